@@ -1,11 +1,11 @@
-//! Processor time of the benchmark cases on one thread, from the system's own account: on a shared machine wall time says little.
+//! CPU time of the benchmark cases on one thread, from the system's own account: on a shared machine wall time says little.
 //!
 //! `cargo run --profile quick -p zellige-dsmc --features measure --example gas_speed [CASE]...`; Linux only. Prints the least and
-//! the median of several parts, ns of processor time per particle-step, and what the stages hold of memory for a particle. Beside
+//! the median of several parts, ns of CPU time per particle-step, and what the stages hold of memory for a particle. Beside
 //! the cases of the bench `near` (`collide-100k` with partners that are near, 10 and 40 in a cell), `rotating` and `vibrating` (the
 //! same box of nitrogen at 300 K and at 3000 K). `samples [SIDE]` runs steps with samples and without in turn, of one gas, SIDE
 //! cells a side: the difference is what samples cost, whatever else the machine does meanwhile. `threads [CASE]` runs a case with
-//! one thread and with two in turn: wall time, and the processor time of the busiest thread with all that is done by the caller
+//! one thread and with two in turn: wall time, and the CPU time of the busiest thread with all that is done by the caller
 //! alone, which other work does not lengthen as much.
 
 use std::collections::HashMap;

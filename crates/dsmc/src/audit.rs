@@ -4,7 +4,7 @@ use crate::model::{Edge, Model};
 use crate::stages::{Ledger, Totals};
 use crate::walls::Model as WallModel;
 
-/// Relative change of the energy of a closed box that rounding makes at random at most: some 1e-7 of a velocity in each collision.
+/// Relative change of the energy of a closed box that rounding makes at random at most: about 1e-7 of a velocity in each collision.
 const ENERGY_LIMIT: f64 = 1e-5;
 /// Part of the collisions above the largest cross-section that was kept: beyond it the rate is too low by a noticeable part.
 pub(crate) const EXCEEDED_LIMIT: f64 = 1e-2;

@@ -71,7 +71,7 @@ pub const CASES: &[Case] = &[
 const DENSITY: f64 = 7.07043e22;
 /// Steps before anything is timed: the largest cross-sections settle and neighbours in memory mix.
 const WARM_UP: u64 = 30;
-/// Particle-steps of a repetition, on the processor and on a GPU.
+/// Particle-steps of a repetition, on the CPU and on a GPU.
 const WORK: [f64; 2] = [2e7, 1e9];
 /// Steps from the start over which the force on the cylinder is taken: what comes back has hardly met what comes.
 const FIRST: u64 = 10;

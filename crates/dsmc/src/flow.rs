@@ -184,7 +184,7 @@ impl Flow {
 /// Bytes of the program itself.
 const PROGRAM: f64 = 16e6;
 
-/// Memory of a run on its device. On the processor the most that there is at a time, which is when the results are written:
+/// Memory of a run on its device. On the CPU the most that there is at a time, which is when the results are written:
 /// particles with an eighth of spare room and another of what is on its way between tiles, sums of the stages and of all batches,
 /// the spread of values, and all values, as they are and as fields with their errors, one of them once more when it is written.
 /// What threads have loaded particles in stays theirs. A checkpoint takes 22 bytes a particle and more beside that.

@@ -36,7 +36,7 @@ impl Problem {
         self
     }
 
-    /// States the way out.
+    /// States the fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -230,7 +230,7 @@ impl Error {
         Self::input("the input", Problem::new(key, format!("cannot read `{}`: {source}", path.display())).hint(hint))
     }
 
-    /// The way out, where one is known.
+    /// The fix, where one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File { source, action, .. } => match source.kind() {

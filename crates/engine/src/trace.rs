@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-/// Spans kept at most (some 40 MB); later ones are counted and left out.
+/// Spans kept at most (about 40 MB); later ones are counted and left out.
 const LIMIT: usize = 1_000_000;
 
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Nanoseconds per particle and step of the whole loop on the processor: every instruction set, cold, warm and relativistic, one
+//! Nanoseconds per particle and step of the whole loop on the CPU: every instruction set, cold, warm and relativistic, one
 //! thread and two. `cargo run --release -p zellige-pic --features measure --example plasma_speed -- [CELLS [PPC [STEPS [PATH
 //! [U_TH]]]]]`
 //!
@@ -19,7 +19,7 @@ use zellige_pic::stages::cpu::{Isa, Path, with_path};
 use zellige_pic::stages::{Precision, Setup, Smoothing};
 use zellige_pic::step::step;
 
-/// Processor time of the threads of this process in seconds; `None` where the system does not tell.
+/// CPU time of the threads of this process in seconds; `None` where the system does not tell.
 fn cpu_time() -> Option<f64> {
     let mut nanoseconds = 0.0;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {

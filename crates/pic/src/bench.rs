@@ -107,7 +107,7 @@ const GPU_STEPS: std::ops::RangeInclusive<u64> = 10..=50;
 /// Change of the energy that passes where it is looked at, relative to what can change: that of a run.
 const ENERGY_LIMIT: f64 = 0.1;
 
-/// The input of a case, `on_gpu` or for a processor; cells of 0.1, steps of 0.07, periodic.
+/// The input of a case, `on_gpu` or for a CPU; cells of 0.1, steps of 0.07, periodic.
 pub fn config(name: &str, on_gpu: bool) -> Option<Config> {
     let plasma = |cells: [usize; 2], lattice: usize, thermal: f64| {
         let mut config = Config::new(cells.to_vec(), cells.map(|n| 0.1 * n as f64).to_vec());

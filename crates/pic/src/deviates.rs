@@ -1,6 +1,6 @@
 //! Normal numbers and directions from random words, by operations that every device rounds alike: sums, products, quotients and
-//! square roots, none of them fused, and no function of a library. So particles that a GPU makes are those of the processor to the
-//! bit, and the compiler makes loops over registers of them.
+//! square roots, none of them fused, and no function of a library. So particles that a GPU makes are those of the CPU, bit
+//! for bit, and the compiler makes loops over registers of them.
 
 use zellige_device_macro::{device, device_source};
 

@@ -1,5 +1,5 @@
 //! The formulae of the method: numbers in, numbers out, no memory. Written once over [`Real`]: scalars are the reference,
-//! lanes run in the processor's inner loops, and `#[device]` gives the same text to the GPU.
+//! lanes run in the CPU's inner loops, and `#[device]` gives the same text to the GPU.
 //!
 //! Fields come scaled by `alpha = q dt / (2 m)`: `e = alpha E`, `b = alpha B`. Offsets `s`, `t` are from the cell's centre in
 //! units of the cell, `-1/2..=1/2`.

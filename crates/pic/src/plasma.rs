@@ -78,7 +78,7 @@ pub fn open(setup: &Setup, device: &Device) -> Result<Box<dyn Stages>> {
     }
 }
 
-/// Runs `work` in the pool of a processor, or where it stands.
+/// Runs `work` in the pool of a CPU, or where it stands.
 pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
     match device {
         Device::Cpu(cpu) => cpu.install(work),

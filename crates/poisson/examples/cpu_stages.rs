@@ -1,4 +1,4 @@
-//! Times of the stages on the processor: `cpu_stages [NODES [THREADS [1]]]`, a square of 32 x 32 with zero edges;
+//! Times of the stages on the CPU: `cpu_stages [NODES [THREADS [1]]]`, a square of 32 x 32 with zero edges;
 //! 1: sweeps alone.
 
 use std::time::Instant;

@@ -1,5 +1,5 @@
 //! Whole solves as a program calls them, on one thread: `solve_times [NODESxNODES]..`, zero edges, a dipole with 1 % of noise.
-//! Prints times of `solve`, of a `Plan` with its first right-hand side, and of further ones: the mean processor time of some calls,
+//! Prints times of `solve`, of a `Plan` with its first right-hand side, and of further ones: the mean CPU time of some calls,
 //! and the least wall time.
 
 use std::time::Instant;
@@ -8,14 +8,14 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::Result;
 use zellige_poisson::{Options, Plan, Problem, solve};
 
-/// Seconds of processor time of the threads of this process so far; 0 where the system does not tell.
+/// Seconds of CPU time of the threads of this process so far; 0 where the system does not tell.
 fn processor() -> f64 {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let of = |text: String| text.split(' ').next().and_then(|t| t.parse::<f64>().ok());
     threads.filter_map(|t| std::fs::read_to_string(t.path().join("schedstat")).ok().and_then(of)).sum::<f64>() * 1e-9
 }
 
-/// Mean processor time and least wall time of `runs` calls, in milliseconds. The system's account of the former is too coarse for
+/// Mean CPU time and least wall time of `runs` calls, in milliseconds. The system's account of the former is too coarse for
 /// one call.
 fn times(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<[f64; 2]> {
     let (before, mut least) = (processor(), f64::INFINITY);

@@ -78,7 +78,7 @@ pub enum NamedTolerance {
 }
 
 impl Tolerance {
-    /// Full multigrid to the error of the formula.
+    /// Full multigrid to the truncation error.
     pub const TRUNCATION: Self = Self::Named(NamedTolerance::Truncation);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The exact solution `v` leaves `A v - rho = tau = (hx^2 v_xxxx + hy^2 v_yyyy (+ ..)) / 12` behind, a computed one the
 //! residual `r`. Both are turned into errors of `u` by the same inverse, so the smooth part of `r`, measured against
-//! `tau`, tells the error left in solving as a share of the error of the formula. The rough part of `r` makes next to
+//! `tau`, tells the error left in solving as a share of the truncation error. The rough part of `r` makes next to
 //! no error and is averaged away; it is also where rounding sits. Fourth derivatives are taken over a stride, or
 //! rounding would drown them on fine grids.
 //!
@@ -19,7 +19,7 @@ use crate::operator;
 /// An estimate from the solution alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Truncation {
-    /// Error left in solving over the error of the formula.
+    /// Error left in solving over the truncation error.
     pub share: f64,
     /// Root mean square of the truncation error `tau`.
     pub tau: f64,
@@ -30,7 +30,7 @@ const SAMPLES: usize = 128;
 /// Nodes per axis over which the residual is averaged at least.
 const BOX: usize = 4;
 
-/// A solve is done when the error of solving is this share of the error of the formula.
+/// A solve is done when the error of solving is this share of the truncation error.
 pub const SHARE: f64 = 0.5;
 /// Nodes of an axis that a fourth derivative needs.
 const LEAST_NODES: usize = 5;
@@ -38,8 +38,8 @@ const LEAST_NODES: usize = 5;
 /// to the nearest makes 0.3 of that, the transforms of the direct solver about 3.
 const ROUNDING: f64 = 10.0;
 
-/// Estimates the share of the error of solving `A u = f`, `u` being stored with the rounding unit `eps`; `None` where the error
-/// of the formula cannot be told from rounding and from errors that the cycles will take away.
+/// Estimates the share of the error of solving `A u = f`, `u` being stored with the rounding unit `eps`; `None` where the
+/// truncation error cannot be told from rounding and from errors that the cycles will take away.
 pub fn estimate(grid: &Grid, u: &[f64], f: &[f64], eps: f64) -> Option<Truncation> {
     let (tau, rounding) = truncation_error(grid, u);
     if tau.is_nan() || tau <= ROUNDING * eps * rounding {
@@ -53,7 +53,7 @@ pub fn estimate(grid: &Grid, u: &[f64], f: &[f64], eps: f64) -> Option<Truncatio
     (tau * stride * stride >= root_mean_square).then(|| Truncation { share: smooth_residual(grid, &r) / tau, tau })
 }
 
-/// The refusal of a grid, by its nodes per axis, whose error of the formula cannot be estimated.
+/// The refusal of a grid, by its nodes per axis, whose truncation error cannot be estimated.
 pub(crate) fn too_few_nodes(nodes: &[usize]) -> Option<Fault> {
     let (axis, n) = ["x", "y", "z"].iter().zip(nodes).find(|(_, n)| (2..LEAST_NODES).contains(*n))?;
     let fault = Fault::new("tolerance", format!("`truncation` needs the error of the formula, which {n} nodes in {axis} do not tell"));

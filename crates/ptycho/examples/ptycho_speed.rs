@@ -1,4 +1,4 @@
-//! Times the benchmark cases on the processor by processor time as well, which a busy machine does not disturb:
+//! Times the benchmark cases on the CPU by CPU time as well, which a busy machine does not disturb:
 //! `cargo run --profile quick -p zellige-ptycho --features measure --example ptycho_speed -- [THREADS] [CASE]...`
 
 use std::time::Instant;

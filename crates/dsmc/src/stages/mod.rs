@@ -50,7 +50,7 @@ fn overfull(most: u64) -> Result<()> {
 /// Samples whose sums are kept in single precision before they are added to those in double precision, where so many particles are
 /// expected in a cell: 32, but no more than make about 1024 terms of a sum.
 ///
-/// A sum of 32 samples of ten particles rounds 320 times at random, by some 1e-6 of it; what a single particle more or less makes
+/// A sum of 32 samples of ten particles rounds 320 times at random, by about 1e-6 of it; what a single particle more or less makes
 /// is ten thousand times as much.
 fn samples_at_a_time(per_cell: f64) -> u32 {
     (1024.0 / per_cell).clamp(1.0, 32.0) as u32

@@ -1,4 +1,4 @@
-//! Flows between walls, through open sides and past a body against closed forms; what must be the same to the bit. Seed 20261121.
+//! Flows between walls, through open sides and past a body against closed forms; what must be bitwise identical. Seed 20261121.
 
 use crate::common::{self, K, argon, close, flow, gap, mean, on_plate, run, temperatures};
 use zellige_dsmc::config::sides::{SideConfig, SideInflow, SideWall, SideWord};
@@ -262,7 +262,7 @@ impl IntoValue for &str {
     }
 }
 
-/// Particles and averages are the same to the bit on one thread and on three, and across a restart.
+/// Particles and averages are bitwise identical on one thread and on three, and across a restart.
 #[test]
 fn threads_and_restarts_change_no_bit() {
     let config = everything();

@@ -98,8 +98,8 @@ fn forced(rarefaction: f64, cells: usize, particles: f64, part: f64, [settle, st
     [mean, error].map(|u| u * v0 / (kick / config.dt * length) * heated)
 }
 
-/// One rarefaction, at the minimum, where hard spheres have some 1.50 and the model of Bhatnagar, Gross and Krook 1.54 (Sharipov
-/// and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657): 3 %, and three errors of some 1 %.
+/// One rarefaction, at the minimum, where hard spheres have about 1.50 and the model of Bhatnagar, Gross and Krook 1.54 (Sharipov
+/// and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657): 3 %, and three errors of about 1 %.
 #[test]
 fn a_force_drives_gas_as_kinetic_theory_has_it() {
     let [found, error] = forced(1.0, 6, 2000.0, 0.15, [100, 2400], 0.12);

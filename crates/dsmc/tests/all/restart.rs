@@ -39,7 +39,7 @@ fn rows_go_on_as_if_nothing_had_been() {
 }
 
 /// Cells of many thousands of particles, which several tiles of a GPU share: all collide as often as they should, averages are of
-/// all, and what goes on from a checkpoint is the same to the bit.
+/// all, and what goes on from a checkpoint is bitwise identical.
 #[test]
 fn full_cells_collide_and_go_on_to_the_bit() {
     let mut config = argon(3, 9000.0);

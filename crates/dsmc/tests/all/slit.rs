@@ -104,7 +104,7 @@ fn choked(gamma: f64) -> f64 {
 }
 
 /// A slit of 25 free paths. No gas sends more than the opening times 1.716 through it. The jet is narrower than the opening: into a
-/// vacuum by a part C of some 0.85 for flat lips, up to 0.95 for sloping ones, which are at 63 degrees from the axis here; the
+/// vacuum by a part C of about 0.85 for flat lips, up to 0.95 for sloping ones, which are at 63 degrees from the axis here; the
 /// reservoir is 5.8 times as high as the slit, not infinitely, which adds 1 to 2 % to C. Friction takes less than 1 % at the lips,
 /// which are mirrors here. So 0.80 to 0.96 of 1.716, 1.37 to 1.65. Slits and orifices in flat diffuse walls that are known to send
 /// 1.3 to 1.5 times as much have C of 0.75 to 0.87.

@@ -1,4 +1,4 @@
-//! The GPU against the processor: the same flights to the bit, the same averages within their errors; on the GPU the same bits in
+//! The GPU against the CPU: the same flights bit for bit, the same averages within their errors; on the GPU the same bits in
 //! every run and after a restart. Seed 20261121. `ZELLIGE_DSMC_TESTS=cuda` runs all other tests of this program on the GPU as well.
 
 use crate::common::{argon, flow_on, run};
@@ -410,7 +410,7 @@ fn every_example_runs() {
     }
 }
 
-/// A checkpoint of the processor is no checkpoint of a GPU: refused, not misread.
+/// A checkpoint of the CPU is no checkpoint of a GPU: refused, not misread.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_checkpoint_stays_on_its_device() {

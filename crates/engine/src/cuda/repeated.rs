@@ -41,8 +41,8 @@ impl Drop for Open {
 }
 
 impl Cuda {
-    /// Runs `body`, whose launches are kept back until its end or until it does anything else with the stream. Where they are to
-    /// the bit those of one of the last times, arguments included, they go as one graph; else one by one.
+    /// Runs `body`, whose launches are kept back until its end or until it does anything else with the stream. Where they are,
+    /// bit for bit, those of one of the last times, arguments included, they go as one graph; else one by one.
     pub fn repeat(&self, repeated: &mut Repeated, body: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.capturing() || HELD.with_borrow(Option::is_some) {
             return body();

@@ -1,4 +1,4 @@
-//! The translation itself: functions that use all of it, in C++ on the processor bit for bit and on the GPU within the
+//! The translation itself: functions that use all of it, in C++ on the CPU bit for bit and on the GPU within the
 //! rounding of its library functions.
 
 use zellige_device_macro::{device, device_source};

@@ -185,7 +185,7 @@ fn a_run_that_blows_up_ends_when_it_does() {
     }
 }
 
-/// A run goes on with a later end, and is then the longer run to the bit.
+/// A run goes on with a later end, and is then the longer run bit for bit.
 #[test]
 fn a_finished_run_can_be_lengthened() {
     let table = |end: f64| {

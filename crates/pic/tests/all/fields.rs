@@ -408,7 +408,7 @@ fn a_window_brings_nothing_into_a_layer() {
     }
 }
 
-/// A layer of no cells is the conductor behind it, to the bit.
+/// A layer of no cells is the conductor behind it, bit for bit.
 #[test]
 fn a_layer_of_no_cells_is_a_conductor() {
     let after = |side: FieldSide| {

@@ -90,7 +90,7 @@ fn a_plasma_does_not_push_itself() {
     }
 }
 
-/// V13. Walls that reflect keep every component of every momentum but its sign, to the bit.
+/// V13. Walls that reflect keep every component of every momentum but its sign, bit for bit.
 #[test]
 fn reflecting_walls_keep_speeds() {
     for order in [1, 2] {

@@ -1,4 +1,4 @@
-//! Particles of the start: a GPU makes those of the processor, to the bit, by its own kernel and from the host.
+//! Particles of the start: a GPU makes those of the CPU, bit for bit, by its own kernel and from the host.
 
 use zellige_engine::cuda::{Cuda, Properties};
 use zellige_engine::device::{Cpu, Device};

@@ -1,4 +1,4 @@
-//! Tiles so full that several blocks work on them: against the processor, against one block a tile, and run against run.
+//! Tiles so full that several blocks work on them: against the CPU, against one block a tile, and run against run.
 
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Cpu;

@@ -1,4 +1,4 @@
-//! The GPU against the processor: one step of everything on random states, whole runs, and what must not depend on how the
+//! The GPU against the CPU: one step of everything on random states, whole runs, and what must not depend on how the
 //! particles are stored. Particles carry tags, by which they are matched.
 
 use crate::common::{apart, electrons, residual, run, setup, thermal, walls};
@@ -200,7 +200,7 @@ fn sides_do_to_particles_what_they_do_on_the_processor() {
     }
 }
 
-/// Momenta of thermal walls are drawn with other keys than on the processor: counts are exact, the spread is that of the wall.
+/// Momenta of thermal walls are drawn with other keys than on the CPU: counts are exact, the spread is that of the wall.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn thermal_walls_keep_every_particle_and_give_their_own_spread() {

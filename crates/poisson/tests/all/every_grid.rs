@@ -1,4 +1,4 @@
-//! V(1,1) cycles on the processor on grids of every kind: any mix of sides, sizes that no power of two divides, thin and
+//! V(1,1) cycles on the CPU on grids of every kind: any mix of sides, sizes that no power of two divides, thin and
 //! stretched domains, two and three dimensions.
 
 use crate::common::noise;

@@ -1,4 +1,4 @@
-//! The passes of the processor against the definition spelt out node by node, bit for bit: for every boundary condition, size,
+//! The passes of the CPU against the definition spelt out node by node, bit for bit: for every boundary condition, size,
 //! thread count and instruction set.
 
 use crate::common::{self, noise};

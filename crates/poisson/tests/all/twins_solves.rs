@@ -1,4 +1,4 @@
-//! Whole solves in double precision on the GPU against the processor: the same cycles to the same solution.
+//! Whole solves in double precision on the GPU against the CPU: the same cycles to the same solution.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The GPU's stages against the processor's on the same systems: every boundary condition, sizes with and without a
+//! The GPU's stages against the CPU's on the same systems: every boundary condition, sizes with and without a
 //! fractional cell, both dimensions, all smoothers, starts and cycles, all precisions.
 //!
 //! Without a GPU the tests say so and pass; `ZELLIGE_REQUIRE_GPU=1` makes that a failure. The kernels' compilation for
@@ -68,12 +68,12 @@ fn run(stages: &mut dyn Stages, grid: &Grid, body: &mut dyn FnMut(&mut dyn Stage
     Outcome { u: stages.solution().unwrap(), norms }
 }
 
-/// Nodes an axis of a level that the processor solves exactly as well: at most 400 unknowns.
+/// Nodes an axis of a level that the CPU solves exactly as well: at most 400 unknowns.
 fn small(grid: &Grid) -> usize {
     if grid.dimensions() == 3 { 7 } else { 17 }
 }
 
-/// Runs `body` on both devices, on the same levels, and holds the GPU's outcome against the processor's. `tolerance` is relative,
+/// Runs `body` on both devices, on the same levels, and holds the GPU's outcome against the CPU's. `tolerance` is relative,
 /// in units of the largest value.
 fn twins(
     name: &str,

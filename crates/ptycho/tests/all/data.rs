@@ -239,7 +239,7 @@ fn bad_counts_are_named() {
     assert!(error.contains("it has 8 frames, but 7 positions"), "{error}");
 }
 
-/// A scan survives each format that is written: counts and masks to the bit, geometry to rounding of an addition or two.
+/// A scan survives each format that is written: counts and masks bit for bit, geometry to rounding of an addition or two.
 #[test]
 fn what_is_written_is_read() {
     let folder = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ pub(super) const ALL: [EngineName; 7] =
     [EngineName::Dm, EngineName::Raar, EngineName::Epie, EngineName::Rpie, EngineName::Sdr, EngineName::Ml, EngineName::Lsqml];
 
 /// Checks that, without noise, from the truth on pixels that are the truth's own, every engine stays where it is.
-/// What is asked for and not there on the processor is said before anything is computed.
+/// What is asked for and not there on the CPU is said before anything is computed.
 #[test]
 fn waves_in_half_precision_are_answered_on_the_processor() {
     use zellige_engine::sim::{Environment, Solver};

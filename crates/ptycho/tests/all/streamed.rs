@@ -1,4 +1,4 @@
-//! Runs on the processor whose frames and exit waves lie in files.
+//! Runs on the CPU whose frames and exit waves lie in files.
 
 use zellige_engine::cuda::Properties;
 use zellige_engine::device::{Cpu, Device};
@@ -99,7 +99,7 @@ pub(super) fn correlated(config: &Config, start: &Model, device: &Device, room: 
     halves.rings().unwrap()
 }
 
-/// Half-scans whose frames lie in files correlate, to the bit, as those that are held. (On a GPU: `streamed_cuda`.)
+/// Half-scans whose frames lie in files correlate, bit for bit, as those that are held. (On a GPU: `streamed_cuda`.)
 #[test]
 fn half_scans_in_files_correlate_alike() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The stages on a GPU against those on the processor, and against PtyPy's trajectories. Skipped without a GPU.
+//! The stages on a GPU against those on the CPU, and against PtyPy's trajectories. Skipped without a GPU.
 //!
 //! Tolerances: both run in single precision. A sum of `n` terms in whatever order is off by some `sqrt(n) eps`, a transform by some
 //! `log2 n eps`: a few 1e-6 an iteration for errors and fields, which the difference map doubles or so from one to the next.
@@ -208,7 +208,7 @@ fn first_errors(model: &Model) -> Vec<[f64; 3]> {
     stages.errors().unwrap()
 }
 
-/// A run on a GPU, as [`Bench`] makes one on the processor.
+/// A run on a GPU, as [`Bench`] makes one on the CPU.
 pub(super) fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, way: Option<Way>) -> Bench {
     let kind = Kind::of(model, cuda.properties());
     bench_of(model, config, cuda, Kind { way: way.unwrap_or(kind.way), ..kind })

@@ -1,4 +1,4 @@
-//! Engines on a GPU, in pieces around cuFFT, against those on the processor. Skipped without a GPU. Tolerances: see `twins_cuda`.
+//! Engines on a GPU, in pieces around cuFFT, against those on the CPU. Skipped without a GPU. Tolerances: see `twins_cuda`.
 
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
@@ -192,7 +192,7 @@ fn supports_and_smoothing_agree() {
     }
 }
 
-/// ML against PtyPy's trajectories: `parity` has them on the processor.
+/// ML against PtyPy's trajectories: `parity` has them on the CPU.
 #[test]
 fn likelihoods_go_ptypys_way() {
     let mut reference = Reference::open();
@@ -376,7 +376,7 @@ fn recorded_launches_do_the_same() {
 const STILL: Sweep =
     Sweep { a: 0.0, b: 1.0, c: 1.0, step: [0.0; 2], local: [0.0; 2], probe: false, object: false, batch: 1, clip: None, likelihood: true };
 
-/// Stages on a GPU are timed by its events, with what they move; those of the processor by the host's clock.
+/// Stages on a GPU are timed by its events, with what they move; those of the CPU by the host's clock.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn stages_are_timed_where_they_run() {

@@ -1,4 +1,4 @@
-//! Trials and slopes of positions on a GPU against those on the processor. Tolerances as in [`super::twins_cuda`].
+//! Trials and slopes of positions on a GPU against those on the CPU. Tolerances as in [`super::twins_cuda`].
 
 use zellige_engine::testing;
 use zellige_ptycho::stages;

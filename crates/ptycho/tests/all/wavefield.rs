@@ -1,4 +1,4 @@
-//! ML's wavefield preconditioner against its definition, on the processor and, where there is one, on a GPU; and further steps
+//! ML's wavefield preconditioner against its definition, on the CPU and, where there is one, on a GPU; and further steps
 //! along a direction.
 
 use num_complex::Complex;

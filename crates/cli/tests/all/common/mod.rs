@@ -1,4 +1,4 @@
-//! Starts the binary as a user would, on the processor with one thread, without colours.
+//! Starts the binary as a user would, on the CPU with one thread, without colours.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

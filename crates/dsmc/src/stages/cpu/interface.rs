@@ -1,4 +1,4 @@
-//! The gas on the processor as the trait of stages has it.
+//! The gas on the CPU as the trait of stages has it.
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut, map_tasks, thread};

@@ -1,4 +1,4 @@
-//! The processor: tiles of cells as tasks, all stages of a tile in one pass while its particles are in the cache.
+//! The CPU: tiles of cells as tasks, all stages of a tile in one pass while its particles are in the cache.
 //!
 //! A pass over a tile reads each particle once and writes it once: arrivals are put behind the tile's own, a counting sort brings
 //! all into the order of cells in a thread's scratch, where they collide and are sampled, and the move writes them back, in no
@@ -39,7 +39,7 @@ use crate::grid::Side;
 use crate::model::{Edge, Model};
 use crate::walls::subsonic::Moving;
 
-/// The gas on the processor.
+/// The gas on the CPU.
 struct Gas {
     model: Model,
     cpu: Cpu,
@@ -123,7 +123,7 @@ fn avx2(work: Work<'_>) -> usize {
     work.run(Isa::Avx2)
 }
 
-/// The stages on a processor.
+/// The stages on a CPU.
 pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
     let mosaic = store::mosaic(&model.grid, model.per_cell);
     let layout = store::layout(model);

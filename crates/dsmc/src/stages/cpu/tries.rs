@@ -18,7 +18,7 @@ const EVIDENCE: f32 = 2000.0;
 /// It falls by no more than this factor at a time, and not below this multiple of what was seen.
 const FALL: f32 = 0.9;
 const MARGIN: f32 = 1.05;
-/// Tries that are held at a time: some 20 MB of a thread, above what a tile has in a step that is not far too long.
+/// Tries that are held at a time: about 20 MB of a thread, above what a tile has in a step that is not far too long.
 const PIECE: usize = 1 << 18;
 /// Tries of a cell that are laid out without asking how many there are.
 pub(super) const AHEAD: usize = 4;

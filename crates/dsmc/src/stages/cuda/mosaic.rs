@@ -24,7 +24,7 @@ const BLOCKS: f64 = 4.0;
 /// are pairs.
 const CROWDED: f64 = 512.0;
 /// Particles of one of several tiles that share a cell: so many that what a finite number of them makes is below what is tested,
-/// some 1/N.
+/// about 1/N.
 const LAYER: f64 = 2048.0;
 /// Particles below which launches take longer than what they do.
 const RECORDED: f64 = 1e6;

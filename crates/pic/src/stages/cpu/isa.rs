@@ -31,7 +31,7 @@ pub(super) struct Work<'a, T> {
 
 impl<T: RealScalar> Work<'_, T> {
     /// # Safety
-    /// The processor has the instructions of `X`.
+    /// The CPU has the instructions of `X`.
     #[inline(always)]
     unsafe fn run<X: Lanes<Scalar = T>>(mut self) {
         // A thread has its scratch for itself; a panic in a test may leave the lock poisoned, the content is overwritten.

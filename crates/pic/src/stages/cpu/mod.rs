@@ -1,10 +1,10 @@
-//! The stages on the processor.
+//! The stages on the CPU.
 //!
 //! Particles lie in tiles (`store`), tiles run on the threads of a pool. `row` moves them in registers of the best instruction
 //! set at hand (`isa`) and leaves their current to `deposit`, that of quadratic shapes to `quadratic`; `advance` moves one
 //! particle at a time and is the reference. What leaves a tile is handed over by `exchange`, each tile's current is added to
-//! that of the domain by `window`; both in a fixed order, so that the results do not depend on the number of threads, to the
-//! bit.
+//! that of the domain by `window`; both in a fixed order, so that the results are bitwise identical on any number of
+//! threads.
 
 mod advance;
 mod corners;
@@ -64,7 +64,7 @@ pub enum Path {
     Single,
 }
 
-/// The stages of the processor for `setup`, on the threads of `cpu`. Nothing but particles is left to be put in.
+/// The stages of the CPU for `setup`, on the threads of `cpu`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
     with_path(setup, cpu, Path::Rows(Isa::best()))
 }
@@ -134,7 +134,7 @@ struct Population<T> {
     momentum: [f64; 3],
 }
 
-/// State of a plasma in the processor's memory.
+/// State of a plasma in the CPU's memory.
 #[derive(Debug)]
 struct CpuStages<T: Format> {
     cpu: Cpu,

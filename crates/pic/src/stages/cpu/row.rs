@@ -275,7 +275,7 @@ fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Move
 /// the tile go to `out`.
 ///
 /// # Safety
-/// The processor has the instructions of `X`; the tile is not wider than [`Lanes::CELLS`].
+/// The CPU has the instructions of `X`; the tile is not wider than [`Lanes::CELLS`].
 #[inline(always)]
 pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
     pass: &Pass<'_, X::Scalar>,

@@ -1,4 +1,4 @@
-//! [`Stages`] on the processor.
+//! [`Stages`] on the CPU.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The fields on the GPU against those of the processor, on random states.
+//! The fields on the GPU against those of the CPU, on random states.
 
 use zellige_engine::cuda::Cuda;
 use zellige_engine::profile::Profiler;
@@ -41,7 +41,7 @@ fn setup(cells: [usize; 2], fields: [[FieldSide; 2]; 2], passes: [u32; 2], preci
     }
 }
 
-/// Steps with random currents, a window's shift in the middle, a restart of the GPU's state from the processor's at the end.
+/// Steps with random currents, a window's shift in the middle, a restart of the GPU's state from the CPU's at the end.
 fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     let (grid, pool) = (&given.grid, cuda.pool());
     let mut here: FieldSet<T> = FieldSet::new(given);

@@ -407,7 +407,7 @@ impl Fields {
         rho
     }
 
-    /// The memory of the absorbing layers and what is told of the fields, named as on the processor. Waits.
+    /// The memory of the absorbing layers and what is told of the fields, named as on the CPU. Waits.
     pub(super) fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let layers = self.psi.iter();
         let layers = layers.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision))));

@@ -243,7 +243,7 @@ extern "C" __global__ void one(Made m, const double *offsets, u64 column, u64 ro
         serde_json::from_str(&format!(r#"{{"dt": 0.05, "steps": 1, "grid": {{{grid}}}, "species": [{species}]}}"#)).unwrap()
     }
 
-    /// A particle of a GPU has the bits of the processor's, whatever it is made of.
+    /// A particle of a GPU has the bits of the CPU's, whatever it is made of.
     #[test]
     fn particles_of_a_kernel_have_the_bits_of_the_processor() {
         let mut sources = vec![real::CUDA];

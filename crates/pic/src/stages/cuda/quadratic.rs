@@ -1,4 +1,4 @@
-//! The kernels' text for quadratic shapes, run on the processor: continuity to the last unit.
+//! The kernels' text for quadratic shapes, run on the CPU: continuity to the last unit.
 
 use zellige_engine::cuda::Recipe;
 use zellige_engine::real;

@@ -215,7 +215,7 @@ pub(super) struct OuterResidual<'a, T, U, const ROWS: bool> {
 }
 
 /// Residuals below this times the largest one are taken as zero in single precision: below its normal numbers the
-/// processor is a hundred times slower.
+/// CPU is a hundred times slower.
 const NEGLIGIBLE: f64 = 1e-30;
 
 /// Partial sums of a row.

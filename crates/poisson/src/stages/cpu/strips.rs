@@ -28,7 +28,7 @@ use crate::stages::Smoother;
 /// Sweeps in one pass at most.
 pub(super) const MOST: u32 = 10;
 
-/// Bytes of a row within a strip: two for every half-sweep, some 200 KiB in all, stay in the second cache. Narrower strips
+/// Bytes of a row within a strip: two for every half-sweep, about 200 KiB in all, stay in the second cache. Narrower strips
 /// would stay in the first one, but what is looked up for a row then takes as long as its arithmetic.
 const STRIP: usize = 4096;
 

@@ -5,7 +5,7 @@
 //!   only the restricted residual, one pass up; on the finest level the pass up also corrects `u` and makes the new
 //!   residual and its norms. Where solution and correction have one precision, a plain level's passes are over the
 //!   solution (solution.cu), and the end of a cycle is one pass with the beginning of the next.
-//! * the bottom (bottom.rs, product.cu, sines.cu): the first level of at most some 257 nodes an axis, 1025 where FFTs make
+//! * the bottom (bottom.rs, product.cu, sines.cu): the first level of at most about 257 nodes an axis, 1025 where FFTs make
 //!   its modes, is solved directly, in the modes of its axes. It replaces all levels below, which a GPU would spend mostly
 //!   on waiting; so there are fewer levels here than on the CPU, except in double precision, whose cycles are the same.
 //! * general kernels (relax.cu, transfer.cu, residual.cu), one thread a node: any grid, smoother and start.

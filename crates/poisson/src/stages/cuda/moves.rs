@@ -7,7 +7,7 @@ use zellige_engine::sim::Cost;
 use super::data::Target;
 use super::{CudaStages, Smoother, Stages, Start, stage};
 
-/// A coarsest level above the bottom is solved by this many V(2,2) cycles down to it: a factor of some 0.05 each.
+/// A coarsest level above the bottom is solved by this many V(2,2) cycles down to it: a factor of about 0.05 each.
 pub(super) const INNER_CYCLES: u32 = 6;
 const INNER_SWEEPS: u32 = 2;
 const INNER: Smoother = Smoother::RedBlack { omega: 1.0 };

@@ -7,7 +7,7 @@ use zellige_engine::testing;
 use zellige_poisson::grid::{Axis, Bc, Grid};
 use zellige_poisson::{Method, Options, Precision, Problem, Solution, Status, Tolerance, solve};
 
-/// The processor, and the GPU where there is one: every test body runs on each.
+/// The CPU, and the GPU where there is one: every test body runs on each.
 pub fn devices() -> Vec<Device> {
     let mut all = vec![cpu(2)];
     all.extend(testing::gpu().map(Device::Cuda));

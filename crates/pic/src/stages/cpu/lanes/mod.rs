@@ -2,7 +2,7 @@
 //! what a row of cells needs besides: looking up a number per cell, listing lanes, adding eight numbers per lane to a cell.
 //!
 //! Implementations: 64-byte, 32-byte and 16-byte registers of x86 (`x86`), and on other processors plain arrays that the compiler
-//! makes of whatever those have. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
+//! makes of whatever those have. The first two fuse `a b + c`: instruction sets agree to round-off, not bit for bit.
 
 mod plain;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -22,7 +22,7 @@ pub(super) const MOST: usize = 32;
 ///
 /// # Safety
 /// The functions that take pointers read or write `Real::LANES` elements there (`lookup`: [`Lanes::CELLS`]; `list`: `LANES`
-/// whatever the mask says), and all of them may only run on a processor that has the instructions of the type.
+/// whatever the mask says), and all of them may only run on a CPU that has the instructions of the type.
 pub(super) trait Lanes: Real {
     /// A whole number of 32 bits per lane.
     type Index: Copy;

@@ -1,4 +1,4 @@
-//! Plain arrays: of as many numbers as the processor's registers hold, or they spill.
+//! Plain arrays: of as many numbers as the CPU's registers hold, or they spill.
 
 use zellige_engine::real::{LaneMask, Lanes as Array, Real, RealScalar};
 

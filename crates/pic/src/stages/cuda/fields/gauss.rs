@@ -169,7 +169,7 @@ impl Fields {
         unsafe { launch.arg(work.columns.len() as u32).arg(factor).arg(&work.sums).run() }
     }
 
-    /// For a restart: what is known of the corners, and the work, as on the processor but for the number of its sums. Waits.
+    /// For a restart: what is known of the corners, and the work, as on the CPU but for the number of its sums. Waits.
     pub(super) fn told(&self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = Vec::new();
         if let Some(corners) = &self.corners {

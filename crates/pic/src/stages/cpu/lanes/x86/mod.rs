@@ -1,7 +1,7 @@
 //! Registers of x86: with AVX-512 sixteen numbers in single precision or eight in double, with AVX2 and FMA
 //! eight or four, with SSE2 four or two.
 //!
-//! Values of these types are only made in functions that run after the processor was found to have the instructions
+//! Values of these types are only made in functions that run after the CPU was found to have the instructions
 //! ([`super::super::isa`]); that is the reason for every `unsafe` here that touches no memory.
 
 #![allow(clippy::wildcard_imports, reason = "dozens of intrinsics")]
