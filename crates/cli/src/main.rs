@@ -1,5 +1,7 @@
 //! `zellige`: the command line.
 
+#[cfg(test)]
+mod adding;
 mod args;
 mod commands;
 mod report;

@@ -49,6 +49,12 @@ pub(crate) trait Entry: Sync {
 
 struct Of<S>(PhantomData<fn() -> S>);
 
+/// The entry of a solver that is not in the list.
+#[cfg(test)]
+pub(crate) fn entry<S: Solver>() -> impl Entry {
+    Of::<S>(PhantomData)
+}
+
 impl<S: Solver> Entry for Of<S> {
     fn name(&self) -> &'static str {
         S::NAME
