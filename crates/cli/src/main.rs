@@ -4,6 +4,8 @@
 mod adding;
 mod args;
 mod commands;
+#[cfg(test)]
+mod keys;
 mod report;
 mod sink;
 mod solvers;

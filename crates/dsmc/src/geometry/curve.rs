@@ -84,9 +84,9 @@ pub enum Gas {
 pub enum Shape {
     /// A regular polygon whose vertices are on the circle.
     Circle {
-        /// Centre.
+        /// Centre, m.
         centre: [f64; 2],
-        /// Radius, above 0.
+        /// Radius, m: above 0.
         radius: f64,
         /// Number of segments, 3 to 1000000.
         #[serde(default = "segments")]
@@ -94,11 +94,11 @@ pub enum Shape {
     },
     /// A polygon whose vertices are on the ellipse.
     Ellipse {
-        /// Centre.
+        /// Centre, m.
         centre: [f64; 2],
-        /// Half axes.
+        /// Half axes, m.
         radii: [f64; 2],
-        /// Turned by this angle, counter-clockwise.
+        /// Angle by which it is turned, degrees, counter-clockwise.
         #[serde(default)]
         angle: f64,
         /// Number of segments, 3 to 1000000.
@@ -107,24 +107,24 @@ pub enum Shape {
     },
     /// A polygon, in either sense.
     Polygon {
-        /// Its corners.
+        /// Its corners, m.
         vertices: Vec<[f64; 2]>,
     },
     /// A plate without thickness: a line through points, gas on both sides. In tables and along `s` the face to the right of the
     /// way through the points comes first, then the other one on the way back.
     Plate {
-        /// Two points or more.
+        /// Two points or more, m.
         points: Vec<[f64; 2]>,
     },
     /// A NACA airfoil of four digits, its trailing edge closed.
     Airfoil {
         /// The digits, for example `0012`.
         naca: String,
-        /// The leading edge.
+        /// The leading edge, m.
         nose: [f64; 2],
-        /// Chord.
+        /// Chord, m.
         chord: f64,
-        /// Angle of attack for a stream along x: the trailing edge goes down.
+        /// Angle of attack for a stream along x, degrees: the trailing edge goes down.
         #[serde(default)]
         angle: f64,
         /// Number of segments, 8 to 1000000.

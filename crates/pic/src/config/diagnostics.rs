@@ -11,12 +11,12 @@ use crate::stages::Component;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiagnosticsConfig {
-    /// Steps between two measurements of energies and momenta.
+    /// Steps between two measurements of energies and momenta; about a thousand measurements in a run if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub energies_every: Option<u64>,
     /// Steps between two looks at `max |div E - rho|`; it is always looked at in the end, and often enough for each column of a
-    /// window.
+    /// window. If left out twenty looks in a run, at least 50 steps apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub charge_every: Option<u64>,
@@ -27,7 +27,7 @@ pub struct DiagnosticsConfig {
     /// Fields, currents and charges on the lattice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldsConfig>>,
-    /// Histograms of particles.
+    /// Histograms of particles; `(x, ux)` of each mobile species if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase_space: Option<Vec<PhaseSpaceConfig>>,
     /// Particles one by one.
@@ -36,7 +36,7 @@ pub struct DiagnosticsConfig {
     pub tracks: Vec<TracksConfig>,
     /// Fourier spectra of a component.
     pub spectrum: Vec<SpectrumConfig>,
-    /// Growth rates and frequencies of Fourier modes.
+    /// Growth rates and frequencies of Fourier modes, with standard errors.
     pub mode: Vec<ModeConfig>,
 }
 
@@ -147,10 +147,10 @@ pub struct SpectrumConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub every: Option<u64>,
-    /// Largest wave number shown; all if left out.
+    /// Largest wave number shown, w_n/c; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k_max: Option<f64>,
-    /// Largest frequency shown; all if left out.
+    /// Largest frequency shown, w_n; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega_max: Option<f64>,
 }
@@ -168,8 +168,8 @@ pub struct ModeConfig {
     /// Quantity that is fitted.
     #[serde(default)]
     pub measure: Measure,
-    /// Times between which it is fitted; if left out, the stretch over which the amplitude changes most and still exponentially,
-    /// and all of the run for a frequency.
+    /// Times between which it is fitted, 1/w_n; if left out, the stretch over which the amplitude changes most and still
+    /// exponentially, and all of the run for a frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<[f64; 2]>,
     /// The figure that theory gives, printed beside the measured one: a number or an expression of constants.

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct LaserConfig {
     /// Peak of the normalised vector potential `e E / (m_e w c)`: above 0.
     pub a0: f64,
-    /// Angular frequency in `w_n` (rad/s in SI units); or give `wavelength`.
+    /// Angular frequency, w_n (rad/s in SI units); or give `wavelength`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega: Option<f64>,
-    /// Wavelength in vacuum; or give `omega`.
+    /// Wavelength in vacuum, c/w_n; or give `omega`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavelength: Option<f64>,
     /// Source of the pulse: in the domain at the start, or emitted by a sheet of current.
@@ -22,32 +22,32 @@ pub struct LaserConfig {
     /// Direction of propagation: towards larger or smaller x.
     #[serde(default)]
     pub direction: LaserDirection,
-    /// Position x of the sheet of current; two cells inside the lower side (its layer) if left out.
+    /// Position of the sheet of current in x, c/w_n; two cells inside the lower side (its layer) if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antenna: Option<f64>,
-    /// In the box: x of the centre of a Gaussian envelope, of the front of any other.
+    /// In the box: x of the centre of a Gaussian envelope, of the front of any other, c/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<f64>,
-    /// From an antenna: time at which the centre or the front passes it.
+    /// From an antenna: time at which the centre or the front passes it, 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<f64>,
-    /// Full width of the intensity of a Gaussian envelope at half its maximum, a length (in the box) or a time (antenna);
-    /// or give `rise`, `flat`, `fall`.
+    /// Full width of the intensity of a Gaussian envelope at half its maximum, c/w_n or 1/w_n: a length in the box, a time
+    /// from an antenna; or give `rise`, `flat`, `fall`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fwhm: Option<f64>,
-    /// Length or time of the rise of the amplitude as `sin^2`.
+    /// Length or time of the rise of the amplitude as `sin^2`, c/w_n or 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rise: Option<f64>,
-    /// Length or time at full amplitude.
+    /// Length or time at full amplitude, c/w_n or 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flat: Option<f64>,
-    /// Length or time of the fall.
+    /// Length or time of the fall, c/w_n or 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall: Option<f64>,
-    /// Radius at the focus where the amplitude is `1/e`; a plane wave if left out.
+    /// Radius at the focus where the amplitude is `1/e`, c/w_n; a plane wave if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waist: Option<f64>,
-    /// Place of the focus, `[x, y]`; if left out, where the pulse is at the start (or the antenna), halfway up.
+    /// Place of the focus, c/w_n: `[x, y]`; if left out, where the pulse is at the start (or the antenna), halfway up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<[f64; 2]>,
     /// Plane of E: an angle from the y axis in degrees, `"y"`, `"z"`, or circular: `"left"` (E turns anticlockwise for an observer

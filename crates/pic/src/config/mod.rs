@@ -45,13 +45,13 @@ pub use units::{Units, UnitsConfig};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Time step; or give `courant`.
+    /// Time step, 1/w_n; or give `courant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dt: Option<f64>,
     /// Time step in units of the largest stable one, above 0 and below 1; 0.95 if neither it nor `dt` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub courant: Option<f64>,
-    /// Time at which the run ends; or give `steps`.
+    /// Time at which the run ends, 1/w_n; or give `steps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t_end: Option<f64>,
     /// Number of steps; or give `t_end`.
@@ -80,10 +80,11 @@ pub struct Config {
     /// Boundary conditions; periodic if left out.
     #[serde(default)]
     pub boundary: Boundary,
-    /// A window that moves along x with the speed of light.
+    /// A window that moves along x with the speed of light: everything goes one cell back for each cell that light has gone, and new
+    /// plasma comes in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowConfig>,
-    /// Filter of the current.
+    /// Binomial filter of the current.
     #[serde(default)]
     pub smoothing: SmoothingConfig,
     /// The fields at the start; zero if left out.
@@ -113,9 +114,9 @@ fn one() -> u32 {
 pub struct GridConfig {
     /// Cells per axis, `[nx]` or `[nx, ny]`: 1 to 1048576 each.
     pub cells: Vec<usize>,
-    /// Length per axis, above 0.
+    /// Length per axis, c/w_n: above 0.
     pub size: Vec<f64>,
-    /// Coordinates of the lower corner; zero if left out.
+    /// Coordinates of the lower corner, c/w_n; zero if left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origin: Vec<f64>,
 }
@@ -124,7 +125,7 @@ pub struct GridConfig {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowConfig {
-    /// Time at which it begins to move: 0 or more.
+    /// Time at which it begins to move, 1/w_n: 0 or more.
     #[serde(default)]
     pub start: f64,
 }
@@ -159,18 +160,23 @@ pub struct InitialConfig {
 /// Six components, each a number or an expression of `x` and `y`; zero if left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[allow(missing_docs)]
 pub struct FieldValues {
+    /// E along x, m_e c w_n/e.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ex: Option<Value>,
+    /// E along y, m_e c w_n/e.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ey: Option<Value>,
+    /// E along z, m_e c w_n/e.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ez: Option<Value>,
+    /// B along x, m_e c w_n/e.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bx: Option<Value>,
+    /// B along y, m_e c w_n/e.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Value>,
+    /// B along z, m_e c w_n/e.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bz: Option<Value>,
 }

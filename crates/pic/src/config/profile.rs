@@ -82,10 +82,10 @@ fn unit() -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Density behind the plane.
+    /// Density behind the plane, n_0.
     #[serde(default = "unit")]
     pub value: f64,
-    /// Position of the plane.
+    /// Position of the plane, c/w_n.
     pub from: f64,
     /// The axis that it is normal to.
     #[serde(default)]
@@ -96,12 +96,12 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slab {
-    /// Density inside.
+    /// Density inside, n_0.
     #[serde(default = "unit")]
     pub value: f64,
-    /// Position of its lower end.
+    /// Position of its lower end, c/w_n.
     pub from: f64,
-    /// Position of its upper end.
+    /// Position of its upper end, c/w_n.
     pub to: f64,
     /// The axis across it.
     #[serde(default)]
@@ -112,15 +112,15 @@ pub struct Slab {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ramp {
-    /// Density at `from`.
+    /// Density at `from`, n_0.
     #[serde(default)]
     pub start: f64,
-    /// Density at `to` and behind.
+    /// Density at `to` and behind, n_0.
     #[serde(default = "unit")]
     pub end: f64,
-    /// Position of its start.
+    /// Position of its start, c/w_n.
     pub from: f64,
-    /// Position of its end.
+    /// Position of its end, c/w_n.
     pub to: f64,
     /// The axis that it rises along.
     #[serde(default)]
@@ -131,15 +131,15 @@ pub struct Ramp {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gaussian {
-    /// Height over the background.
+    /// Height over the background, n_0.
     #[serde(default = "unit")]
     pub peak: f64,
-    /// Density far away.
+    /// Density far away, n_0.
     #[serde(default)]
     pub background: f64,
-    /// Centre, `[x, y]`; the second number is not looked at in one dimension.
+    /// Centre, c/w_n: `[x, y]`; the second number is not looked at in one dimension.
     pub centre: [f64; 2],
-    /// Standard deviations, `[x, y]`: above 0.
+    /// Standard deviations, c/w_n: `[x, y]`, above 0.
     pub sigma: [f64; 2],
 }
 
@@ -147,12 +147,12 @@ pub struct Gaussian {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sphere {
-    /// Density inside.
+    /// Density inside, n_0.
     #[serde(default = "unit")]
     pub value: f64,
-    /// Centre, `[x, y]`.
+    /// Centre, c/w_n: `[x, y]`.
     pub centre: [f64; 2],
-    /// Radius, above 0.
+    /// Radius, c/w_n: above 0.
     pub radius: f64,
 }
 

@@ -12,10 +12,10 @@ use crate::particles::Pusher;
 pub struct SpeciesConfig {
     /// Name, for results and messages: letters, digits, `_` and `-`.
     pub name: String,
-    /// Charge of a particle in `e`; -1 if left out.
+    /// Charge of a particle, e; -1 if left out.
     #[serde(default = "minus_one")]
     pub charge: f64,
-    /// Mass of a particle in `m_e`: above 0; 1 if left out.
+    /// Mass of a particle, m_e: above 0; 1 if left out.
     #[serde(default = "one")]
     pub mass: f64,
     /// Particles per cell where the density is the reference density: a number, or `[nx, ny]` of a lattice.
@@ -32,7 +32,7 @@ pub struct SpeciesConfig {
     /// Choice of what follows the density: the number of particles or their weight.
     #[serde(default)]
     pub weighting: Weighting,
-    /// Density that `particles_per_cell` is meant for; the largest one if left out.
+    /// Density that `particles_per_cell` is meant for, n_0; the largest one if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_density: Option<f64>,
     /// Thermal momentum that thermal sides give, `gamma v/c` per component; that of the species if left out.
@@ -41,11 +41,11 @@ pub struct SpeciesConfig {
     /// If true, each particle carries a tag, for tracks.
     #[serde(default)]
     pub tagged: bool,
-    /// Number density: a number, an expression, or `{ step = .. }`, `{ slab = .. }`, `{ ramp = .. }`, `{ gaussian = .. }`,
+    /// Number density, n_0: a number, an expression, or `{ step = .. }`, `{ slab = .. }`, `{ ramp = .. }`, `{ gaussian = .. }`,
     /// `{ sphere = .. }`; 1 (in SI units the reference density) if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<Density>,
-    /// Momenta; at rest if left out.
+    /// Momenta `u = gamma v/c`; at rest if left out.
     #[serde(default)]
     pub momentum: Momentum,
 }
@@ -169,10 +169,10 @@ pub struct Momentum {
     /// Standard deviation of each component (Gaussian): a number or an expression, or three of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thermal: Option<Thermal>,
-    /// Temperature of a Gaussian with `u_th = sqrt(T/m)`, in `m_e c^2`, in SI units in eV.
+    /// Temperature of a Gaussian with `u_th = sqrt(T/m)`, m_e c^2 (eV in SI units).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Value>,
-    /// Temperature of a Maxwell-Juttner distribution, in `m_e c^2`, in SI units in eV.
+    /// Temperature of a Maxwell-Juttner distribution, m_e c^2 (eV in SI units).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxwell_juttner: Option<Value>,
     /// If true, each cell's mean of the thermal momenta is subtracted, so that no net drift is left by chance.

@@ -91,7 +91,7 @@ pub struct ReadConfig {
     /// Far field or near field; as in the file if left out, else far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagation: Option<Propagation>,
-    /// Row and column of the optical axis in the file's frames; the middle if the file does not say.
+    /// Row and column of the optical axis in the file's frames, pixels; the middle if the file does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<[f64; 2]>,
     /// Orientation of frames: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine. 0 to 7.

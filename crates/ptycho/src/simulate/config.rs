@@ -190,7 +190,7 @@ pub struct DetectorConfig {
     pub beamstop: f64,
     /// Part of the pixels that are dead; masked.
     pub dead: f64,
-    /// Photons of background per pixel, on average.
+    /// Mean background of a pixel, photons.
     pub background: f64,
     /// Root mean square width of a point on the detector, pixels.
     pub spread: f64,

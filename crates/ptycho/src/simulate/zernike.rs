@@ -11,7 +11,7 @@ use zellige_engine::error::Problem;
 pub struct AberrationConfig {
     /// Type of aberration.
     pub kind: AberrationKind,
-    /// Root mean square over the pupil, in wavelengths.
+    /// Root mean square over the pupil, wavelengths.
     pub waves: f64,
 }
 

@@ -1,0 +1,364 @@
+//! The tables of keys of the book, made from the schemas of the inputs: `docs/keys/`. A test compares them;
+//! `INSTA_UPDATE=always cargo test --bin zellige keys` writes them anew, as it does snapshots.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::solvers::SOLVERS;
+
+/// Units as comments of keys have them, after a comma: `Time step, s.`
+const UNITS: &[&str] = &[
+    "m",
+    "s",
+    "K",
+    "kg",
+    "1/m^3",
+    "m^-3",
+    "m/s",
+    "kg/s per metre of depth",
+    "Pa",
+    "keV",
+    "rad",
+    "degrees",
+    "pixels",
+    "pixels of the detector",
+    "wavelengths",
+    "photons",
+    "counts",
+    "1/w_n",
+    "w_n",
+    "c/w_n",
+    "w_n/c",
+    "c/w_n or 1/w_n",
+    "n_0",
+    "e",
+    "m_e",
+    "m_e c^2",
+    "m_e c w_n/e",
+];
+
+/// The unit in a description, and the description without it.
+fn unit(text: &str) -> (&str, String) {
+    let places = text.match_indices(", ").map(|(i, _)| i);
+    let found = places.filter_map(|i| {
+        let rest = &text[i + 2..];
+        // A comma, colon, semicolon or stop ends it, and `, e.g. ` is no unit.
+        let ends = |rest: &str| {
+            rest.is_empty() || rest.starts_with(" (") || [". ", ": ", "; ", ", "].iter().any(|end| rest.starts_with(end)) || rest == "."
+        };
+        let stands = |u: &&&str| rest.strip_prefix(**u).is_some_and(ends);
+        UNITS.iter().find(stands).map(|u| (i, *u))
+    });
+    match found.min_by_key(|(i, _)| *i) {
+        Some((i, unit)) => (unit, format!("{}{}", &text[..i], &text[i + 2 + unit.len()..])),
+        None => ("", text.to_owned()),
+    }
+}
+
+/// The name of a type that a schema refers to.
+fn name(schema: &Value) -> Option<&str> {
+    schema.get("$ref").and_then(Value::as_str)?.rsplit('/').next()
+}
+
+fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
+    schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(schema: &'a Value, key: &str) -> &'a str {
+    schema.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties").and_then(Value::as_object)
+}
+
+/// A table under way: its rows, and the key at which each type was told first.
+struct Table<'a> {
+    definitions: &'a Map<String, Value>,
+    told: BTreeMap<&'a str, String>,
+    rows: String,
+}
+
+impl<'a> Table<'a> {
+    fn new(schema: &'a Value) -> Self {
+        let definitions = schema["$defs"].as_object().expect("the types of the schema");
+        let rows = "| key | value | default | unit | meaning |\n|---|---|---|---|---|\n".into();
+        Self { definitions, told: BTreeMap::new(), rows }
+    }
+
+    fn resolve(&self, schema: &'a Value) -> &'a Value {
+        name(schema).map_or(schema, |name| &self.definitions[name])
+    }
+
+    /// Alternatives of a value, each of one kind, without `null`.
+    fn alternatives(&self, schema: &'a Value) -> Vec<&'a Value> {
+        let schema = self.resolve(schema);
+        let mut listed = list(schema, "anyOf").iter().chain(list(schema, "oneOf")).peekable();
+        match schema.get("type") {
+            _ if listed.peek().is_some() => listed.flat_map(|s| self.alternatives(s)).collect(),
+            Some(only) if only == "null" => vec![],
+            _ => vec![schema],
+        }
+    }
+
+    /// Kinds and ranges of the values: fixed values first.
+    fn kind(&self, schema: &'a Value) -> String {
+        let (mut fixed, mut kinds): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        if name(schema) == Some("Schedule") || list(schema, "anyOf").iter().any(|part| name(part) == Some("Schedule")) {
+            return "[schedule](../guide/input.md#the-run-and-output-tables)".into();
+        }
+        let parts = self.alternatives(schema);
+        for part in &parts {
+            let constants = list(part, "enum").iter().chain(part.get("const"));
+            let before = fixed.len();
+            fixed.extend(constants.filter(|c| !c.is_null()).map(|c| format!("`{c}`")));
+            if fixed.len() > before {
+                continue;
+            }
+            let types = match part.get("type") {
+                Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
+                Some(Value::String(one)) => vec![one.as_str()],
+                _ => vec![],
+            };
+            for one in types.into_iter().filter(|t| *t != "null") {
+                let kind = self.word(one, part, parts.len() > 1);
+                if !kinds.contains(&kind) {
+                    kinds.push(kind);
+                }
+            }
+        }
+        let fixed = Some(fixed.join(", ")).filter(|f| !f.is_empty());
+        fixed.into_iter().chain(kinds).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// A kind in words; a table among other kinds by the key that it must have.
+    fn word(&self, kind: &str, schema: &'a Value, among: bool) -> String {
+        let count = |key| schema.get(key).and_then(Value::as_u64);
+        match (kind, list(schema, "required")) {
+            ("boolean", _) => "`true`, `false`".into(),
+            ("string", _) => "text".into(),
+            ("integer", _) => format!("whole number{}", range(schema)),
+            ("number", _) => format!("number{}", range(schema)),
+            ("array", _) => {
+                let item = schema.get("items").map(|items| self.kind(items)).unwrap_or_default();
+                match (count("minItems"), count("maxItems")) {
+                    (Some(n), Some(most)) if n == most => format!("[{}]", vec![item; n as usize].join(", ")),
+                    _ => format!("[{item}, ..]"),
+                }
+            }
+            (_, [Value::String(key)]) if among => format!("`{{ {key} = .. }}`"),
+            _ if properties(schema).is_none() => "table by name".into(),
+            _ => "table".into(),
+        }
+    }
+
+    /// The key whose fixed value tells one table from another, and that value.
+    fn tag(&self, schema: &'a Value) -> Option<(&'a str, &'a Value)> {
+        properties(schema)?.iter().find_map(|(key, s)| Some((key.as_str(), self.resolve(s).get("const")?)))
+    }
+
+    /// Rows of all keys of a table; `prefix` stands before their names, `of` before their meanings.
+    fn keys(&mut self, schema: &'a Value, prefix: &str, of: &str, among: bool) {
+        // The key by which a table is told from other values is not required: it is one choice.
+        let needed = if among && list(schema, "required").len() == 1 { &[] } else { list(schema, "required") };
+        for (key, value) in properties(schema).into_iter().flatten() {
+            if self.resolve(value).get("const").is_none() {
+                // Of a shape that is one key, its own description.
+                let about = if among && needed.is_empty() { text(schema, "description") } else { "" };
+                let about = [text(value, "description"), about, text(self.resolve(value), "description")];
+                let about = about.into_iter().find(|about| !about.is_empty()).unwrap_or_default();
+                self.key(&format!("{prefix}{key}"), value, needed.iter().any(|k| k == key), &format!("{of}{about}"));
+            }
+        }
+    }
+
+    /// The row of a key, and those of the keys inside.
+    fn key(&mut self, path: &str, schema: &'a Value, needed: bool, about: &str) {
+        let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (unit, mut meaning) = unit(&about);
+        let mut kind = self.kind(schema);
+        let inner = self.inner(schema);
+        // A type is told once.
+        let known = inner.name.and_then(|name| self.told.get(name));
+        let repeated = known.filter(|_| !inner.is_plain());
+        if let Some(first) = repeated {
+            kind = match inner.container {
+                "[]" => format!("[as `{first}`, ..]"),
+                ".NAME" => format!("by name, as `{first}`"),
+                _ => format!("as `{first}`"),
+            };
+        } else {
+            for value in &inner.values {
+                let _ = write!(meaning, "<br>`{}`: {}", value["const"], text(value, "description"));
+            }
+        }
+        let default = match schema.get("default") {
+            _ if needed => "required".into(),
+            Some(Value::Null | Value::Object(_)) | None => String::new(),
+            Some(Value::Array(items)) if items.is_empty() => String::new(),
+            Some(Value::Array(items)) => format!("`[{}]`", items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")),
+            Some(value) => format!("`{value}`"),
+        };
+        let cell = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+        let cells = [&format!("`{path}`"), &kind, &default, unit, &meaning].map(cell);
+        let _ = writeln!(self.rows, "| {} |", cells.join(" | "));
+        if repeated.is_none() {
+            if let Some(name) = inner.name {
+                self.told.entry(name).or_insert_with(|| path.to_owned());
+            }
+            let tags =
+                inner.tables.iter().filter_map(|(_, table)| self.tag(table).map(|(key, value)| (key, value, text(table, "description"))));
+            let tags: Vec<_> = tags.collect();
+            if let Some((key, ..)) = tags.first() {
+                let values: Vec<String> = tags.iter().map(|(_, value, _)| format!("`{value}`")).collect();
+                let meanings: Vec<String> = tags.iter().map(|(_, value, told)| format!("`{value}`: {told}")).collect();
+                let _ = writeln!(self.rows, "| `{path}.{key}` | {} | required |  | {} |", values.join(", "), cell(&meanings.join("<br>")));
+            }
+            let several = self.alternatives(schema).len() > 1;
+            for (suffix, table) in inner.tables {
+                let of = self.tag(table).map(|(_, value)| format!("{value}: ")).unwrap_or_default();
+                self.keys(table, &format!("{path}{suffix}."), &of.replace('"', "`"), several);
+            }
+        }
+    }
+
+    /// What is inside of a value: tables with what stands between their keys and the value's own, and named values.
+    fn inner(&self, schema: &'a Value) -> Inner<'a> {
+        let mut inner = Inner { name: name(schema), ..Inner::default() };
+        for part in self.alternatives(schema) {
+            if properties(part).is_some() {
+                inner.tables.push((String::new(), part));
+            } else if part.get("const").is_some() && part.get("description").is_some() {
+                inner.values.push(part);
+            } else if let Some(of) = part.get("additionalProperties").filter(|of| of.is_object()).or_else(|| part.get("items")) {
+                let mark = if part.get("items").is_some() { "[]" } else { ".NAME" };
+                let below = self.inner(of);
+                if inner.name.is_none() {
+                    (inner.name, inner.container) = (below.name, mark);
+                }
+                inner.tables.extend(below.tables.into_iter().map(|(suffix, table)| (format!("{mark}{suffix}"), table)));
+                inner.values.extend(below.values);
+            } else {
+                continue;
+            }
+            inner.name = inner.name.or_else(|| list(schema, "anyOf").iter().find_map(name));
+        }
+        inner
+    }
+}
+
+#[derive(Default)]
+struct Inner<'a> {
+    /// The type that all this belongs to.
+    name: Option<&'a str>,
+    /// What there are several of it in: a list, `[]`, or a table by name, `.NAME`.
+    container: &'static str,
+    tables: Vec<(String, &'a Value)>,
+    values: Vec<&'a Value>,
+}
+
+impl Inner<'_> {
+    fn is_plain(&self) -> bool {
+        self.tables.is_empty() && self.values.is_empty()
+    }
+}
+
+/// ` 1 to 8`, ` above 0`; whole numbers that are not negative are nothing to be told.
+fn range(schema: &Value) -> String {
+    let bound = |key, word: &str| schema.get(key).map(|bound| format!(" {word} {bound}"));
+    match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(least), Some(most)) => return format!(" {least} to {most}"),
+        (Some(least), None) if *least == 0 => return String::new(),
+        _ => {}
+    }
+    let least = bound("minimum", "at least").or_else(|| bound("exclusiveMinimum", "above"));
+    let most = bound("maximum", "at most").or_else(|| bound("exclusiveMaximum", "below"));
+    [least, most].into_iter().flatten().collect()
+}
+
+/// The line that says how a page came about.
+const MADE: &str =
+    "<!-- Made from the schema by `INSTA_UPDATE=always cargo test --bin zellige keys`: change the comments of the types. -->";
+
+/// How to read a table.
+const NOTES: &str = "\
+`[]` stands for an entry of a list, as in `[[SOLVER.LIST]]`, `NAME` for a name of one's own. A key without a default
+may be left out; its meaning says what holds then. A text is an expression where the meaning says so
+([The input file](../guide/input.md#expressions)). The tables `[run]` and `[output]` are
+[the same for all solvers](shared.md).";
+
+/// The page of a solver's own table.
+fn page(solver: &str, schema: &Value) -> String {
+    let mut table = Table::new(schema);
+    let config = table.resolve(&schema["properties"][solver]);
+    table.keys(config, "", "", false);
+    let about = text(config, "description").split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("# Keys of `[{solver}]`\n\n{MADE}\n\n{about}\n\n{}\n\n{}", NOTES.replace("SOLVER", solver), table.rows)
+}
+
+/// The page of the tables that all solvers share.
+fn shared(schema: &Value) -> String {
+    let mut table = Table::new(schema);
+    for key in ["run", "output"] {
+        let config = table.resolve(&schema["properties"][key]);
+        table.keys(config, &format!("{key}."), "", false);
+    }
+    format!("# Keys of `[run]` and `[output]`\n\n{MADE}\n\nThe same for all solvers.\n\n{}", table.rows)
+}
+
+#[test]
+fn the_tables_of_keys_are_those_of_the_schemas() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys");
+    let mut pages: Vec<_> = SOLVERS.iter().map(|s| (s.name(), page(s.name(), &s.schema()))).collect();
+    pages.push(("shared", shared(&SOLVERS[0].schema())));
+    let renew = std::env::var("INSTA_UPDATE").is_ok_and(|v| v == "always");
+    for (name, made) in pages {
+        let path = folder.join(name).with_extension("md");
+        if renew {
+            zellige_engine::files::atomic_write(&path, |out| std::io::Write::write_all(out, made.as_bytes())).unwrap();
+        }
+        let there = std::fs::read_to_string(&path).unwrap_or_default();
+        let differ = made.lines().zip(there.lines().chain(std::iter::repeat(""))).find(|(made, there)| made != there);
+        assert!(
+            made == there,
+            "docs/keys/{name}.md is not of the schema: `INSTA_UPDATE=always cargo test --bin zellige keys`\n{differ:#?}"
+        );
+    }
+}
+
+/// All names of keys of a type, and of the types in it.
+fn names(schema: &Value, into: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(map) => {
+            into.extend(properties(schema).into_iter().flat_map(|keys| keys.keys().cloned()));
+            map.values().for_each(|inside| names(inside, into));
+        }
+        Value::Array(items) => items.iter().for_each(|inside| names(inside, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_key_is_left_out() {
+    for solver in SOLVERS {
+        let schema = solver.schema();
+        let mut keys = BTreeSet::new();
+        names(&schema["$defs"], &mut keys);
+        let pages = page(solver.name(), &schema) + &shared(&schema);
+        let told: BTreeSet<String> =
+            pages.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()?.rsplit('.').next().map(str::to_owned)).collect();
+        assert_eq!(keys, told, "{}", solver.name());
+        assert!(pages.lines().filter(|line| line.starts_with("| `")).all(|row| row.split(" | ").count() >= 5 && !row.ends_with(" |  |")));
+    }
+}
+
+#[test]
+fn a_unit_is_found_after_a_comma() {
+    assert_eq!(unit("Time step, s: a fraction."), ("s", "Time step: a fraction.".into()));
+    assert_eq!(unit("Fields, e.g. E, m_e c w_n/e."), ("m_e c w_n/e", "Fields, e.g. E.".into()));
+    assert_eq!(unit("Inflow, kg/s per metre of depth (net)."), ("kg/s per metre of depth", "Inflow (net).".into()));
+    assert_eq!(unit("The mean, mostly."), ("", "The mean, mostly.".into()));
+}
