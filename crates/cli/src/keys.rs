@@ -10,35 +10,8 @@ use serde_json::{Map, Value};
 use crate::solvers::SOLVERS;
 
 /// Units as comments of keys have them, after a comma: `Time step, s.`
-const UNITS: &[&str] = &[
-    "m",
-    "s",
-    "K",
-    "kg",
-    "1/m^3",
-    "m^-3",
-    "m/s",
-    "kg/s per metre of depth",
-    "Pa",
-    "keV",
-    "rad",
-    "degrees",
-    "pixels",
-    "pixels of the detector",
-    "wavelengths",
-    "photons",
-    "counts",
-    "1/w_n",
-    "w_n",
-    "c/w_n",
-    "w_n/c",
-    "c/w_n or 1/w_n",
-    "n_0",
-    "e",
-    "m_e",
-    "m_e c^2",
-    "m_e c w_n/e",
-];
+const UNITS: &str = "m|s|K|kg|1/m^3|m^-3|m/s|kg/s per metre of depth|Pa|keV|rad|degrees|\
+    pixels|pixels of the detector|wavelengths|photons|counts|1/w_n|w_n|c/w_n|w_n/c|c/w_n or 1/w_n|n_0|e|m_e|m_e c^2|m_e c w_n/e";
 
 /// The unit in a description, and the description without it.
 fn unit(text: &str) -> (&str, String) {
@@ -49,8 +22,8 @@ fn unit(text: &str) -> (&str, String) {
         let ends = |rest: &str| {
             rest.is_empty() || rest.starts_with(" (") || [". ", ": ", "; ", ", "].iter().any(|end| rest.starts_with(end)) || rest == "."
         };
-        let stands = |u: &&&str| rest.strip_prefix(**u).is_some_and(ends);
-        UNITS.iter().find(stands).map(|u| (i, *u))
+        let stands = |u: &&str| rest.strip_prefix(*u).is_some_and(ends);
+        UNITS.split('|').find(stands).map(|u| (i, u))
     });
     match found.min_by_key(|(i, _)| *i) {
         Some((i, unit)) => (unit, format!("{}{}", &text[..i], &text[i + 2 + unit.len()..])),
@@ -225,7 +198,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What is inside of a value: tables with what stands between their keys and the value's own, and named values.
+    /// Contents of a value: tables with what stands between their keys and the value's own, and named values.
     fn inner(&self, schema: &'a Value) -> Inner<'a> {
         let mut inner = Inner { name: name(schema), ..Inner::default() };
         for part in self.alternatives(schema) {
@@ -254,7 +227,7 @@ impl<'a> Table<'a> {
 struct Inner<'a> {
     /// The type that all this belongs to.
     name: Option<&'a str>,
-    /// What there are several of it in: a list, `[]`, or a table by name, `.NAME`.
+    /// Container of several of them: a list, `[]`, or a table by name, `.NAME`.
     container: &'static str,
     tables: Vec<(String, &'a Value)>,
     values: Vec<&'a Value>,
@@ -283,7 +256,7 @@ fn range(schema: &Value) -> String {
 const MADE: &str =
     "<!-- Made from the schema by `INSTA_UPDATE=always cargo test --bin zellige keys`: change the comments of the types. -->";
 
-/// How to read a table.
+/// Notes on reading a table.
 const NOTES: &str = "\
 `[]` stands for an entry of a list, as in `[[SOLVER.LIST]]`, `NAME` for a name of one's own. A key without a default
 may be left out; its meaning says what holds then. A text is an expression where the meaning says so

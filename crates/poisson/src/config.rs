@@ -77,7 +77,8 @@ pub struct Config {
     /// The norm of residuals: `l2`, the mean over the domain, or `max`.
     #[serde(default)]
     pub norm: Norm,
-    /// Largest number of cycles, or of sweeps of a relaxation method, 1 or more; ample for the method if left out.
+    /// Largest number of cycles, of sweeps of a relaxation method, or of a direct solution and its refinement, 1 or more;
+    /// ample for the method if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cycles: Option<u64>,
     /// Mean of the solution where no side holds a value (all Neumann or periodic).

@@ -80,8 +80,8 @@ pub struct Config {
     /// Boundary conditions; periodic if left out.
     #[serde(default)]
     pub boundary: Boundary,
-    /// A window that moves along x with the speed of light: everything goes one cell back for each cell that light has gone, and new
-    /// plasma comes in.
+    /// A window that moves along x with the speed of light: everything goes one cell back for each cell that light has gone, and
+    /// new plasma comes in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowConfig>,
     /// Binomial filter of the current.

@@ -10,7 +10,6 @@ use zellige_poisson::status::Status;
 
 const LIBRARY: &str = include_str!("../../../../docs/guide/library.md");
 const README: &str = include_str!("../../README.md");
-const INPUT: &str = include_str!("../../../../docs/guide/input.md");
 
 /// Example of the book.
 fn of_the_book() -> Result<Solution> {
@@ -108,29 +107,14 @@ fn keys(page: &str, head: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_tables_that_all_solvers_share_are_told_whole() {
-    let schema = zellige_engine::config::schema::<Poisson>();
-    for (head, table) in [("| key of `[run]` |", "RunConfig"), ("| key of `[output]` |", "OutputConfig")] {
-        let page = INPUT.split(head).nth(1).expect("the page has the table");
-        let rows = page.lines().skip(2).take_while(|line| line.starts_with('|'));
-        let told: BTreeSet<&str> = rows.filter_map(|line| line.split('`').nth(1)).collect();
-        let keys: BTreeSet<&str> =
-            schema["$defs"][table]["properties"].as_object().expect("the table").keys().map(String::as_str).collect();
-        assert_eq!(told, keys, "{head}");
-    }
-}
-
-#[test]
-fn the_pages_name_the_keys_that_there_are() {
+fn the_page_of_the_crate_names_the_keys_that_there_are() {
     let mut known = BTreeSet::new();
     let schema = zellige_engine::config::schema::<Poisson>();
     properties(&schema["$defs"], &mut known);
     let own: BTreeSet<String> = schema["$defs"]["Config"]["properties"].as_object().expect("the table").keys().cloned().collect();
     let readme = keys(README, "| key | default | meaning |");
-    for found in [&readme, &keys(INPUT, "| key | meaning | default |")] {
-        let unknown: Vec<_> = found.difference(&known).collect();
-        assert!(unknown.is_empty() && found.len() > 10, "the schema has no {unknown:?} of {found:?}");
-    }
+    let unknown: Vec<_> = readme.difference(&known).collect();
+    assert!(unknown.is_empty() && readme.len() > 10, "the schema has no {unknown:?} of {readme:?}");
     let untold: Vec<_> = own.difference(&readme).collect();
     assert!(untold.is_empty(), "the page of the crate does not tell of {untold:?}");
 }
