@@ -65,8 +65,8 @@ pub struct Config {
     pub grid: GridConfig,
     /// The gas: what streams in, and what is there at the start unless `initial` says otherwise.
     pub gas: GasConfig,
-    /// The species with their parts: by a name of the program's table (`zellige dsmc gas` lists it) or of `species_file`, or one's
-    /// own with all of `mass`, `diameter`, `omega`.
+    /// The species with their parts. Names are those of the program's table (`zellige dsmc gas` lists it) or of `species_file`;
+    /// any other one comes with all of `mass`, `diameter`, `omega`.
     pub species: Vec<SpeciesConfig>,
     /// A file of species in SPARTA's form, in place of the program's own table. Lines of other species than the run's are passed
     /// over.
