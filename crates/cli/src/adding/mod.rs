@@ -41,7 +41,7 @@ fn difference(page: &str, file: &str) -> Option<String> {
 fn patched(file: &str, hunks: &[&str]) -> String {
     let side = |hunk: &str, other: char| -> String {
         let lines = hunk.lines().filter(|line| !line.starts_with(other));
-        lines.map(|line| format!("{}\n", line.get(1..).unwrap_or_default())).collect()
+        lines.flat_map(|line| [line.get(1..).unwrap_or_default(), "\n"]).collect()
     };
     hunks.iter().fold(file.to_owned(), |text, hunk| {
         let (old, new) = (side(hunk, '+'), side(hunk, '-'));
