@@ -119,6 +119,7 @@ impl<'a> Table<'a> {
                 let item = schema.get("items").map(|items| self.kind(items)).unwrap_or_default();
                 match (count("minItems"), count("maxItems")) {
                     (Some(n), Some(most)) if n == most => format!("[{}]", vec![item; n as usize].join(", ")),
+                    _ if item.starts_with("`\"") => format!("list of {item}"),
                     _ => format!("[{item}, ..]"),
                 }
             }
@@ -241,10 +242,11 @@ impl Inner<'_> {
 
 /// ` 1 to 8`, ` above 0`; whole numbers that are not negative are nothing to be told.
 fn range(schema: &Value) -> String {
-    let bound = |key, word: &str| schema.get(key).map(|bound| format!(" {word} {bound}"));
-    match (schema.get("minimum"), schema.get("maximum")) {
+    let value = |key| schema.get(key).map(|bound| bound.to_string().trim_end_matches(".0").to_owned());
+    let bound = |key, word: &str| value(key).map(|bound| format!(" {word} {bound}"));
+    match (value("minimum"), value("maximum")) {
         (Some(least), Some(most)) => return format!(" {least} to {most}"),
-        (Some(least), None) if *least == 0 => return String::new(),
+        (Some(least), None) if least == "0" && schema["minimum"].is_u64() => return String::new(),
         _ => {}
     }
     let least = bound("minimum", "at least").or_else(|| bound("exclusiveMinimum", "above"));
