@@ -127,6 +127,8 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
 #else
         u32 k = live && whole ? fresh(s, i, j, second, second + nb) : j;
 #endif
+        // All have read the marks that a collision changes.
+        __syncwarp();
         if (live && lane == 0) attempt(i, whole ? k : j, w, number + t);
         __syncwarp();
       }
