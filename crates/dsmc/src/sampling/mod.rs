@@ -55,6 +55,9 @@ pub struct Samples {
     pub full: bool,
     cells: Vec<f64>,
     surfaces: Vec<f64>,
+    /// Sums of the last batch, kept: their pages are made once.
+    batch_cells: Vec<f64>,
+    batch_surfaces: Vec<f64>,
     cell_spread: Cells,
     surface_spread: Spread,
     load_spread: Spread,
@@ -67,6 +70,7 @@ impl Samples {
         let s = &config.sampling;
         let start = config.sampling_start();
         let (cells, surfaces) = (model.grid.len(), 4 + model.geometry.segments().len());
+        let (sums, surface_sums) = (cells * model.species.len() * model.collisions.sums(), surfaces * SURFACE_SUMS);
         let mut all = Self {
             start,
             every: s.every,
@@ -79,8 +83,10 @@ impl Samples {
             search: (start == AUTO).then(|| Search::new(model, config.steps, s.every)),
             window: s.window.map_or(0, |w| w / s.every),
             full: false,
-            cells: vec![0.0; cells * model.species.len() * model.collisions.sums()],
-            surfaces: vec![0.0; surfaces * SURFACE_SUMS],
+            cells: vec![0.0; sums],
+            surfaces: vec![0.0; surface_sums],
+            batch_cells: vec![0.0; sums],
+            batch_surfaces: vec![0.0; surface_sums],
             cell_spread: Cells::new(model),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
             load_spread: Spread::new(loads::count(model)),
@@ -135,7 +141,7 @@ impl Samples {
         }
         if self.taken == self.window {
             // Remainders of a window that the batches do not fill are not averaged.
-            self.take(stages)?;
+            stages.take_samples(&mut self.batch_cells, &mut self.batch_surfaces)?;
             (self.current, self.full) = (0, true);
         }
         Ok(())
@@ -143,9 +149,9 @@ impl Samples {
 
     /// Looks at a block of the search; at the end of it the averages begin.
     fn look(&mut self, model: &Model, stages: &mut dyn Stages, next: u64) -> Result<()> {
-        let (cells, surfaces) = self.take(stages)?;
+        stages.take_samples(&mut self.batch_cells, &mut self.batch_surfaces)?;
         if let Some(search) = &mut self.search {
-            search.take(model, &cells, &surfaces, next);
+            search.take(model, &self.batch_cells, &self.batch_surfaces, next);
             if let Some(found) = search.found {
                 self.start = found.step;
                 self.cut();
@@ -154,22 +160,16 @@ impl Samples {
         Ok(())
     }
 
-    /// Takes the sums since the last call from the stages.
-    fn take(&self, stages: &mut dyn Stages) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (mut cells, mut surfaces) = (vec![0.0; self.cells.len()], vec![0.0; self.surfaces.len()]);
-        stages.take_samples(&mut cells, &mut surfaces)?;
-        Ok((cells, surfaces))
-    }
-
     fn close(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
-        let (cells, surfaces) = self.take(stages)?;
+        let (cells, surfaces) = (&mut self.batch_cells, &mut self.batch_surfaces);
+        stages.take_samples(cells, surfaces)?;
         self.batches += 1;
-        self.cell_spread.add(model, &mut self.cells, &cells, self.batches, self.current);
-        let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, &surfaces, i, self.current * self.every)).collect();
+        self.cell_spread.add(model, &mut self.cells, cells, self.batches, self.current);
+        let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
         self.load_spread.add(&loads::numbers(model, &|segment| flux_of(&found, segment)), self.batches);
-        self.section_spread.add(&sections::flows(model, &cells, self.current), self.batches);
-        self.surfaces.iter_mut().zip(surfaces).for_each(|(to, from)| *to += from);
+        self.section_spread.add(&sections::flows(model, cells, self.current), self.batches);
+        self.surfaces.iter_mut().zip(&*surfaces).for_each(|(to, from)| *to += from);
         self.current = 0;
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Samples {
     pub fn memory(&self) -> u64 {
         let spreads = [&self.surface_spread, &self.load_spread, &self.section_spread];
         let of_cells = 2 * self.cell_spread.value.len() + self.cell_spread.filled.len();
-        let numbers = self.cells.len() + self.surfaces.len() + of_cells + spreads.iter().map(|s| 2 * s.mean.len()).sum::<usize>();
+        let numbers = 2 * (self.cells.len() + self.surfaces.len()) + of_cells + spreads.iter().map(|s| 2 * s.mean.len()).sum::<usize>();
         8 * numbers as u64 + self.search.as_ref().map_or(0, Search::memory)
     }
 

@@ -137,11 +137,11 @@ pub trait Stages: Send {
     /// Removes all particles.
     fn clear(&mut self) -> Result<()>;
 
-    /// Adds the sums of all samples since the last call to `cells` (`[cell][species][sums]`) and `surfaces`
-    /// (`[surface][SURFACE_SUMS]`, sides first) and forgets them.
+    /// Sets `cells` (`[cell][species][sums]`) and `surfaces` (`[surface][SURFACE_SUMS]`, sides first) to the sums of all samples
+    /// since the last call and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
-    /// Pending sums for a checkpoint, without forgetting them: those not in [`Stages::extra`].
+    /// Sets both to pending sums for a checkpoint, without forgetting them: those not in [`Stages::extra`].
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
     /// Takes sums back that [`Stages::take_samples`] gave away, or [`Stages::pending`].

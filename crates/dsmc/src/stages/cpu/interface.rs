@@ -118,24 +118,26 @@ impl Stages for Gas {
         // A row of tiles has whole rows of cells.
         let rows = chunks_mut(cells, mosaic.tile[1] * mosaic.cells[0] * width);
         each_task((chunks_mut(&mut self.tiles, mosaic.tiles[0]), rows), |_, (tiles, cells)| {
+            cells.fill(0.0);
             for tile in tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
                 for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
                     let (slot, cell) = (j * mosaic.tile[0] + i, j * mosaic.cells[0] + tile.corner[0] + i);
                     for (s, to) in cells[cell * width..][..width].chunks_exact_mut(sums).enumerate() {
                         let first = (slot * species + s) * kept;
-                        to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to += tile.sums.all(first + q));
+                        to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to = tile.sums.all(first + q));
                     }
                 }
                 tile.sums.clear();
             }
         });
-        surfaces.iter_mut().zip(&mut self.surfaces).for_each(|(to, from)| *to += std::mem::take(from));
+        surfaces.iter_mut().zip(&mut self.surfaces).for_each(|(to, from)| *to = std::mem::take(from));
         Ok(())
     }
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
         let slots = self.store.mosaic.cells_of_row();
+        cells.fill(0.0);
         for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
             for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
                 let (slot, cell) = (j * self.store.mosaic.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));

@@ -1,7 +1,7 @@
 //! Sums of samples on the device, `[sum][tile][key]`: in double precision, and where a cell has few particles those of the last
 //! samples in single precision beside them, so that a sample reads and writes half as many bytes.
 
-use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pinned, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each};
 
@@ -20,8 +20,8 @@ pub(super) struct Averages {
     pool: Pool,
     old: Buffer<f64>,
     recent: Buffer<f32>,
-    /// Host copy, kept: of pages that are there a copy takes a fraction of the time.
-    host: Vec<f64>,
+    /// Host copy, page-locked and kept: a copy into pages that must be made first takes ten times as long.
+    host: Option<Pinned<f64>>,
     brief: bool,
     /// Samples in `recent`, and most of them: counted, so that nothing depends on who looks when.
     held: u32,
@@ -41,7 +41,7 @@ impl Averages {
             pool: pool.clone(),
             old: pool.alloc_zeros(0, "dsmc: averages")?,
             recent: pool.alloc_zeros(0, "dsmc: averages")?,
-            host: Vec::new(),
+            host: None,
             brief: kind.brief,
             held: 0,
             most: samples_at_a_time(model.per_cell),
@@ -87,7 +87,7 @@ impl Averages {
         unsafe { fold.launch(FOLDERS, 256).arg(&mut self.recent).arg(&mut self.old).arg(n).run() }
     }
 
-    /// Adds all sums to `cells`, `[cell][species][sum]`, and forgets them. Waits.
+    /// Sets `cells`, `[cell][species][sum]`, to all sums and forgets them. Waits.
     pub(super) fn take(&mut self, cells: &mut [f64], fold: &Kernel) -> Result<()> {
         // There, so that only one number of each comes over.
         if self.held > 0 {
@@ -97,16 +97,21 @@ impl Averages {
         self.cuda.fill_zero(&mut self.old)
     }
 
-    /// Adds those in double precision, without forgetting them. Waits.
+    /// Sets `cells` to those in double precision, without forgetting them. Waits.
     pub(super) fn look(&mut self, cells: &mut [f64]) -> Result<()> {
         if self.old.is_empty() {
+            cells.fill(0.0);
             return Ok(());
         }
-        self.host.resize(self.old.len(), 0.0);
-        self.cuda.download_to(&self.old, 0, &mut self.host)?;
-        let sums = &self.host;
+        let mut host = match self.host.take() {
+            Some(host) => host,
+            None => self.cuda.pinned(self.old.len(), "dsmc: averages")?,
+        };
+        self.cuda.download_to(&self.old, 0, &mut host)?;
+        let sums = &*host;
         let ([used, one], stride) = (self.sums, self.stride());
         each(chunks_mut(cells, self.species * one), |cell, to| {
+            to.fill(0.0);
             let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
             for tile in tile..tile + self.mosaic.layers {
                 for s in 0..self.species {
@@ -116,6 +121,7 @@ impl Averages {
                 }
             }
         });
+        self.host = Some(host);
         Ok(())
     }
 

@@ -208,14 +208,14 @@ impl Stages for Gas {
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         self.averages.take(cells, &self.store.kernels.fold)?;
-        self.add_surfaces(surfaces)?;
+        self.look_at_surfaces(surfaces)?;
         self.cuda.fill_zero(&mut self.surfaces)
     }
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         self.averages.look(cells)?;
-        self.add_surfaces(surfaces)
+        self.look_at_surfaces(surfaces)
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
@@ -330,11 +330,11 @@ impl Stages for Gas {
 }
 
 impl Gas {
-    /// Adds what surfaces got.
-    fn add_surfaces(&self, surfaces: &mut [f64]) -> Result<()> {
+    /// Sets `surfaces` to what they got.
+    fn look_at_surfaces(&self, surfaces: &mut [f64]) -> Result<()> {
         let found = self.cuda.download(&self.surfaces)?;
         for (i, (to, from)) in surfaces.iter_mut().zip(found).enumerate() {
-            *to += from as i64 as f64 / self.surface_unit(i);
+            *to = from as i64 as f64 / self.surface_unit(i);
         }
         Ok(())
     }
