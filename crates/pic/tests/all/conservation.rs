@@ -1,6 +1,6 @@
 //! Energy, momentum and counts: V6, V8, V9 and V13 of the verification list, through the stages.
 
-use crate::common::{electrons, run, setup, start, thermal, walls};
+use crate::common::{at_wall, electrons, run, setup, start, thermal, turned, walls};
 use zellige_pic::grid::{FieldSide, ParticleSide};
 use zellige_pic::particles::{Particles, Pusher};
 use zellige_pic::stages::{Component, Precision, Setup, Stages};
@@ -116,42 +116,13 @@ fn the_ledger_closes() {
 /// A reflecting wall turns y as well as x (a peer's y walls did nothing), and a thermal one sends back the flux of its temperature.
 #[test]
 fn walls_turn_both_axes() {
-    for axis in 0..2 {
-        for (cell, u, inward) in [(0, -0.5, 1.0), (19, 0.5, -1.0)] {
-            for side in [ParticleSide::Reflect, ParticleSide::Thermal] {
-                let mut s = setup([20, 20]);
-                (s.species, s.expected) = (vec![electrons(1)], vec![1]);
-                (s.species[0].weight, s.species[0].wall_thermal) = (1e-12, [[0.2; 2]; 2]);
-                walls(&mut s, axis, FieldSide::Pec, side);
-                let n = 4000;
-                // Alike in everything but their tags: thermal walls draw by the particle.
-                s.species[0].tagged = true;
-                let tag = (0..n as u64).collect();
-                let mut p = Particles { tag, i: vec![7; n], j: vec![7; n], s: vec![0.25; n], t: vec![0.25; n], ..Particles::default() };
-                p.u = std::array::from_fn(|c| vec![if c == axis { u } else { 0.0 }; n]);
-                (if axis == 0 { &mut p.i } else { &mut p.j }).fill(cell);
-                let toward = if u < 0.0 { -0.4 } else { 0.4 };
-                (if axis == 0 { &mut p.s } else { &mut p.t }).fill(toward);
-                let mut stages = start(&s, &[p], 1);
-                run(&s, &mut *stages, 0, 1);
-                let q = stages.particles(0).unwrap();
-                assert!(q.u[axis].iter().all(|u| u * inward > 0.0), "{axis} {side:?}");
-                // The mirror image of the straight flight.
-                let flight = 0.07 / 0.1 * 0.5 / f64::hypot(1.0, 0.5);
-                let offset = if axis == 0 { q.s[0] } else { q.t[0] };
-                assert!((offset - inward * (flight - 0.1 - 0.5)).abs() < 1e-6, "{axis} {side:?} {offset}");
-                if side == ParticleSide::Thermal {
-                    // Mean of the flux: u_th sqrt(pi / 2); its standard deviation is u_th sqrt(2 - pi / 2). Four of it.
-                    let mean = q.u[axis].iter().sum::<f64>() * inward / n as f64;
-                    let sigma = 0.2 * (2.0 - std::f64::consts::FRAC_PI_2).sqrt() / (n as f64).sqrt();
-                    assert!((mean - 0.2 * std::f64::consts::FRAC_PI_2.sqrt()).abs() < 4.0 * sigma, "{axis}: {mean}");
-                    // Along the wall, in the plane and out of it: Gaussian.
-                    for c in [1 - axis, 2] {
-                        let square: f64 = q.u[c].iter().map(|u| u * u).sum::<f64>() / n as f64;
-                        assert!((square / 0.04 - 1.0).abs() < 4.0 * (2.0 / n as f64).sqrt(), "{axis} {c}: {square}");
-                    }
-                }
-            }
+    for (axis, end) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        for side in [ParticleSide::Reflect, ParticleSide::Thermal] {
+            let (s, p) = at_wall(axis, end, side);
+            let mut stages = start(&s, &[p], 1);
+            run(&s, &mut *stages, 0, 1);
+            // Eight roundings of numbers below 1 in a push and a move.
+            turned(&s, axis, end, &stages.particles(0).unwrap(), 1e-6);
         }
     }
 }

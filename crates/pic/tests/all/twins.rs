@@ -1,7 +1,7 @@
 //! The GPU against the CPU: one step of everything on random states, whole runs, and what must not depend on how the
 //! particles are stored. Particles carry tags, by which they are matched.
 
-use crate::common::{apart, electrons, residual, run, setup, thermal, walls};
+use crate::common::{apart, at_wall, electrons, residual, run, setup, thermal, turned, walls};
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
@@ -227,6 +227,25 @@ fn thermal_walls_keep_every_particle_and_give_their_own_spread() {
     // z is normal with u_th: the mean square of 16384 draws is right to 1.1 %, here 5 sigma.
     let z = slow.iter().map(|u| u * u).sum::<f64>() / slow.len() as f64;
     assert!((z / 0.0025 - 1.0).abs() < 0.055, "{z}");
+}
+
+/// The flux of each thermal wall, by the checks of the CPU (`conservation`); reflecting walls beside them.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn walls_turn_both_axes_on_a_gpu() {
+    let Some(cuda) = testing::gpu() else { return };
+    for precision in [Precision::F32, Precision::F64] {
+        for (axis, end) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            for side in [ParticleSide::Reflect, ParticleSide::Thermal] {
+                let (mut setup, p) = at_wall(axis, end, side);
+                setup.precision = precision;
+                let mut stages = new_with(&setup, &cuda, small).unwrap();
+                stages.inject(0, &p).unwrap();
+                run(&setup, stages.as_mut(), 0, 1);
+                turned(&setup, axis, end, &stages.particles(0).unwrap(), tolerance(&setup));
+            }
+        }
+    }
 }
 
 /// Everything into one tile and out of it again; pages of 128 to 512 slots; the same bits however the particles are stored.

@@ -127,3 +127,59 @@ pub(crate) fn apart(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
+
+/// Particles that `at_wall` makes.
+const AT_WALL: usize = 4000;
+
+/// Particles so light that they feel nothing, all on their way through the wall at `end` of `axis` in one step, at one distance
+/// from it; along it, where they have no momentum, each has a place of its own: thermal walls draw by the particle. Every wall has
+/// its own temperature.
+pub(crate) fn at_wall(axis: usize, end: usize, side: ParticleSide) -> (Setup, Particles) {
+    let (n, mut s) = (AT_WALL, setup([20, 20]));
+    (s.species, s.expected) = (vec![electrons(1)], vec![n]);
+    (s.species[0].weight, s.species[0].wall_thermal, s.species[0].tagged) = (1e-12, [[0.1, 0.15], [0.2, 0.3]], true);
+    walls(&mut s, axis, FieldSide::Pec, side);
+    let (cell, u, toward) = [(0, -0.5, -0.4), (19, 0.5, 0.4)][end];
+    let along: Vec<f64> = (0..n).map(|k| (k as f64 + 0.5) / n as f64 - 0.5).collect();
+    let mut p = Particles { i: vec![7; n], j: vec![7; n], s: along.clone(), t: along, tag: (0..n as u64).collect(), ..Particles::default() };
+    p.u = std::array::from_fn(|c| vec![if c == axis { u } else { 0.0 }; n]);
+    (if axis == 0 { &mut p.i } else { &mut p.j }).fill(cell);
+    (if axis == 0 { &mut p.s } else { &mut p.t }).fill(toward);
+    (s, p)
+}
+
+/// Checks the particles of [`at_wall`] after a step: mirror images of straight flights to `rounding` of a cell, mirrored momenta, or
+/// those of the flux of a thermal wall to four standard deviations of the statistic.
+pub(crate) fn turned(setup: &Setup, axis: usize, end: usize, q: &Particles, rounding: f64) {
+    let side = setup.grid.particles[axis][end];
+    let what = format!("axis {axis}, end {end}, {side:?}");
+    assert_eq!(q.len(), AT_WALL, "{what}");
+    let inward = [1.0, -1.0][end];
+    let flight = setup.grid.dt / setup.grid.h[axis] * 0.5 / f64::hypot(1.0, 0.5);
+    let offset = if axis == 0 { &q.s } else { &q.t };
+    let off = offset.iter().map(|o| (o - inward * (flight - 0.1 - 0.5)).abs()).fold(0.0, f64::max);
+    assert!(off < rounding, "{what}: {off} of a cell from the mirror image");
+    let (n, normal) = (AT_WALL as f64, |k: usize| q.u[axis][k] * inward);
+    let mean = |f: &dyn Fn(usize) -> f64| (0..AT_WALL).map(f).sum::<f64>() / n;
+    if side == ParticleSide::Reflect {
+        assert!((0..AT_WALL).all(|k| (normal(k) - 0.5).abs() < rounding && q.u[1 - axis][k] == 0.0), "{what}");
+        return;
+    }
+    assert!((0..AT_WALL).all(|k| normal(k) > 0.0), "{what}");
+    let u_th = setup.species[0].wall_thermal[axis][end];
+    let near = |statistic: &str, found: f64, expected: f64, deviation: f64| {
+        let off = (found / u_th.powi(2) - expected) / (deviation / n.sqrt());
+        assert!(off.abs() < 4.0, "{what}: {statistic} is off by {off:.1} standard deviations");
+    };
+    // Rayleigh's distribution: the mean is sqrt(pi/2), its variance 2 - pi/2; the square has mean and deviation 2.
+    let half = std::f64::consts::FRAC_PI_2;
+    near("the normal momentum", mean(&normal) * u_th, half.sqrt(), (2.0 - half).sqrt());
+    near("the square of the normal momentum", mean(&|k| normal(k).powi(2)), 2.0, 2.0);
+    // Along the wall, in the plane and out of it: normal numbers, whose squares have a deviation of sqrt 2; independent.
+    for c in [1 - axis, 2] {
+        near("a momentum along the wall", mean(&|k| q.u[c][k]) * u_th, 0.0, 1.0);
+        near("the square of a momentum along the wall", mean(&|k| q.u[c][k].powi(2)), 1.0, 2.0_f64.sqrt());
+        near("normal momentum times one along the wall", mean(&|k| normal(k) * q.u[c][k]), 0.0, 2.0_f64.sqrt());
+    }
+    near("the product of the momenta along the wall", mean(&|k| q.u[1 - axis][k] * q.u[2][k]), 0.0, 1.0);
+}
