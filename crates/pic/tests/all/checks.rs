@@ -77,7 +77,12 @@ fn charge_is_checked_in_long_window_runs() {
     assert!(!found.ok && found.value > 5e-4, "{found:?}");
 }
 
-/// The limit is rounding: what is found in sound runs of many kinds is a twentieth of it or more, never above.
+/// The limit is rounding: what is found in sound runs of many kinds is below it, by no more than the estimate is above the truth.
+///
+/// The largest of 768 normal numbers is 3.2 standard deviations, of which ten pass: 0.32 of the limit where the estimate is exact.
+/// It is above the truth by the roundings of a value between two powers of two, 1.5, and by the fullest corner over the mean one,
+/// 1.7: a twelfth is left and more. Where particles are slow, currents round by less than the charge, with which the estimate goes
+/// as if all moved at the speed of light: 0.04 is found; and charge that rests besides halves that.
 #[test]
 fn the_limit_of_charge_is_that_of_rounding() {
     let electrons = |more: Value| {
@@ -92,28 +97,29 @@ fn the_limit_of_charge_is_that_of_rounding() {
         change(&mut table);
         table
     };
-    let cases: [(&str, Value); 8] = [
-        ("warm", base(&|_| ())),
-        ("hot", base(&|t| t["species"] = json!([electrons(json!({ "momentum": { "thermal": 1.0 } }))]))),
-        ("quadratic", base(&|t| t["order"] = json!(2))),
-        ("double", base(&|t| t["precision"] = json!("f64"))),
-        ("filter", base(&|t| t["smoothing"] = json!({ "all": { "passes": 2, "compensated": true } }))),
-        ("walls", base(&|t| t["boundary"] = json!({ "x": "reflecting", "y": { "fields": "pmc", "particles": "thermal" } }))),
+    let (fast, slow, half) = (1.0 / 12.0, 1.0 / 40.0, 1.0 / 60.0);
+    let cases: [(&str, f64, Value); 8] = [
+        ("warm", slow, base(&|_| ())),
+        ("hot", fast, base(&|t| t["species"] = json!([electrons(json!({ "momentum": { "thermal": 1.0 } }))]))),
+        ("quadratic", slow, base(&|t| t["order"] = json!(2))),
+        ("double", fast, base(&|t| t["precision"] = json!("f64"))),
+        ("filter", fast, base(&|t| t["smoothing"] = json!({ "all": { "passes": 2, "compensated": true } }))),
+        ("walls", slow, base(&|t| t["boundary"] = json!({ "x": "reflecting", "y": { "fields": "pmc", "particles": "thermal" } }))),
         (
             "ions",
+            half,
             base(&|t| {
                 let ions = electrons(json!({ "name": "ions", "charge": 1, "mass": 50, "momentum": {} }));
                 t["species"].as_array_mut().unwrap().push(ions);
             }),
         ),
-        ("weights", base(&|t| t["species"] = json!([electrons(json!({ "density": "0.01 + x" }))]))),
+        ("weights", slow, base(&|t| t["species"] = json!([electrons(json!({ "density": "0.01 + x" }))]))),
     ];
-    for (what, table) in cases {
+    for (what, least, table) in cases {
         let mut pic = finished(table);
         let found = charge(&mut pic).unwrap();
         println!("{what}: {:.2e} of {:.2e}, a part of {:.3}", found.value, found.limit, found.value / found.limit);
-        // Ten standard deviations, of the fullest corner and of waves four times as strong as the mean: below that by as much.
-        assert!(found.ok && found.value > found.limit / 300.0, "{what}: {found:?}");
+        assert!(found.ok && found.value > least * found.limit, "{what}: {found:?}, at least {least:.4} of the limit expected");
     }
 }
 

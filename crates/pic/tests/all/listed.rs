@@ -64,11 +64,11 @@ fn the_other_filaments_grow_at_their_rates() {
 }
 
 /// V13. A periodic plasma of electrons and positrons stays where it is: the shapes' aliases exert forces of a plasma on itself, but
-/// move it by less than half of what chance gave it at the start, `u_th / sqrt(N)` a component. (Electrons alone swing against the
-/// background.)
+/// move it by little of what chance gave it at the start, `u_th / sqrt(N)` a component: by 0.06 of it with linear shapes and by 0.02
+/// with quadratic ones, twice which is the bound. (Electrons alone swing against the background.)
 #[test]
 fn a_plasma_does_not_push_itself() {
-    for order in [1, 2] {
+    for (order, part) in [(1, 0.12), (2, 0.04)] {
         let (cells, ppc, u_th) = ([16, 16], 16, 0.1);
         let n = cells[0] * cells[1] * ppc;
         let mut s = setup(cells);
@@ -85,7 +85,7 @@ fn a_plasma_does_not_push_itself() {
         let change = [0, 1, 2].map(|c| (mean(&mut *stages, c) - first[c]).abs());
         let chance = u_th / (2.0 * n as f64).sqrt();
         assert!(first.iter().any(|u| u.abs() > 0.1 * chance), "{first:?}");
-        assert!(change.iter().all(|c| *c < 0.5 * chance), "order {order}: {change:?} of {chance:e}");
+        assert!(change.iter().all(|c| *c < part * chance), "order {order}: {change:?} of {chance:e}");
         println!("order {order}: the mean momentum changed by {change:?} in 200 steps, chance gave {chance:.1e}");
     }
 }

@@ -123,14 +123,16 @@ fn gain(cells: usize, steps: u64, change: impl Fn(&mut Value)) -> f64 {
     total[total.len() - 1] / total[0] - 1.0
 }
 
-/// V7, short: a filter and quadratic shapes heat less.
+/// V7, short: a filter and quadratic shapes heat less. Aliases of waves of two cells are felt with the fourth power of a shape that is
+/// `(2/pi)^2` there and with quadratic shapes `(2/pi)^3`: 0.16 of the heating is left, 0.13 is found. The filter, which leaves nothing
+/// of such waves, leaves 0.05 of it.
 #[test]
 fn smooth_shapes_heat_less() {
     let raw = gain(12, 250, |_| ());
     let filtered = gain(12, 250, |t| t["smoothing"] = json!({ "all": { "passes": 2, "compensated": true } }));
     let quadratic = gain(12, 250, |t| t["order"] = json!(2));
     println!("raw {raw:.2e}, filtered {filtered:.2e}, quadratic {quadratic:.2e}");
-    assert!(raw > 0.0 && filtered < 0.5 * raw && quadratic < 0.5 * raw, "raw {raw}, filtered {filtered}, quadratic {quadratic}");
+    assert!(raw > 0.0 && filtered < 0.1 * raw && quadratic < 0.2 * raw, "raw {raw}, filtered {filtered}, quadratic {quadratic}");
 }
 
 /// V7. zpic gains 3.6 % in 1000 steps, 0.84 % with the filter.
