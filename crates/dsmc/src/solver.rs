@@ -221,9 +221,9 @@ impl Solver for Dsmc {
         let mut row = Row::default();
         row.push("particles", "", ledger.there() as f64);
         row.push("collisions_per_step", "", (ledger.collisions - before.collisions) as f64 / steps);
-        row.push("tries_per_step", "", (ledger.attempts - before.attempts) as f64 / steps);
-        row.push("came_in_per_step", "", (ledger.injected - before.injected) as f64 / steps);
-        row.push("left_per_step", "", (ledger.removed - before.removed) as f64 / steps);
+        row.push("attempted_per_step", "", (ledger.attempts - before.attempts) as f64 / steps);
+        row.push("injected_per_step", "", (ledger.injected - before.injected) as f64 / steps);
+        row.push("exited_per_step", "", (ledger.removed - before.removed) as f64 / steps);
         if self.flow.model.weighted() {
             row.push("copied_per_step", "", (ledger.copied - before.copied) as f64 / steps);
             row.push("dropped_per_step", "", (ledger.dropped - before.dropped) as f64 / steps);
