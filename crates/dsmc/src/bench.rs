@@ -21,12 +21,20 @@ use crate::stages::{Ledger, SURFACE_SUMS, Totals};
 pub const CASES: &[Case] = &[
     Case {
         name: "dsmc/collide-1m",
-        about: "argon box, 316 x 316 cells, 10 particles each, dt 0.14 of the collision time: SPARTA on one core 11.1 to 16.2 million \
-                particle-steps a second. Aim: 40",
+        about: "argon box, 316 x 316 cells, 10 particles each, dt 0.14 of the collision time, single precision: SPARTA on one core, in \
+                3D and double precision, 11.1 to 16.2 million particle-steps a second. Aim: 40",
         gpu_only: false,
     },
-    Case { name: "dsmc/collide-100k", about: "the same with 100 x 100 cells: SPARTA on one core 25 to 28.7. Aim: 50", gpu_only: false },
-    Case { name: "dsmc/free-1m", about: "the same without collisions: SPARTA on one core 26.9 to 36.8. Aim: 90", gpu_only: false },
+    Case {
+        name: "dsmc/collide-100k",
+        about: "the same with 100 x 100 cells: SPARTA on one core, in 3D and double precision, 25 to 28.7. Aim: 50",
+        gpu_only: false,
+    },
+    Case {
+        name: "dsmc/free-1m",
+        about: "dsmc/collide-1m without collisions: SPARTA on one core, in 3D and double precision, 26.9 to 36.8. Aim: 90",
+        gpu_only: false,
+    },
     Case { name: "dsmc/sampled-1m", about: "dsmc/collide-1m with samples in every step. Aim: at most 10 % slower", gpu_only: false },
     Case {
         name: "dsmc/collide-50m",
@@ -179,7 +187,7 @@ fn cylinder(cells: [usize; 2]) -> Config {
 /// Rates of SPARTA in a case, with its best settings on one core of a CPU (3D) or on an H200, in double precision, and the least to
 /// be reached on a GPU, in million particle-steps a second; the row has the measured rate as `M/s`.
 fn others(case: &str) -> (Option<(&'static str, f64)>, Option<f64>) {
-    const CORE: &str = "sparta_core_million_per_s";
+    const CORE: &str = "sparta_core_3d_f64_million_per_s";
     const H200: &str = "sparta_h200_2d_f64_million_per_s";
     const SPACE: &str = "sparta_h200_3d_f64_million_per_s";
     match case {
