@@ -5,7 +5,7 @@
 //! sweeps. Numbers from measured factors of whole cycles, of 0.3 and less without them; `tests/all/every_grid.rs` holds what they
 //! give.
 
-use crate::grid::{Axis, Level};
+use crate::grid::{Axis, Grid, Level};
 
 /// The sweeps and the factor of red-black relaxation that a level needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +23,8 @@ const PLANE: f64 = 1.15;
 const SPACE: f64 = 1.2;
 /// Factor on levels with an uneven axis, whatever the dimension.
 const UNEVEN: f64 = 1.25;
+/// Bound of `omega (1 + coupling)` of [`paired`] nodes: that of square cells, where their neighbours keep the difference from growing.
+const PAIRED: f64 = 2.05;
 /// Control volumes beyond a Neumann end from which on it takes more than a sweep.
 const WIDE_TAIL: f64 = 0.6;
 /// Spacings that differ by this factor make coarse levels slow that are coarsened along all axes.
@@ -35,6 +37,20 @@ fn uneven(axis: &Axis) -> bool {
     axis.periodic() && !axis.is_flat() && (axis.nodes % 2 == 1 || axis.theta != 1.0)
 }
 
+/// Coupling of the two nodes of one colour side by side on a periodic axis of odd length, over the diagonal: relaxed at once, their
+/// difference is multiplied by `1 - omega (1 + coupling)`. Zero for other axes.
+fn paired(grid: &Grid, d: usize) -> f64 {
+    let axis = &grid.axes[d];
+    if axis.is_flat() || !axis.periodic() || axis.nodes.is_multiple_of(2) {
+        return 0.0;
+    }
+    let others = (0..3).filter(|o| *o != d && !grid.axes[*o].is_flat());
+    let least = |a: &Axis| a.unknowns().map(|i| a.weights(i)).map(|(w, e)| w + e).fold(f64::INFINITY, f64::min);
+    // The interval between the last node and the first is the short one.
+    let (west, east) = axis.weights(0);
+    west / (west + east + others.map(|o| least(&grid.axes[o])).sum::<f64>())
+}
+
 /// Smoothing for level `l` of a hierarchy.
 pub fn of(levels: &[Level], l: usize) -> Smoothing {
     let Level { grid, transfer } = &levels[l];
@@ -43,7 +59,8 @@ pub fn of(levels: &[Level], l: usize) -> Smoothing {
     let mut need = Smoothing { pre: 1, post: 1, omega: if space { SPACE } else { PLANE } };
     if axes().any(uneven) {
         let sweeps = if axes().any(|a| a.periodic() && a.theta != 1.0) { 4 } else { 2 };
-        return Smoothing { pre: sweeps, post: sweeps, omega: UNEVEN };
+        let omega = (0..3).fold(UNEVEN, |omega, d| omega.min(PAIRED / (1.0 + paired(grid, d))));
+        return Smoothing { pre: sweeps, post: sweeps, omega };
     }
     if axes().any(|a| a.tail > WIDE_TAIL) {
         return Smoothing { pre: 2, post: 2, omega: UNEVEN };

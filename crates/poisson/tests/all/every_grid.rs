@@ -5,8 +5,9 @@ use crate::common::noise;
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_poisson::grid::{Axis, Bc, Grid};
+use zellige_poisson::operator;
 use zellige_poisson::problem::{Precision, StageSetup};
-use zellige_poisson::stages::{Smoother, cpu};
+use zellige_poisson::stages::{Norms, Smoother, cpu};
 use zellige_poisson::step::{Cycle, CyclePlan, cycle};
 
 const D: Bc = Bc::Dirichlet;
@@ -55,9 +56,9 @@ fn factor(grid: &Grid) -> f64 {
     let (mut early, mut late, mut counted) = (first, first, 0);
     for n in 1..=8 {
         cycle(stages.as_mut(), plan, profiler).unwrap();
-        let l2 = stages.norms().unwrap().l2;
-        // Rounding of u makes residuals of this size.
-        if l2 < 1e-11 * first {
+        let Norms { l2, u_l2, .. } = stages.norms().unwrap();
+        // Rounding of u makes residuals of about this size.
+        if l2 < 30.0 * f64::EPSILON * operator::norm_bound(grid) * u_l2 {
             break;
         }
         if n == 2 {
@@ -77,7 +78,7 @@ fn words(grid: &Grid) -> String {
 type Awkward = ([usize; 3], [f64; 3], (Bc, Bc));
 
 /// Grids whose coarse levels are uneven or stretched.
-const AWKWARD: [Awkward; 30] = [
+const AWKWARD: [Awkward; 31] = [
     ([514, 514, 1], [1.0, 1.0, 1.0], (P, P)),
     ([258, 258, 1], [1.0, 1.0, 1.0], (P, P)),
     ([130, 130, 1], [1.0, 1.0, 1.0], (P, P)),
@@ -101,6 +102,7 @@ const AWKWARD: [Awkward; 30] = [
     ([33, 33, 33], [3.0, 1.0, 3.0], (D, D)),
     ([50, 40, 45], [1.0, 1.3, 1.0], (D, D)),
     ([1025, 257, 1], [1.0, 3.0, 1.0], (D, D)),
+    ([4097, 1025, 1], [1.0, 3.0, 1.0], (D, D)),
     ([129, 129, 1], [1.0, 1.4, 1.0], (D, D)),
     ([129, 129, 1], [1.6, 1.0, 1.0], (D, D)),
     ([129, 129, 1], [1.0, 2.0, 1.0], (D, D)),
@@ -129,17 +131,64 @@ fn awkward_grids_take_no_more_cycles_than_others() {
     assert!(slow.is_empty(), "{} grids:\n{}", slow.len(), slow.join("\n"));
 }
 
+/// Sizes, spacings and sides drawn at random: 5 to 400 nodes in the plane, 5 to 50 in space, spacings up to 20 and 400 times apart.
+fn drawn(count: usize) -> Vec<Grid> {
+    let mut state = 12345_u64;
+    let mut uniform = move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    let sides = [(D, D), (D, N), (N, D), (N, N), (P, P)];
+    let mut axis = |most: f64| {
+        let nodes = (5.0 * (most / 5.0).powf(uniform())) as usize;
+        let (lo, hi) = sides[(5.0 * uniform()) as usize];
+        let h = (3.0 * (2.0 * uniform() - 1.0) * if uniform() < 0.5 { 0.3 } else { 1.0 }).exp();
+        Axis::new(nodes, h * nodes as f64, lo, hi)
+    };
+    let mut grid = |k: usize| match k % 3 {
+        0 => Grid { axes: [axis(50.0), axis(50.0), axis(50.0)] },
+        _ => Grid::plane(axis(400.0), axis(400.0)),
+    };
+    (0..count).map(&mut grid).collect()
+}
+
+/// Grids on which the pair of nodes of one colour, on periodic axes whose coarse levels are odd, was relaxed too far (the first one's
+/// residual grew 1.6-fold a cycle), and at the end the slowest thin domain that was found.
+fn hard() -> Vec<Grid> {
+    let plane =
+        |[nx, ny]: [usize; 2], [hx, hy]: [f64; 2]| Grid::plane(Axis::new(nx, nx as f64 * hx, P, P), Axis::new(ny, ny as f64 * hy, P, P));
+    let held = |n: usize, h: f64| Axis::new(n, h * (n - 1) as f64, D, D);
+    vec![
+        plane([353, 129], [0.1033, 19.9515]),
+        plane([129, 353], [19.9515, 0.1033]),
+        Grid { axes: [held(31, 16.2921), Axis::new(49, 49.0 * 0.0679, P, P), Axis::new(40, 40.0 * 14.4718, P, P)] },
+        Grid { axes: [Axis::new(33, 33.0 * 0.0593, P, P), held(20, 1.8974), held(29, 0.7358)] },
+        Grid::plane(Axis::new(13, 13.0 * 21.414, D, N), Axis::new(10, 10.0 * 0.1296, P, P)),
+        Grid::plane(Axis::new(150, 150.0 * 15.7996, N, D), Axis::new(305, 305.0 * 0.2485, P, P)),
+        Grid::plane(Axis::new(319, 318.0 * 17.4621, D, N), Axis::new(14, 13.0 * 0.183, D, N)),
+    ]
+}
+
+/// Bounds by the least number of nodes on an axis: the largest factors that were found, on these and on 3000 grids drawn at random,
+/// are 0.184, 0.298 and 0.129. Thin domains with a free side are the slowest.
 #[test]
 fn cycles_converge_on_every_grid() {
-    let mut slow = Vec::new();
-    for grid in grids() {
+    const CLASSES: [(usize, f64); 3] = [(9, 0.19), (17, 0.31), (usize::MAX, 0.13)];
+    let (mut slow, mut worst) = (Vec::new(), [0.0_f64; CLASSES.len()]);
+    for grid in grids().into_iter().chain(hard()).chain(drawn(400)) {
         let (outcome, sides) = (std::panic::catch_unwind(|| factor(&grid)), words(&grid));
+        let least = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.nodes).min().unwrap();
+        let class = CLASSES.iter().position(|(nodes, _)| least < *nodes).unwrap();
         match outcome {
-            // 0.1 is usual. The worst, periodic axes of odd length and very thin domains with free sides, reach 0.36.
-            Ok(factor) if factor < 0.4 => {}
-            Ok(factor) => slow.push(format!("{sides}: {factor:.3}")),
+            Ok(factor) => {
+                worst[class] = worst[class].max(factor);
+                if factor.is_nan() || factor > CLASSES[class].1 {
+                    slow.push(format!("{sides}: {factor:.3}"));
+                }
+            }
             Err(_) => slow.push(format!("{sides}: a panic")),
         }
     }
+    println!("largest factors by class: {worst:.3?}");
     assert!(slow.is_empty(), "{} grids:\n{}", slow.len(), slow.join("\n"));
 }
