@@ -2,7 +2,7 @@
 //! and the benchmarks all go through here.
 
 use zellige_engine::device::Device;
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{each, items_mut, position};
 use zellige_engine::profile::Profiler;
 
@@ -237,9 +237,22 @@ impl Driver {
     }
 
     /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, the direct solution, or a sweep on it.
-    /// Its residual is made from the solution, so that resuming from a saved one gives the same.
+    /// Its residual is made from the solution, so that resuming from a saved one gives the same. Where there is a reason to stop,
+    /// a long solution of the coarsest level ends early, and the step is not counted: the next call does it anew.
     pub fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.step_carrying(false, profiler)
+        self.give_way(true);
+        let outcome = self.step_carrying(false, profiler);
+        self.give_way(false);
+        match outcome {
+            Err(Error::Interrupted { .. }) => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    fn give_way(&mut self, allowed: bool) {
+        if let Backend::Stages(stages) = &mut self.backend {
+            stages.give_way(allowed);
+        }
     }
 
     /// One step; `carry`: a cycle may carry the residual on.

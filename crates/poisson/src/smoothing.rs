@@ -23,7 +23,7 @@ const PLANE: f64 = 1.15;
 const SPACE: f64 = 1.2;
 /// Factor on levels with an uneven axis, whatever the dimension.
 const UNEVEN: f64 = 1.25;
-/// Bound of `omega (1 + coupling)` of [`paired`] nodes: that of square cells, where their neighbours keep the difference from growing.
+/// Bound of `omega (1 + coupling)` of [`paired`] nodes: that of square cells, where neighbours keep the difference from growing.
 const PAIRED: f64 = 2.05;
 /// Control volumes beyond a Neumann end from which on it takes more than a sweep.
 const WIDE_TAIL: f64 = 0.6;

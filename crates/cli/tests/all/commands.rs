@@ -390,6 +390,37 @@ fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
     assert_eq!(code, 130, "{text}");
 }
 
+/// Long steps: a polynomial of 100 000 sweeps on 75 unknowns, which is cut, and a coarsest level of a million nodes, relaxed, which
+/// looks for signals on its way. Both save a state that continues; the first one soon stagnates.
+#[cfg(unix)]
+#[test]
+fn long_steps_end_within_a_moment_of_a_signal() {
+    let folder = here();
+    let thin = "[poisson]\nmethod = \"chebyshev\"\nprecision = \"f64\"\ntolerance = 0\nmax_cycles = 1000000000\nrhs = \"x + 1e3*y\"\n\
+        boundary = { x_hi = \"neumann\", y = \"periodic\" }\ngrid = { nodes = [16, 5], size = [169.9, 0.0137] }\n";
+    let one_level = "[poisson]\nmethod = \"multigrid\"\ncoarse_levels = 0\ntolerance = 1e-10\nrhs = \"sin(pi*x)*exp(y)\"\n\
+        grid = { nodes = [1025, 1025], size = [1.0, 1.0] }\n";
+    for (text, begun, wait) in [(thin, " done ", 100), (one_level, "traffic", 700)] {
+        std::fs::write(folder.path().join("input.toml"), text).unwrap();
+        let run = ["run", "input.toml", "--threads", "1", "-o", "out", "--force"];
+        let mut child = command(folder.path(), &run).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut text: Vec<String> = lines.by_ref().take_while(|line| !line.contains(begun)).collect();
+        // In the middle of a step.
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        let sent = std::time::Instant::now();
+        assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        text.extend(lines);
+        let (code, took) = (child.wait().unwrap().code(), sent.elapsed());
+        assert_eq!(code, Some(130), "{text:#?}");
+        // Some tenths of a second on an idle core, a quarter of a minute and more for the whole step.
+        assert!(took.as_secs_f64() < 5.0, "{took:?}: {text:#?}");
+        assert!(text.iter().any(|line| line.contains("hint: go on with `zellige run --resume out`")), "{text:#?}");
+        let resumed = zellige(folder.path(), &["run", "--resume", "out", "--threads", "1", "--set", "run.wall_time=1 s"]);
+        assert!([3, 75].contains(&resumed.code), "{}", resumed.err);
+    }
+}
+
 /// Resumes a run killed by a batch system from its last checkpoint, with the rows up to it.
 #[cfg(unix)]
 #[test]

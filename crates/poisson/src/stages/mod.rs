@@ -151,6 +151,10 @@ pub trait Stages: Send {
     /// A Chebyshev polynomial that has begun: the solution a sweep before, over all nodes.
     fn older(&mut self) -> Result<Option<Vec<f64>>>;
 
+    /// Allows the solution of the coarsest level, which can take long on the CPU where `coarse_levels` is small, to end early with
+    /// [`zellige_engine::error::Error::Interrupted`] when there is a reason to stop: the step is then begun anew.
+    fn give_way(&mut self, _allowed: bool) {}
+
     /// The next sweeps begin a Chebyshev polynomial.
     fn begin_anew(&mut self);
 

@@ -152,8 +152,8 @@ fn drawn(count: usize) -> Vec<Grid> {
     (0..count).map(&mut grid).collect()
 }
 
-/// Grids on which the pair of nodes of one colour, on periodic axes whose coarse levels are odd, was relaxed too far (the first one's
-/// residual grew 1.6-fold a cycle), and at the end the slowest thin domain that was found.
+/// Grids on which the pair of nodes of one colour, on periodic axes whose coarse levels are odd, was relaxed too far (the first
+/// one's residual grew 1.6-fold a cycle), and at the end the slowest thin domain that was found.
 fn hard() -> Vec<Grid> {
     let plane =
         |[nx, ny]: [usize; 2], [hx, hy]: [f64; 2]| Grid::plane(Axis::new(nx, nx as f64 * hx, P, P), Axis::new(ny, ny as f64 * hy, P, P));

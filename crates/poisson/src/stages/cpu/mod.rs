@@ -66,6 +66,8 @@ pub struct CpuStages<T, U> {
     singular: bool,
     /// The Chebyshev polynomial on the solution that [`Stages::sweep_norms`] continues.
     polynomial: Option<Polynomial<U>>,
+    /// The coarsest level's sweeps look for signals.
+    gives_way: bool,
 }
 
 /// The power of two nearest to `x` on a logarithmic scale; 1 if there is none.
@@ -124,6 +126,7 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
             removed_mean: 0.0,
             singular: grid.singular(),
             polynomial: None,
+            gives_way: false,
             levels,
         }
     }

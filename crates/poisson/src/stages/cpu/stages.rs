@@ -1,9 +1,10 @@
 //! The stages of the cycle as passes.
 
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks, chunks_mut, each_with, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
+use zellige_engine::signal;
 use zellige_engine::sim::Cost;
 
 use super::coarse::{CoarseSolver, apply_inverse, remove_mean};
@@ -163,6 +164,10 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         Ok(self.polynomial.as_ref().map(Polynomial::older))
     }
 
+    fn give_way(&mut self, allowed: bool) {
+        self.gives_way = allowed;
+    }
+
     fn begin_anew(&mut self) {
         self.polynomial.iter_mut().for_each(Polynomial::begin_anew);
     }
@@ -236,7 +241,8 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let level = self.levels.len() - 1;
         self.ensure_correction(level);
         let shape = self.levels[level].shape;
-        let singular = self.singular;
+        let (singular, gives_way) = (self.singular, self.gives_way);
+        let mut given = None;
         profiler.stage(stage::COARSE_SOLVE, cost(shape, 2.0 * size_of::<T>() as f64, 0.0), || {
             if let CoarseSolver::Direct { inverse, nodes, rhs } = &mut self.solver {
                 let data = &mut self.levels[level];
@@ -252,7 +258,17 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                 let data = &mut self.levels[level];
                 remove_mean(&mut data.r, &data.inner, None);
             }
-            self.sweep_correction(level, Start::Zero, sweeps, Smoother::RedBlack { omega });
+            let smoother = Smoother::RedBlack { omega };
+            let mut start = Start::Zero;
+            // Thousands of sweeps on a large level.
+            for done in (0..sweeps).step_by(sweeps_per_pass(smoother) as usize) {
+                given = signal::seen().filter(|_| gives_way);
+                if given.is_some() {
+                    return;
+                }
+                self.sweep_correction(level, start, sweeps_per_pass(smoother).min(sweeps - done), smoother);
+                start = Start::Current;
+            }
             let data = &mut self.levels[level];
             if let Some(e) = data.e.as_mut().filter(|_| singular) {
                 remove_mean(e, &data.inner, None);
@@ -260,7 +276,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                 e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.close(slab, periodic));
             }
         });
-        Ok(())
+        given.map_or(Ok(()), |reason| Err(Error::Interrupted { reason, step: 0, checkpoint: None }))
     }
 
     fn ascend(&mut self, level: usize, start: Start, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
