@@ -17,7 +17,7 @@ Results go to files and standard output, messages to standard error. NO_COLOR is
 #[derive(Debug, Parser)]
 #[command(name = "zellige", version = crate::report::VERSION, after_help = EXIT_CODES, max_term_width = 120)]
 pub(crate) struct Arguments {
-    /// Say more of what happens, on standard error.
+    /// Print more details on standard error.
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     #[command(subcommand)]
@@ -49,19 +49,19 @@ pub(crate) enum Command {
         /// The solver, for example `poisson`.
         solver: String,
     },
-    /// Make pictures of results: a folder, or an NPY, VTI, BOV, HDF5 or CSV file.
+    /// Draw pictures of results: a folder, or an NPY, VTI, BOV, HDF5 or CSV file.
     View(ViewArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
         shell: Shell,
     },
-    /// Rarefied gas: what a gas does on average, and what a run would be like.
+    /// Rarefied gas: properties of a gas at rest, and the plan of a run.
     Dsmc {
         #[command(subcommand)]
         command: DsmcCommand,
     },
-    /// Ptychography: a scan in other formats.
+    /// Ptychography: convert a scan to other formats.
     Ptycho {
         #[command(subcommand)]
         command: PtychoCommand,
@@ -119,7 +119,7 @@ pub(crate) enum PtychoCommand {
 /// Folder and device of a run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Place {
-    /// Device: auto (the fastest that works), cpu, cuda, cuda:N. Before ZELLIGE_DEVICE, before the input file.
+    /// Device: auto (the fastest that works), cpu, cuda, cuda:N. Overrides ZELLIGE_DEVICE and the input file.
     #[arg(long)]
     pub(crate) device: Option<String>,
     /// Threads on the CPU; 0 takes every core.
@@ -156,16 +156,16 @@ pub(crate) struct RunArgs {
     /// Check the input and print the plan; compute and write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Go on from the checkpoint of an earlier run in this folder; without INPUT, with the input that lies there.
+    /// Resume from the checkpoint of an earlier run in this folder; without INPUT, with the input that lies there.
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
-    /// Save checkpoints in this folder, on another disk say; `--resume DIR` goes on from there.
+    /// Save checkpoints in this folder, for example on another disk; `--resume DIR` continues from there.
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint_dir: Option<PathBuf>,
     /// Write into the folder although another process does.
     #[arg(long)]
     pub(crate) force: bool,
-    /// End with exit code 0 although checks failed, for scripts that go on with such results.
+    /// End with exit code 0 although checks failed, for scripts that use such results.
     #[arg(long)]
     pub(crate) keep_going: bool,
     /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.
@@ -224,10 +224,10 @@ pub(crate) struct ViewArgs {
     /// Logarithmic colours.
     #[arg(long)]
     pub(crate) log: bool,
-    /// Colour map.
+    /// Colour map: viridis, cividis, inferno, magma, balance or cyclic.
     #[arg(long)]
     pub(crate) map: Option<String>,
-    /// Draw fields on standard output as well, even where it is no terminal that says that it shows colours.
+    /// Draw fields on standard output as well, even if it is not a terminal that reports 24-bit colours.
     #[arg(long)]
     pub(crate) terminal: bool,
 }

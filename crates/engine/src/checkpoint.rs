@@ -242,6 +242,11 @@ impl Reader {
         Error::format(&self.path, FORMAT, message)
     }
 
+    /// A sound checkpoint that does not fit this run.
+    pub fn unfit(&self, message: impl Into<String>) -> Error {
+        Error::Content { path: self.path.clone(), message: message.into() }
+    }
+
     fn find(&self, name: &str, kind: Kind) -> Result<Section> {
         match self.sections.get(name) {
             None => Err(self.wrong(format!("section `{name}` is missing"))),

@@ -222,9 +222,9 @@ impl Error {
                 format!("there is no folder `{}`; paths are relative to the folder of the input file", folder.display())
             }
             std::io::ErrorKind::NotFound => {
-                "paths are relative to the folder of the input file; put the file there or mend the name".into()
+                "paths are relative to the folder of the input file; put the file there or correct the name".into()
             }
-            std::io::ErrorKind::PermissionDenied => "mend the permissions of the file, or name another one".into(),
+            std::io::ErrorKind::PermissionDenied => "change the permissions of the file, or name another one".into(),
             _ => "name a file that can be read as a whole".into(),
         };
         Self::input("the input", Problem::new(key, format!("cannot read `{}`: {source}", path.display())).hint(hint))
@@ -234,18 +234,21 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File { source, action, .. } => match source.kind() {
-                std::io::ErrorKind::NotFound if *action == "read" => Some("check the spelling and the folder you stand in".into()),
+                std::io::ErrorKind::NotFound if *action == "read" => Some("check the spelling and the current folder".into()),
                 std::io::ErrorKind::PermissionDenied => {
-                    Some("choose a place that you may write to with `-o DIR`, or mend the permissions".into())
+                    Some("choose a folder that you may write to with `-o DIR`, or change the permissions".into())
                 }
                 std::io::ErrorKind::StorageFull => {
-                    Some("free some space or choose another place with `-o DIR`; nothing half-written was left behind".into())
+                    Some("free some space or choose another folder with `-o DIR`; no half-written file was left".into())
                 }
                 std::io::ErrorKind::QuotaExceeded | std::io::ErrorKind::FileTooLarge => {
-                    Some("the system limits what you may write here (quota, `ulimit -f`): choose another place with `-o DIR`; nothing half-written was left behind".into())
+                    Some("the system limits what you may write here (quota, `ulimit -f`): choose another folder with `-o DIR`; no half-written file was left".into())
+                }
+                std::io::ErrorKind::AlreadyExists if *action == "create" => {
+                    Some("there is a file of that name: choose another folder with `-o DIR`, or move the file away".into())
                 }
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                    Some("there is no such folder and it cannot be made there: choose another place with `-o`".into())
+                    Some("the folder cannot be created there: choose another one with `-o DIR`".into())
                 }
                 _ => None,
             },
@@ -256,7 +259,7 @@ impl Error {
             Self::TooLarge { .. } => {
                 Some("ask for less (`--dry-run` says what a run takes), or take a `--device` or a machine with more memory".into())
             }
-            Self::Interrupted { checkpoint: Some(path), .. } => Some(format!("go on with {}", resume(path))),
+            Self::Interrupted { checkpoint: Some(path), .. } => Some(format!("resume with {}", resume(path))),
             Self::Unwritten { source, checkpoint, .. } => {
                 let first = source.hint().map(|hint| format!("{hint}; then ")).unwrap_or_default();
                 Some(format!("{first}{} writes the results without computing again", resume(checkpoint)))

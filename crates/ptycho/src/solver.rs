@@ -336,7 +336,7 @@ impl Solver for Ptycho {
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
         let before: Vec<EngineConfig> = reader.json("engines")?;
-        self.config.goes_on(&before).map_err(|message| reader.wrong(message))?;
+        self.config.goes_on(&before).map_err(|message| reader.unfit(message))?;
         self.whole.restore("whole.", reader, &before)?;
         if let Some(halves) = &mut self.halves {
             halves.restore(reader, &before)?;

@@ -71,7 +71,7 @@ fn in_words_of_the_command(problem: &mut Problem) {
         _ => return,
     };
     // There is no input file here, nor a word in place of a number.
-    problem.hint = problem.hint.take().map(|hint| hint.replace("the folder of the input file", "the folder you stand in"));
+    problem.hint = problem.hint.take().map(|hint| hint.replace("the folder of the input file", "the current folder"));
     if name == "ERR" {
         problem.allowed = problem.allowed.take().map(|_| "0 or more and below 1".into());
     }

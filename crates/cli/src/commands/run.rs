@@ -176,14 +176,16 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     }
     let asked = arguments.output.clone().or_else(|| input.output.folder.clone().map(PathBuf::from));
     let folder = asked.or_else(|| arguments.resume.clone()).unwrap_or_else(|| default_folder(&input.origin));
-    // Before anything is computed: a result that cannot be written is found out now.
-    let locks = own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force)?;
+    // Before the folder is made, which a mistyped name would leave behind.
     if let Some(from) = &arguments.resume
         && !checkpoint_path(from).exists()
     {
         let problem = Problem::new("--resume", format!("there is no checkpoint in `{}`", from.display()));
-        return Err(Error::input("command line", problem.hint("name the output folder of the interrupted run")));
+        let hint = "name the output folder of the interrupted run, or its `--checkpoint-dir`; a run that ended well removes its checkpoint";
+        return Err(Error::input("command line", problem.hint(hint)));
     }
+    // Before anything is computed: a result that cannot be written is found out now.
+    let locks = own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force)?;
     let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{}", device.name(), input.resolved::<S>()?);
     let options = options(&input, arguments, &folder);
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };

@@ -384,7 +384,7 @@ fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
     let run = ["run", "input.toml", "--threads", "1", "-o", "out"];
     let (code, text) = interrupt(folder.path(), &run, " done ");
     assert_eq!(code, 130, "{text}");
-    assert!(text.contains("hint: go on with `zellige run --resume out`"), "{text}");
+    assert!(text.contains("hint: resume with `zellige run --resume out`"), "{text}");
     assert!(!folder.path().join("out/summary.json").exists(), "an interrupted run has no summary");
     let (code, text) = interrupt(folder.path(), &["run", "--resume", "out", "--threads", "1"], "resumed after");
     assert_eq!(code, 130, "{text}");

@@ -122,6 +122,8 @@ impl Source {
             }
         }
         problems.sort_by_key(|p| p.place.unwrap_or((usize::MAX, 0)));
+        // Of a pair of equal numbers both are wrong.
+        problems.dedup();
         Error::Input { origin: self.origin.clone(), problems }
     }
 }

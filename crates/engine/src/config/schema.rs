@@ -132,8 +132,9 @@ impl<'a> Checker<'a> {
         if !types.is_empty() && !types.iter().any(|t| is_type(value, t)) {
             let problem = Problem::new(path, format!("expected {}, found {}", list(&types), shown(value)));
             let keys = schema.get("properties").and_then(Value::as_object).map(|p| p.keys().map(String::as_str).collect::<Vec<_>>());
-            problems.push(match keys {
-                Some(keys) if !keys.is_empty() => problem.hint(format!("its keys: {}", keys.join(", "))),
+            problems.push(match (keys, number_of(value)) {
+                (Some(keys), _) if !keys.is_empty() => problem.hint(format!("its keys: {}", keys.join(", "))),
+                (_, Some(number)) if types.contains(&"number") => problem.hint(format!("write the number alone: `{number}`")),
                 _ => problem,
             });
             return;
@@ -214,7 +215,7 @@ impl<'a> Checker<'a> {
         }
         let names = Names { constants: resolved.iter().flat_map(|s| constants(s)).collect(), synonyms };
         if let (Value::String(_), false) = (value, names.constants.is_empty()) {
-            problems.push(names.not_among(value, path));
+            problems.push(names.or(&resolved, names.not_among(value, path)));
             return;
         }
         if let Value::Object(map) = value {
@@ -324,6 +325,31 @@ impl Names<'_> {
             None => problem,
         }
     }
+
+    /// Adds the alternatives among `schemas` that are no names to what is allowed: numbers, lists, tables with their key.
+    fn or(&self, schemas: &[&Value], mut problem: Problem) -> Problem {
+        let mut others: Vec<String> = Vec::new();
+        for schema in schemas.iter().filter(|s| constants(s).is_empty()) {
+            let keys = schema.get("properties").and_then(Value::as_object);
+            let other = match keys.filter(|k| k.len() == 1).and_then(|k| k.keys().next()) {
+                Some(key) => format!("`{{ {key} = .. }}`"),
+                None => list(&types(schema)),
+            };
+            if !other.is_empty() && !others.contains(&other) {
+                others.push(other);
+            }
+        }
+        problem.allowed = problem.allowed.map(|names| std::iter::once(names).chain(others).collect::<Vec<_>>().join(", "));
+        problem
+    }
+}
+
+/// The number that a text begins with, where a unit follows: 200 of `"200 K"`.
+fn number_of(value: &Value) -> Option<&str> {
+    let text = value.as_str()?.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'))).unwrap_or(text.len());
+    let number = text[..end].trim_end_matches(['e', 'E']);
+    number.parse::<f64>().is_ok().then_some(number)
 }
 
 /// The first sentence of a description, which may run over several lines.

@@ -264,7 +264,7 @@ fn one_line(error: &Error) -> String {
         Error::Device { message, .. } => message.clone(),
         other => other.to_string().replace('\n', " "),
     };
-    error.hint().map_or_else(|| message.clone(), |hint| format!("{message}; to mend it: {hint}"))
+    error.hint().map_or_else(|| message.clone(), |hint| format!("{message}; fix: {hint}"))
 }
 
 #[cfg(test)]

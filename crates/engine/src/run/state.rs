@@ -131,7 +131,7 @@ impl<'a, S: Solver> Saver<'a, S> {
             input.retain(|key, _| !S::may_change().contains(&key.as_str()));
         }
         if then != now {
-            return Err(reader.wrong(format!("it belongs to another input: {}", difference(&then, &now, S::NAME))));
+            return Err(reader.unfit(format!("the checkpoint belongs to another input: {}", difference(&then, &now, S::NAME))));
         }
         let files: Fingerprints = reader.json(FILES)?;
         for (name, then) in &files {

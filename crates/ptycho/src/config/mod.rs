@@ -332,14 +332,14 @@ impl Config {
     /// Checks whether a run with the engines `before` may continue with these, and names the obstacle otherwise: the last of them
     /// may get another number of iterations, and others may follow it.
     pub(crate) fn goes_on(&self, before: &[EngineConfig]) -> Result<(), String> {
-        const MAY: &str = "a run that goes on may have other iterations of its last engine, and further engines behind it";
+        const MAY: &str = "a resumed run may have other iterations of its last engine, and further engines after it";
         if self.engine.len() < before.len() {
-            return Err(format!("it belongs to an input of {} engines, this one has {}: {MAY}", before.len(), self.engine.len()));
+            return Err(format!("the checkpoint belongs to an input of {} engines, this one has {}: {MAY}", before.len(), self.engine.len()));
         }
         for (i, (then, now)) in before.iter().zip(&self.engine).enumerate() {
             let iterations = if i + 1 == before.len() { now.iterations } else { then.iterations };
             if (EngineConfig { iterations, ..then.clone() }) != *now {
-                return Err(format!("it belongs to another input: engine[{i}] ({}) differs; {MAY}", then.name.as_str()));
+                return Err(format!("the checkpoint belongs to another input: engine[{i}] ({}) differs; {MAY}", then.name.as_str()));
             }
         }
         Ok(())

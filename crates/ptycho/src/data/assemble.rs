@@ -83,7 +83,7 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     if let Some((i, dark)) = dark.enumerate().find_map(|(i, (dark, bad))| (!bad && !(0.0..4e9).contains(dark)).then_some((i, *dark))) {
         let what = if dark.is_nan() { "is not a number".to_owned() } else { format!("has {dark} counts") };
         let at = [i / raw.shape[1], i % raw.shape[1]];
-        return Err(wrong(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`, `mask_file`) or mend the file")));
+        return Err(wrong(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`, `mask_file`) or correct the file")));
     }
 
     let count = raw.count.div_ceil(every);
