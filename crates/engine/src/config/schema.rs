@@ -330,11 +330,9 @@ impl Names<'_> {
     fn or(&self, schemas: &[&Value], mut problem: Problem) -> Problem {
         let mut others: Vec<String> = Vec::new();
         for schema in schemas.iter().filter(|s| constants(s).is_empty()) {
-            let keys = schema.get("properties").and_then(Value::as_object);
-            let other = match keys.filter(|k| k.len() == 1).and_then(|k| k.keys().next()) {
-                Some(key) => format!("`{{ {key} = .. }}`"),
-                None => list(&types(schema)),
-            };
+            let keys = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+            let keys: Vec<String> = keys.map(|key| format!("{key} = ..")).collect();
+            let other = if keys.is_empty() { list(&types(schema)) } else { format!("`{{ {} }}`", keys.join(", ")) };
             if !other.is_empty() && !others.contains(&other) {
                 others.push(other);
             }

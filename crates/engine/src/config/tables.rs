@@ -51,7 +51,11 @@ impl RunConfig {
             && !matches!(limit, Schedule::Wall(_))
         {
             let message = format!("`{limit}` is not a wall time");
-            problems.push(Problem::new("run.wall_time", message).allowed("`\"30 s\"`, `\"5 min\"`, `\"2 h\"`").hint("a number alone counts steps: add the unit"));
+            problems.push(
+                Problem::new("run.wall_time", message)
+                    .allowed("`\"30 s\"`, `\"5 min\"`, `\"2 h\"`")
+                    .hint("a number alone counts steps: add the unit"),
+            );
         }
         problems
     }
