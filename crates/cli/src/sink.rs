@@ -166,7 +166,7 @@ fn shown(progress: &Progress, origin: (Duration, f64), row: &Row, step: &str, it
     let mut shown = vec![
         (step.to_owned(), progress.clock.step.to_string()),
         ("done".into(), format!("{:.0} %", 100.0 * progress.fraction)),
-        ("left".into(), left(progress, origin).unwrap_or_else(|| "-".into())),
+        ("ETA".into(), left(progress, origin).unwrap_or_else(|| "-".into())),
     ];
     let scalars = row.0.iter().filter(|s| s.name != step).take(SHOWN);
     shown.extend(scalars.map(|s| (s.name.replace('_', " "), format!("{:.3e}", s.value))));
@@ -285,7 +285,7 @@ mod tests {
         }
         let shown = shown(&progress, (Duration::ZERO, 0.0), &row, "step", "particle");
         let lines = [true, false].map(|head| table_line(&shown, head));
-        assert_eq!(lines[0], "       step       done       left  particles  collisions per step          a          b  particles/s");
+        assert_eq!(lines[0], "       step       done        ETA  particles  collisions per step          a          b  particles/s");
         assert_eq!(lines[1], "       1200       25 %        6 s    1.000e5              4.125e2    1.000e0   -2.000e0       1.50e7");
         let words = "step 1200, 1.50e7 particles/s, 6 s left: particles 1.000e5, collisions per step 4.125e2, a 1.000e0, b -2.000e0";
         assert_eq!(bar_words(&shown), words);

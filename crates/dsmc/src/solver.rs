@@ -173,7 +173,7 @@ impl Solver for Dsmc {
             (ending, status) = (Ending::Limited, "collisions_missed");
             let _ = write!(
                 message,
-                "; {:.1} % of the collisions were above the largest cross-section kept, so that there were too few; `collisions.scheme = \"pairing\"` knows no such bound",
+                "; {:.1} % of the collisions were above (sigma g)max, so that there were too few; `collisions.scheme = \"pairing\"` knows no such bound",
                 100.0 * part
             );
         }
@@ -221,7 +221,7 @@ impl Solver for Dsmc {
         let mut row = Row::default();
         row.push("particles", "", ledger.there() as f64);
         row.push("collisions_per_step", "", (ledger.collisions - before.collisions) as f64 / steps);
-        row.push("attempted_per_step", "", (ledger.attempts - before.attempts) as f64 / steps);
+        row.push("attempts_per_step", "", (ledger.attempts - before.attempts) as f64 / steps);
         row.push("injected_per_step", "", (ledger.injected - before.injected) as f64 / steps);
         row.push("exited_per_step", "", (ledger.removed - before.removed) as f64 / steps);
         if self.flow.model.weighted() {
@@ -270,11 +270,11 @@ impl Solver for Dsmc {
         let there = ledger.there();
         let mut checks = vec![
             Check::at_most("particles missing or too many", there.abs_diff(totals.particles) as f64, 0.0),
-            Check::at_most("particles that met too many walls in a step", ledger.stuck as f64, 0.0),
+            Check::at_most("stuck particles", ledger.stuck as f64, 0.0),
         ];
         if ledger.collisions > 0 {
             let part = ledger.exceeded as f64 / ledger.collisions as f64;
-            checks.push(Check::at_most("part of the collisions above the largest cross-section kept", part, audit::EXCEEDED_LIMIT));
+            checks.push(Check::at_most("fraction of the collisions above (sigma g)max", part, audit::EXCEEDED_LIMIT));
         }
         if audit::closed(&self.flow.model) {
             let change = audit::energy_change(&totals, &self.start);

@@ -131,12 +131,12 @@ fn picture(flow: &Flow, number: usize, found: &[Load], spread: &[Load]) -> Recor
     }
     let (title, y_label) = match stream {
         Some(_) => (format!("coefficients of pressure, shear and heat on {}", body.name), "Cp, Cf, Ch"),
-        None => (format!("pressure, shear and heat flux on {}", body.name), "over the largest value"),
+        None => (format!("pressure, shear and heat flux on {}", body.name), "value over its maximum"),
     };
     let curve = Curve {
         name: format!("surface_{}", body.name),
         title,
-        x_label: "way along the outline [m]".into(),
+        x_label: "arc length along the outline [m]".into(),
         y_label: y_label.into(),
         x,
         lines,

@@ -385,7 +385,7 @@ impl Bench for Steps {
         checks.push(Check::at_most("particles missing or too many", (lost + changed) as f64, 0.0));
         self.weigh()?;
         if let Some(balance) = &self.balance {
-            checks.push(Check::at_most("largest change of the energy, beside what can change", balance.worst(), ENERGY_LIMIT));
+            checks.push(Check::at_most("largest relative change of the energy", balance.worst(), ENERGY_LIMIT));
         }
         Ok(checks)
     }

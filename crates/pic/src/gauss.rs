@@ -248,7 +248,7 @@ impl Gauss {
     /// The change at the corner where it was largest beside what rounding makes; none where no corner was seen twice.
     pub fn check(&self) -> Option<Check> {
         let [change, limit] = self.seen.worst?;
-        Some(Check::at_most("change of div E - rho, largest beside its rounding (e n_0)", change, limit))
+        Some(Check::at_most("continuity error, where it is largest relative to rounding (e n_0)", change, limit))
     }
 
     /// For a checkpoint.

@@ -184,11 +184,7 @@ impl Solver for Pic {
         checks.push(Check::at_most("particles missing or too many", missing as f64, 0.0));
         if self.plasma.accounts() != Accounts::Open {
             let limit = self.config.diagnostics.energy_limit.unwrap_or(ENERGY_LIMIT);
-            checks.push(Check::at_most(
-                "largest change of the energy, beside what can change",
-                self.diagnostics.series.worst_change(),
-                limit,
-            ));
+            checks.push(Check::at_most("largest relative change of the energy", self.diagnostics.series.worst_change(), limit));
         }
         Ok(checks)
     }
@@ -270,7 +266,7 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
     ];
     for (load, (n, most)) in model.loads.iter().zip(model.at_start.iter().zip(&model.expected)) {
         let s = &load.species;
-        let later = if most > n { format!(" at first, {most} as the window goes on") } else { String::new() };
+        let later = if most > n { format!(" at first, {most} as the window moves") } else { String::new() };
         let heavy = if s.weighted { ", own weights" } else { "" };
         lines.push((
             "species".into(),

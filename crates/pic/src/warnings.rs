@@ -74,7 +74,7 @@ fn cherenkov(config: &Config, model: &Model, load: &Load, motion: &Motion) -> Op
     (swift && passes < ENOUGH[usize::from(config.order == 2)]).then(|| {
         let (name, u, axis) = (&load.species.name, motion.drift[axis], ["x", "y"][axis]);
         format!(
-            "`{name}` drifts with a momentum of {u:.3} along {axis}, faster than short waves on the lattice: they grow (numerical Cherenkov radiation). {REMEDIES}"
+            "`{name}` drifts with a momentum of {u:.3} along {axis}, faster than short waves on the grid: they grow (numerical Cherenkov radiation). {REMEDIES}"
         )
     })
 }

@@ -356,7 +356,7 @@ impl Options {
         match method {
             Method::Auto | Method::Multigrid | Method::Fmg => {
                 let fmg = (method != Method::Multigrid).then_some(1);
-                // One V(2,1) per level brings full multigrid to 1.07 times the error of the formula, V(1,1) to 1.11.
+                // One V(2,1) per level brings full multigrid to 1.07 times the truncation error, V(1,1) to 1.11.
                 let open = if self.tolerance == Tolerance::TRUNCATION { [2, 1] } else { [1, 1] };
                 let [pre, post] = [self.pre.unwrap_or(open[0]), self.post.unwrap_or(open[1])];
                 let adapts = self.pre.is_none() && self.post.is_none() && self.omega.is_none();

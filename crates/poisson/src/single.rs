@@ -178,7 +178,7 @@ impl Single {
         let mut message = match status {
             Status::Converged if self.driver.choice().truncation => {
                 let share = self.driver.truncation().map_or(0.0, |t| t.share);
-                format!("the error of solving is {share:.1e} of the error of the formula (relative residual {relative:.2e})")
+                format!("the algebraic error is {share:.1e} of the truncation error (relative residual {relative:.2e})")
             }
             Status::Converged if judge.goal() < judge.criteria().relative => format!(
                 "relative residual {relative:.2e}, {:.1e} asked for: what relaxation leaves is smooth, and an error of {:.1e} of the solution at most",
@@ -187,7 +187,7 @@ impl Single {
             ),
             Status::Converged => format!("relative residual {relative:.2e}, {:.1e} asked for", judge.goal()),
             Status::PrecisionFloor if self.driver.choice().truncation && self.driver.truncation().is_none() => format!(
-                "relative residual {relative:.2e} is rounding error in {}, and the error of the formula is no more than that: it could not be \
+                "relative residual {relative:.2e} is rounding error in {}, and the truncation error is no more than that: it could not be \
                  measured, and the solution is as good as this precision gives",
                 self.config.precision
             ),
@@ -215,14 +215,14 @@ impl Single {
             Status::Diverged => "the residual grew or is not finite; look for huge values in the input, or take another `method`".into(),
             Status::MaxCycles if self.driver.choice().truncation => match self.driver.truncation() {
                 Some(t) => format!(
-                    "the error of solving is {:.1e} of the error of the formula when `max_cycles` was reached, {} asked for (relative residual \
+                    "the algebraic error is {:.1e} of the truncation error when `max_cycles` was reached, {} asked for (relative residual \
                      {relative:.2e})",
                     t.share,
                     truncation::SHARE
                 ),
-                None => format!(
-                    "relative residual {relative:.2e} when `max_cycles` was reached; the error of the formula could not be measured"
-                ),
+                None => {
+                    format!("relative residual {relative:.2e} when `max_cycles` was reached; the truncation error could not be measured")
+                }
             },
             Status::MaxCycles => format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} asked for", judge.goal()),
         };
@@ -282,7 +282,7 @@ impl Single {
         if goal.is_finite() {
             checks.push(Check::at_most("relative residual, recomputed in double precision", relative, residual_limit(goal, judge.floor())));
         } else if let Some(truncation) = self.driver.truncation() {
-            checks.push(Check::at_most("error of solving over the error of the formula", truncation.share, truncation::SHARE));
+            checks.push(Check::at_most("algebraic error over truncation error", truncation.share, truncation::SHARE));
         }
         if grid.singular() {
             let scale = self.config.mean.abs() + norms.u_l2;

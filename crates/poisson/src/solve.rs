@@ -49,7 +49,7 @@ pub struct Report {
     pub rate: Option<f64>,
     /// Singular problems: the mean that was taken off the right-hand side, fluxes included.
     pub imbalance: f64,
-    /// `tolerance = "truncation"`: how far the error of solving is below the truncation error.
+    /// `tolerance = "truncation"`: how far the algebraic error is below the truncation error.
     pub truncation: Option<Truncation>,
     /// Levels of the hierarchy, the finest included.
     pub levels: usize,

@@ -294,7 +294,7 @@ impl Stack {
             let mut checks = Vec::new();
             if self.choice.truncation {
                 if !d.share.is_nan() {
-                    checks.push(("error of solving over the error of the formula", d.share, truncation::SHARE));
+                    checks.push(("algebraic error over truncation error", d.share, truncation::SHARE));
                 }
             } else {
                 let criteria = &self.choice.criteria;

@@ -30,7 +30,7 @@ const SAMPLES: usize = 128;
 /// Nodes per axis over which the residual is averaged at least.
 const BOX: usize = 4;
 
-/// A solve is done when the error of solving is this share of the truncation error.
+/// A solve is done when the algebraic error is this share of the truncation error.
 pub const SHARE: f64 = 0.5;
 /// Nodes of an axis that a fourth derivative needs.
 const LEAST_NODES: usize = 5;
@@ -38,7 +38,7 @@ const LEAST_NODES: usize = 5;
 /// to the nearest makes 0.3 of that, the transforms of the direct solver about 3.
 const ROUNDING: f64 = 10.0;
 
-/// Estimates the share of the error of solving `A u = f`, `u` being stored with the rounding unit `eps`; `None` where the
+/// Estimates the share of the algebraic error of `A u = f`, `u` being stored with the rounding unit `eps`; `None` where the
 /// truncation error cannot be told from rounding and from errors that the cycles will take away.
 pub fn estimate(grid: &Grid, u: &[f64], f: &[f64], eps: f64) -> Option<Truncation> {
     let (tau, rounding) = truncation_error(grid, u);
@@ -56,7 +56,7 @@ pub fn estimate(grid: &Grid, u: &[f64], f: &[f64], eps: f64) -> Option<Truncatio
 /// The refusal of a grid, by its nodes per axis, whose truncation error cannot be estimated.
 pub(crate) fn too_few_nodes(nodes: &[usize]) -> Option<Fault> {
     let (axis, n) = ["x", "y", "z"].iter().zip(nodes).find(|(_, n)| (2..LEAST_NODES).contains(*n))?;
-    let fault = Fault::new("tolerance", format!("`truncation` needs the error of the formula, which {n} nodes in {axis} do not tell"));
+    let fault = Fault::new("tolerance", format!("`truncation` needs the truncation error, which {n} nodes in {axis} do not tell"));
     Some(fault.allowed(format!("{LEAST_NODES} or more nodes in each axis")).hint("give a number as `tolerance`, or more nodes"))
 }
 

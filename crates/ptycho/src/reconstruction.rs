@@ -151,7 +151,7 @@ impl Reconstruction {
         let told = |a: Affine| {
             let [[yy, yx], [xy, xx]] = a.matrix;
             format!(
-                "places stretched by {:+.2} % along y and {:+.2} % along x, turned by {:+.2} mrad and sheared by {:+.2} mrad",
+                "positions stretched by {:+.2} % along y and {:+.2} % along x, turned by {:+.2} mrad and sheared by {:+.2} mrad",
                 100.0 * yy,
                 100.0 * xx,
                 500.0 * (yx - xy),

@@ -56,7 +56,7 @@ impl Rings {
         Record::Curve(Curve {
             name: name.into(),
             title: format!("{title}: half period {:.1} nm", 1e9 * ends),
-            x_label: "spatial frequency over Nyquist's".into(),
+            x_label: "spatial frequency / Nyquist frequency".into(),
             y_label: "correlation".into(),
             x: self.frequency.clone(),
             lines: vec![("correlation".into(), self.correlation.clone()), (label.into(), threshold.clone())],

@@ -108,14 +108,15 @@ impl Ptycho {
     }
 
     fn all_checks(&mut self) -> Result<Vec<Check>> {
-        let mut checks = vec![Check::at_most("squares of the counts beyond noise that the model misses", self.missed()?, MISSED_LIMIT)];
+        let mut checks =
+            vec![Check::at_most("fraction of the squared counts above noise that the model misses", self.missed()?, MISSED_LIMIT)];
         let besides = self.besides()?;
         for beside in &besides {
             let of = output::of_object(&self.whole.model, beside.object);
-            checks.push(Check::at_most(format!("relative distance of the object{of} from the truth"), beside.off(), TRUTH_LIMIT));
+            checks.push(Check::at_most(format!("relative error of the object{of} against the truth"), beside.off(), TRUTH_LIMIT));
         }
         for (scan, fidelity) in halves::fidelities(&mut self.whole, &self.truths, &besides)? {
-            let name = format!("loss of fidelity of the probe of scan `{scan}` to the true mixed state");
+            let name = format!("infidelity of the probe of scan `{scan}` against the true mixed state");
             checks.push(Check::at_most(name, 1.0 - fidelity, MIXED_LIMIT));
         }
         Ok(checks)
@@ -276,7 +277,7 @@ impl Solver for Ptycho {
         }
         let [fourier, likelihood, _] = self.errors;
         // Zero says that the engine has no such error: ML keeps to the likelihood, others may leave it out.
-        let known = [("likelihood", likelihood), ("modulus", fourier)].into_iter().filter(|(_, error)| *error > 0.0);
+        let known = [("likelihood", likelihood), ("Fourier", fourier)].into_iter().filter(|(_, error)| *error > 0.0);
         let known: Vec<String> = known.map(|(name, error)| format!("{name} error {}", plan::figures(error))).collect();
         let message = format!("{}; {}", plan::counted(self.whole.done as usize, "iteration"), known.join(", "));
         let message = [vec![message], self.whole.resting(), self.whole.affine()].concat().join("; ");

@@ -51,13 +51,13 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
     };
     let blocks = match layout.streamed {
         0 => format!("{count} blocks of {} frames, all on the GPU: {kept}", layout.block),
-        n => format!("{n} of {count} blocks of {} frames come and go, the others stay: {kept}", layout.block),
+        n => format!("{n} of {count} blocks of {} frames are streamed, the others are resident: {kept}", layout.block),
     };
     let mut lines = vec![("blocks".to_owned(), blocks)];
     if summed {
         let why = match config.object_update {
-            ObjectUpdate::Atomic => "blocks that come and go keep to it, whatever `object_update` says",
-            _ => "blocks that come and go keep to it",
+            ObjectUpdate::Atomic => "streamed blocks keep to it, whatever `object_update` says",
+            _ => "streamed blocks keep to it",
         };
         lines.push(scheme(&Choice { atomic: false, why: why.into() }));
     }

@@ -85,7 +85,7 @@ fn grid(config: &Config, faults: &mut Vec<Problem>) -> bool {
         faults.push(not("grid.cells", format!("{n} cells in {axis}"), "1 to 1048576"));
     }
     if g.cells.iter().try_fold(1_usize, |n, c| n.checked_mul(*c)).is_none_or(|n| n > 1 << 32) {
-        faults.push(not("grid.cells", "the lattice has more than 2^32 cells", "at most 2^32 in all"));
+        faults.push(not("grid.cells", "the grid has more than 2^32 cells", "at most 2^32 in all"));
     }
     if g.size.len() != axes {
         faults.push(not("grid.size", format!("{} numbers for {axes} axes", g.size.len()), &format!("{axes} lengths")));
@@ -117,7 +117,7 @@ fn times(config: &Config, faults: &mut Vec<Problem>) {
         && above("dt", dt, 0.0, faults)
         && dt >= limit * scale
     {
-        let fault = Problem::new("dt", format!("the step {dt} is not below the stability limit {:.6e} of the lattice", limit * scale));
+        let fault = Problem::new("dt", format!("the step {dt} is not below the stability limit {:.6e} of the grid", limit * scale));
         faults.push(
             fault
                 .allowed(format!("above 0 and below {:.6e}", limit * scale))

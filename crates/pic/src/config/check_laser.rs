@@ -160,7 +160,7 @@ pub(crate) fn warnings(config: &Config) -> Vec<String> {
     for (i, l) in config.laser.iter().enumerate() {
         let cells = wavelength(l, &units) / config.spacing(0);
         if cells < FEW_CELLS {
-            out.push(format!("laser {i} has {cells:.1} cells a wavelength: its waves are slow on the lattice; 16 or more are usual"));
+            out.push(format!("laser {i} has {cells:.1} cells a wavelength: its waves are slow on the grid; 16 or more are usual"));
         }
         let percent = |part: f64| format!("{:.2} %", 100.0 * part);
         match l.source {

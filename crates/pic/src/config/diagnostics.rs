@@ -24,7 +24,7 @@ pub struct DiagnosticsConfig {
     /// their work); 0.1 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_limit: Option<f64>,
-    /// Fields, currents and charges on the lattice.
+    /// Fields, currents and charges on the grid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldsConfig>>,
     /// Histograms of particles; `(x, ux)` of each mobile species if left out.

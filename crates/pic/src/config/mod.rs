@@ -40,7 +40,7 @@ pub use profile::{Density, Preset, Value};
 pub use species::{Momentum, SpeciesConfig};
 pub use units::{Units, UnitsConfig};
 
-/// A relativistic plasma: Maxwell's equations on a Yee lattice, the Lorentz force on macro-particles. Lengths in `c/w_n`,
+/// A relativistic plasma: Maxwell's equations on a Yee grid, the Lorentz force on macro-particles. Lengths in `c/w_n`,
 /// times in `1/w_n`, densities in `n_0`, fields in `m_e c w_n/e`, unless `units` says SI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -75,7 +75,7 @@ pub struct Config {
     /// Cells of a tile of particles, `[x, y]`; the device's choice if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tile: Option<[usize; 2]>,
-    /// The lattice.
+    /// The Yee grid.
     pub grid: GridConfig,
     /// Boundary conditions; periodic if left out.
     #[serde(default)]
@@ -108,7 +108,7 @@ fn one() -> u32 {
     1
 }
 
-/// The lattice: a line of cells or a plane.
+/// The Yee grid: a line of cells or a plane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GridConfig {

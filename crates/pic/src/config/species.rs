@@ -18,7 +18,7 @@ pub struct SpeciesConfig {
     /// Mass of a particle, m_e: above 0; 1 if left out.
     #[serde(default = "one")]
     pub mass: f64,
-    /// Particles per cell where the density is the reference density: a number, or `[nx, ny]` of a lattice.
+    /// Particles per cell where the density is the reference density: a number, or `[nx, ny]` along the axes.
     pub particles_per_cell: PerCell,
     /// If false, particles do not move and only have charge.
     #[serde(default = "yes")]

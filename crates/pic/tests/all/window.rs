@@ -154,5 +154,5 @@ fn the_plan_counts_the_plasma_that_comes_in() {
     assert_eq!(most, [12_000, 2_400]);
     assert_eq!(plan.items, 14_400);
     let line = &plan.lines.iter().find(|(label, _)| label == "species").expect("a line of species").1;
-    assert!(line.contains("0 particles at first, 12000 as the window goes on"), "{line}");
+    assert!(line.contains("0 particles at first, 12000 as the window moves"), "{line}");
 }

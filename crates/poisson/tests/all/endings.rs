@@ -58,7 +58,7 @@ fn a_limit_of_one_pass_is_enough_for_truncation() {
     let poor = Options { method: Method::Fmg, pre: Some(0), post: Some(1), smoother: Relaxation::Jacobi, ..options };
     let report = solve(&manufactured([257, 257]), &poor, &cpu(1)).unwrap().report;
     assert_eq!((report.status, report.steps), (Status::MaxCycles, 1), "{:?}", report.truncation);
-    assert_eq!(report.truncation, None, "the residual hides the error of the formula");
+    assert_eq!(report.truncation, None, "the residual hides the truncation error");
 }
 
 #[test]

@@ -334,7 +334,11 @@ impl Config {
     pub(crate) fn goes_on(&self, before: &[EngineConfig]) -> Result<(), String> {
         const MAY: &str = "a resumed run may have other iterations of its last engine, and further engines after it";
         if self.engine.len() < before.len() {
-            return Err(format!("the checkpoint belongs to an input of {} engines, this one has {}: {MAY}", before.len(), self.engine.len()));
+            return Err(format!(
+                "the checkpoint belongs to an input of {} engines, this one has {}: {MAY}",
+                before.len(),
+                self.engine.len()
+            ));
         }
         for (i, (then, now)) in before.iter().zip(&self.engine).enumerate() {
             let iterations = if i + 1 == before.len() { now.iterations } else { then.iterations };

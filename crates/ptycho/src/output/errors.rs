@@ -9,7 +9,7 @@ pub(super) fn errors(history: &[[f64; 3]]) -> Option<Record> {
     if history.is_empty() {
         return None;
     }
-    let names = ["modulus: counts per pixel", "likelihood: per pixel", "change of the exit waves"];
+    let names = ["Fourier error (counts per pixel)", "likelihood error (per pixel)", "exit error"];
     // An engine may not have an error: then it was left at zero.
     let known = |e: f64| if e > 0.0 { e } else { f64::NAN };
     let line = |e: usize| (names[e].to_owned(), history.iter().map(|h| known(h[e])).collect::<Vec<f64>>());
@@ -33,9 +33,9 @@ pub(super) fn local_errors(results: &Results) -> Vec<Record> {
     }
     let rows = results.local.len() / frames;
     let names = [
-        ("fourier", "deviation of the moduli of each frame: counts per pixel"),
+        ("fourier", "Fourier error of each frame: counts per pixel"),
         ("likelihood", "likelihood error of each frame: per pixel"),
-        ("exit", "change of the exit waves of each frame"),
+        ("exit", "exit error of each frame"),
     ];
     let known = |e: f32| if e > 0.0 { e } else { f32::NAN };
     let field = |e: usize| {

@@ -312,7 +312,7 @@ fn the_example_gives_what_it_would_in_more_memory() {
     };
     let (plan, found) = Ptycho::plan_keeping(&config, &environment).unwrap();
     plan.lines.iter().for_each(|(label, line)| println!("{label}: {line}"));
-    assert!(plan.lines.iter().any(|(label, line)| label == "blocks" && line.contains("come and go")), "{:?}", plan.lines);
+    assert!(plan.lines.iter().any(|(label, line)| label == "blocks" && line.contains("are streamed")), "{:?}", plan.lines);
     let there = run(Ptycho::setup_from(&config, &environment, found).unwrap());
     assert!(there.2 <= config.memory.bytes().unwrap() && plan.memory <= config.memory.bytes().unwrap());
     config.memory = MemoryConfig::default();
