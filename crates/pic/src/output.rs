@@ -64,7 +64,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         let wanted = name.strip_prefix("charge.");
         let species = plasma.setup.species.iter().enumerate().filter(|(_, s)| wanted.is_none_or(|w| w == s.name));
         let species: Vec<usize> = species.map(|(s, _)| s).collect();
-        let title = wanted.map_or_else(|| "charge density".to_owned(), |w| format!("charge density of {w}"));
+        let title = wanted.map_or_else(|| "charge density of all species".to_owned(), |w| format!("charge density of {w}"));
         let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
         let scale = plasma.model.units.charge;
         let kind = Kind { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };

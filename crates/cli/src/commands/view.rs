@@ -192,7 +192,8 @@ fn read(source: &Path) -> Result<Record> {
             let lines: Vec<(String, Vec<f64>)> = names.zip(columns).collect();
             let positive = lines.iter().flat_map(|l| &l.1).filter(|v| **v > 0.0);
             let (low, high) = positive.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(*v), b.max(*v)));
-            let y_label = lines.first().map(|l| l.0.clone()).unwrap_or_default();
+            // The name of one column is no label for all.
+            let y_label = if let [(name, _)] = &lines[..] { name.clone() } else { "value".into() };
             Ok(Record::Curve(Curve { title: name.clone(), name, x_label, y_label, x, lines, log_y: high > 1e3 * low }))
         }
         _ => {

@@ -94,8 +94,10 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
 /// The symbol for the scale: a title such as `potential u` ends in it, or has it after a colon.
 pub(super) fn symbol(field: &Field) -> &str {
     let colon = field.title.rsplit_once(": ").map(|(_, symbol)| symbol);
-    let word = || field.title.rsplit(' ').next().filter(|word| word.chars().count() <= 3);
-    colon.or_else(word).unwrap_or(&field.name)
+    // The number of `solution u, k = 1` is no symbol, the one before it is.
+    let head = field.title.split_once(", ").map_or(&*field.title, |(head, _)| head);
+    let word = || head.rsplit(' ').next().filter(|word| word.chars().count() <= 3);
+    colon.or_else(word).unwrap_or_else(|| field.name.trim_start_matches('/'))
 }
 
 /// Values that a thread looks through in a row.
@@ -126,7 +128,7 @@ fn figures(field: &Field) -> String {
         let _ = write!(text, "    min {}    max {}", number(low), number(high));
     }
     if bad > 0 {
-        let _ = write!(text, "    {bad} not finite (grey)");
+        let _ = write!(text, "    {bad} without a value (grey)");
     }
     text
 }

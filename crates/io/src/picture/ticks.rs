@@ -44,9 +44,16 @@ pub(super) fn contour_step(low: f64, high: f64) -> f64 {
     [1.0, 2.0, 2.5, 5.0].into_iter().map(|m| m * decade).find(|&s| s >= raw).unwrap_or(10.0 * decade)
 }
 
-/// Ticks of a logarithmic axis over `[low, high]`, both positive, at powers of ten.
+/// Ticks of a logarithmic axis over `[low, high]`, both positive, at powers of ten; where fewer than two of these are inside, also
+/// at 2 and 5 times them.
 pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Ticks {
     let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
+    if last <= first {
+        let values = (first - 1..=last).flat_map(|p| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(p)));
+        let inside: Vec<f64> = values.filter(|v| (low..=high).contains(v)).collect();
+        let shown = if inside.is_empty() { vec![low, high] } else { inside };
+        return Ticks { marks: shown.into_iter().map(|v| (v, number(v))).collect(), factor: None };
+    }
     let stride = ((last - first) as usize).div_ceil(most.max(1)).max(1);
     let marks =
         (first..=last).filter(|p| p.rem_euclid(stride as i32) == 0).map(|p| (10f64.powi(p), format!("10{}", superscript(p)))).collect();
@@ -125,6 +132,8 @@ mod tests {
     fn powers_of_ten_are_thinned_out() {
         assert_eq!(labels(&logarithmic(1e-3, 1.0, 8)), ["10⁻³", "10⁻²", "10⁻¹", "10⁰"]);
         assert_eq!(labels(&logarithmic(1e-12, 1.0, 6)), ["10⁻¹²", "10⁻¹⁰", "10⁻⁸", "10⁻⁶", "10⁻⁴", "10⁻²", "10⁰"]);
+        assert_eq!(labels(&logarithmic(188.5, 5622.0, 8)), ["200", "500", "1000", "2000", "5000"]);
+        assert_eq!(labels(&logarithmic(2e-7, 6e-7, 8)), ["2×10⁻⁷", "5×10⁻⁷"]);
     }
 
     #[test]

@@ -148,11 +148,14 @@ impl Mode {
         } else {
             lines.push(("imaginary part".to_owned(), self.amplitude[1].clone()));
         }
+        let kind = self.config.component as usize / 3;
+        let unit = self.units.label(["V/m", "T", "A/m^2"][kind], ["m_e c w_n/e", "m_e c w_n/e", "e n_0 c"][kind]);
+        let mode: Vec<String> = self.config.mode.iter().map(ToString::to_string).collect();
         Record::Curve(Curve {
             name: self.config.name.clone(),
             title,
             x_label: format!("time [{}]", self.units.label("s", "1/w_n")),
-            y_label: format!("{} of mode {:?}", super::symbol(self.config.component.name()), self.config.mode),
+            y_label: format!("{} of mode ({}) [{unit}]", super::symbol(self.config.component.name()), mode.join(", ")),
             x: self.time.clone(),
             lines,
             log_y: growing,

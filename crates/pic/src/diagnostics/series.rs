@@ -142,18 +142,18 @@ impl Series {
         let momentum = format!("momentum [{}]", self.units.label(["N s", "N s/m^2", "N s/m"][self.dimensions], "n_0 m_e c"));
         let mut records = vec![
             curve("energies", "energies", &format!("energy [{energy}]"), true, &energies),
-            curve("momentum", "momentum", &momentum, false, &["momentum_x", "momentum_y", "momentum_z"]),
+            curve("momentum", "momentum of the particles", &momentum, false, &["momentum_x", "momentum_y", "momentum_z"]),
         ];
         if closed {
-            records.push(curve("energy_change", "change of the energy, beside what can change", "relative change", false, &["change"]));
+            records.push(curve("energy_change", "change of the energy relative to what can change", "relative change", false, &["change"]));
         }
         let moves = |name: &str| self.column(name).first() != self.column(name).last();
         if moves("injected") || moves("removed") {
-            let title = "particles there, put in and taken out";
+            let title = "macro-particles in the domain, injected and removed";
             records.push(curve("ledger", title, "macro-particles", false, &["particles", "injected", "removed"]));
         }
         if moves("energy_in") || moves("energy_out") {
-            let title = "energy that particles took along through the sides";
+            let title = "kinetic energy that particles carried through the boundaries";
             records.push(curve("ledger_energy", title, &format!("energy [{energy}]"), false, &["energy_in", "energy_out"]));
         }
         if moves("work") {
