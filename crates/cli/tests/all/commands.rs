@@ -415,7 +415,7 @@ fn long_steps_end_within_a_moment_of_a_signal() {
         assert_eq!(code, Some(130), "{text:#?}");
         // Some tenths of a second on an idle core, a quarter of a minute and more for the whole step.
         assert!(took.as_secs_f64() < 5.0, "{took:?}: {text:#?}");
-        assert!(text.iter().any(|line| line.contains("hint: go on with `zellige run --resume out`")), "{text:#?}");
+        assert!(text.iter().any(|line| line.contains("hint: resume with `zellige run --resume out`")), "{text:#?}");
         let resumed = zellige(folder.path(), &["run", "--resume", "out", "--threads", "1", "--set", "run.wall_time=1 s"]);
         assert!([3, 75].contains(&resumed.code), "{}", resumed.err);
     }
