@@ -158,19 +158,22 @@ pub(crate) fn delta(gas: &Flow, length: f64, temperature: f64) -> f64 {
     length * 1e20 * K * temperature / (viscosity * argon.most_probable_speed(temperature))
 }
 
-/// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not meet in the first order. Four errors and 2 %, of which
-/// 1 % for what the model is to Boltzmann's equation and 1 % for what is left of second order in the differences of speed (half a
-/// thermal speed: friction warms the gas by 4 K at most) and temperature (a seventh of it to either side). The heat that friction
+/// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not meet in the first order. Four errors or 3 %, of which
+/// 1 % for what the model is to Boltzmann's equation and 1 % each for what is left of second order in the differences of speed (half a
+/// thermal speed: friction warms the gas by 4 K at most, its viscosity by 1.2 %) and temperature (a seventh of it to either side). The heat that friction
 /// makes goes to both plates alike and drops out of half of the difference of what they get.
 #[test]
 fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
     let (t1, t2): (f64, f64) = (313.15, 233.15);
-    for (kn, cells, steps) in [(0.1, 50, 34_000), (0.3, 30, 14_000), (2.0, 20, 4000)] {
+    for (kn, cells, steps) in [(0.1, 50, 68_000), (0.3, 30, 28_000), (2.0, 20, 8000)] {
         let (mut config, length) = gap(kn, cells, [t1, t2], [-80.0, 80.0]);
-        // A fifth of a free path, which adds 32/(150 pi) of its square to the viscosity, 0.3 %, or an eighth of the gap where that is less:
+        // A fifth of a free path, or an eighth of the gap where that is less:
         // flights are straight, and meet the plates where they are.
         config.dt = (0.2 * kn * length).min(0.12 * length) / 380.0;
-        // Cells of a fifth of a free path and less, which add 16/(45 pi) of its square, 0.5 %.
+        // Cells of a fifth of a free path and less. They and the steps raise viscosity and conductivity as in `transport.rs`: by 0.7 and
+        // 0.3 % at most.
+        let [dx, step] = [1.0 / (cells as f64 * kn), 337.0 * config.dt / (kn * length)].map(|d| d * d / std::f64::consts::PI);
+        let (viscous, conducting) = (1.0 + 16.0 / 45.0 * dx + 32.0 / 150.0 * step, 1.0 + 32.0 / 225.0 * dx + 64.0 / 675.0 * step);
         config.particles_per_cell = Some(if kn > 1.0 { 100.0 } else { 60.0 });
         config.steps = steps;
         config.sampling.start = Some(steps / 4);
@@ -182,12 +185,10 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
         let root = 2.0 / (t1.sqrt().recip() + t2.sqrt().recip());
         let free = 1e20 * m * 160.0 * (K / (2.0 * std::f64::consts::PI * m)).sqrt() * root;
         let [found, error] = lower[2];
-        assert!(error < 0.02 * found.abs(), "shear at Kn {kn}: {found} +- {error}");
-        close(&format!("shear at Kn {kn}"), found, free * shear(delta), 0.02 + 4.0 * error / found, 0.0);
+        close(&format!("shear at Kn {kn}"), found, free * shear(delta / viscous), 0.03, error / found.abs());
         let free = 2.0 * K * 1e20 * (2.0 * K / (std::f64::consts::PI * m)).sqrt() * (t1 * t2).sqrt() * (t1 - t2) / (t1.sqrt() + t2.sqrt());
         let (found, error) = (0.5 * (upper[4][0] - lower[4][0]), 0.5 * (upper[4][1] + lower[4][1]));
-        assert!(error < 0.02 * found.abs(), "heat at Kn {kn}: {found} +- {error}");
-        close(&format!("heat at Kn {kn}"), found, free * heat(delta), 0.02 + 4.0 * error / found, 0.0);
+        close(&format!("heat at Kn {kn}"), found, free * heat(delta / conducting), 0.03, error / found.abs());
     }
 }
 
@@ -197,7 +198,7 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
 fn near_partners_make_up_for_coarse_cells() {
     // So fast that shear stands out of the noise of 1000 particles: the gas between the
     // plates is up to 25 K warmer for it, and up to 6 % more viscous.
-    let found = [(Partner::Random, 12_000), (Partner::Near, 60_000)].map(|(partner, steps)| {
+    let found = [(Partner::Random, 12_000), (Partner::Near, 120_000)].map(|(partner, steps)| {
         let (mut config, length) = gap(0.05, 10, [273.15; 2], [-200.0, 200.0]);
         config.collisions.partner = partner;
         config.dt = (length / 200.0) / 380.0;
@@ -214,7 +215,6 @@ fn near_partners_make_up_for_coarse_cells() {
     let [[random, _], [near, error]] = found;
     println!("random {random}, near {near} +- {error}");
     assert!(random > 1.15, "{random}");
-    assert!(error < 0.035, "the shear is known to {error}");
-    // Half of the viscosity that the warmth may bring, and four errors about it.
-    assert!((near - 1.03).abs() < 0.03 + 4.0 * error, "{near} +- {error}");
+    // Half of the viscosity that the warmth may bring.
+    close("shear with near partners", near, 1.03, 0.03, error / near);
 }

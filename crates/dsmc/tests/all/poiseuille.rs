@@ -99,12 +99,11 @@ fn forced(rarefaction: f64, cells: usize, particles: f64, part: f64, [settle, st
 }
 
 /// One rarefaction, at the minimum, where hard spheres have about 1.50 and the model of Bhatnagar, Gross and Krook 1.54 (Sharipov
-/// and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657): 3 %, and three errors of about 1 %.
+/// and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657): 3 %, or four errors of 1.2 %.
 #[test]
 fn a_force_drives_gas_as_kinetic_theory_has_it() {
     let [found, error] = forced(1.0, 6, 2000.0, 0.15, [100, 2400], 0.12);
-    assert!(error < 0.02 * found, "{found} +- {error}");
-    close("reduced flow", found, 1.52, 0.03 + 3.0 * error / found, 0.0);
+    close("reduced flow", found, 1.52, 0.03, error / found);
 }
 
 /// From few collisions to many: a minimum, and from 1 on the model of Bhatnagar, Gross and Krook to 3 %, as Boltzmann's equation is
@@ -132,7 +131,7 @@ fn the_flow_has_knudsens_minimum() {
             let least = 0.97 * reduced(meetings * rarefaction, false);
             assert!(found < model + 3.0 * error && found > least - 3.0 * error, "{rarefaction}: {found} +- {error}, {least} to {model}");
         } else {
-            close(&format!("at {rarefaction}"), found, model, 0.03, 0.25 * error / found);
+            close(&format!("at {rarefaction}"), found, model, 0.03, error / found);
         }
     }
     // 0.5, 1 and 2 differ by as little as their errors.

@@ -117,7 +117,7 @@ fn transport_of_heat_between_plates_follows_fouriers_law() {
     config.particles_per_cell = Some(40.0);
     // A seventh of a free path.
     config.dt = 0.15 * 0.05 * length / 340.0;
-    (config.steps, config.sampling.start) = (200_000, Some(10_000));
+    (config.steps, config.sampling.start) = (400_000, Some(10_000));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let values = gas.values();
@@ -131,18 +131,13 @@ fn transport_of_heat_between_plates_follows_fouriers_law() {
     let transport = Transport::new(argon, 273.15);
     let found = [0, 1].map(|side| gas.samples.surface(&gas.model, side)[4]);
     let (wall, error) = (0.5 * (found[1][0] - found[0][0]), 0.5 * (found[0][1] + found[1][1]) / found[1][0]);
-    // 1 % for the first approximation of the conductivity, cells and steps, and what the flux and the slope are known to, each to the same.
-    close("conductivity", -wall / slope, transport.conductivity, 0.01 + 4.0 * error, 0.0);
+    // 1 % for the first approximation of the conductivity, cells and steps, and 1 % for the second order in the gradient: 1.3 +- 0.3 % too
+    // little is found in 800 000 steps. The flux and the slope are known to the same each.
+    close("conductivity", -wall / slope, transport.conductivity, 0.02, error * 2.0_f64.sqrt());
     let rate = mean(&|c| values[c * VALUES + 8] / transport.viscosity / (values[c * VALUES + 4] / 273.15).powf(power - 1.0));
     let lost = 2.0 / 3.0 * rate * config.dt;
     assert!(lost > 0.05 && error < 0.005, "{lost}, {error}");
-    close(
-        "heat of the cells over that of the walls",
-        mean(&|c| values[c * VALUES + 12]) / wall,
-        1.0 - 0.5 * lost,
-        0.005 + 4.0 * error,
-        0.0,
-    );
+    close("heat of the cells over that of the walls", mean(&|c| values[c * VALUES + 12]) / wall, 1.0 - 0.5 * lost, 0.005, error);
 }
 
 /// Nitrogen, which rotates, between the same plates: heat of translation and rotation, and what their exchange takes away, 3 % of
