@@ -86,6 +86,23 @@ fn broken_outlines_are_refused_with_segments_and_point() {
     }
 }
 
+/// A whole circle about a point of a plane of symmetry: the remedy is an outline of its half.
+#[test]
+fn a_body_across_a_plane_of_symmetry_is_told_how_half_of_it_is_given() {
+    let circle = |y: f64| Shape::Circle { centre: [0.5, y], radius: 0.2, segments: 40 }.curve("c", "surfaces", Gas::Outside, 0).unwrap();
+    for y in [0.0, 1.0] {
+        let problems = Outlines::new(&[circle(y)], &grid()).unwrap_err();
+        assert!(problems[0].message.contains("`c` leaves the domain at"), "{problems:?}");
+        assert!(
+            problems[0].hint.as_ref().unwrap().contains("half a body on a plane of symmetry is a polygon of that half"),
+            "{problems:?}"
+        );
+    }
+    // What it tells to give is taken.
+    let half = curve("c", &[[0.3, 0.0], [0.7, 0.0], [0.64, 0.14], [0.5, 0.2], [0.36, 0.14]]);
+    assert!(Outlines::new(&[half], &grid()).is_ok());
+}
+
 #[test]
 fn what_touches_is_taken() {
     let beside = SQUARE.map(|p| [p[0] + 0.4, p[1]]);

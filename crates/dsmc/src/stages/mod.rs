@@ -162,8 +162,28 @@ pub trait Stages: Send {
     /// Bytes held.
     fn memory(&self) -> u64;
 
+    /// Peak memory so far, bytes, where it is counted: buffers of a GPU.
+    fn memory_peak(&self) -> u64 {
+        self.memory()
+    }
+
     /// Waits for the device, and says what went wrong on it.
     fn wait(&mut self) -> Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of the particles of a tile have 28 bits on either device.
+    #[test]
+    fn a_tile_of_more_particles_than_have_numbers_is_refused() {
+        assert!(overfull(0).is_ok() && overfull(1 << 28).is_ok());
+        let refused = overfull((1 << 28) + 1).unwrap_err().to_string();
+        for words in ["268435457 particles", "268435456 at most", "a larger `weight`"] {
+            assert!(refused.contains(words), "{refused}");
+        }
     }
 }

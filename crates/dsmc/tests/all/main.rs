@@ -14,6 +14,7 @@ mod flows;
 mod geometry;
 mod kinetic;
 mod loads;
+mod memory_cuda;
 mod mixtures;
 mod moments;
 mod physics;

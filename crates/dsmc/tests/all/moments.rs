@@ -7,7 +7,8 @@ use zellige_dsmc::config::sides::{SideConfig, SideWord};
 use zellige_dsmc::config::{BodyConfig, Config, Value, WallConfig, WallModel};
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
-use zellige_dsmc::surfaces;
+use zellige_dsmc::{output, surfaces};
+use zellige_engine::record::{Entries, Record, Values};
 
 fn body(name: &str, outline: Shape, wall: WallConfig) -> BodyConfig {
     let outline = Some(outline);
@@ -138,5 +139,38 @@ fn plate_wedge_and_triangle_beside_an_effusing_side() {
             assert!(error < 0.005 * scale, "{name}, {what}: +- {error} of {scale}");
         }
         assert!((in_middles - moment).abs() > 5.0 * error.moment, "{name}: forces in middles make {in_middles}, {moment} is right");
+    }
+}
+
+/// A plate across the whole domain between a warm side on its right and a cold one on its left: seen along the way through its
+/// points, the first face is the one on the right, in tables and along the outline.
+#[test]
+fn the_right_face_of_a_plate_comes_first() {
+    for (points, right) in [([[6e-5, 0.0], [6e-5, 12e-5]], 1.0), ([[6e-5, 12e-5], [6e-5, 0.0]], -1.0)] {
+        let mut config = argon(12, 10.0);
+        config.collisions.scheme = Scheme::None;
+        let wall = |temperature: f64| Some(WallConfig::diffuse(temperature, [0.0; 3]).into());
+        let [warm, cold] = [400.0, 200.0].map(wall);
+        (config.boundary.x_lo, config.boundary.x_hi) = if right > 0.0 { (cold, warm) } else { (warm, cold) };
+        config.boundary.y = Some(SideConfig::Word(SideWord::Specular));
+        config.bodies = vec![body("plate", Shape::Plate { points: points.to_vec() }, WallConfig::diffuse(300.0, [0.0; 3]))];
+        // 24 times through a gap in which 720 molecules fly: 2e4 hits or more, and differences of temperature of a third.
+        (config.dt, config.steps, config.sampling.start) = (2e-8, 400, Some(100));
+        let mut gas = flow(&config, 1);
+        run(&mut gas, config.steps);
+        let normals: Vec<f64> = gas.model.geometry.segments().iter().map(|s| s.normal[0]).collect();
+        assert_eq!(normals, [right, -right]);
+        let records = output::records(&gas);
+        let table = records.iter().find_map(|r| if let Record::Table(t) = r { (t.name == "surface").then_some(t) } else { None }).unwrap();
+        let column = table.columns.iter().find(|c| c.quantity == "heat_flux").unwrap();
+        let Entries::Each(Values::F64(heat)) = &column.values else { panic!("{:?}", column.values) };
+        let curve =
+            records.iter().find_map(|r| if let Record::Measured(m) = r { (m.curve.name == "surface_plate").then_some(m) } else { None });
+        let curve = &curve.unwrap().curve;
+        assert!(curve.x[0] < curve.x[1], "{:?}", curve.x);
+        let drawn = &curve.lines.iter().find(|(name, _)| name.starts_with("heat_flux")).unwrap().1;
+        for heat in [heat, drawn] {
+            assert!(heat.len() == 2 && heat[0] > 0.0 && heat[1] < 0.0, "{heat:?}: the face on the warm side must come first");
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! Vibration by Millikan and White, and partners that are near, in a gas without gradients. Seed 20261121.
 
+use std::collections::HashSet;
+
 use crate::common::{argon, close, flow, run, temperatures};
 use zellige_dsmc::config::SpeciesConfig;
 use zellige_dsmc::gas::millikan::{Chances, collision_number};
 use zellige_dsmc::gas::table::{Model, find};
 use zellige_dsmc::model::{Partner, Scheme};
+use zellige_dsmc::particles::Particles;
 
 /// Energy that the vibration gains in a collision of a molecule, K, in a gas at `t` whose vibration is at `own`, by the chances of
 /// the table: `<P(E) (<e>_E - e)>`, `e` the level's energy before, `<e>_E` its mean after an exchange of the pool E. In units of
@@ -122,4 +125,31 @@ fn fresh_partners_are_never_the_last_ones() {
         assert!(pairs.iter().all(|tag| holders(&mut gas, *tag) > 0), "the same two collided again");
     }
     assert!(seen > 300, "{seen}");
+}
+
+/// A million particles in a cell, each word of 32 bits that chooses the first of a pair with 4096 values left for the second: a
+/// second word chooses among all. With collision partners that may not be the last ones a GPU has the whole cell in one tile.
+#[test]
+fn partners_of_a_crowd_are_all_of_it() {
+    for partner in [Partner::Random, Partner::Fresh] {
+        let n = 1 << 20;
+        let mut config = argon(1, f64::from(n));
+        (config.collisions.partner, config.dt) = (partner, 2e-9);
+        let mut gas = flow(&config, 1);
+        let bits = |p: &Particles| -> HashSet<[u32; 3]> { (0..p.len()).map(|i| [0, 1, 2].map(|c| p.velocity[c][i].to_bits())).collect() };
+        let before = bits(&gas.stages.particles().unwrap());
+        run(&mut gas, 1);
+        let changed = gas.stages.particles().unwrap();
+        let changed = bits(&changed).difference(&before).count() as f64;
+        let collisions = gas.stages.ledger().unwrap().collisions as f64;
+        // Of 2 C draws out of N, 2 C^2/N come again, 2 % here; of 4096 second ones a fifth of C at most would be new.
+        println!("{partner:?}: {collisions} collisions, {changed} particles changed");
+        assert!((10_000.0..40_000.0).contains(&collisions), "{collisions}");
+        let expected = f64::from(n) * (1.0 - (-2.0 * collisions / f64::from(n)).exp());
+        // Standard deviation of the number of distinct ones: less than the root of those that come again.
+        assert!(
+            (changed - expected).abs() < 6.0 * (2.0 * collisions * collisions / f64::from(n)).sqrt(),
+            "{partner:?}: {changed} of {expected}"
+        );
+    }
 }

@@ -323,6 +323,10 @@ impl Stages for Gas {
         self.pool.held()
     }
 
+    fn memory_peak(&self) -> u64 {
+        self.pool.peak()
+    }
+
     fn wait(&mut self) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         self.whole().map(|_| ())
