@@ -103,7 +103,7 @@ pub struct Sheet {
 pub fn memory(setup: &Setup, device: &Device) -> u64 {
     match device {
         Device::Cpu(_) => cpu::memory(setup),
-        Device::Cuda(_) => cuda::memory(setup),
+        Device::Cuda(cuda) => cuda::memory(setup, cuda.properties()),
     }
 }
 
@@ -253,6 +253,11 @@ pub trait Stages: Send {
 
     /// Bytes held on the device.
     fn memory(&self) -> u64;
+
+    /// Peak memory so far, bytes, where it is counted: buffers of a GPU.
+    fn memory_peak(&self) -> u64 {
+        self.memory()
+    }
 
     /// Waits for everything under way.
     fn wait(&mut self) -> Result<()>;

@@ -9,6 +9,7 @@ mod dense;
 mod fields;
 mod lattice;
 mod listed;
+mod memory_cuda;
 mod paths;
 mod physics;
 mod refusals;

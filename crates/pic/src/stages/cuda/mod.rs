@@ -7,6 +7,7 @@
 //! Fields of a periodic domain take one more kernel (`leap.cu`). Nothing in a step waits for the host.
 
 mod arguments;
+mod capacity;
 mod field_arguments;
 mod fields;
 mod limits;
@@ -21,6 +22,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Launch, Mapped, Pool, Properties, Recip
 use zellige_engine::error::Result;
 
 use self::arguments::Domain;
+pub use self::capacity::memory;
 use self::fields::Fields;
 pub use self::limits::check;
 use self::program::{CHECKED_BITS, Kernels, UNIT_BITS};
@@ -71,22 +73,6 @@ pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> 
 fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(Kind) -> Kind) -> Vec<Recipe> {
     let kinds = setup.species.iter().zip(&setup.expected).map(|(species, expected)| adapt(kind_of(setup, *expected, gpu).of(species)));
     kinds.map(|kind| recipe(&kind)).chain([fields::recipe(setup.precision)]).collect()
-}
-
-/// Bytes that a run takes: pages with a quarter of spare room and their lists, and on each node the fields, the sums of the
-/// current, what is known of the residual, and the charge while it is looked at.
-pub fn memory(setup: &Setup) -> u64 {
-    let size = if setup.precision == Precision::F32 { 4 } else { 8 };
-    let species = setup.species.iter().zip(&setup.expected).map(|(s, n)| {
-        let bytes = (5 + usize::from(s.weighted)) * size + 2 + 8 * usize::from(s.tagged);
-        (n + n / 4) * bytes
-    });
-    let leaps = usize::from(fields::leaps(setup));
-    let smoothed = usize::from(setup.smoothing.iter().any(|s| s.passes > 0));
-    let external = setup.external.iter().filter(|e| !e.is_empty()).count();
-    // E and B, twice where they leap, else J and its half-filtered copy; sums, twice where they leap; residual and charge.
-    let node = size * (6 + 6 * leaps + 3 * (1 - leaps) + 3 * smoothed + external) + 24 * (1 + leaps) + 8 * (2 + 3 + smoothed);
-    (species.sum::<usize>() + node * setup.grid.len()) as u64
 }
 
 /// A species and what was counted of it.

@@ -415,6 +415,10 @@ impl Stages for CudaStages {
         self.pool.held()
     }
 
+    fn memory_peak(&self) -> u64 {
+        self.pool.peak()
+    }
+
     fn wait(&mut self) -> Result<()> {
         self.cuda.synchronize()?;
         self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))

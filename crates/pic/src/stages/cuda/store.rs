@@ -10,21 +10,11 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::arguments::{Counters, InboxArgument, StoreArgument};
+use super::capacity::{Capacity, HEAVY};
 use super::early;
 use super::program::{Kernels, Kind, maker};
 use crate::loading::Formula;
 use crate::particles::Particles;
-
-/// Least and most records of the common list.
-const COMMON: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 22;
-/// Pages that the inbox of a unit may have, in multiples of the mean; the same for lists where no unit is ever split.
-const CROWD: usize = 16;
-/// Particles from which on an inbox has half of that, since its table would show: what is fuller is split.
-const MANY: usize = 1 << 20;
-/// Helpers for each place of the device: very full units are split into parts of no more than such a part of all particles.
-const HELPERS: usize = 3;
-/// Units that `team.cu` splits in a step at most.
-const HEAVY: usize = 256;
 
 /// Particles that arrive in a unit.
 pub(super) struct Inbox {
@@ -46,10 +36,7 @@ pub(super) struct Store {
     fullest: usize,
     /// Particles that there is room for.
     room: usize,
-    pages: usize,
-    /// Pages of a list and of an inbox at most.
-    pub(super) list_room: usize,
-    pub(super) inbox_room: usize,
+    pub(super) capacity: Capacity,
     /// Pages, as `Place` of common.cu has them.
     pub(super) slots: Buffer<u8>,
     pub(super) count: Buffer<u32>,
@@ -59,9 +46,7 @@ pub(super) struct Store {
     outbox: Buffer<u8>,
     common: Buffer<u8>,
     place: Buffer<u32>,
-    /// Helpers of very full units, as `team.cu` has them: how many at most, and into parts of how many particles units are split.
-    helpers: usize,
-    target: usize,
+    /// Of very full units, as `team.cu` has them.
     pub(super) teams: [Buffer<u32>; 5],
     counters: Buffer<Counters>,
     /// Which inbox is read next.
@@ -97,9 +82,7 @@ impl Store {
             most: 0,
             fullest: 0,
             room: 0,
-            pages: 0,
-            list_room: 0,
-            inbox_room: 0,
+            capacity: Capacity::default(),
             slots: pool.alloc_zeros(0, "pic: particles")?,
             count: words("pic: lists of particles")?,
             table: words("pic: lists of particles")?,
@@ -108,8 +91,6 @@ impl Store {
             outbox: pool.alloc_zeros(0, "pic: leaving particles")?,
             common: pool.alloc_zeros(0, "pic: leaving particles")?,
             place: words("pic: leaving particles")?,
-            helpers: 0,
-            target: 0,
             teams: [words("pic: teams")?, words("pic: teams")?, words("pic: teams")?, words("pic: teams")?, words("pic: teams")?],
             counters: pool.alloc_zeros(1, "pic: counters")?,
             current: 0,
@@ -127,7 +108,7 @@ impl Store {
 
     /// Units with all possible helpers.
     pub(super) fn all_units(&self) -> usize {
-        self.units() + self.helpers
+        self.units() + self.capacity.helpers
     }
 
     /// Blocks of `advance`: each takes one unit after the other.
@@ -142,54 +123,35 @@ impl Store {
 
     /// Empty, with room for `n` particles in all and `unit` in each unit.
     fn allocate(&mut self, n: usize, unit: usize) -> Result<()> {
-        let (kind, warps, page, mean, places) =
-            (self.kind, self.kind.warps(), self.kind.page(), n.div_ceil(self.units()), self.places as usize);
-        // A part is not less than three quarters of that: so many helpers are enough for all particles.
-        self.target = (2 * mean).max(kind.target).max(n.div_ceil(HELPERS * places));
-        self.helpers = 4 * n / (3 * self.target);
-        let units = self.all_units();
-        let lists = units * warps;
-        let common = (n / 16).clamp(*COMMON.start(), *COMMON.end());
-        // Lists end with pages half empty, on the mean; inboxes have a quarter more than what comes, twice, and a page at least. Few
-        // lists may be far from the mean.
-        let own = self.units() * warps;
-        let ends = if n < MANY { own.min(n) } else { own.div_ceil(2) };
-        let pages = (n + n / 4 + COMMON.start()).div_ceil(page) + ends + 2 * units + 1;
-        if pages > u32::MAX as usize / 2 {
+        let kind = self.kind;
+        self.capacity = Capacity::new(&kind, self.units(), n, unit, self.places as usize);
+        let c = self.capacity;
+        if c.pages > u32::MAX as usize / 2 {
             let message = format!("{n} of a species are too many");
             return Err(Error::Numerics { what: "particles".into(), place: "gpu".into(), message });
         }
         let pool = self.pool.clone();
         // Freed first: there may not be room for both.
         self.slots = pool.alloc_zeros(0, "pic: particles")?;
-        self.slots = pool.alloc_zeros(pages * kind.page_bytes(), "pic: particles")?;
-        let crowd = if n < MANY { CROWD } else { CROWD / 2 };
-        // Before it is split a list has grown to the limit, and by what an insertion or a step brings.
-        let most = if self.helpers == 0 { CROWD * mean.max(unit / 4) } else { 3 * self.limit() / 2 + 4 * mean };
-        self.list_room = (most.div_ceil(warps * page) + CROWD).min(pages);
-        self.inbox_room = (crowd * mean.max(if self.helpers == 0 { unit / 4 } else { 0 }).div_ceil(page) + CROWD).min(pages);
+        self.slots = pool.alloc_zeros(c.pages * kind.page_bytes(), "pic: particles")?;
+        let lists = c.units * kind.warps();
         self.count = pool.alloc_zeros(lists, "pic: lists of particles")?;
-        self.table = pool.alloc_zeros(lists * self.list_room, "pic: lists of particles")?;
+        self.table = pool.alloc_zeros(lists * c.list_room, "pic: lists of particles")?;
         for inbox in &mut self.inbox {
-            inbox.count = pool.alloc_zeros(units, "pic: inboxes")?;
-            inbox.pages = pool.alloc_zeros(units, "pic: inboxes")?;
-            inbox.table = pool.alloc_zeros(units * self.inbox_room, "pic: inboxes")?;
+            inbox.count = pool.alloc_zeros(c.units, "pic: inboxes")?;
+            inbox.pages = pool.alloc_zeros(c.units, "pic: inboxes")?;
+            inbox.table = pool.alloc_zeros(c.units * c.inbox_room, "pic: inboxes")?;
         }
-        let teams = [2 * self.units(), 16 * self.helpers, self.helpers, HEAVY, self.helpers];
+        let teams = [2 * self.units(), 16 * c.helpers, c.helpers, HEAVY, c.helpers];
         for (buffer, n) in self.teams.iter_mut().zip(teams) {
             *buffer = pool.alloc_zeros(n, "pic: teams")?;
         }
-        self.ring = pool.alloc_zeros(pages.next_power_of_two(), "pic: free pages")?;
-        self.outbox = pool.alloc_zeros(self.blocks() as usize * warps * kind.out() * kind.record(), "pic: leaving particles")?;
-        self.common = pool.alloc_zeros(common * kind.record(), "pic: leaving particles")?;
-        self.place = pool.alloc_zeros(common, "pic: leaving particles")?;
-        (self.room, self.pages) = (n, pages);
+        self.ring = pool.alloc_zeros(c.pages.next_power_of_two(), "pic: free pages")?;
+        self.outbox = pool.alloc_zeros(c.outbox * kind.record(), "pic: leaving particles")?;
+        self.common = pool.alloc_zeros(c.common * kind.record(), "pic: leaving particles")?;
+        self.place = pool.alloc_zeros(c.common, "pic: leaving particles")?;
+        self.room = n;
         self.clear()
-    }
-
-    /// Particles of a unit that is not split yet at most.
-    fn limit(&self) -> usize {
-        self.target + self.target / 2
     }
 
     /// Takes everything out.
@@ -202,11 +164,11 @@ impl Store {
         for (k, inbox) in self.inbox.iter_mut().enumerate() {
             self.cuda.fill_zero(&mut inbox.count)?;
             self.cuda.upload(&mut inbox.pages, &vec![1; units])?;
-            let mut table = vec![0_u32; units * self.inbox_room];
-            table.iter_mut().step_by(self.inbox_room).zip((k * units) as u32..).for_each(|(first, page)| *first = page);
+            let mut table = vec![0_u32; units * self.capacity.inbox_room];
+            table.iter_mut().step_by(self.capacity.inbox_room).zip((k * units) as u32..).for_each(|(first, page)| *first = page);
             self.cuda.upload(&mut inbox.table, &table)?;
         }
-        let free: Vec<u32> = (2 * units as u32..self.pages as u32).collect();
+        let free: Vec<u32> = (2 * units as u32..self.capacity.pages as u32).collect();
         self.cuda.upload_at(&mut self.ring, 0, &free)?;
         let counters = self.counters()?.emptied(free.len() as u32);
         self.cuda.upload(&mut self.counters, &[counters])?;
@@ -238,13 +200,13 @@ impl Store {
             counters: self.counters.address(),
             units: self.units() as u32,
             parts: self.kind.parts as u32,
-            room: self.list_room as u32,
-            inbox_room: self.inbox_room as u32,
+            room: self.capacity.list_room as u32,
+            inbox_room: self.capacity.inbox_room as u32,
             ring_mask: self.ring.len() as u32 - 1,
             common_room: self.place.len() as u32,
-            helpers: self.helpers as u32,
-            limit: self.limit() as u32,
-            target: self.target as u32,
+            helpers: self.capacity.helpers as u32,
+            limit: self.capacity.limit() as u32,
+            target: self.capacity.target as u32,
             unused: 0,
         }
     }
@@ -260,8 +222,8 @@ impl Store {
     /// Makes room for `more` particles, of which a unit gets `unit` at most. Waits where it may have to grow.
     fn reserve(&mut self, more: usize, unit: usize) -> Result<()> {
         // Units that are split have room for any number.
-        let fits = |s: &Self| (s.fullest + unit).div_ceil(s.kind.warps()) + 2 * s.kind.page() <= s.list_room * s.kind.page();
-        let holds = |s: &Self| s.most + more <= s.room && (s.helpers > 0 || fits(s));
+        let fits = |s: &Self| (s.fullest + unit).div_ceil(s.kind.warps()) + 2 * s.kind.page() <= s.capacity.list_room * s.kind.page();
+        let holds = |s: &Self| s.most + more <= s.room && (s.capacity.helpers > 0 || fits(s));
         if holds(self) {
             return Ok(());
         }
@@ -345,7 +307,7 @@ impl Store {
         let unit = seen.iter().copied().max().unwrap_or(0) as usize;
         self.reserve(p.len(), unit)?;
         // No more at a time than half an inbox and the common list hold.
-        let limit = ((self.inbox_room - 1) / 2 * self.kind.page()).max(1) as u32;
+        let limit = ((self.capacity.inbox_room - 1) / 2 * self.kind.page()).max(1) as u32;
         let mut begin = 0;
         while begin < p.len() {
             seen.fill(0);

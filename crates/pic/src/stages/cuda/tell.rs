@@ -134,8 +134,8 @@ impl Store {
     fn pages_in_use(&self) -> Result<Vec<Page>> {
         self.counters()?;
         let now = &self.inbox[self.current];
-        let lists = (self.cuda.download(&self.count)?, self.cuda.download(&self.table)?, self.list_room, self.kind.warps());
-        let came = (self.cuda.download(&now.count)?, self.cuda.download(&now.table)?, self.inbox_room, 1);
+        let lists = (self.cuda.download(&self.count)?, self.cuda.download(&self.table)?, self.capacity.list_room, self.kind.warps());
+        let came = (self.cuda.download(&now.count)?, self.cuda.download(&now.table)?, self.capacity.inbox_room, 1);
         let owner = self.cuda.download(&self.teams[2])?;
         let mut pages = Vec::new();
         for unit in 0..self.all_units() {

@@ -1,0 +1,101 @@
+//! Sizes of the buffers of a run, for the store that allocates them and for the plan.
+
+use zellige_engine::cuda::Properties;
+
+use super::program::Kind;
+use super::{fields, kind_of};
+use crate::stages::{Precision, Setup};
+
+/// Least and most records of the common list.
+const COMMON: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 22;
+/// Pages that the inbox of a unit may have, in multiples of the mean; the same for lists where no unit is ever split.
+const CROWD: usize = 16;
+/// Particles from which on an inbox has half of that, since its table would show: what is fuller is split.
+const MANY: usize = 1 << 20;
+/// Helpers for each place of the device: very full units are split into parts of no more than such a part of all particles.
+const HELPERS: usize = 3;
+/// Units that `team.cu` splits in a step at most.
+pub(super) const HEAVY: usize = 256;
+
+/// Sizes of a store's buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Capacity {
+    /// Particles of a part into which a very full unit is split.
+    pub(super) target: usize,
+    /// Units of work beside those of the tiles, and both together.
+    pub(super) helpers: usize,
+    pub(super) units: usize,
+    /// Records of the common list, and of the outboxes of all blocks.
+    pub(super) common: usize,
+    pub(super) outbox: usize,
+    pub(super) pages: usize,
+    /// Pages of a list and of an inbox at most.
+    pub(super) list_room: usize,
+    pub(super) inbox_room: usize,
+}
+
+impl Capacity {
+    /// For `n` particles in `own` units of the tiles, in each of which `unit` may be at the start, on a device that holds `places`
+    /// blocks at a time.
+    pub(super) fn new(kind: &Kind, own: usize, n: usize, unit: usize, places: usize) -> Self {
+        let (warps, page, mean) = (kind.warps(), kind.page(), n.div_ceil(own));
+        // A part is not less than three quarters of that: so many helpers are enough for all particles.
+        let target = (2 * mean).max(kind.target).max(n.div_ceil(HELPERS * places));
+        let helpers = 4 * n / (3 * target);
+        let units = own + helpers;
+        // Lists end with pages half empty, on the mean; inboxes have a quarter more than what comes, twice, and a page at least. Few
+        // lists may be far from the mean.
+        let ends = if n < MANY { (own * warps).min(n) } else { (own * warps).div_ceil(2) };
+        let pages = (n + n / 4 + COMMON.start()).div_ceil(page) + ends + 2 * units + 1;
+        let crowd = if n < MANY { CROWD } else { CROWD / 2 };
+        // Before it is split a list has grown to the limit, and by what an insertion or a step brings.
+        let most = if helpers == 0 { CROWD * mean.max(unit / 4) } else { 3 * (target + target / 2) / 2 + 4 * mean };
+        Self {
+            target,
+            helpers,
+            units,
+            common: (n / 16).clamp(*COMMON.start(), *COMMON.end()),
+            outbox: places.min(units) * warps * kind.out(),
+            pages,
+            list_room: (most.div_ceil(warps * page) + CROWD).min(pages),
+            inbox_room: (crowd * mean.max(if helpers == 0 { unit / 4 } else { 0 }).div_ceil(page) + CROWD).min(pages),
+        }
+    }
+
+    /// Particles of a unit that is not split yet at most.
+    pub(super) fn limit(&self) -> usize {
+        self.target + self.target / 2
+    }
+
+    /// Bytes of all of them.
+    fn bytes(&self, kind: &Kind) -> usize {
+        let (lists, records) = (self.units * kind.warps(), self.common + self.outbox);
+        let words = lists * (1 + self.list_room)
+            + 2 * self.units * (2 + self.inbox_room)
+            + 2 * self.units
+            + 16 * self.helpers
+            + HEAVY
+            + self.pages.next_power_of_two()
+            + self.common;
+        // And the sums of a measured step: four numbers a unit.
+        self.pages * kind.page_bytes() + records * kind.record() + 4 * words + 32 * self.units
+    }
+}
+
+/// Bytes that a run takes on `gpu`: the stores of all species, and on each node the fields, the sums of the current, what is known
+/// of the residual, and the charge while it is looked at.
+pub fn memory(setup: &Setup, gpu: &Properties) -> u64 {
+    let species = setup.species.iter().zip(&setup.expected).map(|(species, n)| {
+        let kind = kind_of(setup, *n, gpu).of(species);
+        let tiles = [0, 1].map(|a| setup.grid.cells[a].div_ceil(kind.tile[a]));
+        let places = (gpu.multiprocessors * kind.resident) as usize;
+        Capacity::new(&kind, tiles[0] * tiles[1] * kind.parts, (*n).max(1), 0, places).bytes(&kind)
+    });
+    let size = if setup.precision == Precision::F32 { 4 } else { 8 };
+    let leaps = usize::from(fields::leaps(setup));
+    let smoothed = usize::from(setup.smoothing.iter().any(|s| s.passes > 0));
+    let external = setup.external.iter().filter(|e| !e.is_empty()).count();
+    // E and B, twice where they leap, else J and its half-filtered copy; sums, twice where they leap; residual and charge.
+    let node = size * (6 + 6 * leaps + 3 * (1 - leaps) + 3 * smoothed + external) + 24 * (1 + leaps) + 8 * (2 + 3 + smoothed);
+    (species.sum::<usize>() + node * setup.grid.len()) as u64
+}
