@@ -141,7 +141,8 @@ pub(crate) fn at_wall(axis: usize, end: usize, side: ParticleSide) -> (Setup, Pa
     walls(&mut s, axis, FieldSide::Pec, side);
     let (cell, u, toward) = [(0, -0.5, -0.4), (19, 0.5, 0.4)][end];
     let along: Vec<f64> = (0..n).map(|k| (k as f64 + 0.5) / n as f64 - 0.5).collect();
-    let mut p = Particles { i: vec![7; n], j: vec![7; n], s: along.clone(), t: along, tag: (0..n as u64).collect(), ..Particles::default() };
+    let mut p =
+        Particles { i: vec![7; n], j: vec![7; n], s: along.clone(), t: along, tag: (0..n as u64).collect(), ..Particles::default() };
     p.u = std::array::from_fn(|c| vec![if c == axis { u } else { 0.0 }; n]);
     (if axis == 0 { &mut p.i } else { &mut p.j }).fill(cell);
     (if axis == 0 { &mut p.s } else { &mut p.t }).fill(toward);
