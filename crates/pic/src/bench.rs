@@ -437,7 +437,8 @@ mod tests {
         }
     }
 
-    /// Every case on a small grid: its energy is weighed before and after the timed steps, and one that was put in between is found.
+    /// Every case on a small grid: its energy is weighed before and after the timed steps, and energy that was put in between is
+    /// found.
     #[test]
     fn the_energy_of_every_case_is_checked() {
         for case in CASES {

@@ -159,9 +159,10 @@ pub(crate) fn delta(gas: &Flow, length: f64, temperature: f64) -> f64 {
 }
 
 /// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not meet in the first order. Four errors or 3 %, of which
-/// 1 % for what the model is to Boltzmann's equation and 1 % each for what is left of second order in the differences of speed (half a
-/// thermal speed: friction warms the gas by 4 K at most, its viscosity by 1.2 %) and temperature (a seventh of it to either side). The heat that friction
-/// makes goes to both plates alike and drops out of half of the difference of what they get.
+/// 1 % for what the model is to Boltzmann's equation and 1 % each for what is left of second order in the differences of speed
+/// (half a thermal speed: friction warms the gas by 4 K at most, which adds 1.2 % to its viscosity) and temperature (a seventh of
+/// it to either side). The heat that friction makes goes to both plates alike and drops out of half of the difference of what they
+/// get.
 #[test]
 fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
     let (t1, t2): (f64, f64) = (313.15, 233.15);

@@ -64,8 +64,8 @@ fn the_other_filaments_grow_at_their_rates() {
 }
 
 /// V13. A periodic plasma of electrons and positrons stays where it is: the shapes' aliases exert forces of a plasma on itself, but
-/// move it by little of what chance gave it at the start, `u_th / sqrt(N)` a component: by 0.06 of it with linear shapes and by 0.02
-/// with quadratic ones, twice which is the bound. (Electrons alone swing against the background.)
+/// move it by little of what chance gave it at the start, `u_th / sqrt(N)` a component: by 0.06 of it with linear shapes and by
+/// 0.02 with quadratic ones, twice which is the bound. (Electrons alone swing against the background.)
 #[test]
 fn a_plasma_does_not_push_itself() {
     for (order, part) in [(1, 0.12), (2, 0.04)] {

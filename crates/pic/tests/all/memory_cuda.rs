@@ -10,7 +10,8 @@ use zellige_pic::Pic;
 use crate::physics::config;
 
 /// A warm plasma in a periodic box of `cells`, with diagnostics of its energies and of its charge.
-fn warm(cells: Value, size: Value, per_cell: Value) -> Value {
+fn warm(cells: &[usize], per_cell: u32) -> Value {
+    let size: Vec<f64> = cells.iter().map(|n| 0.1 * *n as f64).collect();
     json!({
         "dt": 0.06, "steps": 12, "grid": { "cells": cells, "size": size },
         "species": [{ "name": "electrons", "particles_per_cell": per_cell, "positions": "random", "momentum": { "thermal": 0.1 } }],
@@ -23,15 +24,15 @@ fn warm(cells: Value, size: Value, per_cell: Value) -> Value {
 fn the_plan_tells_what_a_gpu_takes() {
     let Some(cuda) = testing::gpu() else { return };
     let plane = |per_cell: u32, change: &dyn Fn(&mut Value)| {
-        let mut table = warm(json!([512, 512]), json!([51.2, 51.2]), json!(per_cell));
+        let mut table = warm(&[512; 2], per_cell);
         change(&mut table);
         table
     };
     let cases = [
         ("few a cell", plane(4, &|_| ())),
         ("many a cell", plane(64, &|_| ())),
-        ("very many a cell", warm(json!([64, 64]), json!([6.4, 6.4]), json!(4096))),
-        ("a line", warm(json!([100_000]), json!([10_000.0]), json!(32))),
+        ("very many a cell", warm(&[64; 2], 4096)),
+        ("a line", warm(&[100_000], 32)),
         ("quadratic", plane(16, &|t| t["order"] = json!(2))),
         ("double", plane(16, &|t| t["precision"] = json!("f64"))),
         ("weights", plane(16, &|t| t["species"][0]["density"] = json!("1 + 0.5*cos(2*pi*x/lx)"))),

@@ -123,9 +123,9 @@ fn gain(cells: usize, steps: u64, change: impl Fn(&mut Value)) -> f64 {
     total[total.len() - 1] / total[0] - 1.0
 }
 
-/// V7, short: a filter and quadratic shapes heat less. Aliases of waves of two cells are felt with the fourth power of a shape that is
-/// `(2/pi)^2` there and with quadratic shapes `(2/pi)^3`: 0.16 of the heating is left, 0.13 is found. The filter, which leaves nothing
-/// of such waves, leaves 0.05 of it.
+/// V7, short: a filter and quadratic shapes heat less. Aliases of waves of two cells are felt with the fourth power of a shape that
+/// is `(2/pi)^2` there and with quadratic shapes `(2/pi)^3`: 0.16 of the heating is left, 0.13 is found. The filter, which leaves
+/// nothing of such waves, leaves 0.05 of it.
 #[test]
 fn smooth_shapes_heat_less() {
     let raw = gain(12, 250, |_| ());

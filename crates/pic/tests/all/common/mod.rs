@@ -149,8 +149,8 @@ pub(crate) fn at_wall(axis: usize, end: usize, side: ParticleSide) -> (Setup, Pa
     (s, p)
 }
 
-/// Checks the particles of [`at_wall`] after a step: mirror images of straight flights to `rounding` of a cell, mirrored momenta, or
-/// those of the flux of a thermal wall to four standard deviations of the statistic.
+/// Checks the particles of [`at_wall`] after a step: mirror images of straight flights to `rounding` of a cell, mirrored momenta,
+/// or those of the flux of a thermal wall to four standard deviations of the statistic.
 pub(crate) fn turned(setup: &Setup, axis: usize, end: usize, q: &Particles, rounding: f64) {
     let side = setup.grid.particles[axis][end];
     let what = format!("axis {axis}, end {end}, {side:?}");
