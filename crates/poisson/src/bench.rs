@@ -26,19 +26,20 @@ pub const CASES: &[Case] = &[
     Case {
         name: "poisson/mixed-1e-6-4097",
         about: "4097^2 nodes to a relative residual of 1e-6 in mixed precision, by the automatic choice: the direct solver. Aim: <= 12 ns per \
-                unknown on one core, <= 1.0 ms on an H200. Others: scipy DST 31 ns on one core, hypre PCG+PFMG 193; H200 cuFFT DST 3.1 ms, \
-                hypre PFMG 27 ms",
+                unknown on one core, <= 1.0 ms on an H200. Others: SciPy's sine transforms, whole function, 31 ns on one core, hypre PCG+PFMG 193; \
+                H200: sine transforms by own odd extension in CuPy 3.1 ms, hypre PFMG 27 ms",
         gpu_only: false,
     },
     Case {
         name: "poisson/mixed-1e-6-4096",
-        about: "the same on 4096^2 nodes, an odd number of intervals: the direct solver. Aim: <= 1.0 ms on an H200. Others: H200 cuFFT DST 4.8 ms",
+        about: "the same on 4096^2 nodes, an odd number of intervals: the direct solver. Aim: <= 1.0 ms on an H200. Others: H200, own \
+                odd extension in CuPy 4.8 ms",
         gpu_only: false,
     },
     Case {
         name: "poisson/mixed-1e-10-4097",
-        about: "4097^2 nodes to 1e-10, by the automatic choice: the direct solver and a sweep. Aim: 1.5 times as fast as scipy's DST, <= 1.6 ms on \
-                an H200. Others: hypre PCG+PFMG 326 ns; H200 42 ms",
+        about: "4097^2 nodes to 1e-10, by the automatic choice: the direct solver and a sweep. Aim: 1.5 times as fast as SciPy's sine \
+                transforms, whole function, <= 1.6 ms on an H200. Others: hypre PCG+PFMG 326 ns on one core; hypre on an H200 42 ms",
         gpu_only: false,
     },
     Case {
@@ -55,7 +56,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "poisson/fmg-4097",
         about: "full multigrid on 4097^2 nodes in single precision, to the error of rounding and formula. Aim: <= 0.45 ms on an H200. \
-                Others: H200 cuFFT DST f32 2.1 ms",
+                Others: H200, sine transforms by own odd extension in CuPy, f32, 2.1 ms",
         gpu_only: false,
     },
     Case {
@@ -70,7 +71,8 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "poisson/direct-4097",
-        about: "the direct solver in double precision on 4097^2 nodes. Others: scipy DST 31 ns per unknown on one core; H200 cuFFT DST 3.1 ms",
+        about: "the direct solver in double precision on 4097^2 nodes. Others: SciPy's sine \
+                transforms, whole function, 31 ns per unknown on one core; H200, own odd extension in CuPy 3.1 ms",
         gpu_only: false,
     },
     Case {
