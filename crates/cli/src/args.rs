@@ -43,6 +43,7 @@ pub(crate) enum Command {
     /// NVRTC.
     Kernels(KernelsArgs),
     /// Write one of the examples into a file to start from; without a name, list them.
+    #[command(aliases = ["examples", "init"])]
     New(NewArgs),
     /// Print the JSON schema of a solver's input, for editors.
     Schema {

@@ -117,7 +117,7 @@ fn every_problem_is_told_with_its_place() {
     for wanted in [
         "1:1: `node`: unknown table or key\n    hint: did you mean `nodes`?",
         "`nodes`: the key is missing\n    hint: Number of nodes.",
-        "2:1: `length`: expected a number, found `\"2\"`",
+        "2:1: `length`: expected a number, found `\"2\"`\n    hint: write the number alone: `2`",
         "3:1: `method`: unknown value `\"v_cyle\"` (allowed: `\"jacobi\"`, `\"sor\"`, `\"v_cycle\"`)\n    hint: did you mean `\"v_cycle\"`?",
         "4:1: `levels`: `9` is out of range (allowed: at least 1 and at most 8)",
         "5:11: `side[0].type`: the key that decides the kind: unknown value `\"robin\"` (allowed: `\"dirichlet\"`, `\"neumann\"`)",
@@ -132,6 +132,13 @@ fn every_problem_is_told_with_its_place() {
         assert!(found.iter().any(|f| f == wanted), "{wanted}\nnot in\n{}", found.join("\n"));
     }
     assert_eq!(found.len(), 13, "{}", found.join("\n"));
+    assert!(problems_of("nodes = [1, 2]\nlength = \"2e3 K\"")[0].ends_with("hint: write the number alone: `2e3`"));
+    assert_eq!(
+        problems_of("nodes = [1, 2]\nend = \"time\""),
+        [
+            "2:1: `end`: unknown value `\"time\"` (allowed: `\"never\"`, `{ steps = .. }`, `{ time = .. }`)\n    hint: it is a table here: `{ time = .. }`"
+        ]
+    );
     assert!(problems_of("nodes = [1, 2, 3]")[0].contains("(allowed: 2 entries)"));
     assert!(problems_of("nodes = [1, -2]")[0].starts_with("1:13: `nodes[1]`: `-2` is out of range (allowed: at least 0)"));
     assert!(
