@@ -215,7 +215,7 @@ impl<'a> Checker<'a> {
         }
         let names = Names { constants: resolved.iter().flat_map(|s| constants(s)).collect(), synonyms };
         if let (Value::String(_), false) = (value, names.constants.is_empty()) {
-            problems.push(names.or(&resolved, value, names.not_among(value, path)));
+            problems.push(Names::or(&resolved, value, names.not_among(value, path)));
             return;
         }
         if let Value::Object(map) = value {
@@ -327,7 +327,7 @@ impl Names<'_> {
     }
 
     /// Adds the alternatives among `schemas` that are no names to what is allowed: numbers, lists, tables with their key.
-    fn or(&self, schemas: &[&Value], value: &Value, mut problem: Problem) -> Problem {
+    fn or(schemas: &[&Value], value: &Value, mut problem: Problem) -> Problem {
         let mut others: Vec<String> = Vec::new();
         for schema in schemas.iter().filter(|s| constants(s).is_empty()) {
             let keys = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
