@@ -46,6 +46,11 @@ impl PositionConfig {
         self.stop.unwrap_or(iterations).min(iterations)
     }
 
+    /// Returns true if no refinement follows the one after iteration `k`.
+    fn last(&self, k: u64, iterations: u64) -> bool {
+        k.saturating_add(self.every) >= self.end(iterations)
+    }
+
     /// Fraction of the iterations left, 1 to 0.
     fn left(&self, k: u64, iterations: u64) -> f64 {
         let all = self.end(iterations).saturating_sub(self.start).max(1) as f64;
@@ -112,7 +117,7 @@ pub fn refine(stages: &mut dyn Stages, config: &PositionConfig, frame: &Frame, k
             }
         }
     }
-    if config.affine == AffinePart::Removed {
+    if config.affine == AffinePart::Removed && config.last(k, iterations) {
         remove_affine(frame, (&mut views, &mut shifts), limit);
     }
     let moved = |(j, (v, s)): (usize, (&View, &[f64; 2]))| {
