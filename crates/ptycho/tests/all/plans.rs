@@ -10,6 +10,7 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_io::npz;
 use zellige_io::tensor::Tensor;
 use zellige_ptycho::Ptycho;
+use zellige_ptycho::bench;
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::data::{self, Negative, ReadConfig, write};
 use zellige_ptycho::scan::Mask;
@@ -268,4 +269,20 @@ fn programs_of_what_is_asked_for_are_told() {
     assert_eq!(programs(false, EngineConfig { probe_support: Some(0.7), ..dm() }), [false, true, false]);
     let ml = EngineConfig { wavefield_preconditioner: Some(true), ..EngineConfig::new(EngineName::Ml, 1) };
     assert_eq!(programs(false, ml), [false, false, true]);
+}
+
+/// The cases of a benchmark that are over in a second pass their checks, and come no nearer to the truth than they should.
+#[test]
+fn benchmark_cases_come_as_near_to_the_truth_as_they_should() {
+    let (device, mut wrong) = (Device::Cpu(Cpu::new(2).unwrap()), Vec::new());
+    for case in bench::CASES.iter().filter(|c| ["ptycho/dm-92x128", "ptycho/epie-92x128", "ptycho/ml-92x128"].contains(&c.name)) {
+        let mut bench = bench::open(case, &device).unwrap();
+        bench.run(&mut Profiler::off()).unwrap();
+        let checks = bench.checks().unwrap();
+        // The bound is a twentieth above what is found.
+        if checks.len() != 2 || checks.iter().any(|c| !c.ok) || checks[0].value < 0.94 * checks[0].limit {
+            wrong.push(format!("{}: {checks:?}", case.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
