@@ -11,6 +11,7 @@ mod endings;
 mod every_grid;
 mod examples;
 mod golden;
+mod memory_cuda;
 mod passes;
 mod physics;
 mod plans;
