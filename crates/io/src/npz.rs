@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
+use zellige_engine::device::host_memory_free;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::atomic_write;
 
@@ -72,6 +73,12 @@ impl Archive {
             return Err(Error::Content { path: self.path.clone(), message });
         }
         let member = self.member(name)?;
+        // Its bytes and its values are in memory together.
+        let (needed, free) = (member.size.saturating_mul(2), host_memory_free().unwrap_or(u64::MAX));
+        if needed > free {
+            let what = format!("array `{name}` of `{}`, unpacked", self.path.display());
+            return Err(Error::TooLarge { device: "the host".into(), what, requested: needed, memory: free });
+        }
         let bytes = zip::read(&mut self.file, &member, u64::MAX).map_err(|fault| told(&self.path, fault))?;
         npy::tensor(&bytes).map_err(|m| Error::format(&self.path, FORMAT, format!("array `{name}`: {m}")))
     }

@@ -126,7 +126,10 @@ impl Device {
             }
             DeviceSpec::Auto => match fastest() {
                 Ok((best, notes)) => Ok((Self::Cuda(best), notes)),
-                Err(error) => Ok((Self::Cpu(Cpu::new(threads)?), vec![format!("no GPU is used: {}", one_line(&error))])),
+                Err(error) => {
+                    let note = nvidia_here().then(|| format!("no GPU is used: {}", one_line(&error)));
+                    Ok((Self::Cpu(Cpu::new(threads)?), note.into_iter().collect()))
+                }
             },
         }
     }
@@ -230,6 +233,17 @@ fn usable(ordinal: usize) -> Result<Cuda> {
     Ok(cuda)
 }
 
+/// Returns true if the machine has an NVIDIA GPU, with or without a driver, or has a driver.
+fn nvidia_here() -> bool {
+    let Ok(devices) = std::fs::read_dir("/sys/bus/pci/devices") else { return cuda::library::driver().usable() };
+    let holds = |folder: &std::path::Path, file: &str, begin: &str| {
+        std::fs::read_to_string(folder.join(file)).is_ok_and(|text| text.starts_with(begin))
+    };
+    // Display controllers have class 03; others of the maker are sound and bridges.
+    let gpu = |folder: &std::path::Path| holds(folder, "vendor", "0x10de") && holds(folder, "class", "0x03");
+    cuda::library::driver().usable() || devices.flatten().any(|entry| gpu(&entry.path()))
+}
+
 /// The GPU with the most multiprocessors among those that work, and why the others do not.
 fn fastest() -> Result<(Cuda, Vec<String>)> {
     let (mut best, mut notes, mut first) = (None::<Cuda>, Vec::new(), None);
@@ -316,11 +330,11 @@ mod tests {
     }
 
     #[test]
-    fn auto_always_finds_something_and_says_why_it_is_not_a_gpu() {
+    fn auto_always_finds_something_and_says_why_it_is_not_a_gpu_where_there_is_one() {
         let (device, notes) = Device::open(&DeviceSpec::Auto, 1).unwrap();
         if let Device::Cpu(_) = device {
-            assert_eq!(notes.len(), 1);
-            assert!(notes[0].starts_with("no GPU is used: ") && !notes[0].contains('\n'), "{notes:?}");
+            assert_eq!(notes.len(), usize::from(nvidia_here()), "{notes:?}");
+            assert!(notes.iter().all(|n| n.starts_with("no GPU is used: ") && !n.contains('\n')), "{notes:?}");
         }
     }
 

@@ -24,6 +24,20 @@ fn written(folder: &Path, deflate: bool) -> PathBuf {
     path
 }
 
+/// An array that its archive says is larger than memory is refused before a byte of it is unpacked.
+#[test]
+fn arrays_beyond_the_free_memory_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut archive = Archive::open(written(folder.path(), true)).unwrap();
+    for member in &mut archive.members {
+        member.size = 1 << 50;
+    }
+    let error = archive.read("counts").unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::TooLarge { requested, .. } if requested == 1 << 51), "{text}");
+    assert!(text.contains("array `counts` of `") && text.contains("packed.npz"), "{text}");
+}
+
 #[test]
 fn what_is_written_is_read() {
     let folder = tempfile::tempdir().unwrap();
