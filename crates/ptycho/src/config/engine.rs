@@ -280,7 +280,7 @@ pub enum PositionMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AffinePart {
-    /// Removes it after each refinement: the reported positions are right but for an error of each.
+    /// Removes it after the last refinement: the reported positions are right but for an error of each.
     #[default]
     Removed,
     /// Keeps it, for a stage whose scale or rotation against the detector is in doubt; the end of the run reports it.
