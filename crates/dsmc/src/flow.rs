@@ -185,8 +185,8 @@ impl Flow {
 const PROGRAM: f64 = 16e6;
 
 /// Memory of a run on its device. On the CPU the most that there is at a time, which is when the results are written:
-/// particles with an eighth of spare room and another of what is on its way between tiles, sums of the stages, of the last batch and
-/// of all, the spread of values, and all values, as they are and as fields with their errors, one of them once more when it is
+/// particles with an eighth of spare room and another of what is on its way between tiles, sums of the stages, of the last batch
+/// and of all, the spread of values, and all values, as they are and as fields with their errors, one of them once more when it is
 /// written. What threads have loaded particles in stays theirs. A checkpoint takes 22 bytes a particle and more beside that.
 pub fn memory(model: &Model, device: &Device) -> u64 {
     if let Device::Cuda(_) = device {
