@@ -11,7 +11,7 @@ use zellige_pic::stages::Component;
 use crate::physics::{environment, finished, start};
 
 fn charge(pic: &mut Pic) -> Option<Check> {
-    pic.checks().unwrap().into_iter().find(|c| c.name.contains("div E - rho"))
+    pic.checks().unwrap().into_iter().find(|c| c.name.contains("continuity"))
 }
 
 fn energy(pic: &mut Pic) -> Option<Check> {
