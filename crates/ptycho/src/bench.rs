@@ -255,7 +255,7 @@ impl Bench for Iterations {
         let [then, now] = [self.off, now].map(|off| off.unwrap_or(f64::NAN));
         let words = format!("distance of the object from the truth after {WARM_UP} iterations");
         let mut checks: Vec<Check> = self.expected.iter().map(|expected| Check::at_most(words.clone(), then, MORE * expected)).collect();
-        checks.push(Check::at_most("the same after the timed iterations, over that", now / then, MORE));
+        checks.push(Check::at_most("distance of the object from the truth after the timed iterations over that before", now / then, MORE));
         Ok(checks)
     }
 
