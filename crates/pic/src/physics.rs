@@ -51,6 +51,14 @@ pub fn add_cross<R: Real>(a: Vec3<R>, b: Vec3<R>, c: Vec3<R>) -> Vec3<R> {
     }
 }
 
+/// `hash` with `word` mixed in: a multiplication and a fold, so that every bit of both counts.
+#[device]
+#[inline(always)]
+pub fn mixed_in(hash: u64, word: u64) -> u64 {
+    let product = (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    product ^ (product >> 32)
+}
+
 /// `1 + u^2`: the square of `gamma`.
 #[device]
 #[inline(always)]
@@ -193,6 +201,7 @@ pub fn segment_current<R: Real>(s0: R, t0: R, s1: R, t1: R, qx: R, qy: R, qz: R)
 /// The formulae above as CUDA C++.
 pub const PHYSICS: &[&str] = &device_source![
     Vec3,
+    mixed_in,
     add,
     scaled,
     dot,

@@ -113,12 +113,19 @@ fn the_ledger_closes() {
     }
 }
 
-/// A reflecting wall turns y as well as x (a peer's y walls did nothing), and a thermal one sends back the flux of its temperature.
+/// A reflecting wall turns y as well as x (a peer's y walls did nothing), and a thermal one sends back the flux of its temperature:
+/// in either precision, and whether tags or positions alone tell particles apart.
 #[test]
 fn walls_turn_both_axes() {
-    for (axis, end) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+    let kinds = [Precision::F32, Precision::F64].map(|p| [(p, true), (p, false)]).concat();
+    for ((axis, end), (precision, tagged)) in [(0, 0), (0, 1), (1, 0), (1, 1)].into_iter().flat_map(|w| kinds.iter().map(move |k| (w, *k)))
+    {
         for side in [ParticleSide::Reflect, ParticleSide::Thermal] {
-            let (s, p) = at_wall(axis, end, side);
+            let (mut s, mut p) = at_wall(axis, end, side);
+            (s.precision, s.species[0].tagged) = (precision, tagged);
+            if !tagged {
+                p.tag.clear();
+            }
             let mut stages = start(&s, &[p], 1);
             run(&s, &mut *stages, 0, 1);
             // Eight roundings of numbers below 1 in a push and a move.

@@ -11,7 +11,7 @@ use super::exchange::Tally;
 use super::store::{Mosaic, Particle, Place};
 use crate::grid::{Grid, ParticleSide};
 use crate::particles::Species;
-use crate::physics::{Vec3, kinetic_energy};
+use crate::physics::{Vec3, kinetic_energy, mixed_in};
 use crate::sampling::purpose;
 
 /// The sides as one species meets them in one step.
@@ -96,13 +96,8 @@ fn key<T: RealScalar>(cell: [isize; 2], p: &Particle<T>) -> u64 {
         if size_of::<T>() == 4 { u64::from((v.to_f64() as f32).to_bits()) } else { v.to_f64().to_bits() }
     };
     let place = (cell[0] as i32).wrapping_mul(8191).wrapping_add(cell[1] as i32) as u32;
-    bits(0) << 32
-        ^ bits(1) << 17
-        ^ bits(2) << 7
-        ^ bits(3)
-        ^ bits(4) << 25
-        ^ u64::from(place) << 13
-        ^ p.words[0].wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    let start = mixed_in(p.words[0], u64::from(place));
+    (0..5).fold(start, |hash, k| mixed_in(hash, bits(k)))
 }
 
 /// `weight (gamma - 1)`.

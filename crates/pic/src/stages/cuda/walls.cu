@@ -34,8 +34,8 @@ __device__ __noinline__ bool meet_walls(const Domain& d, const Walls& walls, Cou
         } else {
             add_exact(counters->out + 2, energy);
             // Keyed by the particle itself: its number in the tile depends on the order in which blocks ran.
-            u64 key = u64(bits(v[0])) << 32 ^ u64(bits(v[1])) << 17 ^ u64(bits(v[2])) << 7 ^ bits(v[3]) ^ u64(bits(v[4])) << 25;
-            key ^= u64(u32(at[0] * 8191 + at[1])) << 13;
+            u64 key = mixed_in(u64(0), u64(u32(at[0] * 8191 + at[1])));
+            for (int k = 0; k < 5; k++) key = mixed_in(key, u64(bits(v[k])));
             uint4 a = philox_draw(walls.purpose, walls.seed, walls.step, key), b = philox_draw(walls.purpose, walls.seed, walls.step, ~key);
             real u_th = real(d.thermal[2 * axis + end]);
             real2_t pair = thermal_pair(b);
