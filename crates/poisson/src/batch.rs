@@ -22,8 +22,8 @@ use crate::status::{Judge, Status};
 const SHARE: f64 = 0.8;
 
 /// Systems of the direct solver that fit into `free` bytes.
-fn room(grid: &Grid, choice: &Choice, free: Option<u64>, gpu: bool) -> usize {
-    let each = cost::memory(&hierarchy(grid, 0), choice.scheme, choice.precision, gpu) as f64;
+fn room(grid: &Grid, choice: &Choice, free: Option<u64>, device: &Device) -> usize {
+    let each = cost::memory(&hierarchy(grid, 0), choice.scheme, choice.precision, cost::shared(device)) as f64;
     free.map_or(usize::MAX, |free| (SHARE * free as f64 / each) as usize)
 }
 
@@ -36,10 +36,10 @@ pub(crate) fn host_bytes(grid: &Grid, count: usize) -> u64 {
 /// size; on the CPU one per thread.
 pub(crate) fn at_once(grid: &Grid, choice: &Choice, count: usize, device: &Device) -> usize {
     let (room, most) = match device {
-        Device::Cuda(_) => (room(grid, choice, device.memory_free(), true), SYSTEMS),
+        Device::Cuda(_) => (room(grid, choice, device.memory_free(), device), SYSTEMS),
         Device::Cpu(cpu) => {
             let free = device.memory_free().map(|free| free.saturating_sub(host_bytes(grid, count)));
-            (room(grid, choice, free, false), cpu.threads())
+            (room(grid, choice, free, device), cpu.threads())
         }
     };
     count.div_ceil(count.div_ceil(room.clamp(1, most)))
@@ -139,7 +139,7 @@ pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: 
         let direct = match &mut plan {
             Some(direct) => direct,
             None => {
-                let room = room(&grid, &choice, cuda.memory_free(), true);
+                let room = room(&grid, &choice, cuda.memory_free(), device);
                 plan.insert(Direct::batch(&grid, together.min(room).clamp(1, SYSTEMS), choice.precision, device)?)
             }
         };

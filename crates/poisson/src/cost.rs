@@ -5,8 +5,10 @@
 //! write `u` and `r`. On coarser levels *ascend* reads `r` and the coarse correction and writes `e`. Sweeps within a
 //! pass cost no traffic. A sweep of plain relaxation reads `u` and `f` and writes `u`.
 
+use zellige_engine::device::Device;
 use zellige_engine::sim::Cost;
 
+use crate::direct;
 use crate::grid::{Grid, Level};
 use crate::method::Scheme;
 use crate::problem::Precision;
@@ -70,30 +72,39 @@ pub fn full_multigrid(levels: &[Level], scheme: Scheme, precision: Precision, cy
     total
 }
 
-/// Bytes that solving will hold on the device. The workspace of DFTs of odd lengths comes on top.
-pub fn memory(levels: &[Level], scheme: Scheme, precision: Precision, gpu: bool) -> u64 {
-    let finest = levels[0].grid.len() as u64;
-    let coarse: u64 = levels[1..].iter().map(|l| l.grid.len() as u64).sum();
+/// Bytes of shared memory of a block on a GPU; `None` on the CPU: what [`memory`] depends on.
+pub fn shared(device: &Device) -> Option<u32> {
+    match device {
+        Device::Cpu(_) => None,
+        Device::Cuda(cuda) => Some(cuda.properties().shared_per_block),
+    }
+}
+
+/// Bytes that solving will hold on the device, which is a GPU where `shared` is given ([`shared`]). The workspace of DFTs of odd
+/// lengths comes on top.
+pub fn memory(levels: &[Level], scheme: Scheme, precision: Precision, shared: Option<u32>) -> u64 {
     let (outer, inner) = (precision.outer_bytes(), precision.inner_bytes());
-    match scheme {
-        Scheme::Cycles { fmg, .. } => {
+    // Lines along x are padded on a GPU.
+    let values = |l: &Level| {
+        let [x, y, z] = [0, 1, 2].map(|d| l.grid.axes[d].nodes as u64);
+        (if shared.is_some() { x.next_multiple_of(32) } else { x }) * y * z
+    };
+    let (finest, coarse) = (values(&levels[0]), levels[1..].iter().map(values).sum::<u64>());
+    match (scheme, shared) {
+        (Scheme::Cycles { fmg, .. }, None) => {
             let full = if fmg.is_some() { 2 * outer } else { 0 };
             finest * (2 * outer + 2 * inner) + coarse * (2 * inner + full)
         }
-        Scheme::Sweeps { .. } => finest * (2 * outer + inner),
-        // Solution, right-hand side and the solution after a sweep; on a GPU the modes, in space those of two axes and the
-        // lines between them.
-        Scheme::Direct => {
-            finest
-                * outer
-                * if !gpu {
-                    3
-                } else if levels[0].grid.dimensions() == 3 {
-                    6
-                } else {
-                    4
-                }
+        (Scheme::Sweeps { .. }, None) => finest * (2 * outer + inner),
+        // Two solutions and the right-hand side; two residuals, the correction and scratch; on coarser levels one residual and no
+        // scratch, and the transformed field of the coarsest one, or of the only one.
+        (Scheme::Cycles { .. } | Scheme::Sweeps { .. }, Some(_)) => {
+            let full = if matches!(scheme, Scheme::Cycles { fmg: Some(_), .. }) { 3 * outer } else { 0 };
+            finest * (3 * outer + 4 * inner) + coarse * (2 * inner + full) + if levels.len() == 1 { finest * inner } else { 0 }
         }
+        // Solution, right-hand side and the solution after a sweep, which takes the place of the transforms on the CPU.
+        (Scheme::Direct, None) => 3 * finest * outer,
+        (Scheme::Direct, Some(shared)) => direct::memory_on_gpu(&levels[0].grid, shared, outer),
     }
 }
 
@@ -128,8 +139,8 @@ mod tests {
             // The coarse levels hold a third of the unknowns, to the boundary's share of 1e-2.
             assert!((bytes - finest - coarse / 3.0).abs() < 0.2, "{precision}: {bytes}");
         }
-        let words = memory(&levels, scheme, Precision::Mixed, true) as f64 / (8.0 * levels[0].grid.len() as f64);
-        assert!(words < 5.0, "{words}");
+        let words = memory(&levels, scheme, Precision::Mixed, Some(232_448)) as f64 / (8.0 * levels[0].grid.len() as f64);
+        assert!(words < 6.0, "{words}");
     }
 
     #[test]

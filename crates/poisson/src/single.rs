@@ -52,7 +52,7 @@ pub(crate) fn residual_limit(goal: f64, floor: f64) -> f64 {
 }
 
 pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device) -> Result<()> {
-    let needed = cost::memory(levels, choice.scheme, choice.precision, matches!(device, Device::Cuda(_)));
+    let needed = cost::memory(levels, choice.scheme, choice.precision, cost::shared(device));
     // Besides, the host has the right-hand side as the input states it, whatever the device.
     let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
     device.must_hold(needed, format!("the levels of a problem of {} unknowns", grid.unknowns()))?;

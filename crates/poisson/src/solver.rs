@@ -110,7 +110,7 @@ impl Solver for Poisson {
             work,
             lines,
             items: (batch.unwrap_or(1) * grid.unknowns()) as u64,
-            memory: host + at_once as u64 * cost::memory(&levels, choice.scheme, choice.precision, is_gpu(device)),
+            memory: host + at_once as u64 * cost::memory(&levels, choice.scheme, choice.precision, cost::shared(device)),
             traffic: at_once as u64 * step as u64,
             warnings,
         })

@@ -148,6 +148,20 @@ struct Kernels {
     to_double: Kernel,
 }
 
+/// Bytes of a [`Solver`] of one right-hand side in numbers of `bytes` bytes, but for the workspace of its DFTs and small tables.
+pub(super) fn memory(grid: &Grid, shared: u32, bytes: u64) -> u64 {
+    let axes = super::ordered(grid);
+    let unknowns = axes.map(|a| a.unknowns().len() as u64);
+    let fits = axes[..2].iter().all(|a| axis::line(a) as u64 * 2 * bytes <= u64::from(shared));
+    let held = |d: usize| (axis::held(axes[d]) + if fits { 0 } else { axis::line(axes[d]) }) as u64;
+    // Two lines of the last axis are one of complex numbers.
+    let pairs = unknowns[2].div_ceil(2);
+    let x = pairs * unknowns[1] * held(0);
+    let middle = if axes[1].is_flat() { 0 } else { pairs * unknowns[0] * (held(1) + unknowns[1]) };
+    // Solution, right-hand side and the solution after a sweep.
+    (3 * grid.len() as u64 + 2 * (x + middle)) * bytes
+}
+
 /// A planned problem in the number type `T`, for one or more right-hand sides.
 pub(super) struct Solver<T> {
     cuda: Cuda,

@@ -338,6 +338,12 @@ pub(crate) fn dfts(axis: &Axis, gpu: bool) -> Vec<(usize, usize)> {
     all
 }
 
+/// Bytes that a GPU with `shared` bytes of shared memory a block will hold for one right-hand side in numbers of `bytes` bytes; the
+/// workspace of DFTs comes on top.
+pub(crate) fn memory_on_gpu(grid: &Grid, shared: u32, bytes: u64) -> u64 {
+    cuda::memory(grid, shared, bytes)
+}
+
 /// x, the middle axis (flat in the plane) and the last axis, along which the systems are solved.
 pub(crate) fn ordered(grid: &Grid) -> [&Axis; 3] {
     let [x, y, z] = &grid.axes;

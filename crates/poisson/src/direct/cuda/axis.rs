@@ -77,7 +77,7 @@ impl Way {
             Kind::Quarter { mirrored } => 2 + u32::from(mirrored),
             Kind::Fourier | Kind::Flat => 4,
         };
-        let [intervals, len, rest, room] = [axis.intervals(), axis.unknowns().len(), rest, room(axis)].map(|v| v as u32);
+        let [intervals, len, rest, room] = [axis.intervals(), axis.unknowns().len(), rest, line(axis)].map(|v| v as u32);
         Self { levels: *levels, extended, count: splits.len() as u32, kind, intervals, len, rest, room }
     }
 }
@@ -126,7 +126,7 @@ pub(super) struct Lines<T> {
 }
 
 /// Values of a line as the kernels hold it: nodes 0 to `n`.
-fn room(axis: &Axis) -> usize {
+pub(super) fn line(axis: &Axis) -> usize {
     axis.intervals() + 1
 }
 
@@ -135,9 +135,16 @@ fn extension(kind: Kind, n: usize, rest: usize) -> usize {
     if kind == Kind::Fourier { n } else { 2 * rest }
 }
 
+/// Complex values in the modes and extensions of a line of an axis: those of [`Lines::new`].
+pub(super) fn held(axis: &Axis) -> usize {
+    let (kind, n, len) = (Kind::of(axis), axis.intervals(), axis.unknowns().len());
+    let (splits, rest) = split(kind, n, SMALL);
+    len + if len > splits.iter().map(Split::width).sum() { extension(kind, n, rest) } else { 0 }
+}
+
 /// Returns true if lines of an axis fit into `shared` bytes.
 pub(super) fn fits<T>(axis: &Axis, shared: u32) -> bool {
-    room(axis) * size_of::<Complex<T>>() <= shared as usize
+    line(axis) * size_of::<Complex<T>>() <= shared as usize
 }
 
 impl<T: Real> Lines<T> {
@@ -164,10 +171,10 @@ impl<T: Real> Lines<T> {
             parts.push(Part { at, width: len - at, modes: buffer(len - at)?, fft, extended: Some(extension), _table: table(&[])? });
         }
         let way = Way::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended);
-        let bytes = (room(axis) * size_of::<Complex<T>>()) as u32;
+        let bytes = (line(axis) * size_of::<Complex<T>>()) as u32;
         // Eight nodes a thread keep several blocks on a multiprocessor, which wait at their barriers in turn.
         let threads = (len.div_ceil(8).next_multiple_of(32)).clamp(32, 512) as u32;
-        let scratch = pool.alloc_zeros(if fit { 1 } else { room(axis) * count }, "direct solver: lines longer than shared memory")?;
+        let scratch = pool.alloc_zeros(if fit { 1 } else { line(axis) * count }, "direct solver: lines longer than shared memory")?;
         Ok(Self { len, count, parts, norm: 2.0 / n as f64, way, shared: if fit { bytes } else { 0 }, threads, scratch })
     }
 

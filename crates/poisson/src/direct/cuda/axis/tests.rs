@@ -62,7 +62,7 @@ impl Machine {
             parts.push(Modes { split: None, at, width: len - at, values: vec![ZERO; (len - at) * count] });
         }
         let way = Way::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended.as_mut_ptr() as u64);
-        let mut scratch = vec![Z::new(f64::NAN, f64::NAN); room(axis) * count];
+        let mut scratch = vec![Z::new(f64::NAN, f64::NAN); line(axis) * count];
         // SAFETY: the parameters of the kernels.
         let (gather, scatter, shrink, extend) = unsafe {
             let host = &self.host;
