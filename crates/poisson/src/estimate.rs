@@ -3,7 +3,7 @@
 //! A device's time for a pass is not its bytes over the copy bandwidth, and small grids wait for launches. So each part
 //! carries a constant that was measured once per kind of device (an H200; one core of a Xeon, whose figures hold for several
 //! cores as long as these share the bandwidth evenly) and divided by its copy bandwidth. Only ratios count, and a choice
-//! between two methods of nearly the same cost may go either way. docs/numerics/direct.md has the table.
+//! between two methods of nearly the same cost may go either way. docs/numerics/direct.md has the rules.
 
 use crate::cost;
 use crate::direct;
