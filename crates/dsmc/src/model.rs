@@ -24,30 +24,30 @@ use crate::walls::{BOLTZMANN, Wall};
 pub enum Scheme {
     /// No collisions: free-molecular flow.
     None,
-    /// No time counter (Bird 1994, section 11.1): a number of pairs is tried, each taken by its cross-section.
+    /// No time counter (Bird 1994, section 11.1): a number of candidate pairs is drawn, each accepted by its cross-section.
     #[default]
     Ntc,
-    /// Majorant frequency (Ivanov and Rogasinsky 1988): as NTC, but the number of tries is Poisson's.
+    /// Majorant frequency (Ivanov and Rogasinsky 1988): as NTC, but the number of attempts is Poisson's.
     Majorant,
     /// All particles of a cell in random pairs that share none (Baganoff and McDonald 1990): nothing to be adapted.
     Pairing,
 }
 
-/// With whom a particle collides.
+/// Collision partner of a particle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Partner {
-    /// The nearest where cells of `[dsmc.gas]` are wider than its free path and hold 20 particles or more, anyone elsewhere; with
-    /// the schemes that do not try pairs anyone. The plan says which it is.
+    /// The nearest where cells of `[dsmc.gas]` are wider than its free path and hold 20 particles or more, a random one
+    /// elsewhere; with the schemes without candidate pairs a random one. The plan says which it is.
     #[default]
     Auto,
-    /// Anyone of its cell.
+    /// A random one of its cell.
     Random,
-    /// Anyone of its cell but the last one again: for cells of few particles, below ten or so, where the same two would meet twice
-    /// in a row too often and the second time changes nothing. For the schemes that try pairs.
+    /// A random one of its cell but the last one again: for cells of few particles, below ten or so, where the same two would
+    /// collide twice in a row too often and the second time changes nothing. For the schemes with candidate pairs.
     Fresh,
     /// The nearest of its cell, and not the last one again: for cells that are wider than the free path (LeBeau, Jacikas and
-    /// Lumpkin 2003). For the schemes that try pairs.
+    /// Lumpkin 2003). For the schemes with candidate pairs.
     Near,
 }
 
@@ -254,10 +254,10 @@ impl Model {
 
     /// Choice of [`Partner::Auto`] in a gas: the nearest only where that is known to improve the result.
     pub(crate) fn partner(&self, density: f64, temperature: f64) -> Partner {
-        let tries = matches!(self.collisions.scheme, Scheme::Ntc | Scheme::Majorant);
+        let draws_candidates = matches!(self.collisions.scheme, Scheme::Ntc | Scheme::Majorant);
         let crowd = density * self.grid.volume() / self.weight >= CROWD;
         let coarse = self.grid.len() > 1 && self.widest() > self.free_path(density, temperature)[0];
-        if tries && crowd && coarse { Partner::Near } else { Partner::Random }
+        if draws_candidates && crowd && coarse { Partner::Near } else { Partner::Random }
     }
 
     /// Free volume of a cell, m^3.

@@ -21,7 +21,7 @@ use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 
 /// Most particles of a run: no machine holds as many.
 const PARTICLES: f64 = 1e11;
-/// Most particles of a cell: numbers of its tries have 24 bits, those of the particles of a tile 28.
+/// Most particles of a cell: numbers of its attempts have 24 bits, those of the particles of a tile 28.
 const IN_A_CELL: f64 = 1e7;
 
 /// Weights of cells: beyond, a particle that goes from one to another would become as many as a tile has.

@@ -65,9 +65,9 @@ pub struct Ledger {
     pub removed: u64,
     /// Collisions.
     pub collisions: u64,
-    /// Pairs tried.
+    /// Attempted collisions.
     pub attempts: u64,
-    /// Tries whose cross-section was above the stored maximum.
+    /// Attempts whose cross-section was above the stored maximum.
     pub exceeded: u64,
     /// Particles that met so many walls in a step that they were left where they were.
     pub stuck: u64,

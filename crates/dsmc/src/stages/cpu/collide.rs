@@ -1,12 +1,13 @@
 //! The collisions of a tile's cells.
 //!
-//! No time counter and majorant frequency: of the pairs of species a and b in a cell, `N_a N_b W (sigma g)max dt/V` are tried (half
-//! of `N (N - 1)` within a species), rounded at random or as Poisson's number, and each collides with the probability
-//! `sigma g/(sigma g)max`. The maximum begins high, rises at once where it was exceeded, and falls slowly towards what was seen,
-//! but only when enough tries have been seen. Pairing: all particles in disjoint random pairs, each colliding with the probability
-//! `(N - 1) W sigma g dt/V` (times `N/(N - 1)` for odd N), in so many rounds that no probability exceeds 1.
+//! No time counter and majorant frequency: of the pairs of species a and b in a cell, `N_a N_b W (sigma g)max dt/V` are
+//! attempted (half of `N (N - 1)` within a species), rounded at random or as Poisson's number, and each collides with the
+//! probability `sigma g/(sigma g)max`. The maximum begins high, rises at once where it was exceeded, and falls slowly towards
+//! what was seen, but only when enough attempts have been seen. Pairing: all particles in disjoint random pairs, each colliding
+//! with the probability `(N - 1) W sigma g dt/V` (times `N/(N - 1)` for odd N), in so many rounds that no probability exceeds
+//! 1.
 //!
-//! Every number is drawn for (cell, try), so the result does not depend on threads.
+//! Every number is drawn for (cell, attempt), so the result does not depend on threads.
 //!
 //! The partner of the first particle is any of the cell, any that it has not just collided with, or the nearest of these.
 
@@ -164,12 +165,12 @@ pub(in crate::stages) fn rate(model: &Model, cell: usize) -> f32 {
 pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
     let n = model.species.len();
     let [temperature, drift] = model.hottest;
-    let most = |a: usize, b: usize| {
+    let majorant = |a: usize, b: usize| {
         let pair = model.pair(a, b);
         let g = FAST * (2.0 * BOLTZMANN * temperature / pair.reduced_mass).sqrt() / std::f64::consts::SQRT_2 + 2.0 * drift;
-        Majorant { most: (pair.sigma_g(g) * SCALE) as f32, seen: 0.0, tries: 0.0 }
+        Majorant { sigma_g_max: (pair.sigma_g(g) * SCALE) as f32, seen: 0.0, attempts: 0.0 }
     };
-    (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).map(|(a, b)| most(a, b)).collect()
+    (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).map(|(a, b)| majorant(a, b)).collect()
 }
 
 /// All collisions of a tile in step `step`.
@@ -177,7 +178,7 @@ pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
 pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
     match table.scheme {
         Scheme::None => {}
-        Scheme::Ntc | Scheme::Majorant => super::tries::tried(table, tile, mosaic, scratch, species, step),
+        Scheme::Ntc | Scheme::Majorant => super::attempts::attempt_collisions(table, tile, mosaic, scratch, species, step),
         Scheme::Pairing => super::pairing::paired(table, tile, mosaic, scratch, species, step),
     }
 }

@@ -236,7 +236,7 @@ impl Stages for Gas {
     fn extra(&mut self) -> Result<Vec<f64>> {
         let ledger = self.ledger()?;
         let counts = ledger.numbers(self.model.weighted());
-        let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.most, m.seen, m.tries].map(f64::from));
+        let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.sigma_g_max, m.seen, m.attempts].map(f64::from));
         let species = self.model.species.len();
         let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some());
         let sides = sides.flat_map(|f| f.moving.numbers(species));
@@ -269,7 +269,7 @@ impl Stages for Gas {
             face.moving = Moving::from_numbers(n);
         }
         for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {
-            *m = Majorant { most: v[0] as f32, seen: v[1] as f32, tries: v[2] as f32 };
+            *m = Majorant { sigma_g_max: v[0] as f32, seen: v[1] as f32, attempts: v[2] as f32 };
         }
         self.inserted = 0;
         self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());

@@ -6,6 +6,7 @@
 //! pass. Tiles, sort and exchange are the engine's (`store`). Nothing depends on threads: every random number belongs to a cell, a
 //! face or a place in a tile, and every sum has its order.
 
+mod attempts;
 pub(super) mod collide;
 mod exchange;
 mod fly;
@@ -19,7 +20,6 @@ mod store;
 mod sums;
 pub(super) mod tile;
 mod totals;
-mod tries;
 
 pub(crate) use interface::bytes_of;
 pub(crate) use math::Stream;

@@ -27,10 +27,10 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
         let parted = tile.parted.get(slot) == Some(&true);
         // The rounds follow from the largest cross-section of any pair, which is kept as the other schemes keep it.
         let majorants = &mut tile.majorants[slot * pairs..(slot + 1) * pairs];
-        let most = majorants.iter().map(|m| m.most).fold(0.0, f32::max);
+        let sigma_g_max = majorants.iter().map(|m| m.sigma_g_max).fold(0.0, f32::max);
         let even = n & !1;
         let scale = if n == even { (n - 1) as f32 } else { n as f32 };
-        let rounds = ((scale * tile.rate[slot] * most).ceil() as u32).clamp(1, ROUNDS);
+        let rounds = ((scale * tile.rate[slot] * sigma_g_max).ceil() as u32).clamp(1, ROUNDS);
         let probability = scale * tile.rate[slot] / rounds as f32;
         let mut stream = Stream::with_room(purpose::PERMUTE, table.seed, step, u64::from(cell), 30);
         for round in 0..rounds {
@@ -49,7 +49,7 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
                 let g = difference(velocity(sorted, i), velocity(sorted, j));
                 let g2 = square(g);
                 let sigma_g = pair.rate * power(g2, pair.power);
-                majorants[p].most = majorants[p].most.max(sigma_g);
+                majorants[p].sigma_g_max = majorants[p].sigma_g_max.max(sigma_g);
                 tile.ledger.attempts += 1;
                 let chance = sigma_g * probability;
                 tile.ledger.exceeded += u64::from(chance > 1.0);

@@ -1,19 +1,19 @@
-//! The tries of a tile in rows, for vectors: the cross-sections of all with the velocities before anyone has collided, then, of
+//! The attempts of a tile in rows, for vectors: the cross-sections of all with the velocities before anyone has collided, then, of
 //! those that collide by these or share a particle with an earlier one that may, the scattering; at last these few in their order,
 //! where one with a particle that has changed since is done again by itself. The same bits as one by one.
 
+use super::attempts::{AHEAD, further, number_of, partners};
 use super::collide::{Table, change, hit, velocity};
 use super::math::{power, turn};
 use super::store::Columns;
 use super::tile::{Scratch, Tile};
-use super::tries::{AHEAD, further, number_of, partners};
 use crate::physics::{Vec3, deflected, difference, directed, in_plane, square};
 use zellige_engine::rng::{open_f32, uniform_f32};
 
 /// Bit of an entry of the list of candidates: it shares a particle with an earlier one.
 const SHARED: u32 = 1 << 31;
 
-/// Tries of a tile in rows; an entry each.
+/// Attempts of a tile in rows; an entry each.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     /// Slot of the cell times pairs plus the pair.
@@ -22,15 +22,15 @@ pub(super) struct Rows {
     at: [Vec<u32>; 2],
     /// Relative velocity.
     g: [Vec<f32>; 3],
-    /// `sigma g = rate (g^2)^power`, and what it is tried against.
+    /// `sigma g = rate (g^2)^power`, and the (sigma g)max that it is compared with.
     rate: Vec<f32>,
     power: Vec<f32>,
-    most: Vec<f32>,
+    sigma_g_max: Vec<f32>,
     pub(super) sigma_g: Vec<f32>,
     taken: Vec<u8>,
     /// By particle: whether a candidate before has it.
     marks: Vec<u8>,
-    /// The candidates: tries, with [`SHARED`].
+    /// The candidates: attempts, with [`SHARED`].
     list: Vec<u32>,
     /// Relative velocity of each, then the change of it; the words of its direction; 1/alpha.
     change: [Vec<f32>; 3],
@@ -39,7 +39,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Room for `n` tries among `particles`.
+    /// Room for `n` attempts among `particles`.
     #[inline(always)]
     pub(super) fn reserve(&mut self, n: usize, particles: usize) {
         if self.which.len() < n + AHEAD {
@@ -49,7 +49,7 @@ impl Rows {
                 row.resize(room, 0);
             }
             let [x, y, z] = &mut self.g;
-            for row in [x, y, z, &mut self.rate, &mut self.power, &mut self.most, &mut self.sigma_g] {
+            for row in [x, y, z, &mut self.rate, &mut self.power, &mut self.sigma_g_max, &mut self.sigma_g] {
                 row.resize(room, 0.0);
             }
             self.taken.resize(room, 0);
@@ -74,7 +74,7 @@ impl Rows {
     }
 }
 
-/// The tries in rows, where partners are any of the cell and no cell is parted.
+/// The attempts in rows, where partners are any of the cell and no cell is parted.
 #[inline(always)]
 pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, species: usize, step: u64, total: usize) {
     let pairs = table.pairs.len();
@@ -94,10 +94,10 @@ pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, spe
         let (t, shared) = ((rows.list[k] & !SHARED) as usize, rows.list[k] & SHARED != 0);
         let (i, j) = (rows.at[0][t] as usize, rows.at[1][t] as usize);
         let pair = &table.pairs[if pairs == 1 { 0 } else { rows.which[t] as usize % pairs }];
-        let most = rows.most[t];
+        let sigma_g_max = rows.sigma_g_max[t];
         if plain && !shared {
             collisions += 1;
-            exceeded += u64::from(rows.sigma_g[t] > most);
+            exceeded += u64::from(rows.sigma_g[t] > sigma_g_max);
             change(sorted, pair, [i, j], Vec3 { x: rows.change[0][k], y: rows.change[1][k], z: rows.change[2][k] });
             continue;
         }
@@ -105,9 +105,9 @@ pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, spe
         let g2 = square(g);
         let sigma_g = pair.rate * power(g2, pair.power);
         rows.sigma_g[t] = sigma_g;
-        if uniform_f32(words.words[1][t]) * most < sigma_g {
+        if uniform_f32(words.words[1][t]) * sigma_g_max < sigma_g {
             collisions += 1;
-            exceeded += u64::from(sigma_g > most);
+            exceeded += u64::from(sigma_g > sigma_g_max);
             let directions = [words.words[2][t], words.words[3][t]];
             hit(table, pair, sorted, [i, j], g, g2, directions, step, number_of(&words.items, t));
         }
@@ -128,7 +128,7 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, ste
     let [at_i, at_j] = &mut rows.at;
     let [gx, gy, gz] = &mut rows.g;
     let (at_i, at_j, gx, gy, gz) = (&mut at_i[..total], &mut at_j[..total], &mut gx[..total], &mut gy[..total], &mut gz[..total]);
-    let (rate, exponent, most) = (&mut rows.rate[..total], &mut rows.power[..total], &mut rows.most[..total]);
+    let (rate, exponent, sigma_g_max) = (&mut rows.rate[..total], &mut rows.power[..total], &mut rows.sigma_g_max[..total]);
     for t in 0..total {
         let place = which[t] as usize;
         let (slot, p) = if pairs == 1 { (place, 0) } else { (place / pairs, place % pairs) };
@@ -137,7 +137,7 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, ste
         assert!(i < n && j < n, "particles of the tile");
         (at_i[t], at_j[t]) = (i as u32, j as u32);
         (gx[t], gy[t], gz[t]) = (vx[i] - vx[j], vy[i] - vy[j], vz[i] - vz[j]);
-        (rate[t], exponent[t], most[t]) = (pair.rate, pair.power, tile.majorants[place].most);
+        (rate[t], exponent[t], sigma_g_max[t]) = (pair.rate, pair.power, tile.majorants[place].sigma_g_max);
     }
 }
 
@@ -145,12 +145,12 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, ste
 #[inline(always)]
 fn cross_sections(rows: &mut Rows, word: &[u32], total: usize) {
     let (gx, gy, gz) = (&rows.g[0][..total], &rows.g[1][..total], &rows.g[2][..total]);
-    let (rate, exponent, most, word) = (&rows.rate[..total], &rows.power[..total], &rows.most[..total], &word[..total]);
+    let (rate, exponent, sigma_g_max, word) = (&rows.rate[..total], &rows.power[..total], &rows.sigma_g_max[..total], &word[..total]);
     let (sigma_g, taken) = (&mut rows.sigma_g[..total], &mut rows.taken[..total]);
     for t in 0..total {
         let s = rate[t] * power(square(Vec3 { x: gx[t], y: gy[t], z: gz[t] }), exponent[t]);
         sigma_g[t] = s;
-        taken[t] = u8::from(uniform_f32(word[t]) * most[t] < s);
+        taken[t] = u8::from(uniform_f32(word[t]) * sigma_g_max[t] < s);
     }
 }
 

@@ -11,15 +11,15 @@ use super::sums::Sums;
 use crate::model::Model;
 use crate::stages::{ALONG_Z, Ledger, MOMENTS};
 
-/// The largest cross-section times speed that pairs of two species are tried against in a cell.
+/// (sigma g)max of the pairs of two species in a cell, against which candidate pairs are accepted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::stages) struct Majorant {
     /// The value in use, m^3/s times [`super::collide::SCALE`].
-    pub(in crate::stages) most: f32,
-    /// The largest one seen since it was last looked at.
+    pub(in crate::stages) sigma_g_max: f32,
+    /// Largest product seen since the last adaptation.
     pub(super) seen: f32,
-    /// Tries since then.
-    pub(super) tries: f32,
+    /// Attempts since then.
+    pub(super) attempts: f32,
 }
 
 /// A meeting with a wall: what the surface got.
@@ -75,11 +75,11 @@ pub(super) struct Scratch {
     pub(super) start: Vec<u32>,
     /// New place of each slot.
     places: Vec<u32>,
-    /// Random words of the tries.
+    /// Random words of the attempts.
     pub(super) words: Words,
-    /// Tries: number by cell and pair.
-    pub(super) tries: Vec<u32>,
-    /// The tries in rows.
+    /// Attempts: number by cell and pair.
+    pub(super) attempts: Vec<u32>,
+    /// The attempts in rows.
     pub(super) rows: Rows,
     /// A permutation of a cell's particles.
     pub(super) order: Vec<u32>,
@@ -93,7 +93,7 @@ impl Scratch {
             start: Vec::new(),
             places: Vec::new(),
             words: Words::default(),
-            tries: Vec::new(),
+            attempts: Vec::new(),
             rows: Rows::default(),
             order: Vec::new(),
         }

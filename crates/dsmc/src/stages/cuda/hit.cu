@@ -26,7 +26,7 @@ struct Gas {
   const Modes* modes;
   const u32* lookup;               // [a * SPECIES + b]
   const float* rate;               // by tile and cell
-  float *most, *seen, *tries;      // by pair, tile and cell
+  float *sigma_g_max, *seen, *attempts;      // by pair, tile and cell
   const u32* parted;               // by tile and cell: first part, with their number in the upper 8 bits; 0 where it is whole
   const Part* parts;               // the first is unused
   const int2* outline;

@@ -1,7 +1,7 @@
 //! The stages on an NVIDIA GPU.
 //!
 //! A block works on a tile of cells: it puts the tile's particles and those that come in order by cell in shared memory, collides
-//! them, adds them to the averages, flies them, and writes them back with their new cells (`advance.cu`, `fly.cu`, `tries.cu`,
+//! them, adds them to the averages, flies them, and writes them back with their new cells (`advance.cu`, `fly.cu`, `attempts.cu`,
 //! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
 //! their new tiles which slots to read in the next step (`exchange.cu`). The few that meet a side or a body fly in a kernel of
 //! their own (`wander.cu`, `flight.cu`), together with those that come in (`emit.cu`).
@@ -55,7 +55,7 @@ struct Gas {
     model: Model,
     store: Store,
     tables: Tables,
-    /// Largest cross-sections kept, largest seen, tries: by pair, tile and cell.
+    /// (sigma g)max, the largest product seen and the attempts since: by pair, tile and cell.
     majorants: [Buffer<f32>; 3],
     averages: Averages,
     surfaces: Buffer<u64>,
@@ -116,7 +116,8 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
     let tables = Tables::new(model, &store.mosaic, &pool)?;
     let cells = store.mosaic.len() * kind.cells();
     let pairs = if model.collisions.scheme == crate::model::Scheme::None { 0 } else { collide::pair_count(model.species.len()) };
-    let most: Vec<f32> = collide::majorants(model).iter().take(pairs).flat_map(|m| std::iter::repeat_n(m.most, cells)).collect();
+    let sigma_g_max: Vec<f32> =
+        collide::majorants(model).iter().take(pairs).flat_map(|m| std::iter::repeat_n(m.sigma_g_max, cells)).collect();
     let heaviest = model.species.iter().map(|s| s.mass).fold(0.0, f64::max);
     let speed = fastest(model);
     // Hits have the number weights of their particles.
@@ -127,9 +128,9 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
     let numbers = |n: usize, what: &str| pool.alloc_zeros::<f64>(n, what);
     Ok(Box::new(Gas {
         majorants: [
-            pool.buffer_from(&most, "dsmc: largest cross-sections")?,
-            pool.alloc_zeros(cells * pairs, "dsmc: largest cross-sections")?,
-            pool.alloc_zeros(cells * pairs, "dsmc: largest cross-sections")?,
+            pool.buffer_from(&sigma_g_max, "dsmc: (sigma g)max")?,
+            pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
+            pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
         ],
         averages: Averages::new(model, &kind, store.mosaic, cuda, &pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
@@ -179,15 +180,15 @@ pub fn memory(model: &Model) -> u64 {
 impl Gas {
     fn gas(&self, step: u64) -> GasArgument {
         let t = &self.tables;
-        let [most, seen, tries] = self.majorants.each_ref().map(Buffer::address);
+        let [sigma_g_max, seen, attempts] = self.majorants.each_ref().map(Buffer::address);
         GasArgument {
             pairs: t.pairs.address(),
             modes: t.modes.address(),
             lookup: t.lookup.address(),
             rate: t.rate.address(),
-            most,
+            sigma_g_max,
             seen,
-            tries,
+            attempts,
             parted: t.parted.address(),
             parts: t.parts.address(),
             outline: t.outline.address(),

@@ -194,7 +194,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         common,
         include_str!("totals.cu"),
         include_str!("hit.cu"),
-        include_str!("tries.cu"),
+        include_str!("attempts.cu"),
         include_str!("pairing.cu"),
         include_str!("arrive.cu"),
         include_str!("advance.cu"),

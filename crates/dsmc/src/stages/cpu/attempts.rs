@@ -1,6 +1,7 @@
-//! No time counter and majorant frequency: how many pairs of each cell are tried, and the tries of a tile.
+//! No time counter and majorant frequency: candidate pairs of each cell, and the attempted collisions of a tile.
 //!
-//! Tries of a cell come one after the other in meaning; where that is all the same they are looked at in [rows](super::rows).
+//! Attempts of a cell come one after the other in meaning; where their order does not matter they are processed in
+//! [rows](super::rows).
 
 use std::ops::Range;
 
@@ -13,20 +14,20 @@ use crate::model::{Scheme, purpose};
 use crate::physics::{difference, square};
 use zellige_engine::rng::{Philox, open_f32, uniform_f32};
 
-/// Tries after which a maximum may fall.
+/// Attempts after which (sigma g)max may decrease.
 const EVIDENCE: f32 = 2000.0;
 /// It falls by no more than this factor at a time, and not below this multiple of what was seen.
 const FALL: f32 = 0.9;
 const MARGIN: f32 = 1.05;
-/// Tries that are held at a time: about 20 MB of a thread, above what a tile has in a step that is not far too long.
+/// Attempts processed at a time: about 20 MB of a thread, above what a tile has in a step that is not far too long.
 const PIECE: usize = 1 << 18;
-/// Tries of a cell that are laid out without asking how many there are.
+/// Attempts of a cell that are listed before their number is known.
 pub(super) const AHEAD: usize = 4;
 
-/// All tries of a tile in step `step`.
+/// Attempted collisions of a tile in step `step`.
 #[inline(always)]
-pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
-    let total = count_tries(table, tile, mosaic, scratch, species, step);
+pub(super) fn attempt_collisions(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+    let total = count_attempts(table, tile, mosaic, scratch, species, step);
     if total == 0 {
         return;
     }
@@ -35,28 +36,28 @@ pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &m
     for from in (0..total).step_by(PIECE) {
         piece(table, tile, mosaic, scratch, species, step, from..total.min(from + PIECE));
     }
-    settle(&mut tile.majorants, &scratch.tries);
+    update_majorants(&mut tile.majorants, &scratch.attempts);
 }
 
-/// Some of the tries of a tile, one behind the other: in pieces they come to the same.
+/// A consecutive part of the attempts of a tile; the parts together give the same result as all at once.
 #[inline(always)]
 fn piece(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, range: Range<usize>) {
-    lay_out(tile, mosaic, scratch, species, range.clone());
+    list_attempts(tile, mosaic, scratch, species, range.clone());
     scratch.words.draw(purpose::PAIR, table.seed, step);
-    // Partners hang on who has collided, and parts of cells on where particles are.
+    // Partners depend on earlier collisions, and sub-volumes on positions.
     if table.tagged || !tile.parted.is_empty() {
         one_by_one(table, tile, mosaic, scratch, species, step);
     } else {
         in_rows(table, tile, scratch, species, step, range.len());
     }
-    look(&mut tile.majorants, &scratch.tries, &scratch.rows.sigma_g, range);
+    record_maxima(&mut tile.majorants, &scratch.attempts, &scratch.rows.sigma_g, range);
 }
 
-/// Writes down which cell and pair each try of a piece belongs to and what its random words hang on.
+/// Lists cell, pair and random-number key of each attempt of a piece.
 #[inline(always)]
-fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, range: Range<usize>) {
+fn list_attempts(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, range: Range<usize>) {
     let (pairs, total) = (pair_count(species), range.len());
-    let Scratch { rows, words, tries, start, .. } = scratch;
+    let Scratch { rows, words, attempts, start, .. } = scratch;
     rows.reserve(total, start.last().copied().unwrap_or(0) as usize);
     for row in &mut words.items {
         row.resize(total + AHEAD, 0);
@@ -64,13 +65,13 @@ fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, 
     let [cells, numbers] = &mut words.items;
     let (which, cells, numbers) = (&mut rows.which[..total + AHEAD], &mut cells[..total + AHEAD], &mut numbers[..total + AHEAD]);
     let (mut at, mut before) = (0, 0);
-    for (slot, tries) in tries.chunks_exact(pairs).enumerate() {
+    for (slot, attempts) in attempts.chunks_exact(pairs).enumerate() {
         // Slots of a small tile at the end of an axis, mostly.
         if start[slot * species] == start[(slot + 1) * species] {
             continue;
         }
         let (cell, mut number) = (cell_number(tile, mosaic, slot), 0_u32);
-        for (p, n) in tries.iter().enumerate() {
+        for (p, n) in attempts.iter().enumerate() {
             // Range of these in the piece.
             let (n, low) = (*n as usize, range.start.saturating_sub(before).min(*n as usize));
             let count = range.end.saturating_sub(before).min(n) - low;
@@ -92,11 +93,11 @@ fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, 
     }
 }
 
-/// The largest cross-sections of a piece.
+/// Largest products seen in a piece.
 #[inline(always)]
-fn look(majorants: &mut [Majorant], tries: &[u32], sigma_g: &[f32], range: Range<usize>) {
+fn record_maxima(majorants: &mut [Majorant], attempts: &[u32], sigma_g: &[f32], range: Range<usize>) {
     let (mut at, mut before) = (0, 0);
-    for (majorant, n) in majorants.iter_mut().zip(tries) {
+    for (majorant, n) in majorants.iter_mut().zip(attempts) {
         let (n, low) = (*n as usize, range.start.saturating_sub(before).min(*n as usize));
         let count = range.end.saturating_sub(before).min(n) - low;
         before += n;
@@ -109,25 +110,25 @@ fn look(majorants: &mut [Majorant], tries: &[u32], sigma_g: &[f32], range: Range
     }
 }
 
-/// The largest cross-sections after all tries.
+/// Adapts (sigma g)max after all attempts.
 #[inline(always)]
-fn settle(majorants: &mut [Majorant], tries: &[u32]) {
-    for (majorant, n) in majorants.iter_mut().zip(tries) {
+fn update_majorants(majorants: &mut [Majorant], attempts: &[u32]) {
+    for (majorant, n) in majorants.iter_mut().zip(attempts) {
         if *n == 0 {
             continue;
         }
-        let (most, seen) = (majorant.most, majorant.seen);
-        majorant.tries += *n as f32;
-        if seen > most {
-            majorant.most = seen;
-        } else if majorant.tries >= EVIDENCE {
-            majorant.most = (most * FALL).max(seen * MARGIN).min(most);
-            (majorant.seen, majorant.tries) = (0.0, 0.0);
+        let (sigma_g_max, seen) = (majorant.sigma_g_max, majorant.seen);
+        majorant.attempts += *n as f32;
+        if seen > sigma_g_max {
+            majorant.sigma_g_max = seen;
+        } else if majorant.attempts >= EVIDENCE {
+            majorant.sigma_g_max = (sigma_g_max * FALL).max(seen * MARGIN).min(sigma_g_max);
+            (majorant.seen, majorant.attempts) = (0.0, 0.0);
         }
     }
 }
 
-/// The particles of a try: one word for both, the fraction that the first leaves chooses the second; where the word has fewer
+/// The particles of an attempt: one word for both, the fraction that the first leaves chooses the second; where the word has fewer
 /// values than there are pairs, `further` chooses it.
 #[inline(always)]
 pub(super) fn partners(
@@ -150,14 +151,14 @@ pub(super) fn partners(
     ((first + i) as usize, (second + j) as usize)
 }
 
-/// A further word of a try.
+/// A further word of an attempt.
 #[cold]
 pub(super) fn further(seed: u64, step: u64, items: &[Vec<u32>; 2], t: usize) -> u32 {
     Philox::new(purpose::PARTNER, seed).draw(step, u64::from(items[0][t]) << 32 | u64::from(items[1][t]))[0]
 }
 
 // Loops over indices, not closures over arrays: those are not reliably inlined into functions with target features.
-/// The tries one after the other.
+/// Attempts one after the other.
 #[inline(always)]
 fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
     let pairs = table.pairs.len();
@@ -166,7 +167,7 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
     for t in 0..words.items[0].len() {
         let (slot, p) = (rows.which[t] as usize / pairs, rows.which[t] as usize % pairs);
         let pair = &table.pairs[p];
-        let most = tile.majorants[slot * pairs + p].most;
+        let sigma_g_max = tile.majorants[slot * pairs + p].sigma_g_max;
         let parted = tile.parted.get(slot) == Some(&true);
         let (i, mut j) = partners(start, slot, species, pair, words.words[0][t], || further(table.seed, step, &words.items, t));
         if table.tagged && !parted {
@@ -178,16 +179,16 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
         let g2 = square(g);
         let sigma_g = pair.rate * power(g2, pair.power);
         rows.sigma_g[t] = sigma_g;
-        if uniform_f32(words.words[1][t]) * most < sigma_g {
+        if uniform_f32(words.words[1][t]) * sigma_g_max < sigma_g {
             let number = number_of(&words.items, t);
             if parted && !together(table, sorted, words.items[0][t], mosaic, [i, j], step, number) {
                 continue;
             }
-            tile.ledger.exceeded += u64::from(sigma_g > most);
+            tile.ledger.exceeded += u64::from(sigma_g > sigma_g_max);
             tile.ledger.collisions += 1;
             hit(table, pair, sorted, [i, j], g, g2, [words.words[2][t], words.words[3][t]], step, number);
             if table.tagged {
-                // A number that only these two have: until one of them collides again, it tells that they just did.
+                // A number that only these two have: until one of them collides again, it marks that they just did.
                 let tag = words.words[2][t] ^ words.words[3][t].rotate_left(16) | 1;
                 (sorted.tag[i], sorted.tag[j]) = (tag, tag);
             }
@@ -203,11 +204,11 @@ pub(super) fn number_of(items: &[Vec<u32>; 2], t: usize) -> u64 {
 
 /// Counts the attempted collisions of each cell and kind; returns their sum.
 #[inline(always)]
-fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) -> usize {
+fn count_attempts(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) -> usize {
     let (slots, pairs) = (mosaic.cells_of_row(), table.pairs.len());
-    // The numbers that round: a block for every four pairs of a cell, of cells that have someone.
+    // The numbers that round: a block for every four pairs of a cell, of occupied cells.
     let blocks = pairs.div_ceil(4);
-    let Scratch { words, start, tries, .. } = scratch;
+    let Scratch { words, start, attempts, .. } = scratch;
     for row in &mut words.items {
         row.resize(slots * blocks, 0);
     }
@@ -225,8 +226,8 @@ fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratc
         row.truncate(drawn);
     }
     words.draw(purpose::COUNT, table.seed, step);
-    tries.clear();
-    tries.resize(slots * pairs, 0);
+    attempts.clear();
+    attempts.resize(slots * pairs, 0);
     let (mut total, mut at) = (0, 0);
     for slot in 0..slots {
         if start[slot * species] == start[(slot + 1) * species] {
@@ -237,7 +238,7 @@ fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratc
             let (a, b) = (slot * species + pair.species[0], slot * species + pair.species[1]);
             let (na, nb) = ((start[a + 1] - start[a]) as f32, (start[b + 1] - start[b]) as f32);
             let both = if a == b { 0.5 * na * (na - 1.0) } else { na * nb };
-            let mean = both * tile.rate[slot] * tile.majorants[slot * pairs + p].most;
+            let mean = both * tile.rate[slot] * tile.majorants[slot * pairs + p].sigma_g_max;
             let mut n = 0;
             if mean > 0.0 {
                 let word = words.words[p & 3][at + (p >> 2)];
@@ -247,7 +248,7 @@ fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratc
                     poisson(mean, word, table.seed, step, u64::from(cell_number(tile, mosaic, slot)) * pairs as u64 + p as u64)
                 };
             }
-            tries[slot * pairs + p] = n;
+            attempts[slot * pairs + p] = n;
             total += n as usize;
         }
         at += blocks;
@@ -289,18 +290,18 @@ fn fresh(columns: &Columns<'_>, i: usize, from: usize, range: [usize; 2]) -> usi
     from
 }
 
-/// Particles that are looked at for a near one.
-const LOOKED_AT: usize = 48;
+/// Particles searched for the nearest one.
+const SEARCHED: usize = 48;
 
 /// The nearest of a cell's particles `range` to particle `i`, without itself and the one that it has just collided with, unless
-/// there is no other. Of a crowd only some are looked at, from `from` on.
+/// there is no other. Of many particles only some are searched, from `from` on.
 #[inline(never)]
 fn nearest(columns: &Columns<'_>, i: usize, from: usize, range: [usize; 2], across: [f32; 2]) -> usize {
     let [begin, end] = range;
     let (x, y, tag) = (columns.x[i], columns.y[i], columns.tag[i]);
     let (mut best, mut least) = (from, f32::INFINITY);
     let mut k = from;
-    for _ in 0..(end - begin).min(LOOKED_AT) {
+    for _ in 0..(end - begin).min(SEARCHED) {
         let (dx, dy) = (columns.x[k] - x, columns.y[k] - y);
         let distance = across[0] * dx * dx + across[1] * dy * dy;
         if distance < least && k != i && (tag == 0 || columns.tag[k] != tag) {
@@ -322,7 +323,8 @@ mod tests {
     use crate::stages::cpu::tile;
     use zellige_engine::rng::Philox;
 
-    /// A tile of argon, or of argon and helium, or of nitrogen, its particles in order, few in a cell: many tries share a particle.
+    /// A tile of argon, or of argon and helium, or of nitrogen, its particles in order, few in a cell: many attempts share a
+    /// particle.
     fn filled(species: &[&str], rotation: bool) -> (Model, Table, Tile, Mosaic, Scratch) {
         let mut config = Config::new(vec![16; 2], vec![1.6e-4; 2], species[0], 7e22, 273.15);
         config.species =
@@ -361,15 +363,15 @@ mod tests {
     }
 
     #[test]
-    fn tries_in_pieces_are_those_all_at_once() {
+    fn attempts_in_pieces_are_those_all_at_once() {
         for species in [&["Ar"][..], &["Ar", "He"]] {
-            let mut found = [usize::MAX, 37].map(|most| {
+            let mut found = [usize::MAX, 37].map(|length| {
                 let (_, table, mut tile, mosaic, mut scratch) = filled(species, false);
-                let total = count_tries(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
-                for from in (0..total).step_by(most.min(total)) {
-                    piece(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9, from..total.min(from.saturating_add(most)));
+                let total = count_attempts(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
+                for from in (0..total).step_by(length.min(total)) {
+                    piece(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9, from..total.min(from.saturating_add(length)));
                 }
-                settle(&mut tile.majorants, &scratch.tries);
+                update_majorants(&mut tile.majorants, &scratch.attempts);
                 (Columns::of(&mut scratch.sorted).v.map(|v| v.to_vec()), tile.ledger, tile.majorants)
             });
             let (a, b) = (std::mem::take(&mut found[0].0), std::mem::take(&mut found[1].0));
@@ -378,12 +380,12 @@ mod tests {
     }
 
     #[test]
-    fn tries_in_rows_are_those_one_by_one() {
+    fn attempts_in_rows_are_those_one_by_one() {
         for (species, rotation) in [(&["Ar"][..], false), (&["Ar", "He"], false), (&["N2"], true)] {
             let mut found = [false, true].map(|rows| {
                 let (_, table, mut tile, mosaic, mut scratch) = filled(species, rotation);
-                let total = count_tries(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
-                lay_out(&tile, &mosaic, &mut scratch, species.len(), 0..total);
+                let total = count_attempts(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
+                list_attempts(&tile, &mosaic, &mut scratch, species.len(), 0..total);
                 scratch.words.draw(purpose::PAIR, table.seed, 9);
                 if rows {
                     in_rows(&table, &mut tile, &mut scratch, species.len(), 9, total);

@@ -1,5 +1,5 @@
 // No time counter and majorant frequency, LANES threads a cell: `stages/cpu/collide.rs` has the method and draws the same numbers.
-// Tries of a cell are done LANES at a time; one that shares a particle with an earlier one waits for it, so that the result is that
+// Attempts of a cell are done LANES at a time; one that shares a particle with an earlier one waits for it, so that the result is that
 // of one after the other.
 
 #if SCHEME == 2
@@ -26,12 +26,12 @@ __device__ __noinline__ u32 poisson(float mean, u32 word, u64 seed, u64 step, u6
 #if NEAR
 // The nearest to particle i of the others of [begin, end) that it has not just collided with, or `from` where there is none; the LANES
 // threads of its cell look together. Of a crowd only some are looked at, from `from` on: `nearest` of collide.rs.
-#define LOOKED_AT 48u
+#define SEARCHED 48u
 __device__ __forceinline__ u32 nearest(const Gas& gas, const Sorted& s, bool live, u32 i, u32 from, u32 begin, u32 end) {
   u64 best = ~u64(0);
   if (live) {
     float x = s.x[i], y = s.y[i];
-    u32 tag = s.tag[i], n = least(end - begin, LOOKED_AT);
+    u32 tag = s.tag[i], n = least(end - begin, SEARCHED);
     for (u32 o = threadIdx.x % LANES; o < n; o += LANES) {
       u32 k = from + o < end ? from + o : from + o - (end - begin);
       float dx = s.x[k] - x, dy = s.y[k] - y, distance = gas.across[0] * dx * dx + gas.across[1] * dy * dy;
@@ -47,7 +47,7 @@ __device__ __forceinline__ u32 nearest(const Gas& gas, const Sorted& s, bool liv
 #endif
 
 #if TAGGED && !NEAR
-// Particle `from`, or the first behind it that particle i has not just collided with: `fresh` of tries.rs.
+// Particle `from`, or the first behind it that particle i has not just collided with: `fresh` of attempts.rs.
 __device__ __forceinline__ u32 fresh(const Sorted& s, u32 i, u32 from, u32 begin, u32 end) {
   u32 tag = s.tag[i], k = from;
   for (u32 n = begin; n < end; n++) {
@@ -74,25 +74,25 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
       u32 first = start[a], second = start[b], na = start[a + 1] - first, nb = start[b + 1] - second;
       u32 same = a == b;
       u64 kept = p * gas.stride + place;
-      float most = gas.most[kept], seen = 0.0f;
-      float mean = (same ? 0.5f * float(na) * (float(na) - 1.0f) : float(na) * float(nb)) * rate * most;
-      u32 tries = 0;
+      float sigma_g_max = gas.sigma_g_max[kept], seen = 0.0f;
+      float mean = (same ? 0.5f * float(na) * (float(na) - 1.0f) : float(na) * float(nb)) * rate * sigma_g_max;
+      u32 attempts = 0;
 #if SCHEME == 1
-      if (mean > 0.0f) tries = u32(mean + uniform_f32(word));
+      if (mean > 0.0f) attempts = u32(mean + uniform_f32(word));
 #else
-      if (mean > 0.0f) tries = poisson(mean, word, gas.seed, step_of(gas.step), u64(cell) * PAIRS + p);
+      if (mean > 0.0f) attempts = poisson(mean, word, gas.seed, step_of(gas.step), u64(cell) * PAIRS + p);
 #endif
       auto attempt = [&](u32 i, u32 j, uint4 w, u32 t) {
         Vec3<float> g = difference<float>(velocity(s, i), velocity(s, j));
         float g2 = square<float>(g), sigma_g = pair.rate * power_of(g2, pair.power);
         seen = fmaxf(seen, sigma_g);
-        if (uniform_f32(w.y) * most >= sigma_g) return;
+        if (uniform_f32(w.y) * sigma_g_max >= sigma_g) return;
         u64 item = u64(cell) << 24 | (t & 0xffffff);
 #if PARTED
         u32 entry = gas.parted[place];
         if (entry && !together(gas, entry, {s.x[i], s.y[i]}, {s.x[j], s.y[j]}, item)) return;
 #endif
-        tally.exceeded += sigma_g > most;
+        tally.exceeded += sigma_g > sigma_g_max;
         tally.collisions++;
         hit(gas, pair, s, i, j, g, g2, w.z, w.w, item);
 #if TAGGED
@@ -116,9 +116,9 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
       };
 #if TAGGED
       // One after the other, since the partner depends on who has collided.
-      for (u32 t = 0; __any_sync(FULL_WARP, t < tries); t++) {
+      for (u32 t = 0; __any_sync(FULL_WARP, t < attempts); t++) {
         u32 i = 0, j = 0;
-        bool live = t < tries;
+        bool live = t < attempts;
         uint4 w = {};
         if (live) w = draw(number + t, i, j);
         bool whole = !PARTED || !gas.parted[place];
@@ -134,9 +134,9 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
       }
 #else
       // As many at once as there are threads.
-      for (u32 b0 = 0; LANES == 1 ? b0 < tries : __any_sync(FULL_WARP, b0 < tries); b0 += LANES) {
+      for (u32 b0 = 0; LANES == 1 ? b0 < attempts : __any_sync(FULL_WARP, b0 < attempts); b0 += LANES) {
         u32 t = b0 + lane, i = 0, j = 0;
-        bool live = t < tries;
+        bool live = t < attempts;
         uint4 w = {};
         if (live) w = draw(number + t, i, j);
         if (LANES == 1) {
@@ -160,20 +160,20 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
 #endif
 #pragma unroll
       for (u32 k = LANES / 2; k > 0; k /= 2) seen = fmaxf(seen, __shfl_xor_sync(FULL_WARP, seen, k));
-      if (tries > 0 && lane == 0) {
-        tally.attempts += tries;
-        float count = gas.tries[kept] + float(tries);
+      if (attempts > 0 && lane == 0) {
+        tally.attempts += attempts;
+        float count = gas.attempts[kept] + float(attempts);
         seen = fmaxf(seen, gas.seen[kept]);
-        if (seen > most) {
-          gas.most[kept] = seen;
+        if (seen > sigma_g_max) {
+          gas.sigma_g_max[kept] = seen;
         } else if (count >= EVIDENCE) {
-          gas.most[kept] = fminf(fmaxf(most * FALL, seen * MARGIN), most);
+          gas.sigma_g_max[kept] = fminf(fmaxf(sigma_g_max * FALL, seen * MARGIN), sigma_g_max);
           seen = count = 0.0f;
         }
         gas.seen[kept] = seen;
-        gas.tries[kept] = count;
+        gas.attempts[kept] = count;
       }
-      number += tries;
+      number += attempts;
     }
   }
 }
