@@ -80,9 +80,9 @@ fn others() -> Vec<(&'static str, Config)> {
         config.dt *= (273.15 / temperature).sqrt();
     };
     vec![
-        change("near", &|c| c.collisions.partner = Partner::Near),
+        change("near", &|c| c.collisions.partner = Partner::NearestNeighbour),
         change("near, 40 in a cell", &|c| {
-            (c.collisions.partner, c.particles_per_cell) = (Partner::Near, Some(40.0));
+            (c.collisions.partner, c.particles_per_cell) = (Partner::NearestNeighbour, Some(40.0));
         }),
         change("rotating", &|c| nitrogen(c, 300.0)),
         change("vibrating", &|c| {

@@ -64,8 +64,8 @@ pub const CASES: &[Case] = &[
         gpu_only: false,
     },
     Case {
-        name: "dsmc/near-partners",
-        about: "the argon box with 1000 x 1000 cells and near partners. At most twice the time of collide a particle",
+        name: "dsmc/nearest-partners",
+        about: "the argon box with 1000 x 1000 cells and nearest-neighbour partners. At most twice the time of collide a particle",
         gpu_only: false,
     },
     Case {
@@ -120,7 +120,7 @@ pub fn config(name: &str) -> Option<Config> {
     match name {
         "dsmc/weights" => config.cell_weights = Some("1 + floor(4*x/lx)".into()),
         "dsmc/dense-cells" => config.particles_per_cell = Some(1e5),
-        "dsmc/near-partners" => config.collisions.partner = Partner::Near,
+        "dsmc/nearest-partners" => config.collisions.partner = Partner::NearestNeighbour,
         _ => {}
     }
     // Long enough that no batch of samples ends while it is timed: that happens a few times in a run.
@@ -172,7 +172,7 @@ fn cylinder(cells: [usize; 2]) -> Config {
         name: "cylinder".into(),
         outline,
         file: None,
-        longest: None,
+        max_segment_length: None,
         gas: Gas::Outside,
         wall,
         temperature: None,

@@ -80,7 +80,7 @@ fn partners(config: &Config, model: &Model, wide: f64) -> Option<(String, String
         return None;
     }
     let text = match c.partner {
-        Partner::Near => {
+        Partner::NearestNeighbour => {
             format!("the nearest of a cell, as cells are {wide:.2} free paths wide; `collisions.partner = \"random\"` is faster")
         }
         _ if wide > 1.0 => format!("any of a cell: with fewer than {CROWD} particles in it the nearest is not much nearer"),
@@ -225,9 +225,9 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         lines.push(("transit".into(), format!("{text}, the domain in {:.0}", length / (fastest * model.dt))));
     }
     let collides = model.collisions.scheme != Scheme::None;
-    if collides && h > path && !uniform && model.collisions.partner != Partner::Near {
+    if collides && h > path && !uniform && model.collisions.partner != Partner::NearestNeighbour {
         warnings.push(format!(
-            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or near partners \
+            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or nearest-neighbour partners \
              (`collisions.partner`), which take 20 particles or more in a cell",
             h / path,
             0.5 * path
@@ -272,7 +272,10 @@ mod tests {
             (model.collisions.partner, said.unwrap_or_default(), warnings.iter().any(|w| w.contains("free paths wide")))
         };
         let (partner, said, warned) = plan(&config);
-        assert!(partner == Partner::Near && said.starts_with("the nearest") && said.contains("1.01 free paths") && !warned, "{said}");
+        assert!(
+            partner == Partner::NearestNeighbour && said.starts_with("the nearest") && said.contains("1.01 free paths") && !warned,
+            "{said}"
+        );
         config.grid.size = vec![40.0 * 1.8e-5];
         let (partner, said, warned) = plan(&config);
         assert!(partner == Partner::Random && said.contains("(0.96 of it)") && !warned, "{said}");

@@ -48,13 +48,13 @@ pub enum Partner {
     Fresh,
     /// The nearest of its cell, and not the last one again: for cells that are wider than the free path (LeBeau, Jacikas and
     /// Lumpkin 2003). For the schemes with candidate pairs.
-    Near,
+    NearestNeighbour,
 }
 
 impl Partner {
     /// True if particles keep their last collision partner.
     pub fn tagged(self) -> bool {
-        matches!(self, Self::Fresh | Self::Near)
+        matches!(self, Self::Fresh | Self::NearestNeighbour)
     }
 }
 
@@ -257,7 +257,7 @@ impl Model {
         let draws_candidates = matches!(self.collisions.scheme, Scheme::Ntc | Scheme::Majorant);
         let crowd = density * self.grid.volume() / self.weight >= CROWD;
         let coarse = self.grid.len() > 1 && self.widest() > self.free_path(density, temperature)[0];
-        if draws_candidates && crowd && coarse { Partner::Near } else { Partner::Random }
+        if draws_candidates && crowd && coarse { Partner::NearestNeighbour } else { Partner::Random }
     }
 
     /// Free volume of a cell, m^3.

@@ -125,7 +125,7 @@ mod tests {
             name,
             outline: Some(outline),
             file: None,
-            longest: None,
+            max_segment_length: None,
             gas: crate::geometry::Gas::Outside,
             wall,
             temperature: None,

@@ -142,9 +142,9 @@ fn bodies(
         if let Some(problem) = body.reference.and_then(|r| r.fault()) {
             return Err(input(&format!("{path}.reference"), problem));
         }
-        if let Some(longest) = body.longest {
+        if let Some(length) = body.max_segment_length {
             for curve in &mut curves[first..] {
-                *curve = curve.divided(longest).map_err(|p| input(&format!("{path}.longest"), p))?;
+                *curve = curve.divided(length).map_err(|p| input(&format!("{path}.max_segment_length"), p))?;
             }
         }
         entries.resize(curves.len(), i);

@@ -83,10 +83,10 @@ pub(crate) fn lines(config: &Config, model: &Model) -> (Vec<(String, String)>, V
             let _ = write!(text, "; beside a wall of {coldest} K {beside:.4e} m");
         }
         let h = model.widest();
-        if h > beside && model.collisions.partner != Partner::Near {
+        if h > beside && model.collisions.partner != Partner::NearestNeighbour {
             warnings.push(format!(
                 "behind a normal shock a cell would be {:.2} free paths wide, and {:.2} beside a wall of {coldest} K: heat and shear may come out \
-                 wrong there; cells of {:.3e} m would do, or near partners (`collisions.partner = \"near\"`, 20 particles or more in a cell)",
+                 wrong there; cells of {:.3e} m would do, or nearest-neighbour partners (`collisions.partner = \"nearest_neighbour\"`, 20 particles or more in a cell)",
                 h / path,
                 h / beside,
                 0.5 * beside
@@ -141,7 +141,7 @@ mod tests {
             name: "body".into(),
             outline: Some(Shape::Circle { centre: [0.8, 0.6], radius: 0.15, segments: 60 }),
             file: None,
-            longest: None,
+            max_segment_length: None,
             gas: Gas::Outside,
             wall: WallConfig::diffuse(500.0, [0.0; 3]),
             temperature: None,

@@ -73,7 +73,7 @@ pub fn cost(model: &Model, particles: u64, sample: bool) -> Cost {
 /// matter.
 fn coarse(flow: &Flow) -> Option<(usize, f64)> {
     let (grid, c) = (&flow.model.grid, &flow.model.collisions);
-    if flow.samples.batches == 0 || grid.len() == 1 || c.scheme == Scheme::None || c.partner == Partner::Near {
+    if flow.samples.batches == 0 || grid.len() == 1 || c.scheme == Scheme::None || c.partner == Partner::NearestNeighbour {
         return None;
     }
     let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);

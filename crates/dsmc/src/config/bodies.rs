@@ -22,9 +22,9 @@ pub struct BodyConfig {
     /// A file of outlines in SPARTA's or the seed's form, in place of `outline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Longest segment, m: longer ones are cut into equal parts, each with loads of its own.
+    /// Maximum segment length, m: longer segments are cut into equal parts, each with loads of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub longest: Option<f64>,
+    pub max_segment_length: Option<f64>,
     /// On which side the gas is.
     #[serde(default)]
     pub gas: Gas,

@@ -211,7 +211,11 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
     if c.partner.tagged() && !matches!(c.scheme, Scheme::Ntc | Scheme::Majorant) {
         let fault = not(
             "collisions.partner",
-            format!("`{}` with the scheme {:?}", if c.partner == Partner::Near { "near" } else { "fresh" }, c.scheme),
+            format!(
+                "`{}` with the scheme {:?}",
+                if c.partner == Partner::NearestNeighbour { "nearest_neighbour" } else { "fresh" },
+                c.scheme
+            ),
             "the schemes `ntc` and `majorant`",
         );
         faults.push(fault.hint("pairing makes its pairs of all particles of a cell"));
@@ -339,8 +343,8 @@ fn bodies(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
             (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
             (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),
         }
-        if let Some(longest) = body.longest {
-            within(&format!("{path}.longest"), longest, 1e-12, 1e9, faults);
+        if let Some(length) = body.max_segment_length {
+            within(&format!("{path}.max_segment_length"), length, 1e-12, 1e9, faults);
         }
         if let Some(text) = body.temperature.as_ref().filter(|_| sound) {
             faults.extend(config.along(&format!("{path}.temperature"), text).err());

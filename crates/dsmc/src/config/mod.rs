@@ -65,8 +65,8 @@ pub struct Config {
     pub grid: GridConfig,
     /// The gas: what streams in, and what is there at the start unless `initial` says otherwise.
     pub gas: GasConfig,
-    /// The species with their parts. Names are those of the program's table (`zellige dsmc gas` lists it) or of `species_file`;
-    /// any other one comes with all of `mass`, `diameter`, `omega`.
+    /// The species with their mole fractions. Names are those of the program's table (`zellige dsmc gas` lists it) or of
+    /// `species_file`; any other one comes with all of `mass`, `diameter`, `omega`.
     pub species: Vec<SpeciesConfig>,
     /// A file of species in SPARTA's form, in place of the program's own table. Lines of other species than the run's are passed
     /// over.
@@ -131,7 +131,7 @@ pub struct GasConfig {
 pub struct SpeciesConfig {
     /// Name: letters, digits, `_`, `+`, `-`.
     pub name: String,
-    /// Part of the molecules: above 0; the parts are made to add up to 1.
+    /// Mole fraction, above 0; the fractions are scaled to add up to 1.
     #[serde(default = "one")]
     pub fraction: f64,
     /// Mass of a molecule, kg.

@@ -32,7 +32,7 @@ impl Curve {
     ///
     /// # Errors
     /// More than a million segments.
-    pub fn divided(&self, longest: f64) -> Result<Self, Problem> {
+    pub fn divided(&self, max_segment_length: f64) -> Result<Self, Problem> {
         let n = self.vertices.len();
         let open = usize::from(self.form != Form::Closed);
         let (mut vertices, mut numbers, mut walls) = (Vec::with_capacity(n), Vec::new(), Vec::new());
@@ -40,10 +40,10 @@ impl Curve {
             let b = self.vertices[(k + 1) % n];
             let length = (b[0] - a[0]).hypot(b[1] - a[1]);
             // A length that is a whole number of parts but for rounding is that many.
-            let parts = if k + open < n { (length / longest * (1.0 - 1e-12)).ceil().max(1.0) } else { 1.0 };
+            let parts = if k + open < n { (length / max_segment_length * (1.0 - 1e-12)).ceil().max(1.0) } else { 1.0 };
             if parts + vertices.len() as f64 > 1e6 {
-                let message = format!("`{}` would have more than a million segments of {longest:e} m", self.name);
-                return Err(Problem::new("", message).hint("a larger `longest`"));
+                let message = format!("`{}` would have more than a million segments of {max_segment_length:e} m", self.name);
+                return Err(Problem::new("", message).hint("a larger `max_segment_length`"));
             }
             for part in 0..parts as usize {
                 let t = part as f64 / parts;

@@ -53,7 +53,7 @@ pub struct Moving {
     /// Its square, m^2/s^2.
     pub square: f64,
     /// Particles by species of a mixture; empty for a pure gas.
-    pub parts: Vec<f64>,
+    pub by_species: Vec<f64>,
 }
 
 /// A step's sums over the particles of a cell, weighted as in [`Moving`].
@@ -69,7 +69,7 @@ pub struct Seen {
 
 impl Moving {
     /// Takes a step's sums in, with the particles by species in a mixture. `memory` steps is how long a step counts.
-    pub fn take(&mut self, seen: &Seen, parts: &[f64], memory: f64) {
+    pub fn take(&mut self, seen: &Seen, by_species: &[f64], memory: f64) {
         let keep = 1.0 - 1.0 / memory.max(1.0);
         self.weight = self.weight * keep + 1.0;
         self.count = self.count * keep + seen.count;
@@ -77,8 +77,8 @@ impl Moving {
             *sum = *sum * keep + v;
         }
         self.square = self.square * keep + seen.square;
-        self.parts.resize(parts.len(), 0.0);
-        for (sum, n) in self.parts.iter_mut().zip(parts) {
+        self.by_species.resize(by_species.len(), 0.0);
+        for (sum, n) in self.by_species.iter_mut().zip(by_species) {
             *sum = *sum * keep + n;
         }
     }
@@ -86,18 +86,18 @@ impl Moving {
     /// All of it, for a checkpoint: six numbers, and one for each species of a mixture.
     pub fn numbers(&self, species: usize) -> impl Iterator<Item = f64> + '_ {
         let [x, y, z] = self.velocity;
-        let parts = (0..Self::parts(species)).map(|s| self.parts.get(s).copied().unwrap_or(0.0));
-        [self.weight, self.count, x, y, z, self.square].into_iter().chain(parts)
+        let by_species = (0..Self::species_counts(species)).map(|s| self.by_species.get(s).copied().unwrap_or(0.0));
+        [self.weight, self.count, x, y, z, self.square].into_iter().chain(by_species)
     }
 
     /// Numbers of species that are kept: none of a pure gas.
-    pub const fn parts(species: usize) -> usize {
+    pub const fn species_counts(species: usize) -> usize {
         if species > 1 { species } else { 0 }
     }
 
     /// From what [`Moving::numbers`] gave.
     pub fn from_numbers(n: &[f64]) -> Self {
-        Self { weight: n[0], count: n[1], velocity: [n[2], n[3], n[4]], square: n[5], parts: n[6..].to_vec() }
+        Self { weight: n[0], count: n[1], velocity: [n[2], n[3], n[4]], square: n[5], by_species: n[6..].to_vec() }
     }
 
     /// The gas in the cell for `per_volume` molecules a particle and m^3, as one of the mean mass; nothing before some twenty
@@ -107,10 +107,10 @@ impl Moving {
             return None;
         }
         // Mean mass over that of the first species.
-        let heavy = if self.parts.is_empty() {
+        let heavy = if self.by_species.is_empty() {
             1.0
         } else {
-            self.parts.iter().zip(masses).map(|(n, m)| n * m).sum::<f64>() / (masses[0] * self.count)
+            self.by_species.iter().zip(masses).map(|(n, m)| n * m).sum::<f64>() / (masses[0] * self.count)
         };
         let velocity = self.velocity.map(|v| v / (self.count * heavy));
         let spread = self.square / self.count - heavy * velocity.iter().map(|v| v * v).sum::<f64>();
@@ -126,7 +126,7 @@ impl Moving {
 pub struct Composition<'a> {
     /// Masses of the species, kg.
     pub masses: &'a [f64],
-    /// Their parts of the molecules.
+    /// Their mole fractions.
     pub fractions: &'a [f64],
 }
 

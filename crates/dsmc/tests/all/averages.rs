@@ -260,7 +260,7 @@ fn local_knudsen_numbers_do_not_look_through_bodies() {
             name: name.into(),
             outline: Some(outline),
             file: None,
-            longest: None,
+            max_segment_length: None,
             gas,
             wall,
             temperature: None,
@@ -299,7 +299,8 @@ fn a_particle_alone_has_no_mach_number() {
     assert!(speed.iter().zip(&density).all(|(u, n)| u.is_nan() == (*n == 0.0)), "velocities of what is there are not shown");
     let crossed = density.iter().filter(|n| **n > 0.0).count();
     assert!(crossed > 40, "{crossed} cells were crossed");
-    // That of the stream is 9.7, of two particles by chance some ten times that; round-off of single precision leaves 1/sqrt(eps), thousands.
+    // That of the stream is 9.7, of two particles by chance some ten times that; round-off of single precision leaves 1/sqrt(eps),
+    // thousands.
     assert!(mach.iter().all(|m| m.is_nan() || *m < 1e3), "{:e}", mach.iter().copied().fold(0.0, f64::max));
 }
 

@@ -36,7 +36,7 @@ fn whole(config: &Config) -> Flow {
 fn the_leading_edge_of_a_plate_in_a_thin_gas_has_the_free_molecular_loads() {
     let mut config = example();
     config.gas.density /= 20.0;
-    config.bodies[0].longest = Some(2.5e-3);
+    config.bodies[0].max_segment_length = Some(2.5e-3);
     config.grid.cells = vec![75, 40];
     config.particles_per_cell = Some(40.0);
     (config.dt, config.steps, config.sampling.start) = (1e-6, 6000, Some(400));

@@ -196,10 +196,10 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
 /// Cells of two free paths: with any partner momentum jumps too far, by `1 + 16/(45 pi) (dx/lambda)^2` or 1.45 (Alexander, Garcia
 /// and Alder 1998) where there are no walls; with a near one the shear is that of fine cells.
 #[test]
-fn near_partners_make_up_for_coarse_cells() {
+fn nearest_partners_make_up_for_coarse_cells() {
     // So fast that shear stands out of the noise of 1000 particles: the gas between the
     // plates is up to 25 K warmer for it, and up to 6 % more viscous.
-    let found = [(Partner::Random, 12_000), (Partner::Near, 120_000)].map(|(partner, steps)| {
+    let found = [(Partner::Random, 12_000), (Partner::NearestNeighbour, 120_000)].map(|(partner, steps)| {
         let (mut config, length) = gap(0.05, 10, [273.15; 2], [-200.0, 200.0]);
         config.collisions.partner = partner;
         config.dt = (length / 200.0) / 380.0;
@@ -217,5 +217,5 @@ fn near_partners_make_up_for_coarse_cells() {
     println!("random {random}, near {near} +- {error}");
     assert!(random > 1.15, "{random}");
     // Half of the viscosity that the warmth may bring.
-    close("shear with near partners", near, 1.03, 0.03, error / near);
+    close("shear with nearest-neighbour partners", near, 1.03, 0.03, error / near);
 }

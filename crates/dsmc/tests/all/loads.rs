@@ -16,7 +16,7 @@ fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
         name: "body".into(),
         outline: Some(outline),
         file: None,
-        longest: None,
+        max_segment_length: None,
         gas: Gas::Outside,
         wall,
         temperature: None,
@@ -35,7 +35,7 @@ fn a_mirror_at_45_degrees_has_no_uncertain_shear() {
     config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
     let mirror = WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) };
     config.bodies = vec![body(Shape::Plate { points: vec![[8e-5, 4e-5], [4e-5, 8e-5]] }, mirror)];
-    config.bodies[0].longest = Some(1.2e-5);
+    config.bodies[0].max_segment_length = Some(1.2e-5);
     (config.steps, config.sampling.start) = (1000, Some(40));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
@@ -92,8 +92,8 @@ fn segments_that_get_the_same_molecules_are_not_independent() {
     };
     let [load, error] = surfaces::body(&gas, 0);
     let (x, y) = (error.force[0] / alone(1), error.force[1] / alone(2));
-    // Twice the error of each, not the root of two. Of the 300 steps of a batch a molecule takes up to six from one to the other: what is on
-    // its way then is some hundredth, whose root is a tenth, for each of both ends.
+    // Twice the error of each, not the root of two. Of the 300 steps of a batch a molecule takes up to six from one to the other: what is
+    // on its way then is some hundredth, whose root is a tenth, for each of both ends.
     assert!((x / 2.0_f64.sqrt() - 1.0).abs() < 0.05, "along the beam {x} times as uncertain as if independent");
     assert!(y < 0.5 && load.force[1].abs() < 4.0 * error.force[1], "across the beam {y} times as uncertain as if independent: {load:?}");
 }

@@ -37,7 +37,7 @@ fn the_plan_tells_what_a_gpu_takes() {
         ("many a cell", sampled(64, 2000.0, |_| ())),
         ("molecules that rotate", sampled(1000, 10.0, nitrogen)),
         ("dense cells", timed("dsmc/dense-cells")),
-        ("near partners", timed("dsmc/near-partners")),
+        ("nearest-neighbour partners", timed("dsmc/nearest-partners")),
         ("weights", timed("dsmc/weights")),
         ("mixture past a body", timed("dsmc/mixture-body")),
         ("cylinder", timed("dsmc/cylinder-50m")),

@@ -16,7 +16,7 @@ fn body(name: &str, outline: Shape, wall: WallConfig) -> BodyConfig {
         name: name.into(),
         outline,
         file: None,
-        longest: None,
+        max_segment_length: None,
         gas: Gas::Outside,
         wall,
         temperature: None,
@@ -42,8 +42,8 @@ fn a_plate_half_in_the_shadow() {
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let [load, error] = surfaces::body(&gas, 0);
-    // The mirror turns what comes on a height of 3e-5 m down: as much force along x as along y, whose middle is 1.5e-5 m beside and below the
-    // plate's.
+    // The mirror turns what comes on a height of 3e-5 m down: as much force along x as along y, whose middle is 1.5e-5 m beside and below
+    // the plate's.
     let force = BOX.0 * gas.model.species[0].mass * 900.0 * 900.0 * 3e-5;
     let moment = force * 3e-5;
     // 18.9 molecules a step on three cells: 37 800 with levers of 1.5 +- 0.87. The beam spreads by 1 %, which shifts nothing but its edge.

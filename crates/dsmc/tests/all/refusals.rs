@@ -41,7 +41,7 @@ fn types_of_a_surface_file_have_walls() {
     let (a, b, c, d) = ("2.3e-5 2.3e-5", "6.3e-5 2.3e-5", "6.3e-5 6.3e-5", "2.3e-5 6.3e-5");
     let lines = [(1, 1, a, b), (2, 1, b, c), (3, 1, c, d), (4, 2, d, a)].map(|(n, kind, p, q)| format!("{n} {kind} {p} {q}\n")).concat();
     std::fs::write(folder.path().join("square.surf"), format!("square\n\n4 lines\n\nLines\n\n{lines}")).unwrap();
-    let body = "\n[[dsmc.bodies]]\nname = \"s\"\nfile = \"square.surf\"\nlongest = 2.1e-5\nwall = { temperature = 300.0 }\n";
+    let body = "\n[[dsmc.bodies]]\nname = \"s\"\nfile = \"square.surf\"\nmax_segment_length = 2.1e-5\nwall = { temperature = 300.0 }\n";
     let model = |more: &str| {
         let source = Source::parse(&format!("{SOUND}{body}{more}"), Format::Toml, "input.toml").unwrap();
         zellige_dsmc::model::Model::new(&source.typed::<Dsmc>().unwrap().config, folder.path(), 1)

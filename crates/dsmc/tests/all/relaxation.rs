@@ -64,16 +64,17 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
         let own = kind.vibration.mode_temperature(0, 0.5 * (begin + end) / theta);
         let expected = gain(&Chances::new(theta, 1, omega, z), theta, omega, 0.5 * (first + last), own) * collisions;
         // Some one collision each, in which a thirtieth of half a million molecules draw another level, some seven away: 2 % of what they
-        // gain. High levels, which exchange in a tenth of their collisions, have begun to fill by then: 3 %. The sum of 2 (four times) and 3.
+        // gain. High levels, which exchange in a tenth of their collisions, have begun to fill by then: 3 %. The sum of 2 (four times) and
+        // 3.
         close(name, end - begin, expected, 0.11, 0.0);
     }
 }
 
-/// Near partners collide as often as any, and take the same moments with them; they have tags, and few of them collide again at
-/// once.
+/// Nearest-neighbour partners collide as often as any, and take the same moments with them; they have tags, and few of them
+/// collide again at once.
 #[test]
 fn partners_of_choice_collide_as_often() {
-    let (near, fresh) = (Partner::Near, Partner::Fresh);
+    let (near, fresh) = (Partner::NearestNeighbour, Partner::Fresh);
     let near = [(Scheme::Ntc, 10.0, near), (Scheme::Ntc, 60.0, near), (Scheme::Majorant, 20.0, near)];
     for (scheme, per_cell, partner) in near.into_iter().chain([(Scheme::Ntc, 4.0, fresh), (Scheme::Majorant, 20.0, fresh)]) {
         let mut config = argon((20_000.0_f64 / per_cell).sqrt() as usize, per_cell);

@@ -30,7 +30,7 @@ fn slit(cells: [usize; 2], size: [f64; 2], upstream: f64, high: f64, density: f6
         name: "wall".into(),
         outline: Some(Shape::Polygon { vertices: vec![[left, high], [0.5 * (HALF - high), high], [0.0, HALF], [0.0, top], [left, top]] }),
         file: None,
-        longest: None,
+        max_segment_length: None,
         gas: Gas::Outside,
         wall: WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) },
         temperature: None,
@@ -91,9 +91,9 @@ fn molecules_that_do_not_collide_fan_out_from_a_slit() {
     }
     close("molecules behind the wall", all[0], all[1], 0.015, error);
     let squares = squares.map(|s| s / count);
-    // In errors of 16 batches: Student's t with 15 degrees of freedom has a mean square of 1.15, here of 384 cells, neighbours alike. Molecules
-    // that take 30 and more of a batch's 75 steps to pass are in two batches: a correlation r makes the square 1 + 2r times as large,
-    // 1.5 times for a quarter; on a GPU 1.69 was found. One of 768 exceeds 6.5 once in a hundred.
+    // In errors of 16 batches: Student's t with 15 degrees of freedom has a mean square of 1.15, here of 384 cells, neighbours alike.
+    // Molecules that take 30 and more of a batch's 75 steps to pass are in two batches: a correlation r makes the square 1 + 2r times as
+    // large, 1.5 times for a quarter; on a GPU 1.69 was found. One of 768 exceeds 6.5 once in a hundred.
     assert!(squares.iter().all(|s| *s < 1.95) && worst < 6.5, "mean squares {squares:?}, worst {worst}");
 }
 

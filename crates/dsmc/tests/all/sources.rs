@@ -134,7 +134,7 @@ fn the_heat_from_a_wall_follows_its_temperature() {
         file: None,
         gas: Gas::Outside,
         wall: WallConfig::diffuse(300.0, [0.0; 3]),
-        longest: None,
+        max_segment_length: None,
         temperature: Some("400 + 2000*(x - 0.2)".into()),
         walls: std::collections::BTreeMap::default(),
         reference: None,

@@ -145,7 +145,7 @@ fn an_inlet_behind_a_body_lets_all_of_its_flow_through() {
         name: "block".into(),
         outline: Some(Shape::Polygon { vertices: block(0.2 * height, 0.65 * height) }),
         file: None,
-        longest: None,
+        max_segment_length: None,
         gas: Gas::Outside,
         wall: WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) },
         temperature: None,

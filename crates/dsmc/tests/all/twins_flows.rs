@@ -24,7 +24,7 @@ fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
         name: "body".into(),
         outline: Some(outline),
         file: None,
-        longest: None,
+        max_segment_length: None,
         gas: Gas::Outside,
         wall,
         temperature: None,
@@ -111,9 +111,9 @@ pub(crate) fn busy(scheme: Scheme) -> Config {
 }
 
 /// Hot gas with nearest-neighbour partners, and a vibration that relaxes as Millikan and White have it.
-fn busy_near(scheme: Scheme) -> Config {
+fn busy_nearest(scheme: Scheme) -> Config {
     let mut config = busy(scheme);
-    config.collisions.partner = Partner::Near;
+    config.collisions.partner = Partner::NearestNeighbour;
     (config.collisions.vibration, config.collisions.millikan_white) = (true, true);
     config.gas.temperature = 6000.0;
     config.initial.internal_temperature = Some(3000.0);
@@ -188,9 +188,9 @@ fn runs_on_the_gpu_are_the_same_to_the_bit_and_go_on_so_after_a_restart() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let device = Device::Cuda(cuda);
     let folder = tempfile::tempdir().unwrap();
-    let near = [Scheme::Ntc, Scheme::Majorant].map(busy_near);
+    let near = [Scheme::Ntc, Scheme::Majorant].map(busy_nearest);
     let others = [busy_modes(Scheme::Ntc), busy_modes(Scheme::Pairing)];
-    let near_weighted = Config { cell_weights: busy_weighted(Scheme::Ntc).cell_weights, ..busy_near(Scheme::Ntc) };
+    let near_weighted = Config { cell_weights: busy_weighted(Scheme::Ntc).cell_weights, ..busy_nearest(Scheme::Ntc) };
     let weighted = [busy_weighted(Scheme::Ntc), busy_weighted(Scheme::Pairing), near_weighted, busy_fresh()];
     let flat = [Scheme::Ntc, Scheme::Pairing].map(busy_flat);
     for config in
@@ -294,8 +294,12 @@ fn averages_agree_within_their_errors() {
         inlet: InletConfig { temperature: 273.15, pressure: Some(pressure * 1.1), mass_flow: None, memory: 200.0 },
     }));
     slow.boundary.x_hi = Some(SideConfig::Outlet(SideOutlet { outlet: OutletConfig { pressure, memory: 200.0 } }));
-    let all =
-        [("busy", busy(Scheme::Ntc)), ("busy pairs", busy(Scheme::Pairing)), ("busy near", busy_near(Scheme::Ntc)), ("pressures", slow)];
+    let all = [
+        ("busy", busy(Scheme::Ntc)),
+        ("busy pairs", busy(Scheme::Pairing)),
+        ("busy nearest", busy_nearest(Scheme::Ntc)),
+        ("pressures", slow),
+    ];
     let several = [
         ("pressure and flow of a mixture", mixed(pressure)),
         ("several modes", busy_modes(Scheme::Ntc)),
@@ -312,7 +316,7 @@ fn averages_agree_within_their_errors() {
         let follows = config.gas.velocity[0] == 0.0;
         let batch = if follows {
             1200
-        } else if config.collisions.partner == Partner::Near {
+        } else if config.collisions.partner == Partner::NearestNeighbour {
             600
         } else {
             400

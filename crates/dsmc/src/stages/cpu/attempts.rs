@@ -173,7 +173,7 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
         if table.tagged && !parted {
             let second = slot * species + pair.species[1];
             let range = [start[second] as usize, start[second + 1] as usize];
-            j = table.near.map_or_else(|| fresh(sorted, i, j, range), |across| nearest(sorted, i, j, range, across));
+            j = table.nearest.map_or_else(|| fresh(sorted, i, j, range), |across| nearest(sorted, i, j, range, across));
         }
         let g = difference(velocity(sorted, i), velocity(sorted, j));
         let g2 = square(g);

@@ -69,7 +69,7 @@ pub(super) struct Table {
     pub(super) seed: u64,
     geometry: Arc<Geometry>,
     /// Squared lengths of the cell's edges over that of the first, if partners are nearest neighbours.
-    pub(super) near: Option<[f32; 2]>,
+    pub(super) nearest: Option<[f32; 2]>,
     /// True if particles keep their last partner.
     pub(super) tagged: bool,
     pub(super) chances: Vec<Chances>,
@@ -111,7 +111,7 @@ impl Table {
             seed: model.seed,
             geometry: model.geometry.clone(),
             tagged: c.partner.tagged(),
-            near: (c.partner == Partner::Near).then(|| across(model)),
+            nearest: (c.partner == Partner::NearestNeighbour).then(|| across(model)),
             chances,
         }
     }

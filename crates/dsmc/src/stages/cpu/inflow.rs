@@ -29,7 +29,7 @@ pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
         let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
         let key = usize::from(pass.mosaic.place(face.cell[0], face.cell[1]).cell) * species.len();
         let v = [2, 3, 4].map(|c| scratch.sorted.column(c));
-        let (mut seen, mut parts) = (Seen::default(), Vec::with_capacity(Moving::parts(species.len())));
+        let (mut seen, mut by_species) = (Seen::default(), Vec::with_capacity(Moving::species_counts(species.len())));
         for (s, kind) in species.iter().enumerate() {
             let range = scratch.start[key + s] as usize..scratch.start[key + s + 1] as usize;
             let (mut sum, mut square) = ([0.0; 3], 0.0);
@@ -48,10 +48,10 @@ pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
                 *to += heavy * v;
             }
             if species.len() > 1 {
-                parts.push(count);
+                by_species.push(count);
             }
         }
-        face.moving.take(&seen, &parts, memory);
+        face.moving.take(&seen, &by_species, memory);
     }
 }
 
@@ -181,8 +181,8 @@ fn following(pass: &Pass<'_>, face: &Face, gas: &Gas) -> Option<Vec<Beam>> {
     let volume = model.cell_volume(number);
     let masses: Vec<f64> = model.species.iter().map(|s| s.mass).collect();
     let cell = face.moving.gas(&masses, model.components, model.weight_of(number) / volume)?;
-    let parts = &face.moving.parts;
-    let seen: Vec<f64> = if parts.is_empty() { vec![1.0] } else { parts.iter().map(|n| n / face.moving.count).collect() };
+    let by_species = &face.moving.by_species;
+    let seen: Vec<f64> = if by_species.is_empty() { vec![1.0] } else { by_species.iter().map(|n| n / face.moving.count).collect() };
     let freedom = model.components as f64 + model.species.iter().zip(&seen).map(|(s, f)| f * f64::from(s.rotation)).sum::<f64>();
     let [within, fresh] = [&seen, &gas.fractions].map(|fractions| Composition { masses: &masses, fractions });
     let beyond = given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom, [within, fresh]);

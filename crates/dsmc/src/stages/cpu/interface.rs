@@ -248,7 +248,7 @@ impl Stages for Gas {
         let majorants = 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
         let given = &self.model.given;
         let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
-        let face_numbers = 6 + Moving::parts(self.model.species.len());
+        let face_numbers = 6 + Moving::species_counts(self.model.species.len());
         let count = Ledger::length(self.model.weighted());
         let expected = count + majorants + face_numbers * faces.len() + self.tiles.len();
         // Sums of samples are there once there was one.

@@ -23,7 +23,7 @@ __device__ __noinline__ u32 poisson(float mean, u32 word, u64 seed, u64 step, u6
 }
 #endif
 
-#if NEAR
+#if NEAREST
 // The nearest to particle i of the others of [begin, end) that it has not just collided with, or `from` where there is none; the LANES
 // threads of its cell look together. Of a crowd only some are looked at, from `from` on: `nearest` of collide.rs.
 #define SEARCHED 48u
@@ -46,7 +46,7 @@ __device__ __forceinline__ u32 nearest(const Gas& gas, const Sorted& s, bool liv
 }
 #endif
 
-#if TAGGED && !NEAR
+#if TAGGED && !NEAREST
 // Particle `from`, or the first behind it that particle i has not just collided with: `fresh` of attempts.rs.
 __device__ __forceinline__ u32 fresh(const Sorted& s, u32 i, u32 from, u32 begin, u32 end) {
   u32 tag = s.tag[i], k = from;
@@ -122,7 +122,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         uint4 w = {};
         if (live) w = draw(number + t, i, j);
         bool whole = !PARTED || !gas.parted[place];
-#if NEAR
+#if NEAREST
         u32 k = nearest(gas, s, live && whole, i, j, second, second + nb);
 #else
         u32 k = live && whole ? fresh(s, i, j, second, second + nb) : j;

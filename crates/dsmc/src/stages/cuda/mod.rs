@@ -134,7 +134,7 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
         ],
         averages: Averages::new(model, &kind, store.mosaic, cuda, &pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
-        moving: numbers((6 + Moving::parts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
+        moving: numbers((6 + Moving::species_counts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
         groups: pool.alloc_zeros(groups, "dsmc: sources")?,
         totals: numbers(6 * store::TOTAL_BLOCKS as usize, "dsmc: totals")?,

@@ -82,7 +82,8 @@ pub(super) fn is_small(model: &Model) -> bool {
 
 /// Kernel configuration of a run.
 pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
-    // A small gas has small tiles, and room for as many blocks as an uneven one: 64 registers a thread, which not every compiler keeps to by itself.
+    // A small gas has small tiles, and room for as many blocks as an uneven one: 64 registers a thread, which not every compiler keeps to
+    // by itself.
     if even(model) && !is_small(model) {
         let kind = kind_with(model, properties, EVEN.0, THREADS, EVEN.1);
         // Of particles with internal modes, or on a GPU with less shared memory, fewer blocks would fit.
@@ -125,7 +126,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         modes: model.collisions.modes,
         scheme: model.collisions.scheme,
         tagged: model.collisions.partner.tagged(),
-        near: model.collisions.partner == Partner::Near,
+        nearest: model.collisions.partner == Partner::NearestNeighbour,
         bodies: [!geometry.is_empty(), geometry.parted().next().is_some()],
         weighted: model.weighted(),
         follows: model.given.iter().any(Option::is_some),
@@ -154,8 +155,8 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
 }
 
 /// Tiles that share a cell, where tiles have one each: so many that each has [`LAYER`] particles, which shared memory holds. Not
-/// where neighbours of a cell, places in it or single tiles count: near partners and the last ones, parts of cells, weights, sides
-/// that follow the gas.
+/// where neighbours of a cell, places in it or single tiles count: nearest-neighbour partners and the last ones, parts of
+/// cells, weights, sides that follow the gas.
 fn layers_of(model: &Model, cells: usize) -> u32 {
     let plain =
         model.geometry.is_empty() && !model.weighted() && model.given.iter().all(Option::is_none) && !model.collisions.partner.tagged();

@@ -41,8 +41,8 @@ pub(super) struct Kind {
     pub(super) scheme: Scheme,
     /// Particles know their last partner: tags have a column.
     pub(super) tagged: bool,
-    /// And partners are near.
-    pub(super) near: bool,
+    /// And partners are the nearest ones.
+    pub(super) nearest: bool,
     /// There are bodies, and they part cells.
     pub(super) bodies: [bool; 2],
     /// Cells differ in what a particle stands for.
@@ -129,7 +129,7 @@ impl Kind {
             define("HIGHEST_OF_SEVERAL", &HIGHEST[1]),
             define("SCHEME", &scheme),
             define("TAGGED", &u8::from(self.tagged)),
-            define("NEAR", &u8::from(self.near)),
+            define("NEAREST", &u8::from(self.nearest)),
             define("PLACES", &PLACES),
             define("PLACES_PER_LOG", &format!("{:e}f", (PLACES - 1) as f64 / LARGEST.ln())),
             define("BODIES", &u8::from(self.bodies[0])),

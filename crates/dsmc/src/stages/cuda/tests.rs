@@ -23,7 +23,7 @@ const PLAIN: Kind = Kind {
     modes: 0,
     scheme: Scheme::Ntc,
     tagged: false,
-    near: false,
+    nearest: false,
     bodies: [false; 2],
     weighted: false,
     follows: false,
@@ -44,7 +44,7 @@ fn kernels_compile() {
         bodies: [true; 2],
         follows: true,
         tagged: true,
-        near: true,
+        nearest: true,
         weighted: true,
         along_z: true,
         crowded: true,
@@ -69,7 +69,7 @@ fn kernels_compile() {
     }
     // Flights do not depend on how pairs are chosen.
     for kind in
-        [Kind { scheme: Scheme::None, lanes: 1, ..PLAIN }, Kind { tagged: true, near: true, lanes: 1, along_z: true, ..PLAIN }, PLAIN]
+        [Kind { scheme: Scheme::None, lanes: 1, ..PLAIN }, Kind { tagged: true, nearest: true, lanes: 1, along_z: true, ..PLAIN }, PLAIN]
     {
         zellige_engine::testing::compiles(&recipes(&kind)[0]);
     }

@@ -7,7 +7,7 @@ __device__ __forceinline__ double weight_at(const Store& st, const Domain& d, co
 }
 
 // Number of copies of a particle of number weight `weight` where it arrives: `Places::put` of stages/cpu/fly.rs. Copies are not
-// each other's near partners.
+// each other's nearest-neighbour partners.
 __device__ __forceinline__ u32 copies_at(const Store& st, const Domain& d, const Flight& f, double weight, u32 slot, Stream& u) {
   u32 n = 1;
 #if WEIGHTED
