@@ -8,7 +8,7 @@ use zellige_engine::record::{Entries, Field, PatchValues, Patches, Record, Table
 use crate::model::Model;
 
 /// Cells of a plane with the fields among `records`; velocities and heat fluxes are vectors. Cells inside bodies are left out.
-/// Where a body parts a cell, all its parts have the values of the cell.
+/// Where a body divides a cell, all its parts have the values of the cell.
 pub(crate) fn gas(model: &Model, records: &[Record]) -> Option<Record> {
     let (grid, geometry) = (&model.grid, &model.geometry);
     if grid.dimensions < 2 || grid.len() < 2 {
@@ -170,7 +170,7 @@ mod tests {
             let exact = model.cell_volume(cell);
             assert!((volume - exact).abs() < 0.01 * 1e-6, "cell {cell}: {volume} for {exact}");
         }
-        // The column of cells that the plate parts: of the twelve that it crosses, all but the two in which it ends are two patches.
+        // The column of cells that the plate divides: of the twelve that it crosses, all but the two in which it ends are two patches.
         assert_eq!(gas.ends.len(), volumes.iter().filter(|v| **v > 0.0).count() + 10);
         let mut places: Vec<_> = gas.points.iter().map(|p| p.map(f64::to_bits)).collect();
         places.sort_unstable();

@@ -7,7 +7,7 @@
 //! outline       -> outlines: rounded to a lattice once, turned, closed
 //! cross         refused if they cross, touch themselves or overlap
 //! cut           -> pieces in cells, and the solid part of each cell
-//! split, pools  -> parts of a cell that a thin body keeps apart, cells cut to nearly nothing
+//! split, sub_volumes -> parts of a cell that a thin body keeps apart, cells cut to nearly nothing
 //! flight        paths against pieces, exact
 //! open, across  what bodies leave open of a side of the domain, and lines that run into them
 //! ```
@@ -25,16 +25,16 @@ mod join;
 mod lattice;
 mod open;
 mod outline;
-mod pools;
 pub mod read;
 #[cfg(test)]
 mod refusals;
 mod split;
+mod sub_volumes;
 
 pub use curve::{Curve, Form, Gas, Shape};
 pub use cut::Piece;
 pub use outline::{Body, Outlines};
-pub use pools::SMALLEST;
+pub use sub_volumes::SMALLEST;
 
 use crate::grid::{Grid, Side};
 use cut::{Owned, cuts, touched};
@@ -139,7 +139,7 @@ pub struct Geometry {
     pieces: Vec<Piece>,
     /// One per slot.
     references: Vec<Reference>,
-    pools: pools::Pools,
+    sub_volumes: sub_volumes::SubVolumes,
 }
 
 impl Geometry {
@@ -156,7 +156,7 @@ impl Geometry {
             first: Vec::new(),
             pieces: Vec::new(),
             references: Vec::new(),
-            pools: pools::Pools::default(),
+            sub_volumes: sub_volumes::SubVolumes::default(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Geometry {
         geometry.list(&cuts.pieces, periodic);
         geometry.refer(&cuts.pieces, outlines.base);
         geometry.measure_reach(periodic);
-        geometry.find_pools();
+        geometry.find_sub_volumes();
         geometry
     }
 

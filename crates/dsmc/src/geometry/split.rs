@@ -100,7 +100,7 @@ fn half(d: Point) -> u8 {
     u8::from(d.y < 0 || d.y == 0 && d.x < 0)
 }
 
-/// The parts of a cell, largest first: none where all is solid, one where nothing is parted. `None` where pieces cross on the
+/// The parts of a cell, largest first: none where all is solid, one where nothing is divided. `None` where pieces cross on the
 /// lattice, as needles thinner than it may do.
 pub(super) fn parts(pieces: &[Piece], plate: impl Fn(u32) -> bool) -> Option<Vec<Part>> {
     let edges = edges(pieces, plate);

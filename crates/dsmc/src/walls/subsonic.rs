@@ -121,7 +121,7 @@ impl Moving {
     }
 }
 
-/// A gas as one of its mean mass, parted into its species.
+/// A gas as one of its mean mass, divided into its species.
 #[derive(Debug, Clone, Copy)]
 pub struct Composition<'a> {
     /// Masses of the species, kg.

@@ -268,14 +268,14 @@ fn local_knudsen_numbers_do_not_look_through_bodies() {
             reference: None,
         });
     }
-    let parted = knudsen(&config);
-    for (cell, (free, parted)) in free.iter().zip(&parted).enumerate() {
+    let divided = knudsen(&config);
+    for (cell, (free, divided)) in free.iter().zip(&divided).enumerate() {
         let column = cell % 12;
         // Free paths of 1.3e-4 m by densities of 1 to 3: a jump from one cell to the next makes some tenths.
         assert_eq!(*free > 0.05, [3, 4, 7, 8].contains(&column), "cell {cell} without plates: {free}");
-        assert_eq!(parted.is_nan(), column == 8, "cell {cell}: {parted}");
+        assert_eq!(divided.is_nan(), column == 8, "cell {cell}: {divided}");
         // Numbers of particles are rounded: one of 4000 and more, twice, over two cells of a free path.
-        assert!(parted.is_nan() || *parted < 2e-3, "cell {cell}: {parted}");
+        assert!(divided.is_nan() || *divided < 2e-3, "cell {cell}: {divided}");
     }
 }
 

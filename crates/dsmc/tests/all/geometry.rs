@@ -288,7 +288,7 @@ fn nothing_leaks_in_a_thousand_million_moves() {
 }
 
 #[test]
-fn a_plate_parts_a_box() {
+fn a_plate_divides_a_box() {
     // Plates along a face, across corners and askew; sides of the domain are specular, so the halves never mix.
     let g = grid(8, 6);
     for (x0, x1) in [(4.0, 4.0), (3.0, 5.0), (3.3, 4.9), (4.0, 4.5)] {

@@ -45,7 +45,7 @@ fn piece(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
     list_attempts(tile, mosaic, scratch, species, range.clone());
     scratch.words.draw(purpose::PAIR, table.seed, step);
     // Partners depend on earlier collisions, and sub-volumes on positions.
-    if table.tagged || !tile.parted.is_empty() {
+    if table.tagged || !tile.divided.is_empty() {
         one_by_one(table, tile, mosaic, scratch, species, step);
     } else {
         in_rows(table, tile, scratch, species, step, range.len());
@@ -168,9 +168,9 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
         let (slot, p) = (rows.which[t] as usize / pairs, rows.which[t] as usize % pairs);
         let pair = &table.pairs[p];
         let sigma_g_max = tile.majorants[slot * pairs + p].sigma_g_max;
-        let parted = tile.parted.get(slot) == Some(&true);
+        let divided = tile.divided.get(slot) == Some(&true);
         let (i, mut j) = partners(start, slot, species, pair, words.words[0][t], || further(table.seed, step, &words.items, t));
-        if table.tagged && !parted {
+        if table.tagged && !divided {
             let second = slot * species + pair.species[1];
             let range = [start[second] as usize, start[second + 1] as usize];
             j = table.nearest.map_or_else(|| fresh(sorted, i, j, range), |across| nearest(sorted, i, j, range, across));
@@ -181,7 +181,7 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
         rows.sigma_g[t] = sigma_g;
         if uniform_f32(words.words[1][t]) * sigma_g_max < sigma_g {
             let number = number_of(&words.items, t);
-            if parted && !together(table, sorted, words.items[0][t], mosaic, [i, j], step, number) {
+            if divided && !together(table, sorted, words.items[0][t], mosaic, [i, j], step, number) {
                 continue;
             }
             tile.ledger.exceeded += u64::from(sigma_g > sigma_g_max);

@@ -155,7 +155,7 @@ const SMALLEST: f64 = 0.02;
 /// Weight times step over the free volume of a cell; 0 where there is none.
 pub(in crate::stages) fn rate(model: &Model, cell: usize) -> f32 {
     let fraction = model.geometry.fraction(cell);
-    // Of a parted cell the smallest part: pairs in larger ones are thinned by `together`.
+    // Of a divided cell the smallest part: pairs in larger ones are thinned by `together`.
     let fraction = model.geometry.smallest_part(cell).unwrap_or(fraction);
     let volume = if fraction > 0.0 { model.grid.volume() * fraction.max(SMALLEST) } else { 0.0 };
     if volume > 0.0 { (model.weight_of(cell) * model.dt / volume / SCALE) as f32 } else { 0.0 }
@@ -190,8 +190,8 @@ pub(super) fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
     ((tile.corner[1] + j) * mosaic.cells[0] + tile.corner[0] + i) as u32
 }
 
-/// True if two particles of a parted cell are in the same part, thinned by the smallest part's volume over that of theirs: the rate
-/// of attempted collisions is that of the smallest part.
+/// True if two particles of a divided cell are in the same part, thinned by the smallest part's volume over that of theirs: the
+/// rate of attempted collisions is that of the smallest part.
 #[inline(never)]
 pub(super) fn together(table: &Table, columns: &Columns<'_>, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
     let place = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];

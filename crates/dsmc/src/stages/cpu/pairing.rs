@@ -24,7 +24,7 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
             continue;
         }
         let cell = cell_number(tile, mosaic, slot);
-        let parted = tile.parted.get(slot) == Some(&true);
+        let divided = tile.divided.get(slot) == Some(&true);
         // The rounds follow from the largest cross-section of any pair, which is kept as the other schemes keep it.
         let majorants = &mut tile.majorants[slot * pairs..(slot + 1) * pairs];
         let sigma_g_max = majorants.iter().map(|m| m.sigma_g_max).fold(0.0, f32::max);
@@ -54,7 +54,7 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
                 let chance = sigma_g * probability;
                 tile.ledger.exceeded += u64::from(chance > 1.0);
                 let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
-                if uniform_f32(stream.word()) < chance && (!parted || together(table, sorted, cell, mosaic, [i, j], step, number)) {
+                if uniform_f32(stream.word()) < chance && (!divided || together(table, sorted, cell, mosaic, [i, j], step, number)) {
                     tile.ledger.collisions += 1;
                     let words = [stream.word(), stream.word()];
                     hit(table, pair, sorted, [i, j], g, g2, words, step, number);

@@ -74,7 +74,7 @@ impl Rows {
     }
 }
 
-/// The attempts in rows, where partners are any of the cell and no cell is parted.
+/// The attempts in rows, where partners are any of the cell and no cell is divided.
 #[inline(always)]
 pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, species: usize, step: u64, total: usize) {
     let pairs = table.pairs.len();

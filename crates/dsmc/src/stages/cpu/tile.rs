@@ -54,8 +54,8 @@ pub(super) struct Tile {
     pub(super) impacts: Vec<Impact>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
     pub(super) rate: Vec<f32>,
-    /// True for cells that bodies part; empty where no cell of the tile is.
-    pub(super) parted: Vec<bool>,
+    /// True for cells that bodies divide; empty where no cell of the tile is.
+    pub(super) divided: Vec<bool>,
     /// [`crate::geometry::Geometry::reach`] of each cell; empty where there are no bodies.
     pub(super) reach: Vec<u8>,
     /// [`Model::relative`] of each cell; empty where all are 1.
@@ -115,7 +115,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     };
     let rate = (0..slots).map(|slot| cell_of(slot).map_or(0.0, |c| super::collide::rate(model, c))).collect();
     let is_parted = |slot: usize| cell_of(slot).is_some_and(|c| model.geometry.smallest_part(c).is_some());
-    let parted: Vec<bool> = if model.geometry.is_empty() { Vec::new() } else { (0..slots).map(is_parted).collect() };
+    let divided: Vec<bool> = if model.geometry.is_empty() { Vec::new() } else { (0..slots).map(is_parted).collect() };
     let reach = if model.geometry.is_empty() {
         Vec::new()
     } else {
@@ -134,7 +134,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         sums: Sums::new(number, model.per_cell),
         impacts: Vec::new(),
         rate,
-        parted: if parted.contains(&true) { parted } else { Vec::new() },
+        divided: if divided.contains(&true) { divided } else { Vec::new() },
         reach,
         uneven: weights.windows(2).any(|w| w[0] != w[1]),
         weights,

@@ -103,7 +103,7 @@ pub(super) struct GasArgument {
     pub(super) sigma_g_max: u64,
     pub(super) seen: u64,
     pub(super) attempts: u64,
-    pub(super) parted: u64,
+    pub(super) divided: u64,
     pub(super) parts: u64,
     pub(super) outline: u64,
     pub(super) seed: u64,

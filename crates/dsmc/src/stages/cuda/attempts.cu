@@ -88,8 +88,8 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         seen = fmaxf(seen, sigma_g);
         if (uniform_f32(w.y) * sigma_g_max >= sigma_g) return;
         u64 item = u64(cell) << 24 | (t & 0xffffff);
-#if PARTED
-        u32 entry = gas.parted[place];
+#if DIVIDED
+        u32 entry = gas.divided[place];
         if (entry && !together(gas, entry, {s.x[i], s.y[i]}, {s.x[j], s.y[j]}, item)) return;
 #endif
         tally.exceeded += sigma_g > sigma_g_max;
@@ -121,7 +121,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         bool live = t < attempts;
         uint4 w = {};
         if (live) w = draw(number + t, i, j);
-        bool whole = !PARTED || !gas.parted[place];
+        bool whole = !DIVIDED || !gas.divided[place];
 #if NEAREST
         u32 k = nearest(gas, s, live && whole, i, j, second, second + nb);
 #else

@@ -27,7 +27,7 @@ struct Gas {
   const u32* lookup;               // [a * SPECIES + b]
   const float* rate;               // by tile and cell
   float *sigma_g_max, *seen, *attempts;      // by pair, tile and cell
-  const u32* parted;               // by tile and cell: first part, with their number in the upper 8 bits; 0 where it is whole
+  const u32* divided;               // by tile and cell: first part, with their number in the upper 8 bits; 0 where it is whole
   const Part* parts;               // the first is unused
   const int2* outline;
   u64 seed, step, stride;          // stride: tiles * CELLS
@@ -52,7 +52,7 @@ struct Tally {
 __device__ __forceinline__ float power_of(float x, float y) { return x > 0.0f ? exp2f(y * __log2f(x)) : 0.0f; }
 __device__ __forceinline__ Vec3<float> velocity(const Sorted& s, u32 i) { return {s.vx[i], s.vy[i], s.vz[i]}; }
 
-#if PARTED
+#if DIVIDED
 // Number and share of the part of a cell in which a place lies.
 __device__ __noinline__ u32 part_at(const Gas& gas, u32 entry, float x, float y, float& fraction) {
   u32 first = entry & 0xffffff, count = entry >> 24;

@@ -189,7 +189,7 @@ impl Gas {
             sigma_g_max,
             seen,
             attempts,
-            parted: t.parted.address(),
+            divided: t.divided.address(),
             parts: t.parts.address(),
             outline: t.outline.address(),
             seed: self.model.seed,

@@ -127,7 +127,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         scheme: model.collisions.scheme,
         tagged: model.collisions.partner.tagged(),
         nearest: model.collisions.partner == Partner::NearestNeighbour,
-        bodies: [!geometry.is_empty(), geometry.parted().next().is_some()],
+        bodies: [!geometry.is_empty(), geometry.divided().next().is_some()],
         weighted: model.weighted(),
         follows: model.given.iter().any(Option::is_some),
         along_z: model.collisions.along_z,

@@ -41,8 +41,8 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         uint4 w = philox_draw(PAIR, gas.seed, step_of(gas.step), u64(cell) << 32 | round << 25 | t);
         if (uniform_f32(w.y) >= chance) continue;
         u64 item = u64(cell) << 24 | ((round << 18 | t) & 0xffffff);
-#if PARTED
-        u32 entry = gas.parted[place];
+#if DIVIDED
+        u32 entry = gas.divided[place];
         if (entry && !together(gas, entry, {s.x[i], s.y[i]}, {s.x[j], s.y[j]}, item)) continue;
 #endif
         tally.collisions++;

@@ -43,7 +43,7 @@ pub(super) struct Kind {
     pub(super) tagged: bool,
     /// And partners are the nearest ones.
     pub(super) nearest: bool,
-    /// There are bodies, and they part cells.
+    /// There are bodies, and they divide cells.
     pub(super) bodies: [bool; 2],
     /// Cells differ in what a particle stands for.
     pub(super) weighted: bool,
@@ -133,7 +133,7 @@ impl Kind {
             define("PLACES", &PLACES),
             define("PLACES_PER_LOG", &format!("{:e}f", (PLACES - 1) as f64 / LARGEST.ln())),
             define("BODIES", &u8::from(self.bodies[0])),
-            define("PARTED", &u8::from(self.bodies[1])),
+            define("DIVIDED", &u8::from(self.bodies[1])),
             define("WEIGHTED", &u8::from(self.weighted)),
             define("FOLLOWS", &u8::from(self.follows)),
             define("CROWDED", &u8::from(self.crowded)),

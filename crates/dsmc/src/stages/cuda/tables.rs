@@ -28,7 +28,7 @@ pub(super) struct Tables {
     pub(super) lookup: Buffer<u32>,
     /// By tile and cell.
     pub(super) rate: Buffer<f32>,
-    pub(super) parted: Buffer<u32>,
+    pub(super) divided: Buffer<u32>,
     pub(super) parts: Buffer<Part>,
     pub(super) outline: Buffer<[i32; 2]>,
     pub(super) reach: Buffer<u8>,
@@ -65,7 +65,7 @@ impl Tables {
         let (chances, relaxing) = collide::relaxing(model);
         let chances: Vec<f32> = chances.iter().flat_map(Chances::values).map(|v| *v as f32).collect();
         let (pairs, lookup) = pairs(model, &relaxing);
-        let (parted, parts, outline) = parted(model, mosaic);
+        let (divided, parts, outline) = divided(model, mosaic);
         let (slots, first, pieces, references) = model.geometry.lists();
         let inflow = inflow(model, mosaic);
         let cells = || (0..mosaic.len()).flat_map(|t| (0..1 << (mosaic.shift[0] + mosaic.shift[1])).map(move |s| (t, s)));
@@ -90,7 +90,7 @@ impl Tables {
             chances: up.all(&chances)?,
             lookup: up.all(&lookup)?,
             rate: up.all(&rate)?,
-            parted: up.all(&parted)?,
+            divided: up.all(&divided)?,
             parts: up.all(&parts)?,
             outline: up.all(&outline)?,
             reach: up.all(&reach)?,
@@ -175,10 +175,10 @@ fn modes(model: &Model) -> Vec<Modes> {
 }
 
 /// For each tile and cell the first of its parts with their number in the upper eight bits; the parts; their outlines.
-fn parted(model: &Model, mosaic: &Mosaic) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]>) {
+fn divided(model: &Model, mosaic: &Mosaic) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]>) {
     let cells = mosaic.len() << (mosaic.shift[0] + mosaic.shift[1]);
     let (mut table, mut parts, mut outlines) = (Vec::new(), vec![Part { fraction: 0.0, first: 0, count: 0 }], Vec::new());
-    for (cell, all) in model.geometry.parted() {
+    for (cell, all) in model.geometry.divided() {
         table.resize(cells, 0);
         let (tile, slot) = mosaic.place(model.grid.cell(cell));
         table[(tile << (mosaic.shift[0] + mosaic.shift[1])) + slot] = parts.len() as u32 | (all.len() as u32) << 24;
