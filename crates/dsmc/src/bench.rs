@@ -81,7 +81,7 @@ const DENSITY: f64 = 7.07043e22;
 const WARM_UP: u64 = 30;
 /// Particle-steps of a repetition, on the CPU and on a GPU.
 const WORK: [f64; 2] = [2e7, 1e9];
-/// Steps from the start over which the force on the cylinder is taken: what comes back has hardly met what comes.
+/// Steps from the start over which the force on the cylinder is taken: reflected molecules have hardly collided with oncoming ones.
 const FIRST: u64 = 10;
 /// Drag coefficient of a cylinder in a free-molecular stream of argon and of air at 2634.1 m/s and 200 K with a wall of 500 K
 /// (closed form of `tests/all/flows.rs`, of a mixture the mean by mass).
@@ -286,7 +286,7 @@ impl Bench for Steps {
             return Ok(vec![
                 Check::at_most("particles missing or too many", there.abs_diff(totals.particles) as f64, 0.0),
                 Check::at_most("stuck particles", ledger.stuck as f64, 0.0),
-                // Some 1e4 hits, 1 % each way; up to 2 % of those that come have met one that came back.
+                // Some 1e4 hits, 1 % each way; up to 2 % of those that come have collided with a reflected one.
                 Check::at_most("relative error of the first drag", (drag / expected - 1.0).abs(), 5e-2),
             ]);
         }

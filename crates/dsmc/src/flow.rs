@@ -54,7 +54,7 @@ impl Flow {
         let mut all = Particles::default();
         let on_cpu = matches!(device, Device::Cpu(_));
         cpu.install(|| {
-            loading::fill(&model, &|place| initial.at(place), |part| {
+            loading::fill(&model, &|position| initial.at(position), |part| {
                 // A GPU gets all at once.
                 if on_cpu {
                     return stages.insert(&part);

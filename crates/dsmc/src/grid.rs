@@ -27,7 +27,7 @@ impl Side {
     pub const ALL: [Self; 4] =
         [Self { axis: 0, upper: false }, Self { axis: 0, upper: true }, Self { axis: 1, upper: false }, Self { axis: 1, upper: true }];
 
-    /// Place in [`Side::ALL`].
+    /// Index in [`Side::ALL`].
     pub fn index(self) -> usize {
         2 * self.axis + usize::from(self.upper)
     }
@@ -76,8 +76,8 @@ impl Grid {
         self.h[axis] * self.cells[axis] as f64
     }
 
-    /// A place in a cell, m.
-    pub fn place(&self, cell: [usize; 2], offset: [f64; 2]) -> [f64; 2] {
+    /// A position in a cell, m.
+    pub fn position(&self, cell: [usize; 2], offset: [f64; 2]) -> [f64; 2] {
         [0, 1].map(|d| self.origin[d] + (cell[d] as f64 + offset[d]) * self.h[d])
     }
 }

@@ -40,7 +40,7 @@ pub(crate) const PIECE: f64 = 500_000.0;
 /// Cells of a task.
 const TASK: usize = 4096;
 
-/// Fills all cells, piece by piece in their order. `state` gives the gas at a place.
+/// Fills all cells, piece by piece in their order. `state` gives the gas at a position.
 pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), mut take: impl FnMut(Particles) -> Result<()>) -> Result<()> {
     let cells = model.grid.len();
     let piece = ((PIECE / (model.expected / cells as f64).max(1.0)) as usize).max(1);
@@ -68,16 +68,16 @@ fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: us
         return;
     }
     let at = model.grid.cell(cell);
-    let centre = state(model.grid.place(at, [0.5; 2]));
+    let centre = state(model.grid.position(at, [0.5; 2]));
     for (s, species) in model.species.iter().enumerate() {
         let mut stream = Stream::with_room(purpose::FILL, model.seed, s as u64, cell as u64, 30);
-        // Of the whole cell; places inside bodies are not filled, so that what is left has the density.
+        // Of the whole cell; positions inside bodies are not filled, so that what is left has the density.
         let mean = centre.density * model.fractions[s] * model.grid.volume() / model.weight_of(cell);
         let count = (mean + stream.open()) as u64;
         for _ in 0..count {
             let offset = [stream.open(), stream.open()].map(|x| (x as f32).min(crate::geometry::BELOW_ONE));
             let wide = offset.map(f64::from);
-            let gas = state(model.grid.place(at, wide));
+            let gas = state(model.grid.position(at, wide));
             let (n, m) = (stream.normals(), stream.normals());
             let (rotation, level) = internal(species, gas.internal, &mut || stream.open());
             if !model.geometry.in_gas(at, wide) {

@@ -94,10 +94,10 @@ fn at(flow: Averaged<'_>, cell: usize, free_path: f64, known: impl Fn(usize) -> 
     for axis in (0..grid.dimensions).filter(|a| grid.cells[*a] > 1) {
         let here = grid.cell(cell);
         let beside = |up: bool| {
-            let mut place = here;
-            place[axis] = if up { here[axis] + 1 } else { here[axis].checked_sub(1)? };
-            let lower = if up { here } else { place };
-            (place[axis] < grid.cells[axis] && geometry.open_between(lower, axis)).then(|| grid.index(place)).filter(|c| known(*c))
+            let mut position = here;
+            position[axis] = if up { here[axis] + 1 } else { here[axis].checked_sub(1)? };
+            let lower = if up { here } else { position };
+            (position[axis] < grid.cells[axis] && geometry.open_between(lower, axis)).then(|| grid.index(position)).filter(|c| known(*c))
         };
         let (low, high) = (beside(false), beside(true));
         let cells = f64::from(u8::from(low.is_some()) + u8::from(high.is_some()));

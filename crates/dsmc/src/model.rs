@@ -105,7 +105,7 @@ pub enum Edge {
     Wall(u32),
     /// A wall whose temperature varies along it: the number of that of the first cell; those of the other cells follow.
     Walls(u32),
-    /// Nothing: what leaves is gone; gas of an inflow comes in.
+    /// Nothing: molecules that leave are removed; gas of an inflow is injected.
     Open,
 }
 
@@ -146,7 +146,7 @@ pub struct Model {
     pub walls: Vec<Wall>,
     /// The sides, in the order of [`crate::grid::Side::ALL`].
     pub edges: [Edge; 4],
-    /// Gas that comes in through open sides; where something is given instead, until the gas within has been seen.
+    /// Gas injected through open sides; where something is given instead, until the gas within has been seen.
     pub inflow: [Option<Gas>; 4],
     /// Conditions on sides that follow the gas within, and the steps over which that is averaged.
     pub given: [Option<(Given, f64)>; 4],
@@ -181,7 +181,7 @@ impl Collisions {
         self.internal() + 1 + self.modes.max(1)
     }
 
-    /// Place of that of the rotation among them; those of the vibration follow.
+    /// Index of that of the rotation among them; those of the vibration follow.
     pub fn internal(&self) -> usize {
         MOMENTS + if self.along_z { ALONG_Z } else { 0 }
     }

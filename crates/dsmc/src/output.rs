@@ -58,7 +58,7 @@ impl Quantity {
                 title: title.clone(),
                 x_label: "x [m]".into(),
                 y_label: label.clone(),
-                x: places(flow),
+                x: positions(flow),
                 lines: vec![(label, means.clone())],
                 log_y: false,
             };
@@ -75,8 +75,8 @@ impl Quantity {
 }
 
 /// Middles of the cells of a line, m.
-fn places(flow: Averaged<'_>) -> Vec<f64> {
-    (0..flow.model.grid.cells[0]).map(|i| flow.model.grid.place([i, 0], [0.5; 2])[0]).collect()
+fn positions(flow: Averaged<'_>) -> Vec<f64> {
+    (0..flow.model.grid.cells[0]).map(|i| flow.model.grid.position([i, 0], [0.5; 2])[0]).collect()
 }
 
 /// Data that a cell needs for a value to be shown.
@@ -230,7 +230,7 @@ fn flows(flow: Averaged<'_>) -> Vec<Record> {
 
 /// Density, velocity and temperature over x with their errors, each over its largest size.
 fn profiles(flow: Averaged<'_>, values: &[f64]) -> Record {
-    let (grid, width, x) = (&flow.model.grid, width(flow.model), places(flow));
+    let (grid, width, x) = (&flow.model.grid, width(flow.model), positions(flow));
     let largest = |q: usize| values.chunks_exact(width).map(|v| v[q].abs()).fold(0.0, f64::max);
     let (mut lines, mut errors) = (Vec::new(), Vec::new());
     for q in [0, 1, 2, 4] {

@@ -23,15 +23,15 @@ pub(crate) fn gas(model: &Model, records: &[Record]) -> Option<Record> {
         let at = grid.cell(cell);
         for outline in geometry.outlines(cell) {
             for corner in outline {
-                let place = [0, 1].map(|d| at[d] as i64 * one + i64::from(corner[d]));
-                let [x, y] = place.map(|p| (p / one) as usize);
-                let number = if place.iter().all(|p| p % one == 0) {
+                let position = [0, 1].map(|d| at[d] as i64 * one + i64::from(corner[d]));
+                let [x, y] = position.map(|p| (p / one) as usize);
+                let number = if position.iter().all(|p| p % one == 0) {
                     &mut of_grid[y * (grid.cells[0] + 1) + x]
                 } else {
-                    of_cuts.entry(place).or_default()
+                    of_cuts.entry(position).or_default()
                 };
                 if *number == 0 {
-                    points.push([0, 1].map(|d| grid.origin[d] + place[d] as f64 / one as f64 * grid.h[d]));
+                    points.push([0, 1].map(|d| grid.origin[d] + position[d] as f64 / one as f64 * grid.h[d]));
                     *number = points.len() as u32;
                 }
                 corners.push(*number - 1);
@@ -172,9 +172,9 @@ mod tests {
         }
         // The column of cells that the plate divides: of the twelve that it crosses, all but the two in which it ends are two patches.
         assert_eq!(gas.ends.len(), volumes.iter().filter(|v| **v > 0.0).count() + 10);
-        let mut places: Vec<_> = gas.points.iter().map(|p| p.map(f64::to_bits)).collect();
-        places.sort_unstable();
-        places.dedup();
-        assert_eq!(places.len(), gas.points.len(), "a point is there twice");
+        let mut positions: Vec<_> = gas.points.iter().map(|p| p.map(f64::to_bits)).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        assert_eq!(positions.len(), gas.points.len(), "a point is there twice");
     }
 }

@@ -52,10 +52,10 @@ impl Profile {
         })
     }
 
-    fn at(&self, place: [f64; 2]) -> f64 {
+    fn at(&self, position: [f64; 2]) -> f64 {
         match self {
             Self::Number(x) => *x,
-            Self::Expression(expression) => expression.eval(&place),
+            Self::Expression(expression) => expression.eval(&position),
         }
     }
 }
@@ -92,14 +92,14 @@ impl Initial {
         !matches!(self.velocity[2], Profile::Number(0.0))
     }
 
-    /// The gas at a place.
-    pub fn at(&self, place: [f64; 2]) -> State {
-        let temperature = self.temperatures.unwrap_or_else(|| [self.temperature.at(place); 3]);
+    /// The gas at a position.
+    pub fn at(&self, position: [f64; 2]) -> State {
+        let temperature = self.temperatures.unwrap_or_else(|| [self.temperature.at(position); 3]);
         State {
-            density: self.density.at(place),
+            density: self.density.at(position),
             temperature,
             internal: self.internal.unwrap_or(temperature.iter().sum::<f64>() / 3.0),
-            velocity: [0, 1, 2].map(|c| self.velocity[c].at(place)),
+            velocity: [0, 1, 2].map(|c| self.velocity[c].at(position)),
         }
     }
 }
@@ -172,7 +172,7 @@ fn wall_of(config: &Config, grid: &Grid, side: Side, given: &SideWall, walls: &m
     for k in 0..grid.cells[along] {
         let (mut cell, mut offset) = ([k; 2], [0.5; 2]);
         (cell[side.axis], offset[side.axis]) = if side.upper { (grid.cells[side.axis] - 1, 1.0) } else { (0, 0.0) };
-        let [x, y] = grid.place(cell, offset);
+        let [x, y] = grid.position(cell, offset);
         let temperature = expression.eval(&[x, y, (k as f64 + 0.5) * grid.h[along]]);
         if !(temperature > 0.0 && temperature.is_finite()) {
             let problem = Problem::new("", format!("the temperature of the wall is {temperature} at ({x}, {y})"));
@@ -183,7 +183,7 @@ fn wall_of(config: &Config, grid: &Grid, side: Side, given: &SideWall, walls: &m
     Ok(Edge::Walls(first))
 }
 
-/// Gives the flow of an inlet to what bodies leave open of its side: what would come in through them does not.
+/// Gives the flow of an inlet to what bodies leave open of its side: what would enter through them does not.
 fn narrow(config: &Config, grid: &Grid, geometry: &Geometry, given: &mut [Option<(Given, f64)>; 4]) -> Result<()> {
     if geometry.is_empty() {
         return Ok(());
@@ -198,7 +198,7 @@ fn narrow(config: &Config, grid: &Grid, geometry: &Geometry, given: &mut [Option
         };
         let open = (0..cells).map(face).sum::<f64>() / cells as f64;
         if open <= 0.0 {
-            let problem = Problem::new("", "bodies cover the whole side, and no gas can come in through it");
+            let problem = Problem::new("", "bodies cover the whole side, and no gas can enter through it");
             let path = format!("{}.inlet.mass_flow", config.boundary.side(side).1);
             return Err(input(&path, problem.hint("leave a part of the side free, or make it a wall")));
         }
@@ -264,10 +264,10 @@ fn weights(config: &Config, grid: &Grid) -> Result<Vec<f32>> {
     let Some(text) = &config.cell_weights else { return Ok(Vec::new()) };
     let expression = config.expression("cell_weights", text).map_err(|p| input("cell_weights", p))?;
     let all = (0..grid.len()).map(|cell| {
-        let place = grid.place(grid.cell(cell), [0.5; 2]);
-        let weight = expression.eval(&place);
+        let position = grid.position(grid.cell(cell), [0.5; 2]);
+        let weight = expression.eval(&position);
         if !(WEIGHTS.0..=WEIGHTS.1).contains(&weight) {
-            let problem = Problem::new("", format!("at x = {}, y = {} a cell's weight would be {weight}", place[0], place[1]));
+            let problem = Problem::new("", format!("at x = {}, y = {} a cell's weight would be {weight}", position[0], position[1]));
             let allowed = format!("{:e} to {:e}", WEIGHTS.0, WEIGHTS.1);
             return Err(input(
                 "cell_weights",
@@ -369,15 +369,15 @@ impl Model {
         let (mut most, mut dense) = (0.0_f64, 0.0_f64);
         let (mut particles, mut thick) = (0.0, gases().map(|g| g.density).fold(0.0, f64::max));
         for cell in 0..grid.len() {
-            let place = grid.place(grid.cell(cell), [0.5; 2]);
-            let state = initial.at(place);
+            let position = grid.position(grid.cell(cell), [0.5; 2]);
+            let state = initial.at(position);
             let mean = state.temperature[..components].iter().sum::<f64>() / components as f64;
             let sound = state.density.is_finite() && state.density >= 0.0 && mean.is_finite() && mean >= 0.0 && speed(state.velocity) < 1e8;
             if !sound {
                 let u = state.velocity;
                 let message = format!(
                     "at x = {}, y = {} the gas would have a density of {:e} 1/m^3, {} K and ({}, {}, {}) m/s",
-                    place[0], place[1], state.density, mean, u[0], u[1], u[2]
+                    position[0], position[1], state.density, mean, u[0], u[1], u[2]
                 );
                 let problem = Problem::new("", message).allowed("finite numbers, density and temperature 0 or more");
                 return Err(input("initial", problem.hint("`max(0, ..)` cuts negative values off")));

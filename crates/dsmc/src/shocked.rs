@@ -57,7 +57,7 @@ fn stagnant(model: &Model, stream: &Reference, temperature: f64) -> Option<Stagn
 }
 
 /// True if something stands across the stream: a body that is not a plate along it, or a wall on the side to which it goes.
-fn meets(model: &Model, stream: &Reference) -> bool {
+fn has_shock(model: &Model, stream: &Reference) -> bool {
     let u = stream.direction;
     let body = |b: &crate::geometry::Body| b.width(u) > 1e-6 * b.width([-u[1], u[0]]);
     let wall = |s: &Side| s.axis < model.grid.dimensions && model.edges[s.index()].is_wall() && u[s.axis] * s.normal()[s.axis] < -0.1;
@@ -69,7 +69,7 @@ pub(crate) fn lines(config: &Config, model: &Model) -> (Vec<(String, String)>, V
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());
     let mut streams = model.inflow.iter().flatten().filter(|g| g.velocity[0].hypot(g.velocity[1]) > 0.0);
     let (Some(stream), Some(gas)) = (Reference::of(model), streams.next()) else { return (lines, warnings) };
-    let Some(s) = stagnant(model, &stream, gas.temperature).filter(|_| meets(model, &stream)) else { return (lines, warnings) };
+    let Some(s) = stagnant(model, &stream, gas.temperature).filter(|_| has_shock(model, &stream)) else { return (lines, warnings) };
     let collides = model.collisions.scheme != Scheme::None;
     let mut text = format!("Mach {:.2}; behind a normal shock up to {:.4e} /m^3 and {:.0} K", s.mach, s.density, s.temperature);
     if collides {

@@ -39,7 +39,7 @@ pub struct LineSource {
 }
 
 impl LineSource {
-    /// Particles that come in a step.
+    /// Particles injected in a step.
     pub fn count(&self, step: u64) -> u64 {
         self.schedule.binary_search_by_key(&step, |entry| entry.0).map_or(0, |k| self.schedule[k].1)
     }
@@ -55,8 +55,8 @@ impl LineSource {
         self.schedule.iter().map(|entry| entry.1).sum()
     }
 
-    /// The cell and the offset of the place at the part `u` of the line.
-    pub fn place(&self, grid: &Grid, u: f64) -> ([usize; 2], [f64; 2]) {
+    /// The cell and the offset of the position at the part `u` of the line.
+    pub fn position(&self, grid: &Grid, u: f64) -> ([usize; 2], [f64; 2]) {
         let mut cell = [0; 2];
         let mut offset = [0.0; 2];
         for d in 0..2 {
@@ -76,7 +76,7 @@ impl LineSource {
     /// Checks that it can stand where it is.
     ///
     /// # Errors
-    /// A line outside the domain or in a body, with the place; a direction, temperature or velocity that is none.
+    /// A line outside the domain or in a body, with the position; a direction, temperature or velocity that is none.
     pub fn check(&self, grid: &Grid, geometry: &Geometry) -> Result<(), Problem> {
         let refuse = |message: String| Err(Problem::new(&self.origin, message));
         if !self.normal.iter().all(|n| n.is_finite()) || (self.normal[0].hypot(self.normal[1]) - 1.0).abs() > 1e-9 {
@@ -91,7 +91,7 @@ impl LineSource {
         }
         for [x, y] in self.ends {
             let inside = [x, y].iter().enumerate().all(|(d, x)| {
-                // A last digit of a side's place is not outside.
+                // A last digit of a side's position is not outside.
                 let at = (x - grid.origin[d]) / grid.h[d];
                 at >= -1e-9 && at <= grid.cells[d] as f64 + 1e-9
             });
@@ -119,10 +119,10 @@ impl LineSource {
             return refuse(format!("the source lies in a body at ({x}, {y}): the segment of `{name}` from ({ax}, {ay}) to ({bx}, {by})"))
                 .map_err(|p| p.hint(hint));
         }
-        // It meets none: one place tells.
-        let (cell, offset) = self.place(grid, 0.5);
+        // It crosses none: one position is enough.
+        let (cell, offset) = self.position(grid, 0.5);
         if !geometry.in_gas(cell, offset) {
-            let [x, y] = grid.place(cell, offset);
+            let [x, y] = grid.position(cell, offset);
             return refuse(format!("the source lies in a body at ({x}, {y})")).map_err(|p| p.hint(hint));
         }
         Ok(())
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_that_stand_wrong_are_refused_with_the_place() {
+    fn sources_that_stand_wrong_are_refused_with_the_position() {
         let grid = Grid { cells: [10, 10], h: [0.1, 0.1], origin: [0.0; 2], dimensions: 2 };
         let circle = Shape::Circle { centre: [0.5, 0.5], radius: 0.2, segments: 40 }.curve("c", "c", Gas::Outside, 0).unwrap();
         let geometry = Geometry::new(&grid, [false; 2], &Outlines::new(&[circle], &grid).unwrap());
@@ -344,7 +344,7 @@ mod tests {
             schedule: vec![(0, 1)],
         };
         good.check(&grid, &geometry).unwrap();
-        assert_eq!(good.place(&grid, 0.5), ([0, 2], [0.0, 0.0]));
+        assert_eq!(good.position(&grid, 0.5), ([0, 2], [0.0, 0.0]));
         for (source, expected) in [
             (LineSource { ends: [[0.0, 0.1], [0.0, 1.3]], ..good.clone() }, "leaves the domain at (0, 1.3)"),
             (

@@ -5,11 +5,11 @@
 //! collide  pairs of a cell, by their cross-sections and at random
 //! sample   sums of each cell and species
 //! move     every particle flies for dt: sides, bodies, walls
-//! inflow   new particles through open sides, each for the part of dt since it came in
+//! inflow   new particles through open sides, each for the part of dt since its injection
 //! ```
 //!
-//! Both devices do all of it tile by tile in one pass ([`crate::stages::cpu`], [`crate::stages::cuda`]); on a GPU what meets
-//! something and what comes in have passes of their own.
+//! Both devices do all of it tile by tile in one pass ([`crate::stages::cpu`], [`crate::stages::cuda`]); on a GPU what hits
+//! something and injected particles have passes of their own.
 //!
 //! Source: Bird, Molecular Gas Dynamics and the Direct Simulation of Gas Flows (1994), chapters 7 and 11.
 

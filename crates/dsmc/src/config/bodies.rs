@@ -34,8 +34,8 @@ pub struct BodyConfig {
     /// a type is of type 1. `wall` is for the type that is left.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub walls: BTreeMap<String, WallConfig>,
-    /// Temperature along the wall in place of the wall's own, K: an expression of the place `x`, `y` of a segment's middle, m, and
-    /// of the way `s` along the outline to there, m.
+    /// Temperature along the wall in place of the wall's own, K: an expression of the position `x`, `y` of a segment's middle,
+    /// m, and of the way `s` along the outline to there, m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
     /// Reference point and length of the loads, in place of those of the body's bounding box.
@@ -59,7 +59,7 @@ impl ReferenceConfig {
     /// First fault of it.
     pub(crate) fn fault(&self) -> Option<Problem> {
         if self.point.is_some_and(|p| p.iter().any(|x| !x.is_finite())) {
-            return Some(Problem::new("", "`point` is not finite").allowed("a place in m"));
+            return Some(Problem::new("", "`point` is not finite").allowed("a position in m"));
         }
         let length = self.length.filter(|l| !(l.is_finite() && *l > 0.0))?;
         Some(Problem::new("", format!("`length` is {length}")).allowed("a length above 0, in m"))

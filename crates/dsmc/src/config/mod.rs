@@ -414,7 +414,7 @@ mod start {
 }
 
 /// Variables of expressions.
-pub const PLACE: [&str; 2] = ["x", "y"];
+pub const COORDINATES: [&str; 2] = ["x", "y"];
 
 impl Config {
     /// A periodic box of one gas with everything else left to the solver.
@@ -471,10 +471,10 @@ impl Config {
     pub fn expression(&self, path: &str, text: &str) -> Result<Expr, Problem> {
         let grid = self.domain();
         let constants = [("lx", grid.length(0)), ("hx", grid.h[0]), ("ly", grid.length(1)), ("hy", grid.h[1])];
-        Expr::parse_with(text, &PLACE, &constants).map_err(|e| e.problem(path))
+        Expr::parse_with(text, &COORDINATES, &constants).map_err(|e| e.problem(path))
     }
 
-    /// An expression of a place on an outline and the way along it, with the same constants.
+    /// An expression of a position on an outline and the way along it, with the same constants.
     pub fn along(&self, path: &str, text: &str) -> Result<Expr, Problem> {
         let grid = self.domain();
         let constants = [("lx", grid.length(0)), ("hx", grid.h[0]), ("ly", grid.length(1)), ("hy", grid.h[1])];

@@ -33,7 +33,7 @@ pub struct Boundary {
     pub y_hi: Option<SideConfig>,
 }
 
-/// A word, a wall, or a gas that comes in.
+/// A word, a wall, or a gas that enters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SideConfig {
@@ -45,7 +45,7 @@ pub enum SideConfig {
     Inflow(SideInflow),
     /// `{ outlet = { pressure = 0.5 } }`: an open side with a pressure, where a slow flow leaves.
     Outlet(SideOutlet),
-    /// `{ inlet = { pressure = 0.5, temperature = 300.0 } }` or with `mass_flow`: an open side where a slow flow comes in.
+    /// `{ inlet = { pressure = 0.5, temperature = 300.0 } }` or with `mass_flow`: an open side where a slow flow enters.
     Inlet(SideInlet),
 }
 
@@ -60,7 +60,7 @@ pub enum SideWord {
     Specular,
     /// A vacuum: what leaves is gone.
     Vacuum,
-    /// Open to the gas of `gas`: what leaves is gone, and its flux comes in.
+    /// Open to the gas of `gas`: molecules that leave are removed, and its flux is injected.
     Stream,
 }
 
@@ -70,7 +70,7 @@ pub enum SideWord {
 pub struct SideWall {
     /// The wall.
     pub wall: WallConfig,
-    /// Temperature along the side in place of the wall's own, K: an expression of the place `x`, `y` of the middle of a cell's
+    /// Temperature along the side in place of the wall's own, K: an expression of the position `x`, `y` of the middle of a cell's
     /// face, m, and of the way `s` along the side to there from its lower end, m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
@@ -109,7 +109,7 @@ pub struct OutletConfig {
     pub memory: f64,
 }
 
-/// A side where a slow flow comes in.
+/// A side where a slow flow enters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SideInlet {

@@ -23,7 +23,7 @@ pub struct SourceConfig {
     /// Number density of a gas whose flux comes all the time, 1/m^3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub density: Option<f64>,
-    /// Steps and the particles that come in them, beside or in place of `density`: `[[0, 1000], [50, 200]]`.
+    /// Steps and the particles injected in them, beside or in place of `density`: `[[0, 1000], [50, 200]]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<[u64; 2]>,
     /// A source file, in place of all of the above.

@@ -29,8 +29,8 @@ use super::Species;
 use super::pair::Pair;
 use crate::walls::BOLTZMANN;
 
-/// Places of the table, the largest pool in units of theta, temperatures that are fitted, and rounds.
-pub(crate) const PLACES: usize = 400;
+/// Points of the table, the largest pool in units of theta, temperatures that are fitted, and rounds.
+pub(crate) const POINTS: usize = 400;
 pub(crate) const LARGEST: f64 = 400.0;
 const TEMPERATURES: usize = 80;
 const ROUNDS: usize = 120;
@@ -55,11 +55,11 @@ pub fn collision_number(species: &Species, pair: &Pair, temperature: f64) -> f64
 pub struct Chances {
     /// Characteristic temperature, K.
     theta: f64,
-    /// At pools `theta LARGEST^(i/(PLACES - 1))`.
+    /// At pools `theta LARGEST^(i/(POINTS - 1))`.
     values: Vec<f64>,
 }
 
-/// The pools of an oscillator: places, weights of a step of the logarithm, and the variance of the oscillator's energy, in units of
+/// The pools of an oscillator: points, weights of a step of the logarithm, and the variance of the oscillator's energy, in units of
 /// theta.
 struct Pools {
     e: Vec<f64>,
@@ -73,8 +73,8 @@ struct Pools {
 
 impl Pools {
     fn new(b: f64, degeneracy: u32) -> Self {
-        let step = LARGEST.ln() / (PLACES - 1) as f64;
-        let e: Vec<f64> = (0..PLACES).map(|i| (i as f64 * step).exp()).collect();
+        let step = LARGEST.ln() / (POINTS - 1) as f64;
+        let e: Vec<f64> = (0..POINTS).map(|i| (i as f64 * step).exp()).collect();
         // States of a level of d oscillators.
         let count = |q: u32| (1..degeneracy).map(|k| f64::from(q + k) / f64::from(k)).product::<f64>();
         let moment = |e: f64, k: i32| (0..=e as u32).map(|q| count(q) * (e - f64::from(q)).powf(b) * f64::from(q).powi(k)).sum::<f64>();
@@ -83,13 +83,13 @@ impl Pools {
         Self { e, states, variance, b, degeneracy, step }
     }
 
-    /// Parts that the pools at all places have in the right-hand side at `t` (in units of theta), if the chance is 1.
+    /// Parts that the pools at all points have in the right-hand side at `t` (in units of theta), if the chance is 1.
     fn parts(&self, t: f64) -> Vec<f64> {
         let x = 1.0 / t;
         let norm = super::gamma(self.b + 1.0) * t.powf(self.b + 1.0) / (1.0 - (-x).exp()).powi(self.degeneracy as i32);
         let all = f64::from(self.degeneracy) * x.exp() / x.exp_m1().powi(2);
         let part = |i: usize| self.variance[i] * self.states[i] * (-self.e[i] * x).exp() * self.e[i] * self.step / (norm * all);
-        (0..PLACES).map(part).collect()
+        (0..POINTS).map(part).collect()
     }
 }
 
@@ -113,17 +113,17 @@ impl Chances {
         };
         let mut values: Vec<f64> = pools.e.iter().map(|e| begin(*e)).collect();
         for _ in 0..ROUNDS {
-            let (mut change, mut weight) = (vec![0.0; PLACES], vec![1e-12; PLACES]);
+            let (mut change, mut weight) = (vec![0.0; POINTS], vec![1e-12; POINTS]);
             for (target, parts) in &kernel {
                 let found: f64 = parts.iter().zip(&values).map(|(p, v)| p * v).sum();
                 let missing = (target / found).ln();
-                for i in 0..PLACES {
+                for i in 0..POINTS {
                     let own = parts[i] * values[i] / found;
                     change[i] += own * missing;
                     weight[i] += own;
                 }
             }
-            for i in 0..PLACES {
+            for i in 0..POINTS {
                 values[i] = (values[i] * (change[i] / weight[i]).exp()).min(1.0);
             }
         }
@@ -137,9 +137,9 @@ impl Chances {
 
     /// The chance for a pool (K).
     pub fn at(&self, pool: f64) -> f64 {
-        let place = (pool / self.theta).max(1.0).ln() / LARGEST.ln() * (PLACES - 1) as f64;
-        let i = (place as usize).min(PLACES - 2);
-        let part = (place - i as f64).min(1.0);
+        let at = (pool / self.theta).max(1.0).ln() / LARGEST.ln() * (POINTS - 1) as f64;
+        let i = (at as usize).min(POINTS - 2);
+        let part = (at - i as f64).min(1.0);
         self.values[i] * (1.0 - part) + self.values[i + 1] * part
     }
 }

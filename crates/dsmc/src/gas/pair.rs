@@ -1,4 +1,4 @@
-//! Two species that meet.
+//! Collision parameters of two species.
 
 use super::{Scatter, Species, gamma};
 use crate::walls::BOLTZMANN;
@@ -36,7 +36,7 @@ impl Pair {
         self.rate * g.powf(2.0 - 2.0 * self.scatter.omega)
     }
 
-    /// Mean of [`Pair::sigma_g`] in a gas at rest, m^3/s: a molecule of a meets `n_b` times as many of b in a second.
+    /// Mean of [`Pair::sigma_g`] in a gas at rest, m^3/s: a molecule of a collides with `n_b` times as many of b in a second.
     pub fn mean_rate(&self, temperature: f64) -> f64 {
         let Scatter { diameter: d, omega, t_ref, .. } = self.scatter;
         let pi = std::f64::consts::PI;

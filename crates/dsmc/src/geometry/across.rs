@@ -5,8 +5,8 @@ use super::cross::short;
 use super::lattice::ONE;
 
 impl Geometry {
-    /// The first segment that a line between two places (m) meets, and where: the lattice of particles is the tolerance. A line may
-    /// end on a body.
+    /// The first segment that a line between two positions (m) crosses, and where: the lattice of particles is the tolerance. A
+    /// line may end on a body.
     pub fn across(&self, ends: [[f64; 2]; 2]) -> Option<(usize, [f64; 2])> {
         let (near, margin) = (2.0 / ONE as f64, 128.0 / ONE as f64);
         let cells = |p: [f64; 2]| [0, 1].map(|d| (p[d] - ends[0][d]) / self.h[d]);
@@ -25,9 +25,9 @@ impl Geometry {
             let mut range = [at(-near).unwrap_or(0.0), at(near).unwrap_or(1.0)].map(|u| s + u * (r - s));
             range.sort_by(f64::total_cmp);
             let [low, high] = [range[0].max(margin), range[1].min(length - margin)];
-            let met = at(0.0).map_or(low, |u| s + u * (r - s)).clamp(low, high.max(low));
-            if low <= high && first.is_none_or(|f| met < f.0) {
-                first = Some((met, k));
+            let crossing = at(0.0).map_or(low, |u| s + u * (r - s)).clamp(low, high.max(low));
+            if low <= high && first.is_none_or(|f| crossing < f.0) {
+                first = Some((crossing, k));
             }
         }
         first.map(|(s, k)| (k, [0, 1].map(|d| short(ends[0][d] + s * t[d] * self.h[d]))))

@@ -17,25 +17,25 @@ const MOST: usize = 8;
 
 /// Relation of two segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meeting {
+enum Contact {
     Apart,
     Touching,
     Crossing,
 }
 
-fn meeting((a, b): (Point, Point), (c, d): (Point, Point)) -> Meeting {
+fn contact((a, b): (Point, Point), (c, d): (Point, Point)) -> Contact {
     let sides = [orient_fine(a, b, c), orient_fine(a, b, d), orient_fine(c, d, a), orient_fine(c, d, b)].map(i128::signum);
     if sides[0] * sides[1] < 0 && sides[2] * sides[3] < 0 {
-        Meeting::Crossing
+        Contact::Crossing
     } else if on_fine(a, b, c) || on_fine(a, b, d) || on_fine(c, d, a) || on_fine(c, d, b) {
-        Meeting::Touching
+        Contact::Touching
     } else {
-        Meeting::Apart
+        Contact::Apart
     }
 }
 
 /// Position of their intersection, m.
-fn place(grid: &Grid, (a, b): (Point, Point), (c, d): (Point, Point)) -> [f64; 2] {
+fn position(grid: &Grid, (a, b): (Point, Point), (c, d): (Point, Point)) -> [f64; 2] {
     let ends = [orient_fine(c, d, a) as f64, orient_fine(c, d, b) as f64];
     let unit = 1.0 / (1_i64 << FINE) as f64;
     let at = |p: [f64; 2]| [0, 1].map(|k| short(grid.origin[k] + p[k] * unit * grid.h[k]));
@@ -63,17 +63,17 @@ pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
         let before = problems.len();
         let (one, two) = (&lines[i.0], &lines[j.0]);
         let (s, t) = (one.ends(i.1), two.ends(j.1));
-        let met = meeting(s, t);
-        if met == Meeting::Apart {
+        let contact = contact(s, t);
+        if contact == Contact::Apart {
             continue;
         }
-        let [x, y] = place(grid, s, t);
+        let [x, y] = position(grid, s, t);
         let both = format!("{} and {}", one.segment(i.1), two.segment(j.1));
         if i.0 == j.0 {
             let next = one.closed && (j.1 + 1) % one.len() == i.1 || j.1 == i.1 + 1;
             // Neighbours share a vertex; they may share no more than that.
-            let folded = next && met == Meeting::Touching && folds(s, t);
-            if met == Meeting::Crossing {
+            let folded = next && contact == Contact::Touching && folds(s, t);
+            if contact == Contact::Crossing {
                 problems.push(
                     one.refused(format!("`{}` crosses itself at ({x}, {y}): {both}", one.curve.name), "a body's outline must be simple"),
                 );
@@ -81,7 +81,7 @@ pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
                 let hint = "a body's outline must be simple; give bodies that touch as two";
                 problems.push(one.refused(format!("`{}` touches itself at ({x}, {y}): {both}", one.curve.name), hint));
             }
-        } else if met == Meeting::Crossing {
+        } else if contact == Contact::Crossing {
             let message = format!("`{}` and `{}` cross at ({x}, {y}): {both}", one.curve.name, two.curve.name);
             problems.push(two.refused(message, "bodies may touch but not overlap: move one, or join their outlines"));
         } else if share(s, t) && (!one.closed || !two.closed || along(s, t) > 0) {

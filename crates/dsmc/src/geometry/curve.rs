@@ -203,20 +203,20 @@ fn ellipse(centre: [f64; 2], radii: [f64; 2], angle: f64, segments: u32) -> Vec<
 /// Jacobs, Ward and Pinkerton, NACA report 460 (1933); the last coefficient is that of the closed trailing edge.
 fn airfoil(naca: &str, nose: [f64; 2], chord: f64, angle: f64, segments: u32) -> Vec<[f64; 2]> {
     let digit = |k: usize| f64::from(naca.as_bytes()[k] - b'0');
-    let (camber, place, thickness) = (digit(0) / 100.0, digit(1) / 10.0, (10.0 * digit(2) + digit(3)) / 100.0);
+    let (camber, position, thickness) = (digit(0) / 100.0, digit(1) / 10.0, (10.0 * digit(2) + digit(3)) / 100.0);
     let (sin, cos) = (-angle.to_radians()).sin_cos();
     let half = (segments.min(1_000_000) / 2).max(4);
     let point = |k: u32, upper: bool| {
         // Closer together at both ends, where the outline bends.
         let x = 0.5 * (1.0 - (0.5 * TAU * f64::from(k) / f64::from(half)).cos());
         let t = 5.0 * thickness * (0.2969 * x.sqrt() + x * (-0.1260 + x * (-0.3516 + x * (0.2843 - x * 0.1036))));
-        let (line, slope) = if camber == 0.0 || place == 0.0 {
+        let (line, slope) = if camber == 0.0 || position == 0.0 {
             (0.0, 0.0)
-        } else if x < place {
-            (camber / (place * place) * x * (2.0 * place - x), 2.0 * camber / (place * place) * (place - x))
+        } else if x < position {
+            (camber / (position * position) * x * (2.0 * position - x), 2.0 * camber / (position * position) * (position - x))
         } else {
-            let rest = (1.0 - place).powi(2);
-            (camber / rest * (1.0 - 2.0 * place + x * (2.0 * place - x)), 2.0 * camber / rest * (place - x))
+            let rest = (1.0 - position).powi(2);
+            (camber / rest * (1.0 - 2.0 * position + x * (2.0 * position - x)), 2.0 * camber / rest * (position - x))
         };
         let (s, c) = slope.atan().sin_cos();
         let t = if upper { t } else { -t };

@@ -37,13 +37,13 @@ pub(super) struct Owned {
     pub(super) segment: u32,
 }
 
-/// The number of the cell on whose row or column `at` lies, for places on faces the upper one inside the domain.
+/// The number of the cell on whose row or column `at` lies, for positions on faces the upper one inside the domain.
 fn column(at: i64, cells: usize) -> usize {
     (at >> FINE).clamp(0, cells as i64 - 1) as usize
 }
 
 /// Cuts a segment, given on the lattice of outlines, where it crosses faces; calls `piece` with the cell and the ends of each
-/// part, in order. A segment and its reverse are cut at the same places.
+/// part, in order. A segment and its reverse are cut at the same positions.
 pub(super) fn cut(cells: [usize; 2], a: Point, b: Point, scratch: &mut Vec<Point>, mut piece: impl FnMut([usize; 2], Point, Point)) {
     let (low, high) = if a <= b { (a, b) } else { (b, a) };
     let d = high.minus(low);

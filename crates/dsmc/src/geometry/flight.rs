@@ -1,21 +1,21 @@
-//! The next thing that a path meets.
+//! First hit of a path with an outline or a side of the domain.
 //!
-//! A particle's place and the end of its path are points of a lattice, and so are the ends of the pieces of outline; whether
+//! A particle's position and the end of its path are points of a lattice, and so are the ends of the pieces of outline; whether
 //! the path crosses a piece is then a matter of signs of whole numbers, with no tolerance. A piece's end that lies exactly on
 //! the path counts as to its right, so that a path through a shared vertex crosses both pieces or none, or one if the outline
-//! passes from one side to the other. A path that ends on a piece meets it.
+//! passes from one side to the other. A path that ends on a piece hits it.
 //!
-//! Particles never stand on a piece and never cross one, from either side. After a meeting the particle is put on a lattice
+//! Particles never stand on a piece and never cross one, from either side. After a hit the particle is put on a lattice
 //! point just in front of the wall, and the search itself is asked whether the way there is free; if it is not, in the depth
-//! of a corner, points further back are tried, at last the place where the flight began, which is free by induction. Nothing
-//! can leak, whatever the round-off of places, and no segment needs to be left out because the particle just left it.
+//! of a corner, points further back are tried, at last the position where the flight began, which is free by induction. Nothing
+//! can leak, whatever the round-off of positions, and no segment needs to be left out because the particle just left it.
 
 use super::cut::Piece;
 use super::lattice::{BITS, LONGEST, ONE, Point, orient};
-use super::{BELOW_ONE, Flight, Geometry, Met};
+use super::{BELOW_ONE, Flight, FlightEnd, Geometry};
 use crate::grid::Side;
 
-/// A piece that a path meets.
+/// A piece that a path hits.
 #[derive(Debug, Clone, Copy)]
 struct Hit {
     /// Part of the path before it.
@@ -27,23 +27,23 @@ struct Hit {
 
 /// Result of a search.
 #[derive(Debug, Clone, Copy)]
-enum Found {
+enum SearchResult {
     Free,
     Piece(Hit),
     Side(Side, f64),
 }
 
-/// A path of less than this, in cells, has no direction on the lattice: it ends where the lattice makes it meet a wall.
+/// A path of less than this, in cells, has no direction on the lattice: it ends where the lattice makes it hit a wall.
 const TINY: f64 = 64.0 / ONE as f64;
 /// Most hits of a path along a wall on the lattice only, before it ends there.
 const GRAZES: u32 = 16;
 
-/// Two meetings closer than this part of a path are one, and its front counts. Parts have an error of a few 2^-53.
+/// Two hits closer than this part of a path are one, and its front counts. Parts have an error of a few 2^-53.
 const SAME: f64 = 1e-12;
 
 /// Hit of the path from `p` to `q` on a piece, if any. All points are counted from the corner of the piece's cell.
 #[inline]
-fn meets(piece: &Piece, p: Point, q: Point) -> Option<Hit> {
+fn intersect(piece: &Piece, p: Point, q: Point) -> Option<Hit> {
     let (a, b) = piece.ends();
     if p.x.max(q.x) < a.x.min(b.x) || p.x.min(q.x) > a.x.max(b.x) || p.y.max(q.y) < a.y.min(b.y) || p.y.min(q.y) > a.y.max(b.y) {
         return None;
@@ -60,8 +60,8 @@ fn meets(piece: &Piece, p: Point, q: Point) -> Option<Hit> {
 }
 
 impl Geometry {
-    /// Walks the cells from `p` to `q`, both counted from the corner of `cell`, until something is met.
-    fn search(&self, cell: [usize; 2], p: Point, q: Point) -> Found {
+    /// Walks the cells from `p` to `q`, both counted from the corner of `cell`, until something is hit.
+    fn search(&self, cell: [usize; 2], p: Point, q: Point) -> SearchResult {
         let d = q.minus(p);
         let (step, size) = ([d.x.signum(), d.y.signum()], [d.x.abs(), d.y.abs()]);
         let (from, to) = ([p.x, p.y], [q.x, q.y]);
@@ -71,7 +71,7 @@ impl Geometry {
             let now = |k: usize| (cell[k] as i64 + at[k]) as usize;
             let corner = Point::new(at[0] << BITS, at[1] << BITS);
             for piece in self.pieces(now(1) * self.cells[0] + now(0)) {
-                if let Some(hit) = meets(piece, p.minus(corner), q.minus(corner))
+                if let Some(hit) = intersect(piece, p.minus(corner), q.minus(corner))
                     && best.is_none_or(|b| hit.s < b.s - SAME || hit.s <= b.s + SAME && hit.front && !b.front)
                 {
                     best = Some(hit);
@@ -85,7 +85,7 @@ impl Geometry {
             };
             let ahead = [ahead(0), ahead(1)];
             let axis = match ahead {
-                [None, None] => return best.map_or(Found::Free, Found::Piece),
+                [None, None] => return best.map_or(SearchResult::Free, SearchResult::Piece),
                 [Some(_), None] => 0,
                 [None, Some(_)] => 1,
                 [Some(x), Some(y)] => usize::from(x * size[1] > y * size[0]),
@@ -94,12 +94,12 @@ impl Geometry {
             if let Some(hit) = best
                 && hit.s < s - SAME
             {
-                return Found::Piece(hit);
+                return SearchResult::Piece(hit);
             }
             at[axis] += step[axis];
             let outside = cell[axis] as i64 + at[axis];
             if outside < 0 || outside >= self.cells[axis] as i64 {
-                return best.map_or(Found::Side(Side { axis, upper: step[axis] > 0 }, s), Found::Piece);
+                return best.map_or(SearchResult::Side(Side { axis, upper: step[axis] > 0 }, s), SearchResult::Piece);
             }
         }
     }
@@ -110,7 +110,7 @@ impl Geometry {
             let at = x + ((cell[k] as i64) << BITS);
             at >= 0 && at <= (self.cells[k] as i64) << BITS
         });
-        inside && !matches!(self.search(cell, p, q), Found::Piece(_))
+        inside && !matches!(self.search(cell, p, q), SearchResult::Piece(_))
     }
 
     /// Puts a flight at `q`, counted from the corner of `cell`: on the upper sides of the domain the offset is 1.
@@ -123,48 +123,48 @@ impl Geometry {
         }
     }
 
-    /// Flies to the next thing that the path meets and stops there: cell, offset and the remaining path are those at the
-    /// meeting. Before a segment the flight stands a last bit of the lattice from it, on a side of the domain exactly on it.
+    /// Flies to the first hit of the path and stops there: cell, offset and the remaining path are those at the
+    /// hit. Before a segment the flight stands a last bit of the lattice from it, on a side of the domain exactly on it.
     /// Cells are walked one by one, so that any length of path is right.
-    pub fn advance(&self, flight: &mut Flight) -> Met {
+    pub fn advance(&self, flight: &mut Flight) -> FlightEnd {
         let path = flight.path;
         let longest = path[0].abs().max(path[1].abs());
         // A particle without a velocity that is a number stays where it is.
         let (mut rest, mut grazes) = (if longest.is_finite() { 1.0_f64 } else { 0.0 }, 0_u32);
         loop {
             let part = if longest * rest > LONGEST { LONGEST / longest } else { rest };
-            let (cell, p) = (flight.cell, place(flight.offset));
+            let (cell, p) = (flight.cell, lattice_point(flight.offset));
             let q = p.plus(Point::new(nearest(path[0] * part * ONE as f64), nearest(path[1] * part * ONE as f64)));
-            let (s, met) = match self.search(cell, p, q) {
-                Found::Free => {
+            let (s, end) = match self.search(cell, p, q) {
+                SearchResult::Free => {
                     self.put(flight, cell, q);
-                    (1.0, Met::Nothing)
+                    (1.0, FlightEnd::Nothing)
                 }
-                Found::Piece(hit) => (hit.s, self.stop(flight, p, q, &hit)),
-                Found::Side(side, s) => match self.stop_at_side(flight, p, q, side, s) {
-                    Ok(()) => (s, Met::Edge { side, done: 0.0 }),
+                SearchResult::Piece(hit) => (hit.s, self.stop(flight, p, q, &hit)),
+                SearchResult::Side(side, s) => match self.stop_at_side(flight, p, q, side, s) {
+                    Ok(()) => (s, FlightEnd::Edge { side, done: 0.0 }),
                     Err(hit) => (s, self.stop(flight, p, q, &Hit { s, ..hit })),
                 },
             };
-            grazes += u32::from(met == Met::Nothing && s < 1.0);
+            grazes += u32::from(end == FlightEnd::Nothing && s < 1.0);
             // Round-off of the parts must not leave a path behind, nor the lattice keep one going along a wall.
             let caught = s < 1.0 && (longest * rest < TINY || grazes > GRAZES);
-            let arrived = met == Met::Nothing && (part == rest && s == 1.0 || caught);
+            let arrived = end == FlightEnd::Nothing && (part == rest && s == 1.0 || caught);
             rest = if arrived { 0.0 } else { (rest - part * s).max(0.0) };
             flight.path = [path[0] * rest, path[1] * rest];
             let all = 1.0 - rest;
-            match met {
-                Met::Nothing if arrived => return Met::Nothing,
-                Met::Nothing => {}
-                Met::Edge { side, .. } => return Met::Edge { side, done: all },
-                Met::Segment { segment, normal, .. } => return Met::Segment { segment, normal, done: all },
+            match end {
+                FlightEnd::Nothing if arrived => return FlightEnd::Nothing,
+                FlightEnd::Nothing => {}
+                FlightEnd::Edge { side, .. } => return FlightEnd::Edge { side, done: all },
+                FlightEnd::Segment { segment, normal, .. } => return FlightEnd::Segment { segment, normal, done: all },
             }
         }
     }
 
-    /// Stops in front of a piece. Says `Nothing` where only the path on the lattice meets it, and the path itself leads away:
+    /// Stops in front of a piece. Says `Nothing` where only the path on the lattice hits it, and the path itself leads away:
     /// the flight goes on from there.
-    fn stop(&self, flight: &mut Flight, p: Point, q: Point, hit: &Hit) -> Met {
+    fn stop(&self, flight: &mut Flight, p: Point, q: Point, hit: &Hit) -> FlightEnd {
         let cell = flight.cell;
         let (a, b) = hit.piece.ends();
         let (t, d) = (b.minus(a), q.minus(p));
@@ -187,13 +187,13 @@ impl Geometry {
         let towards = |n: [f64; 2]| n[0] * physical[0] + n[1] * physical[1] < 0.0;
         let normal = self.segments[hit.piece.segment as usize].normal.map(|x| x * sign);
         if towards(normal) {
-            return Met::Segment { segment: hit.piece.segment, normal, done: 0.0 };
+            return FlightEnd::Segment { segment: hit.piece.segment, normal, done: 0.0 };
         }
-        // Rounding turns the shortest pieces: a path along the wall then goes by what it met.
+        // Rounding turns the shortest pieces: a path along the wall then goes by what it hit.
         let m = [n[0] * self.h[1], n[1] * self.h[0]];
         let size = m[0].hypot(m[1]);
         let normal = m.map(|x| x / size);
-        if towards(normal) { Met::Segment { segment: hit.piece.segment, normal, done: 0.0 } } else { Met::Nothing }
+        if towards(normal) { FlightEnd::Segment { segment: hit.piece.segment, normal, done: 0.0 } } else { FlightEnd::Nothing }
     }
 
     /// True if a position is inside the domain, not on its upper sides.
@@ -201,7 +201,7 @@ impl Geometry {
         [(0, q.x), (1, q.y)].iter().all(|&(k, x)| x + ((cell[k] as i64) << BITS) < (self.cells[k] as i64) << BITS)
     }
 
-    /// Stops on a side of the domain; `Err` with what is in the way of every place there.
+    /// Stops on a side of the domain; `Err` with the obstacle at every position there.
     fn stop_at_side(&self, flight: &mut Flight, p: Point, q: Point, side: Side, s: f64) -> Result<(), Hit> {
         let (cell, d) = (flight.cell, q.minus(p));
         let edge = (if side.upper { self.cells[side.axis] as i64 } else { 0 } - cell[side.axis] as i64) << BITS;
@@ -214,8 +214,8 @@ impl Geometry {
             let along = nearest(exact + off).clamp(low, high);
             let to = if side.axis == 0 { Point::new(edge, along) } else { Point::new(along, edge) };
             match self.search(cell, p, to) {
-                Found::Piece(hit) => blocked = blocked.or(Some(hit)),
-                Found::Free | Found::Side(..) => {
+                SearchResult::Piece(hit) => blocked = blocked.or(Some(hit)),
+                SearchResult::Free | SearchResult::Side(..) => {
                     self.put(flight, cell, to);
                     flight.left = None;
                     return Ok(());
@@ -226,12 +226,12 @@ impl Geometry {
     }
 
     /// The offset of a flight that has arrived, as the store keeps it: below 1, in the gas, and the same point of the lattice.
-    pub fn settle(&self, flight: &Flight) -> [f32; 2] {
-        let p = place(flight.offset);
+    pub fn stored_offset(&self, flight: &Flight) -> [f32; 2] {
+        let p = lattice_point(flight.offset);
         if p.x < ONE && p.y < ONE {
             return [p.x as f32 / ONE as f32, p.y as f32 / ONE as f32];
         }
-        // On an upper side: the nearest free place below it.
+        // On an upper side: the nearest free position below it.
         let (x, y) = (p.x.min(ONE - 1), p.y.min(ONE - 1));
         let near = [(0, 0), (0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (0, -2), (-2, 0), (-4, -4)];
         let free = near
@@ -245,7 +245,7 @@ impl Geometry {
     /// True if a position is in the gas: neither in a body nor on its outline.
     pub fn in_gas(&self, cell: [usize; 2], offset: [f64; 2]) -> bool {
         let number = cell[1] * self.cells[0] + cell[0];
-        let p = place(offset);
+        let p = lattice_point(offset);
         let Some(reference) = self.reference(number) else { return self.fraction(number) > 0.5 };
         let pieces = self.pieces(number);
         if pieces.iter().any(|piece| on(piece, p)) {
@@ -263,8 +263,8 @@ fn nearest(x: f64) -> i64 {
     ((x + SHIFT) - SHIFT) as i64
 }
 
-/// A place on the lattice, counted from the corner of its cell.
-pub(super) fn place(offset: [f64; 2]) -> Point {
+/// A position on the lattice, counted from the corner of its cell.
+pub(super) fn lattice_point(offset: [f64; 2]) -> Point {
     let of = |x: f64| nearest(x * ONE as f64).clamp(0, ONE);
     Point::new(of(offset[0]), of(offset[1]))
 }
@@ -277,5 +277,5 @@ pub(super) fn on(piece: &Piece, p: Point) -> bool {
 
 /// Change of the winding number from `p` to `q`, neither of them on a piece: one more for each outline entered.
 pub(super) fn turns(pieces: &[Piece], p: Point, q: Point) -> i32 {
-    pieces.iter().filter_map(|piece| meets(piece, p, q)).map(|hit| if hit.front { 1 } else { -1 }).sum()
+    pieces.iter().filter_map(|piece| intersect(piece, p, q)).map(|hit| if hit.front { 1 } else { -1 }).sum()
 }

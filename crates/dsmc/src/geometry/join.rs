@@ -29,7 +29,7 @@ pub(super) fn near(a: [f64; 2], b: [f64; 2]) -> bool {
     (0..2).all(|d| (a[d] - b[d]).abs() < 1.5 * DIGIT)
 }
 
-/// A place printed half a digit off a side of the domain is on it.
+/// A position printed half a digit off a side of the domain is on it.
 pub(super) fn snapped(mut p: [f64; 2], grid: &Grid) -> [f64; 2] {
     for d in 0..2 {
         for side in [grid.origin[d], grid.origin[d] + grid.length(d)] {

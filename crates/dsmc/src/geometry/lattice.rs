@@ -1,8 +1,8 @@
-//! Exact arithmetic: places as whole numbers, so that the side of a line on which a point lies is never in doubt.
+//! Exact arithmetic: positions as whole numbers, so that the side of a line on which a point lies is never in doubt.
 //!
 //! Two lattices. Outlines are rounded to 2^-40 of a cell, as near as double precision holds them in a domain of thousands of
 //! cells, and everything that is checked or measured of them is exact from there on (products of differences fit 128 bits).
-//! Particles and the pieces of outline that they meet are on a lattice of 2^-24 of a cell, the last bit of a single-precision
+//! Particles and the pieces of outline that they hit are on a lattice of 2^-24 of a cell, the last bit of a single-precision
 //! offset; there products fit 64 bits for paths of up to [`LONGEST`] cells.
 
 /// Bits below the cell of the lattice of outlines.
@@ -16,7 +16,7 @@ pub(super) const LONGEST: f64 = 16.0;
 /// Most cells along an axis with bodies: 60 bits on the finer lattice.
 pub(super) const MOST_CELLS: usize = 1 << 20;
 
-/// A place on one of the lattices.
+/// A position on one of the lattices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Point {
     pub(super) x: i64,
@@ -36,7 +36,7 @@ impl Point {
         Self { x: self.x + other.x, y: self.y + other.y }
     }
 
-    /// From the lattice of outlines to the nearest place on that of particles.
+    /// From the lattice of outlines to the nearest position on that of particles.
     pub(super) const fn coarse(self) -> Self {
         const SHIFT: u32 = FINE - BITS;
         const HALF: i64 = 1 << (SHIFT - 1);

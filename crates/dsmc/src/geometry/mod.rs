@@ -1,5 +1,5 @@
 //! Bodies in the flow: closed curves and plates of segments, the cells that they cut, and the next thing that a particle's
-//! path meets.
+//! path hits.
 //!
 //! ```text
 //! curve, read   shapes and files -> curves in metres
@@ -12,8 +12,8 @@
 //! open, across  what bodies leave open of a side of the domain, and lines that run into them
 //! ```
 //!
-//! Places are a cell and an offset in it, `0..=1` in units of the cell, so that precision does not depend on the size of the
-//! domain. Paths are in cells. Offsets are multiples of 2^-24, which single precision holds: a particle's place is the same
+//! Positions are a cell and an offset in it, `0..=1` in units of the cell, so that precision does not depend on the size of the
+//! domain. Paths are in cells. Offsets are multiples of 2^-24, which single precision holds: a particle's position is the same
 //! number here and in the store.
 
 mod across;
@@ -66,7 +66,7 @@ impl Segment {
         [0, 1].map(|d| 0.5 * (self.ends[0][d] + self.ends[1][d]))
     }
 
-    /// Change of the place along it for a metre along x and y, with -1 at its first end and 1 at its second.
+    /// Change of the position along it for a metre along x and y, with -1 at its first end and 1 at its second.
     pub fn per_metre(&self) -> [f64; 2] {
         let [a, b] = self.ends;
         let way = [b[0] - a[0], b[1] - a[1]];
@@ -84,13 +84,13 @@ pub struct Flight {
     pub offset: [f64; 2],
     /// Remainder of the path, in cells.
     pub path: [f64; 2],
-    /// Segment that the particle met last, for tallies; the search does not need it.
+    /// Segment that the particle hit last, for tallies; the search does not need it.
     pub left: Option<u32>,
 }
 
 /// End of a flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Met {
+pub enum FlightEnd {
     /// Nothing: the flight has arrived.
     Nothing,
     /// A segment.
@@ -111,7 +111,7 @@ pub enum Met {
     },
 }
 
-/// A place in a cell with its winding.
+/// A position in a cell with its winding.
 #[derive(Debug, Clone, Copy)]
 struct Reference {
     at: [i32; 2],
@@ -132,7 +132,7 @@ pub struct Geometry {
     fractions: Vec<f64>,
     /// See [`Geometry::reach`]; empty without bodies.
     reach: Vec<u8>,
-    /// One more than the place of a cell in `first`, 0 where it has no pieces; empty without bodies.
+    /// One more than the index of a cell in `first`, 0 where it has no pieces; empty without bodies.
     slots: Vec<u32>,
     /// First piece of each slot, and the end.
     first: Vec<u32>,
@@ -211,7 +211,7 @@ impl Geometry {
         self.first.push(self.pieces.len() as u32);
     }
 
-    /// A place in each cell with pieces whose winding is counted from the right side of the domain.
+    /// A position in each cell with pieces whose winding is counted from the right side of the domain.
     fn refer(&mut self, pieces: &[Owned], base: i32) {
         let rows: Vec<usize> = (0..=self.cells[1]).map(|row| pieces.partition_point(|p| p.cell[1] < row)).collect();
         self.references = vec![Reference { at: [0; 2], winding: 0 }; self.first.len() - 1];
@@ -222,12 +222,13 @@ impl Geometry {
             }
             let [i, j] = [cell % self.cells[0], cell / self.cells[0]];
             let held = self.pieces(cell);
-            // Places strictly inside the cell, spread evenly (the plastic number's sequence); a few dozen pieces miss most.
-            let place = |k: u32| {
+            // Positions strictly inside the cell, spread evenly (the plastic number's sequence); a few dozen pieces miss most.
+            let position = |k: u32| {
                 let at = |g: f64| 1 + ((0.5 + g * f64::from(k)).fract() * (ONE - 2) as f64) as i64;
                 Point::new(at(0.754_877_666_246_692_7), at(0.569_840_290_998_053_3))
             };
-            let p = (0..1 << 20).map(place).find(|p| !held.iter().any(|piece| flight::on(piece, *p))).expect("pieces do not fill a cell");
+            let p =
+                (0..1 << 20).map(position).find(|p| !held.iter().any(|piece| flight::on(piece, *p))).expect("pieces do not fill a cell");
             let far = Point::new(p.x + ((i as i64) << BITS), p.y + ((j as i64) << BITS));
             let row = &pieces[rows[j]..rows[j + 1]];
             let beyond = &row[row.partition_point(|q| q.cell[0] < i)..];
@@ -300,8 +301,8 @@ impl Geometry {
         }
     }
 
-    /// The lists of pieces as they are kept: one more than the place of a cell in the second list (0 without pieces, empty without
-    /// bodies), where the pieces of each begin and the end, all pieces, and a place in each such cell with its winding.
+    /// The lists of pieces as they are kept: one more than the index of a cell in the second list (0 without pieces, empty without
+    /// bodies), where the pieces of each begin and the end, all pieces, and a position in each such cell with its winding.
     pub(crate) fn lists(&self) -> Lists<'_> {
         let references = self.references.iter().map(|r| [r.at[0], r.at[1], r.winding]).collect();
         (&self.slots, &self.first, &self.pieces, references)

@@ -20,7 +20,7 @@ pub struct Body {
     pub segments: Range<usize>,
     /// Solid area, m^2 (volume per metre); negative for a curve with the gas inside, 0 for a plate.
     pub area: f64,
-    /// Length of the sides that meet the gas, m.
+    /// Length of the sides exposed to the gas, m.
     pub perimeter: f64,
     /// Corners of the box about it, m.
     pub bounds: [[f64; 2]; 2],
@@ -46,7 +46,7 @@ pub struct Outlines {
 pub(super) struct Line<'a> {
     pub(super) curve: &'a Curve,
     pub(super) points: Vec<Point>,
-    places: Vec<[f64; 2]>,
+    positions: Vec<[f64; 2]>,
     numbers: Vec<u64>,
     walls: Vec<u32>,
     pub(super) closed: bool,
@@ -66,7 +66,7 @@ impl Line<'_> {
     /// A segment in words.
     pub(super) fn segment(&self, k: usize) -> String {
         let number = self.numbers.get(k).copied().unwrap_or(k as u64 + 1);
-        let [a, b] = [k, (k + 1) % self.places.len()].map(|k| self.places[k]);
+        let [a, b] = [k, (k + 1) % self.positions.len()].map(|k| self.positions[k]);
         format!("segment {number} of `{}` from ({}, {}) to ({}, {})", self.curve.name, a[0], a[1], b[0], b[1])
     }
 
@@ -124,7 +124,7 @@ impl Outlines {
         let start = self.segments.len();
         let upper = Point::new((grid.cells[0] as i64) << FINE, (grid.cells[1] as i64) << FINE);
         let mut add = |k: usize, from: usize, to: usize| {
-            let ends = [line.places[from], line.places[to]];
+            let ends = [line.positions[from], line.positions[to]];
             let t = [ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]];
             let length = t[0].hypot(t[1]);
             let normal = [t[1] / length, -t[0] / length];
@@ -146,7 +146,7 @@ impl Outlines {
         let area = if line.closed { 0.5 * line.doubled_area() as f64 * unit * unit * grid.volume() } else { 0.0 };
         let segments = start..self.segments.len();
         let perimeter = self.segments[segments.clone()].iter().map(Segment::length).sum();
-        let bounds = [f64::min, f64::max].map(|pick| [0, 1].map(|d| line.places.iter().map(|p| p[d]).reduce(pick).expect("points")));
+        let bounds = [f64::min, f64::max].map(|pick| [0, 1].map(|d| line.positions.iter().map(|p| p[d]).reduce(pick).expect("points")));
         self.bodies.push(Body { name: line.curve.name.clone(), segments, area, perimeter, bounds });
     }
 }
@@ -168,7 +168,7 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
     let mut line = Line {
         curve,
         points: curve.vertices.iter().map(on).map(|[x, y]| Point::new(x, y)).collect(),
-        places: curve.vertices.clone(),
+        positions: curve.vertices.clone(),
         numbers: curve.numbers.clone(),
         walls: curve.walls.clone(),
         closed: curve.form == Form::Closed,
@@ -176,7 +176,7 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
     let upper = Point::new((grid.cells[0] as i64) << FINE, (grid.cells[1] as i64) << FINE);
     let inside = |p: Point| p.within(Point::new(0, 0), upper);
     if let Some(k) = line.points.iter().position(|p| !inside(*p)) {
-        let (p, low) = (line.places[k], grid.origin);
+        let (p, low) = (line.positions[k], grid.origin);
         let high = [0, 1].map(|d| short(low[d] + grid.length(d)));
         let message = format!(
             "`{name}` leaves the domain at ({}, {}), vertex {} ({} of its {} vertices are outside): {}",
@@ -202,8 +202,8 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
         for end in [0, line.points.len() - 1] {
             let p = line.points[end];
             if p.x != 0 && p.y != 0 && p.x != upper.x && p.y != upper.y {
-                let place = line.places[end];
-                let message = format!("`{name}` is open at ({}, {}): {}", place[0], place[1], line.segment(end.min(line.len() - 1)));
+                let position = line.positions[end];
+                let message = format!("`{name}` is open at ({}, {}): {}", position[0], position[1], line.segment(end.min(line.len() - 1)));
                 return refuse(
                     message,
                     "join its end to its beginning, or let both end on sides of the domain; a thin plate is `shape = \"plate\"`",
@@ -238,7 +238,7 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
                 line.numbers = (1..=line.points.len() as u64).collect();
             }
             line.points.reverse();
-            line.places.reverse();
+            line.positions.reverse();
             // Segment k joins vertices k and k + 1: the last one stays the last.
             turn(&mut line.numbers);
             turn(&mut line.walls);
@@ -286,7 +286,7 @@ fn close_along_sides(line: &mut Line, upper: Point, grid: &Grid) {
     for (_, p) in corners {
         line.points.push(p);
         let unit = 1.0 / (1_i64 << FINE) as f64;
-        line.places.push([grid.origin[0] + p.x as f64 * unit * grid.h[0], grid.origin[1] + p.y as f64 * unit * grid.h[1]]);
+        line.positions.push([grid.origin[0] + p.x as f64 * unit * grid.h[0], grid.origin[1] + p.y as f64 * unit * grid.h[1]]);
     }
     line.closed = true;
 }

@@ -94,9 +94,9 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
         rest.next();
     }
     let Some(count) = count else { return Err("it has no line `N lines` in its header".into()) };
-    let (mut places, mut links): (Vec<[f64; 2]>, Vec<Link>) = (Vec::new(), Vec::new());
+    let (mut positions, mut links): (Vec<[f64; 2]>, Vec<Link>) = (Vec::new(), Vec::new());
     let mut kind: Option<(String, u64)> = None;
-    let mut met = vec![false; label.types.len()];
+    let mut used = vec![false; label.types.len()];
     let mut known: HashMap<[u64; 2], usize> = HashMap::new();
     while let Some((number, section)) = rest.next() {
         let expected = match section {
@@ -111,7 +111,7 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
             let words: Vec<&str> = line.split_whitespace().collect();
             if section == "Points" {
                 let [_, x, y] = numbers::<3>(number, &words)?;
-                places.push([x, y]);
+                positions.push([x, y]);
                 continue;
             }
             let id = words[0].parse::<u64>().map_err(|_| format!("`{}` in line {number} is no number of a line", words[0]))?;
@@ -119,7 +119,7 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
             let of = if matches!((points, words.len()), (Some(_), 4) | (None, 6)) { words[1] } else { "1" };
             let own = label.types.iter().position(|(name, _)| *name == of);
             if let Some(own) = own {
-                met[own] = true;
+                used[own] = true;
             } else if matches!((points, words.len()), (Some(_), 3 | 4) | (None, 5 | 6)) {
                 let (first, line) = kind.get_or_insert_with(|| (of.to_owned(), id));
                 if first != of {
@@ -142,8 +142,8 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
                     [[ax, ay], [bx, by]].map(|p| {
                         // Adding 0 makes -0 and 0 one.
                         *known.entry(p.map(|x| (x + 0.0).to_bits())).or_insert_with(|| {
-                            places.push(p);
-                            places.len() - 1
+                            positions.push(p);
+                            positions.len() - 1
                         })
                     })
                 }
@@ -155,15 +155,15 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
     if links.len() != count {
         return Err("it has no section `Lines`".into());
     }
-    if let Some(k) = met.iter().position(|met| !met) {
+    if let Some(k) = used.iter().position(|used| !used) {
         return Err(format!("`walls` has a wall for type {}, of which no line is", label.types[k].0));
     }
     if let Some(n) = points
-        && n != places.len()
+        && n != positions.len()
     {
         return Err("it has no section `Points`".into());
     }
-    chains(&places, &links, "line", label)
+    chains(&positions, &links, "line", label)
 }
 
 /// The geometry file of cells: `nx ny lx ly`, then `cell 0 x0 y0 x1 y1 nx ny` for a segment and `cell 1` for a solid cell.
@@ -208,17 +208,17 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
         return Err(what);
     }
     // Each segment brings the point that it begins at, and one without a follower that it ends at.
-    let mut places: Vec<[f64; 2]> = all.iter().map(|s| s.ends[0]).collect();
+    let mut positions: Vec<[f64; 2]> = all.iter().map(|s| s.ends[0]).collect();
     let links: Vec<Link> = (0..all.len())
         .map(|k| {
             let to = next[k].unwrap_or_else(|| {
-                places.push(all[k].ends[1]);
-                places.len() - 1
+                positions.push(all[k].ends[1]);
+                positions.len() - 1
             });
             Link { from: k, to, number: all[k].cell as u64, wall: label.wall }
         })
         .collect();
-    let mut curves = chains(&places, &links, "segment of cell", label)?;
+    let mut curves = chains(&positions, &links, "segment of cell", label)?;
     for curve in &mut curves {
         merge(curve);
     }
@@ -234,7 +234,7 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
         return Err(format!("all its {} segments are shorter than the last of its digits", all.len()));
     }
     for (number, cell) in solid {
-        let middle = grid.place(grid.cell(cell), [0.5; 2]);
+        let middle = grid.position(grid.cell(cell), [0.5; 2]);
         if label.gas == Gas::Outside && !curves.iter().any(|c| contains(&c.vertices, middle)) {
             return Err(format!("line {number} says that cell {cell} is solid, but no segments go around it"));
         }
@@ -242,7 +242,7 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
     Ok(curves)
 }
 
-/// Leaves out vertices that joining brought to the place of the one before.
+/// Leaves out vertices that joining brought to the position of the one before.
 fn merge(curve: &mut Curve) {
     let (v, closed) = (&curve.vertices, curve.form == Form::Closed);
     let n = v.len();
@@ -264,15 +264,15 @@ fn contains(v: &[[f64; 2]], p: [f64; 2]) -> bool {
 }
 
 /// Strings segments together to curves. `what` is how the file calls a segment.
-fn chains(places: &[[f64; 2]], links: &[Link], what: &str, label: Label) -> Result<Vec<Curve>, String> {
+fn chains(positions: &[[f64; 2]], links: &[Link], what: &str, label: Label) -> Result<Vec<Curve>, String> {
     if links.is_empty() {
         return Err("it has no segments".into());
     }
-    let (mut leaves, mut enters) = (vec![None; places.len()], vec![None; places.len()]);
+    let (mut leaves, mut enters) = (vec![None; positions.len()], vec![None; positions.len()]);
     for (k, link) in links.iter().enumerate() {
         for (ends, at, verb) in [(&mut leaves, link.from, "begin"), (&mut enters, link.to, "end")] {
             if let Some(other) = ends[at].replace(k) {
-                let [x, y] = places[at];
+                let [x, y] = positions[at];
                 let other: &Link = &links[other];
                 return Err(format!(
                     "{what} {} and {what} {} both {verb} at ({x}, {y}): turn one of them, or give bodies that touch a point each",
@@ -289,12 +289,12 @@ fn chains(places: &[[f64; 2]], links: &[Link], what: &str, label: Label) -> Resu
         if seen[start] {
             continue;
         }
-        let (mut vertices, mut numbers, mut walls, mut at) = (vec![places[links[start].from]], Vec::new(), Vec::new(), Some(start));
+        let (mut vertices, mut numbers, mut walls, mut at) = (vec![positions[links[start].from]], Vec::new(), Vec::new(), Some(start));
         while let Some(k) = at.filter(|k| !seen[*k]) {
             seen[k] = true;
             numbers.push(links[k].number);
             walls.push(links[k].wall);
-            vertices.push(places[links[k].to]);
+            vertices.push(positions[links[k].to]);
             at = leaves[links[k].to];
         }
         let closed = at == Some(start);

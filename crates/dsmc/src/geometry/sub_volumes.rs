@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::flight::place;
+use super::flight::lattice_point;
 use super::split::{Part, parts};
-use super::{Flight, Geometry, Met, Segment};
+use super::{Flight, FlightEnd, Geometry, Segment};
 
 /// Share of a part of a cell and the corners of its outline on the lattice of particles.
 pub(crate) type Outlined = (f64, Vec<[i32; 2]>);
@@ -129,11 +129,11 @@ impl Geometry {
         split.map_or(0, |(cell, _)| *cell as usize)
     }
 
-    /// The sub-volume of a place before joining.
+    /// The sub-volume of a position before joining.
     fn part(&self, cell: [usize; 2], offset: [f64; 2]) -> u32 {
         let number = (cell[1] * self.cells[0] + cell[0]) as u32;
         let Some((first, parts)) = self.sub_volumes.split.get(&number) else { return number };
-        match parts.iter().position(|part| part.holds(place(offset))) {
+        match parts.iter().position(|part| part.holds(lattice_point(offset))) {
             None | Some(0) => number,
             Some(k) => first + k as u32 - 1,
         }
@@ -151,7 +151,7 @@ impl Geometry {
         self.fraction(volume as usize) - others
     }
 
-    /// Number of the part of a cell in which a place is, and the part's share of a whole cell.
+    /// Number of the part of a cell in which a position is, and the part's share of a whole cell.
     pub fn part_at(&self, cell: [usize; 2], offset: [f64; 2]) -> (u32, f64) {
         let part = self.part(cell, offset);
         (part, self.own_fraction(part))
@@ -209,7 +209,7 @@ impl Geometry {
             || (0..WAYS).any(|k| {
                 offset[1 - axis] = (f64::from(k) + 0.5) / f64::from(WAYS);
                 let mut flight = Flight { cell, offset, path, left: None };
-                self.in_gas(cell, offset) && self.advance(&mut flight) == Met::Nothing
+                self.in_gas(cell, offset) && self.advance(&mut flight) == FlightEnd::Nothing
             })
     }
 

@@ -12,7 +12,7 @@ pub(super) fn count(model: &Model) -> usize {
     if model.geometry.is_empty() { 0 } else { first(model) + BodyLoad::NUMBERS * (model.geometry.bodies().len() + 1) }
 }
 
-/// Place of the first body's.
+/// Index of the first body's.
 pub(super) fn first(model: &Model) -> usize {
     OF_SEGMENT * model.geometry.segments().len()
 }

@@ -190,7 +190,7 @@ impl Samples {
         all_values(model, &self.cells, self.closed())
     }
 
-    /// Standard error of one of [`Samples::values`]. Not a number where too few batches met a particle.
+    /// Standard error of one of [`Samples::values`]. Not a number where too few batches saw a particle.
     pub fn error(&self, model: &Model, cell: usize, value: usize) -> f64 {
         self.cell_spread.error(model, cell, value, self.sums(model, cell), self.batches)
     }

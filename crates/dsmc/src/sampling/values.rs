@@ -86,7 +86,7 @@ pub(super) fn bases(model: &Model) -> Vec<Base> {
     all
 }
 
-/// Place of the temperature of translation of a line among the values of a cell.
+/// Index of the temperature of translation of a line among the values of a cell.
 pub fn translation(line: usize) -> usize {
     line.checked_sub(1).map_or(5, |s| VALUES + s * OF_SPECIES.len() + 5)
 }
@@ -103,12 +103,12 @@ pub fn modes(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
     several.flat_map(|(s, kind)| (0..kind.vibration.modes().len()).map(move |m| (s, m)))
 }
 
-/// Place of the first of them among the values of a cell.
+/// Index of the first of them among the values of a cell.
 pub fn first_mode(model: &Model) -> usize {
     VALUES + species_width(model)
 }
 
-/// Place of the first of [`WITH_Z`] among the values of a cell.
+/// Index of the first of [`WITH_Z`] among the values of a cell.
 pub fn first_with_z(model: &Model) -> usize {
     first_mode(model) + modes(model).count()
 }

@@ -20,7 +20,7 @@ pub const MOMENTS: usize = 10;
 /// Sums that come with a motion along z.
 pub const ALONG_Z: usize = 3;
 /// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules), energy (J), and of a segment the momentum against
-/// its normal times the place of the collision along it, -1 to 1 (kg m/s): half its length times that is the moment about its
+/// its normal times the position of the hit along it, -1 to 1 (kg m/s): half its length times that is the moment about its
 /// middle.
 pub const SURFACE_SUMS: usize = 6;
 
@@ -69,11 +69,11 @@ pub struct Ledger {
     pub attempts: u64,
     /// Attempts whose cross-section was above the stored maximum.
     pub exceeded: u64,
-    /// Particles that met so many walls in a step that they were left where they were.
+    /// Stuck particles: too many hits in a step, left where they were.
     pub stuck: u64,
-    /// Copies made of particles that came into cells of less weight.
+    /// Copies made of particles that entered cells of less weight.
     pub copied: u64,
-    /// Particles that vanished where they came into cells of more weight.
+    /// Particles that vanished where they entered cells of more weight.
     pub dropped: u64,
 }
 

@@ -13,7 +13,7 @@ pub fn flux(s: f64) -> f64 {
     (((-s * s).exp() + root * s * above) / (2.0 * root)).max(0.0)
 }
 
-/// Speed along the inward normal of what comes in, over `c`: the density is `x exp(-(x - s)^2)` for `x > 0`, without cuts.
+/// Speed along the inward normal of injected molecules, over `c`: the density is `x exp(-(x - s)^2)` for `x > 0`, without cuts.
 /// Rejection from three envelopes takes at most four draws on average.
 pub fn normal_speed(s: f64, uniform: &mut dyn FnMut() -> f64) -> f64 {
     loop {

@@ -130,11 +130,11 @@ impl Wall {
     }
 }
 
-/// Temperatures along a body's wall, K, in the order of its segments: an expression of the place of a segment's middle, `x` and `y`
-/// in m, and of the way `s` along the body from its first vertex to there, m.
+/// Temperatures along a body's wall, K, in the order of its segments: an expression of the position of a segment's middle, `x`
+/// and `y` in m, and of the way `s` along the body from its first vertex to there, m.
 ///
 /// # Errors
-/// A temperature that is not above 0, with the segment and its place.
+/// A temperature that is not above 0, with the segment and its position.
 pub fn temperatures(geometry: &Geometry, body: usize, expression: &Expr) -> Result<Vec<f64>, Problem> {
     let body = &geometry.bodies()[body];
     let mut way = 0.0;
@@ -146,8 +146,8 @@ pub fn temperatures(geometry: &Geometry, body: usize, expression: &Expr) -> Resu
         if t > 0.0 && t.is_finite() {
             return Ok(t);
         }
-        let place = format!("at ({x}, {y}), segment {} of `{}`", k - body.segments.start + 1, body.name);
-        Err(Problem::new("", format!("the wall's temperature is {t} {place}")).allowed("above 0 K everywhere on the wall"))
+        let position = format!("at ({x}, {y}), segment {} of `{}`", k - body.segments.start + 1, body.name);
+        Err(Problem::new("", format!("the wall's temperature is {t} {position}")).allowed("above 0 K everywhere on the wall"))
     });
     along.collect()
 }

@@ -6,12 +6,12 @@
 //! ```text
 //! outlet, p given         rho = rho_c + (p_e - p_c) / a^2     u = u_c + (p_e - p_c) / (rho_c a)     T = p_e / (rho R)
 //! inlet, p and T given    rho = p_e / (R T_e)                 u = u_c + (p_e - p_c) / (rho_c a)
-//! inlet, flow and T given u = u_c, and rho such that what comes in less what goes out is the flow
+//! inlet, flow and T given u = u_c, and rho such that injected less exited is the flow
 //! ```
 //!
 //! (Nance, Hash and Hassan, J. Thermophys. Heat Transfer 12 (1998) 447; Fang and Liou, J. Heat Transfer 124 (2002) 338.) What goes
-//! out counts: an inlet that only sets what comes in misses its flow by as much. A cell's state is a moving average, as one step's
-//! few particles would make the side follow their noise.
+//! out counts: an inlet that only sets the injected flux misses its flow by as much. A cell's state is a moving average, as one
+//! step's few particles would make the side follow their noise.
 
 use super::BOLTZMANN;
 use super::inflow::Stream;
@@ -24,16 +24,16 @@ pub enum Given {
         /// Pressure, Pa.
         pressure: f64,
     },
-    /// Pressure and temperature, where it comes in.
+    /// Pressure and temperature, where it enters.
     Inlet {
         /// Pressure, Pa.
         pressure: f64,
         /// Temperature, K.
         temperature: f64,
     },
-    /// Net flow and temperature, where it comes in.
+    /// Net flow and temperature, where it enters.
     Flow {
-        /// Molecules per area and time, 1/(m^2 s); of a mixture those of the mean mass of what comes in.
+        /// Molecules per area and time, 1/(m^2 s); of a mixture those of the mean mass of the injected gas.
         flux: f64,
         /// Temperature, K.
         temperature: f64,
@@ -206,7 +206,7 @@ mod tests {
         near(Given::Outlet { pressure }.beyond(&cell, normal, GAMMA, PURE), cell);
         near(Given::Inlet { pressure, temperature: 300.0 }.beyond(&cell, normal, GAMMA, PURE), cell);
         let net = cell.flux(normal) - cell.flux(normal.map(|n| -n));
-        assert!((net / (1e20 * 80.0) - 1.0).abs() < 1e-12, "what comes in less what goes out is the drift");
+        assert!((net / (1e20 * 80.0) - 1.0).abs() < 1e-12, "injected less exited is the drift");
         near(Given::Flow { flux: net, temperature: 300.0 }.beyond(&cell, normal, GAMMA, PURE), cell);
     }
 

@@ -47,7 +47,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The stream of a run: the first side's gas that moves. None where all gas comes in at rest or as the gas within demands.
+    /// The stream of a run: the first side's gas that moves. None where all gas enters at rest or as the gas within demands.
     pub fn of(model: &Model) -> Option<Self> {
         let sides = model.inflow.iter().zip(&model.given).filter(|(_, given)| given.is_none());
         let gas = sides.filter_map(|(gas, _)| gas.as_ref()).find(|g| g.velocity[0].hypot(g.velocity[1]) > 0.0)?;

@@ -279,7 +279,7 @@ fn local_knudsen_numbers_do_not_look_through_bodies() {
     }
 }
 
-/// Eight particles fly through 400 cells: one alone, met in two or three samples of a cell, has no temperature but round-off, and
+/// Eight particles fly through 400 cells: one alone, seen in two or three samples of a cell, has no temperature but round-off, and
 /// would have a Mach number of thousands. What is not known is not a number.
 #[test]
 fn a_particle_alone_has_no_mach_number() {
@@ -293,7 +293,7 @@ fn a_particle_alone_has_no_mach_number() {
     let [mach, density, speed] = ["mach", "density", "velocity_x"].map(|name| field(&records, name));
     for name in ["temperature", "temperature_error", "pressure", "stress_xx", "heat_flux_y", "free_path", "velocity_x_error"] {
         let found = field(&records, name).into_iter().zip(&density).filter(|(v, n)| **n > 0.0 && v.is_finite()).count();
-        // Two batches at most have met a particle; some cells have been crossed by several.
+        // Two batches at most have seen a particle; some cells have been crossed by several.
         assert!(found < 5, "{name} is known in {found} cells");
     }
     assert!(speed.iter().zip(&density).all(|(u, n)| u.is_nan() == (*n == 0.0)), "velocities of what is there are not shown");
@@ -304,8 +304,8 @@ fn a_particle_alone_has_no_mach_number() {
     assert!(mach.iter().all(|m| m.is_nan() || *m < 1e3), "{:e}", mach.iter().copied().fold(0.0, f64::max));
 }
 
-/// Argon that flies in from all sides of a box without meeting, some particles a batch in a cell, in some none: the error bars are
-/// what temperatures and velocities scatter by.
+/// Argon that flies in from all sides of a box without collisions, some particles a batch in a cell, in some none: the error
+/// bars are what temperatures and velocities scatter by.
 #[test]
 fn error_bars_of_sparse_cells_are_the_scatter() {
     let mut config = argon(16, 0.0);

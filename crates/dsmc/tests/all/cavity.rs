@@ -23,8 +23,8 @@ fn cavity(cells: usize, dt: f64, [start, steps]: [u64; 2]) -> Flow {
     gas
 }
 
-/// Value `q` with its error at a place, each in 25ths of the side: of so many cells on average as lie there. Errors of neighbours
-/// are taken for the same.
+/// Value `q` with its error at a position, each in 25ths of the side: of so many cells on average as lie there. Errors of
+/// neighbours are taken for the same.
 fn at(gas: &Flow, values: &[f64], q: usize, [x, y]: [usize; 2]) -> [f64; 2] {
     let cells = gas.model.grid.cells[0];
     let fine = cells / 25;
@@ -54,14 +54,14 @@ fn figures(gas: &Flow) -> Figures {
     };
     let all: Vec<(f64, [f64; 2])> =
         (0..25).flat_map(|x| stream(x).into_iter().map(move |(s, y)| (s, [(x as f64 + 0.5) / 25.0, (y as f64 + 1.0) / 25.0]))).collect();
-    // The middle of what is within a fiftieth of the largest: one place alone is noise.
+    // The middle of what is within a fiftieth of the largest: one position alone is noise.
     let most = all.iter().map(|s| s.0).fold(0.0, f64::min);
     let near: Vec<[f64; 2]> = all.iter().filter(|s| s.0 < 0.98 * most).map(|s| s.1).collect();
     let vortex = [0, 1].map(|k| near.iter().map(|p| p[k]).sum::<f64>() / near.len() as f64);
     // Along the lid, between 0.6 and 0.8 of the height.
-    let places: Vec<[f64; 2]> = (5..20).flat_map(|x| (15..20).map(move |y| [x, y])).map(|p| at(gas, &values, 12, p)).collect();
-    let n = places.len() as f64;
-    let heat = [places.iter().map(|p| p[0]).sum::<f64>() / n, places.iter().map(|p| p[1] * p[1]).sum::<f64>().sqrt() / n];
+    let positions: Vec<[f64; 2]> = (5..20).flat_map(|x| (15..20).map(move |y| [x, y])).map(|p| at(gas, &values, 12, p)).collect();
+    let n = positions.len() as f64;
+    let heat = [positions.iter().map(|p| p[0]).sum::<f64>() / n, positions.iter().map(|p| p[1] * p[1]).sum::<f64>().sqrt() / n];
     Figures {
         upward: (0..25).map(|y| at(gas, &values, 1, [12, y])).collect(),
         across: (0..25).map(|x| at(gas, &values, 2, [x, 12])).collect(),

@@ -68,7 +68,7 @@ fn a_pressure_drives_gas_through_a_channel_as_kinetic_theory_has_it() {
     config.boundary.y = Some(wall(t, [0.0; 3]));
     config.initial.density = Some(zellige_dsmc::config::Value::Expression(format!("{:e}*(1.25 - 0.5*x/lx)", pressure / (K * t))));
     config.particles_per_cell = Some(140.0);
-    // A third of the time between collisions, and cells of a quarter of a free path: walls are met in any case where they are.
+    // A third of the time between collisions, and cells of a quarter of a free path: walls are hit in any case where they are.
     config.dt = 7.5e-6;
     (config.steps, config.sampling.start) = (2800, Some(600));
     let mut gas = flow(&config, 1);

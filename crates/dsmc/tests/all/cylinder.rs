@@ -22,7 +22,7 @@ fn example() -> Config {
 /// The upper half on a plane of symmetry in cells of 16 mm, a fifth of a free path far away and one beside the wall, with steps
 /// three times as long as the example's: drag within 4 % of the other program's 2.094 N/m for both halves, heat within 8 % of 1754
 /// W/m. Half of that is its own uncertainty and cells' (its run in cells of 5 mm has 1 % more of both), half the noise of about 40
-/// 000 hits, four times 0.4 %. What the body has on the plane of symmetry no gas meets: it is not in the tables, and coefficients
+/// 000 hits, four times 0.4 %. No gas hits the part of the body on the plane of symmetry: it is not in the tables, and coefficients
 /// have the stream's pressure there.
 #[test]
 fn half_a_cylinder_in_a_supersonic_stream_that_collides() {

@@ -87,7 +87,7 @@ fn the_flat_plate_has_the_figures_of_its_header() {
     assert!(load.force[1].abs() < 4.0 * error.force[1], "lift {} +- {}", load.force[1], error.force[1]);
     let segments = gas.model.geometry.segments();
     let dynamic = 0.5 * gas.model.species[0].mass * 5e20 * 1074.0_f64.powi(2);
-    // Shear of both sides at the same place, the leading edge first.
+    // Shear of both sides at the same position, the leading edge first.
     let friction = |lowest: f64| {
         let here: Vec<usize> = (0..segments.len()).filter(|s| (segments[*s].middle()[0] - lowest).abs() < 2.5e-3).collect();
         assert_eq!(here.len(), 2, "{lowest}");
@@ -134,8 +134,8 @@ fn the_jet_has_the_figures_of_its_header() {
     // On the axis behind the slit, at 40 and at 95 mm: density, temperatures of translation and rotation. The further, the more rows are as on the
     // axis: up to 4 degrees from it, where a jet's density is less by half a per cent. A molecule flies along its row and hardly into another one,
     // so rows do not share errors.
-    let places = [(22, 1, [4.6e20, 238.0, 266.0]), (60, 3, [7.5e19, 129.0, f64::NAN]), (115, 6, [2.86e19, 108.5, 194.0])];
-    for (column, rows, expected) in places {
+    let positions = [(22, 1, [4.6e20, 238.0, 266.0]), (60, 3, [7.5e19, 129.0, f64::NAN]), (115, 6, [2.86e19, 108.5, 194.0])];
+    for (column, rows, expected) in positions {
         let cells: Vec<_> = (0..rows).flat_map(|j| [[column - 1, j], [column, j]]).collect();
         for (q, expected) in [0, 5, 6].into_iter().zip(expected).filter(|(_, e)| e.is_finite()) {
             let [found, error] = about(&gas, q, &cells);

@@ -47,8 +47,8 @@ fn the_leading_edge_of_a_plate_in_a_thin_gas_has_the_free_molecular_loads() {
     let s = SPEED / (2.0 * K * 116.0 / m).sqrt();
     let (friction, heat) = (1.0 / (PI.sqrt() * s), (1.0 + 3.0 * (1.0 - 290.0 / 116.0) / (s * s)) / (2.0 * PI.sqrt() * s));
     let dynamic = 0.5 * n * m * SPEED * SPEED;
-    for (place, limit) in [(0, 0.1), (20, 1.0)] {
-        let x = 0.0003 + (place as f64 + 0.5) * 2.5e-3;
+    for (position, limit) in [(0, 0.1), (20, 1.0)] {
+        let x = 0.0003 + (position as f64 + 0.5) * 2.5e-3;
         let here: Vec<usize> = (0..segments.len()).filter(|k| (segments[*k].middle()[0] - x).abs() < 1e-5).collect();
         assert_eq!(here.len(), 2, "{x}");
         let mean = |v: usize, e: usize| here.iter().map(|k| gas.samples.surface(&gas.model, 4 + k)[v][e]).sum::<f64>() / 2.0;

@@ -58,7 +58,7 @@ fn plates(kn: f64, scheme: Scheme) {
 }
 
 /// Without collisions as many molecules hit every part of diffuse walls, whatever their temperatures. So the heat of each side of a
-/// square whose lower one is warmer along it follows from what each of its places sees of the others: a part `(1 - sin a)/2` of
+/// square whose lower one is warmer along it follows from what each of its positions sees of the others: a part `(1 - sin a)/2` of
 /// what leaves at `s` goes to the side at the distance `s`, `tan a` being `s` over the height.
 #[test]
 fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::rng::{Philox, uniform_f64};
 
-use zellige_dsmc::geometry::{BELOW_ONE, Curve, Flight, Form, Gas, Geometry, Met, Outlines};
+use zellige_dsmc::geometry::{BELOW_ONE, Curve, Flight, FlightEnd, Form, Gas, Geometry, Outlines};
 use zellige_dsmc::grid::{Grid, Side};
 
 /// Numbers in [0, 1).
@@ -131,7 +131,7 @@ fn reach_is_the_kings_distance() {
 }
 
 /// Flies a particle for one step, specular at walls; domain sides by `periodic`, else specular. Velocity in cells per step.
-/// Returns the number of walls met.
+/// Returns the number of hits.
 pub(crate) fn fly(
     geometry: &Geometry,
     g: &Grid,
@@ -144,8 +144,8 @@ pub(crate) fn fly(
     let mut walls = 0;
     loop {
         match geometry.advance(&mut flight) {
-            Met::Nothing => break,
-            Met::Segment { normal, done, segment: _ } => {
+            FlightEnd::Nothing => break,
+            FlightEnd::Segment { normal, done, segment: _ } => {
                 assert!((0.0..=1.0).contains(&done));
                 walls += 1;
                 assert!(walls < 10_000, "a particle is caught");
@@ -157,7 +157,7 @@ pub(crate) fn fly(
                 *v = [w[0] / g.h[0], w[1] / g.h[1]];
                 flight.path = v.map(|x| x * rest);
             }
-            Met::Edge { side, .. } => {
+            FlightEnd::Edge { side, .. } => {
                 let d = side.axis;
                 if periodic[d] {
                     flight.cell[d] = if side.upper { 0 } else { g.cells[d] - 1 };
@@ -170,7 +170,7 @@ pub(crate) fn fly(
         }
     }
     *cell = flight.cell;
-    *offset = geometry.settle(&flight);
+    *offset = geometry.stored_offset(&flight);
     assert!(offset.iter().all(|x| (0.0..1.0).contains(x)));
     walls
 }
@@ -258,14 +258,18 @@ fn no_leaks(moves: u64, seed: u64) {
             let mut v = [speed * angle.cos(), speed * angle.sin()];
             let energy = |v: [f64; 2]| (v[0] * g.h[0]).powi(2) + (v[1] * g.h[1]).powi(2);
             let before = energy(v);
-            let mut met = 0;
+            let mut hits = 0;
             for _ in 0..steps {
-                met += fly(&geometry, &g, periodic, &mut cell, &mut offset, &mut v);
+                hits += fly(&geometry, &g, periodic, &mut cell, &mut offset, &mut v);
                 assert!(geometry.in_gas(cell, offset.map(f64::from)), "round {round}: leaked at {cell:?} {offset:?}");
             }
             // Each reflection rounds a handful of products.
-            assert!((energy(v) / before - 1.0).abs() <= 8.0 * f64::EPSILON * (met + 1) as f64, "{} after {met}", energy(v) / before - 1.0);
-            walls += met;
+            assert!(
+                (energy(v) / before - 1.0).abs() <= 8.0 * f64::EPSILON * (hits + 1) as f64,
+                "{} after {hits}",
+                energy(v) / before - 1.0
+            );
+            walls += hits;
             done += steps;
         }
         (walls, done)
@@ -336,11 +340,11 @@ fn paths_through_corners_and_along_faces_end_where_they_should() {
         ([0.25, 0.75], [0.0, -2.75], [3, 1], [0.25, 0.0]),
     ] {
         let mut flight = Flight { cell: [3, 3], offset, path, left: None };
-        assert_eq!(geometry.advance(&mut flight), Met::Nothing);
+        assert_eq!(geometry.advance(&mut flight), FlightEnd::Nothing);
         assert_eq!((flight.cell, flight.offset), (cell, to));
     }
     let mut flight = Flight { cell: [3, 3], offset: [0.5, 0.25], path: [100.0, 50.0], left: None };
-    let Met::Edge { side, done } = geometry.advance(&mut flight) else { panic!("{flight:?}") };
+    let FlightEnd::Edge { side, done } = geometry.advance(&mut flight) else { panic!("{flight:?}") };
     assert_eq!((side, flight.cell, flight.offset), (Side { axis: 0, upper: true }, [9, 6], [1.0, 0.5]));
     assert!((done - 0.065).abs() < 1e-12 && (flight.path[0] - 93.5).abs() < 1e-9, "{done} {flight:?}");
 }
@@ -351,7 +355,7 @@ fn a_path_stops_in_front_of_the_wall_and_knows_its_normal() {
     let v = vec![[5.0, 2.0], [8.0, 2.0], [8.0, 8.0], [5.0, 8.0]];
     let geometry = Geometry::new(&g, [false; 2], &Outlines::new(&[curve("box", v, Gas::Outside)], &g).unwrap());
     let mut flight = Flight { cell: [1, 5], offset: [0.5, 0.5], path: [7.0, 0.0], left: None };
-    let Met::Segment { segment, normal, done } = geometry.advance(&mut flight) else { panic!("{flight:?}") };
+    let FlightEnd::Segment { segment, normal, done } = geometry.advance(&mut flight) else { panic!("{flight:?}") };
     assert_eq!((segment, normal, flight.left), (3, [-1.0, 0.0], Some(3)));
     assert_eq!((done, flight.path), (0.5, [3.5, 0.0]));
     assert_eq!((flight.cell, flight.offset), ([4, 5], [1.0 - 0.5_f64.powi(24), 0.5]));

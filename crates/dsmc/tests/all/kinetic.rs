@@ -16,8 +16,8 @@ use zellige_dsmc::flow::Flow;
 use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::model::Partner;
 
-/// Places across the gap, denser at the walls, and speeds of a half range with their weights.
-pub(crate) const PLACES: usize = 101;
+/// Positions across the gap, denser at the walls, and speeds of a half range with their weights.
+pub(crate) const POSITIONS: usize = 101;
 pub(crate) const SPEEDS: usize = 16;
 
 /// Speeds `5 t^2` and weights of the Gaussian, by the midpoint rule in t made as good as Gauss by the vanishing ends: here 16 nodes
@@ -43,10 +43,10 @@ pub(crate) fn speeds() -> [[f64; 2]; SPEEDS] {
     })
 }
 
-/// From each place to the next at speed `c`: the part that gets there, and the mean of that over the way. The places lie
+/// From each position to the next at speed `c`: the part that gets there, and the mean of that over the way. The positions lie
 /// symmetrically, so that it is the same from either wall.
 pub(crate) fn ways(c: f64, delta: f64) -> Vec<[f64; 2]> {
-    let x = places();
+    let x = positions();
     let way = |w: &[f64]| {
         let a = delta * (w[1] - w[0]) / c;
         [(-a).exp(), -(-a).exp_m1() / a]
@@ -57,30 +57,30 @@ pub(crate) fn ways(c: f64, delta: f64) -> Vec<[f64; 2]> {
 /// Distribution of molecules along `ways` away from a wall, where it is `first`; `source` by position, in the order of the flight,
 /// linear between positions.
 pub(crate) fn sweep(source: &[f64], ways: &[[f64; 2]], first: f64) -> Vec<f64> {
-    let mut h = vec![first; PLACES];
+    let mut h = vec![first; POSITIONS];
     for (i, [e, g]) in ways.iter().enumerate() {
         h[i + 1] = h[i] * e + source[i + 1] * (1.0 - g) + source[i] * (g - e);
     }
     h
 }
 
-pub(crate) fn places() -> Vec<f64> {
-    (0..PLACES).map(|i| 0.5 - 0.5 * (std::f64::consts::PI * i as f64 / (PLACES - 1) as f64).cos()).collect()
+pub(crate) fn positions() -> Vec<f64> {
+    (0..POSITIONS).map(|i| 0.5 - 0.5 * (std::f64::consts::PI * i as f64 / (POSITIONS - 1) as f64).cos()).collect()
 }
 
 /// Shear over that without collisions.
 pub(crate) fn shear(delta: f64) -> f64 {
     let speeds = speeds().map(|[c, w]| (c, w, ways(c, delta)));
-    let mut u: Vec<f64> = places().iter().map(|x| 0.5 * (x - 0.5)).collect();
+    let mut u: Vec<f64> = positions().iter().map(|x| 0.5 * (x - 0.5)).collect();
     loop {
-        let (mut next, mut p, mut free) = (vec![0.0; PLACES], 0.0, 0.0);
+        let (mut next, mut p, mut free) = (vec![0.0; POSITIONS], 0.0, 0.0);
         let back: Vec<f64> = u.iter().rev().copied().collect();
         for (c, w, ways) in &speeds {
             let (up, down) = (sweep(&u, ways, -0.5), sweep(&back, ways, 0.5));
-            for i in 0..PLACES {
-                next[i] += w * (up[i] + down[PLACES - 1 - i]);
+            for i in 0..POSITIONS {
+                next[i] += w * (up[i] + down[POSITIONS - 1 - i]);
             }
-            p += w * c * (down[PLACES / 2] - up[PLACES / 2]);
+            p += w * c * (down[POSITIONS / 2] - up[POSITIONS / 2]);
             free += w * c;
         }
         let change = u.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -94,11 +94,12 @@ pub(crate) fn shear(delta: f64) -> f64 {
 /// Heat over that without collisions.
 pub(crate) fn heat(delta: f64) -> f64 {
     let speeds = speeds().map(|[c, w]| (c, w, ways(c, delta)));
-    let (mut n, mut t, mut q) = (vec![0.0; PLACES], places().iter().map(|x| 0.5 * (0.5 - x)).collect::<Vec<f64>>(), vec![0.0; PLACES]);
+    let (mut n, mut t, mut q) =
+        (vec![0.0; POSITIONS], positions().iter().map(|x| 0.5 * (0.5 - x)).collect::<Vec<f64>>(), vec![0.0; POSITIONS]);
     // Density of what the walls send out, such that nothing stays on them; by symmetry that of the other is the negative.
     let mut wall = 0.0;
     loop {
-        let mut next = [vec![0.0; PLACES], vec![0.0; PLACES], vec![0.0; PLACES]];
+        let mut next = [vec![0.0; POSITIONS], vec![0.0; POSITIONS], vec![0.0; POSITIONS]];
         let (mut incoming, mut flux, mut warm) = (0.0, 0.0, 0.0);
         for (c, w, ways) in &speeds {
             let (c, w, c2) = (*c, *w, c * c);
@@ -107,7 +108,7 @@ pub(crate) fn heat(delta: f64) -> f64 {
                 let drift = sign * 4.0 / 15.0 * q[i] * c;
                 [n[i] + (c2 - 0.5) * t[i] + drift * (c2 - 1.5), t[i] + drift]
             };
-            let (up, down): (Vec<_>, Vec<_>) = (0..PLACES).map(|i| (source(1.0, i), source(-1.0, PLACES - 1 - i))).unzip();
+            let (up, down): (Vec<_>, Vec<_>) = (0..POSITIONS).map(|i| (source(1.0, i), source(-1.0, POSITIONS - 1 - i))).unzip();
             let of = |k: usize| {
                 let [up, down] = [&up, &down].map(|values| values.iter().map(|v| v[k]).collect::<Vec<f64>>());
                 let first = if k == 0 { wall + 0.5 * (c2 - 0.5) } else { 0.5 };
@@ -116,7 +117,7 @@ pub(crate) fn heat(delta: f64) -> f64 {
                 (sweep(&up, ways, first), back)
             };
             let ((f, g), (r, s)) = (of(0), of(1));
-            for i in 0..PLACES {
+            for i in 0..POSITIONS {
                 next[0][i] += w * (f[i] + g[i]);
                 next[1][i] += w / 1.5 * ((c2 - 0.5) * (f[i] + g[i]) + r[i] + s[i]);
                 next[2][i] += w * c * ((c2 - 1.5) * (f[i] - g[i]) + r[i] - s[i]);
@@ -125,18 +126,18 @@ pub(crate) fn heat(delta: f64) -> f64 {
             flux += w * c;
             warm += w * c * 0.5 * (c2 - 0.5);
         }
-        let change = (0..PLACES).map(|i| (next[0][i] - n[i]).abs().max((next[1][i] - t[i]).abs())).fold(0.0, f64::max);
+        let change = (0..POSITIONS).map(|i| (next[0][i] - n[i]).abs().max((next[1][i] - t[i]).abs())).fold(0.0, f64::max);
         [n, t, q] = next;
         wall = (incoming - warm) / flux;
         if change < 1e-7 {
-            return q[PLACES / 2] * std::f64::consts::PI.sqrt();
+            return q[POSITIONS / 2] * std::f64::consts::PI.sqrt();
         }
     }
 }
 
 /// The solver itself: shear by published values of the same equation (Loyalka, Petrellis and Storvick 1979; Siewert 2002), to
-/// their digits and the places here; heat by its limits, `1/q = 1 + delta 8/(15 sqrt pi)` to first order in the jumps and 1 without
-/// collisions.
+/// their digits and the positions here; heat by its limits, `1/q = 1 + delta 8/(15 sqrt pi)` to first order in the jumps and 1
+/// without collisions.
 #[test]
 fn the_kinetic_equation_has_its_known_fluxes() {
     for (delta, expected) in [(0.1, 0.9258), (1.0, 0.6008), (10.0, 0.1474)] {
@@ -158,7 +159,7 @@ pub(crate) fn delta(gas: &Flow, length: f64, temperature: f64) -> f64 {
     length * 1e20 * K * temperature / (viscosity * argon.most_probable_speed(temperature))
 }
 
-/// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not meet in the first order. Four errors or 3 %, of which
+/// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not interact in first order. Four errors or 3 %, of which
 /// 1 % for what the model is to Boltzmann's equation and 1 % each for what is left of second order in the differences of speed
 /// (half a thermal speed: friction warms the gas by 4 K at most, which adds 1.2 % to its viscosity) and temperature (a seventh of
 /// it to either side). The heat that friction makes goes to both plates alike and drops out of half of the difference of what they
@@ -169,7 +170,7 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
     for (kn, cells, steps) in [(0.1, 50, 68_000), (0.3, 30, 28_000), (2.0, 20, 8000)] {
         let (mut config, length) = gap(kn, cells, [t1, t2], [-80.0, 80.0]);
         // A fifth of a free path, or an eighth of the gap where that is less:
-        // flights are straight, and meet the plates where they are.
+        // flights are straight, and hit the plates where they are.
         config.dt = (0.2 * kn * length).min(0.12 * length) / 380.0;
         // Cells of a fifth of a free path and less. They and the steps raise viscosity and conductivity as in `transport.rs`: by 0.7 and
         // 0.3 % at most.

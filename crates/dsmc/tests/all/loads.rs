@@ -25,7 +25,7 @@ fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
     }
 }
 
-/// A cold beam along the diagonal meets a mirror that stands across: every molecule gives the same momentum along the normal and
+/// A cold beam along the diagonal hits a mirror that stands across: every molecule gives the same momentum along the normal and
 /// none along the mirror, so that pressure is as uncertain as the number of hits, and neither shear nor lift is uncertain at all.
 #[test]
 fn a_mirror_at_45_degrees_has_no_uncertain_shear() {
@@ -39,21 +39,21 @@ fn a_mirror_at_45_degrees_has_no_uncertain_shear() {
     (config.steps, config.sampling.start) = (1000, Some(40));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
-    let mut met = 0;
+    let mut count = 0;
     for s in 0..gas.model.geometry.segments().len() {
         let [hits, x, y, ..] = gas.samples.surface(&gas.model, 4 + s);
         let [pressure, shear] = gas.samples.segment_error(s);
         if hits[0] == 0.0 {
             continue;
         }
-        met += 1;
+        count += 1;
         let part = pressure / x[0].hypot(y[0]) / (hits[1] / hits[0]);
         // The momentum of a molecule differs by 2 % (10 m/s of 990): times the noise of 16 batches, 1 % of the error.
         assert!((part - 1.0).abs() < 0.03, "segment {s}: pressure is {part} times as uncertain as the hits");
         // Rounding of single precision; on a GPU momenta are whole numbers of 1e-8.
         assert!(shear < 1e-5 * pressure, "segment {s}: shear +- {shear}, pressure +- {pressure}");
     }
-    assert_eq!(met, 5);
+    assert_eq!(count, 5);
     let [load, error] = surfaces::body(&gas, 0);
     let [[drag, drag_error], [lift, lift_error]] = surfaces::coefficients(&gas, 0, &[load, error]).unwrap().values;
     assert!(drag_error > 1e-3 * drag && lift.abs() < 1e-5 * drag && lift_error < 1e-5 * drag_error, "{drag_error}, {lift_error}");
@@ -61,7 +61,7 @@ fn a_mirror_at_45_degrees_has_no_uncertain_shear() {
     assert!((error.stream[0] / along - 1.0).abs() < 1e-5, "{} along the stream, {along}", error.stream[0]);
 }
 
-/// A cold beam meets two mirrors that turn it back, one after the other: what each gets across the beam is taken back by the other,
+/// A cold beam hits two mirrors that turn it back, one after the other: what each gets across the beam is taken back by the other,
 /// and what they get along it comes from the same molecules.
 #[test]
 fn segments_that_get_the_same_molecules_are_not_independent() {

@@ -25,7 +25,7 @@ fn body(name: &str, outline: Shape, wall: WallConfig) -> BodyConfig {
     }
 }
 
-/// A cold beam meets a plate of two points at 45 degrees, whose upper half another plate keeps in its shadow: all force acts on the
+/// A cold beam hits a plate of two points at 45 degrees, whose upper half another plate keeps in its shadow: all force acts on the
 /// lower half.
 #[test]
 fn a_plate_half_in_the_shadow() {
@@ -54,7 +54,7 @@ fn a_plate_half_in_the_shadow() {
     assert!((error.moment / (sigma * moment) - 1.0).abs() < 0.75, "{error:?}, {} expected", sigma * moment);
 }
 
-/// Loads on a convex body from molecules that come in through the side at x = 0, up to the height of the domain, at rest, and leave
+/// Loads on a convex body from molecules that enter through the side at x = 0, up to the height of the domain, at rest, and leave
 /// a diffuse wall for the vacuum: force and moment about `pivot`; and the moment if all force on a segment acted in its middle.
 fn effused(vertices: &[[f64; 2]], both_sides: bool, height: f64, wall: f64, mass: f64, pivot: [f64; 2]) -> [f64; 4] {
     const POINTS: usize = 400;

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::common::{K, close, flow, gap};
-use crate::kinetic::{PLACES, delta, places, speeds, sweep, ways};
+use crate::kinetic::{POSITIONS, delta, positions, speeds, sweep, ways};
 use zellige_dsmc::config::sides::SideConfig;
 use zellige_dsmc::gas::table::{Model as Molecules, find};
 use zellige_dsmc::gas::transport::Transport;
@@ -22,18 +22,18 @@ use zellige_engine::profile::Profiler;
 /// The reduced flow; with `shakhov`, or by the equation of Bhatnagar, Gross and Krook, which has no q.
 fn reduced(delta: f64, shakhov: bool) -> f64 {
     let speeds = speeds().map(|[c, w]| (c, w, ways(c, delta)));
-    let (mut u, mut q, mut before) = (vec![0.0; PLACES], vec![0.0; PLACES], 0.0);
-    let x = places();
+    let (mut u, mut q, mut before) = (vec![0.0; POSITIONS], vec![0.0; POSITIONS], 0.0);
+    let x = positions();
     loop {
-        let mut next = [vec![0.0; PLACES], vec![0.0; PLACES]];
+        let mut next = [vec![0.0; POSITIONS], vec![0.0; POSITIONS]];
         for (c, w, ways) in &speeds {
             let part = c * c - 0.5;
             let source: Vec<f64> = u.iter().zip(&q).map(|(u, q)| u + 2.0 / 15.0 * q * part - 0.5 / delta).collect();
             let second: Vec<f64> = q.iter().map(|q| 4.0 / 15.0 * q).collect();
             // Both directions are alike: the flow is the same from either wall.
             let (f, s) = (sweep(&source, ways, 0.0), sweep(&second, ways, 0.0));
-            for i in 0..PLACES {
-                let there = PLACES - 1 - i;
+            for i in 0..POSITIONS {
+                let there = POSITIONS - 1 - i;
                 next[0][i] += w * (f[i] + f[there]);
                 next[1][i] += w * (s[i] + s[there] + part * (f[i] + f[there]));
             }
@@ -42,7 +42,7 @@ fn reduced(delta: f64, shakhov: bool) -> f64 {
         if !shakhov {
             q.fill(0.0);
         }
-        let all: f64 = (1..PLACES).map(|i| -(x[i] - x[i - 1]) * (u[i] + u[i - 1])).sum();
+        let all: f64 = (1..POSITIONS).map(|i| -(x[i] - x[i - 1]) * (u[i] + u[i - 1])).sum();
         if (all - before).abs() < 1e-7 {
             return all;
         }
@@ -107,10 +107,10 @@ fn a_force_drives_gas_as_kinetic_theory_has_it() {
 }
 
 /// From few collisions to many: a minimum, and from 1 on the model of Bhatnagar, Gross and Krook to 3 %, as Boltzmann's equation is
-/// known to be. With few collisions the flow is that of molecules that fly along the plates until they meet another one, and how
-/// often that is viscosity does not say: in a gas of the same viscosity argon's meet 1.60 times as often as the model's, but some
-/// meetings turn them by little. So its flow lies between those of the model for this and for 1.60 times the rarefaction, to the
-/// same 3 %.
+/// known to be. With few collisions the flow is that of molecules that fly along the plates until they collide with another
+/// one, and how often that is viscosity does not say: in a gas of the same viscosity argon's collide 1.60 times as often as the
+/// model's, but some collisions turn them by little. So its flow lies between those of the model for this and for 1.60 times
+/// the rarefaction, to the same 3 %.
 #[test]
 #[ignore = "a minute"]
 fn the_flow_has_knudsens_minimum() {
@@ -123,12 +123,12 @@ fn the_flow_has_knudsens_minimum() {
     });
     let argon = find("Ar", Molecules::default()).unwrap();
     let transport = Transport::new(&argon, 273.15);
-    let meetings = transport.rate * transport.viscosity / (K * 273.15);
-    assert!((meetings - 1.604).abs() < 0.01, "{meetings}");
+    let frequency = transport.rate * transport.viscosity / (K * 273.15);
+    assert!((frequency - 1.604).abs() < 0.01, "{frequency}");
     for ((rarefaction, ..), [found, error]) in cases.into_iter().zip(found) {
         let model = reduced(rarefaction, false);
         if rarefaction < 1.0 {
-            let least = 0.97 * reduced(meetings * rarefaction, false);
+            let least = 0.97 * reduced(frequency * rarefaction, false);
             assert!(found < model + 3.0 * error && found > least - 3.0 * error, "{rarefaction}: {found} +- {error}, {least} to {model}");
         } else {
             close(&format!("at {rarefaction}"), found, model, 0.03, error / found);

@@ -93,7 +93,7 @@ fn sub_volumes_of_random_bodies_hold_all_of_the_gas() {
 
 #[test]
 fn gas_at_rest_fills_all_sub_volumes_evenly() {
-    // A wedge and plates that part cells, a body cut by faces and sides of the domain; mirrors keep a uniform gas uniform.
+    // A wedge and plates that divide cells, a body cut by faces and sides of the domain; mirrors keep a uniform gas uniform.
     let g = Grid { cells: [8, 6], h: [1.0, 0.8], origin: [0.0; 2], dimensions: 2 };
     let bodies = [
         curve("wedge", vec![[0.5, 0.9], [5.5, 1.1], [0.5, 1.2]], Gas::Outside),
@@ -107,9 +107,9 @@ fn gas_at_rest_fills_all_sub_volumes_evenly() {
     let (particles, rounds) = (2000, 100);
     for _ in 0..particles {
         let (mut cell, mut offset) = loop {
-            let place = ([dice.below(8), dice.below(6)], [dice.next() as f32, dice.next() as f32].map(|x| x.min(BELOW_ONE)));
-            if geometry.in_gas(place.0, place.1.map(f64::from)) {
-                break place;
+            let position = ([dice.below(8), dice.below(6)], [dice.next() as f32, dice.next() as f32].map(|x| x.min(BELOW_ONE)));
+            if geometry.in_gas(position.0, position.1.map(f64::from)) {
+                break position;
             }
         };
         let angle = std::f64::consts::TAU * dice.next();

@@ -20,11 +20,11 @@ fn gain(chances: &Chances, theta: f64, omega: f64, t: f64, own: f64) -> f64 {
         sums[1] / sums[0]
     };
     // Of the relative motion in steps of a twentieth of theta, in the middle of them.
-    let (h, levels, places) = (0.05, 50, 1600);
-    let afters: Vec<f64> = (0..places + 20 * levels).map(|i| after((i as f64 + 0.5) * h)).collect();
+    let (h, levels, positions) = (0.05, 50, 1600);
+    let afters: Vec<f64> = (0..positions + 20 * levels).map(|i| after((i as f64 + 0.5) * h)).collect();
     let (x, y) = (theta / t, theta / own);
     let (mut sum, mut norm) = (0.0, 0.0);
-    for i in 0..places {
+    for i in 0..positions {
         let motion = (i as f64 + 0.5) * h;
         let weight = motion.powf(b) * (-motion * x).exp();
         for q in 0..levels {

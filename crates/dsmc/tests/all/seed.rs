@@ -70,7 +70,7 @@ fn devices() -> Vec<Device> {
     std::iter::once(device(0)).chain(zellige_engine::testing::gpu().map(Device::Cuda)).collect()
 }
 
-/// Runs an input to its end: nothing may be lost, and `fed` particles must come in a step.
+/// Runs an input to its end: nothing may be lost, and `fed` particles must be injected in a step.
 fn run_whole(name: &str, config: &Config, folder: &Path, fed: u64, device: &Device) -> Flow {
     let mut gas = Flow::new(config, folder, 1, device).unwrap();
     let before = gas.totals().unwrap();
@@ -81,8 +81,8 @@ fn run_whole(name: &str, config: &Config, folder: &Path, fed: u64, device: &Devi
     assert_eq!(totals.particles, before.particles + config.steps * fed, "{at}");
     assert!(ledger.collisions > 0 && gas.samples.taken > 0, "{at}");
     let particles = gas.stages.particles().unwrap();
-    let place = |i: usize| (gas.model.grid.cell(particles.cell[i] as usize), [0, 1].map(|d| f64::from(particles.offset[d][i])));
-    assert!((0..particles.len()).map(place).all(|(cell, offset)| gas.model.geometry.in_gas(cell, offset)), "{at}: a particle in a body");
+    let position = |i: usize| (gas.model.grid.cell(particles.cell[i] as usize), [0, 1].map(|d| f64::from(particles.offset[d][i])));
+    assert!((0..particles.len()).map(position).all(|(cell, offset)| gas.model.geometry.in_gas(cell, offset)), "{at}: a particle in a body");
     if fed == 0 {
         // Rounding in single precision.
         assert!((totals.translation / before.translation - 1.0).abs() < 1e-5, "{at}: {before:?} {totals:?}");
@@ -160,13 +160,13 @@ fn a_geometry_file_and_a_schedule_run_on_both_devices() {
             let segments = gas.model.geometry.segments();
             let area = 2.0 * (f64::from(r) * h).powi(2);
             assert!(segments.len() == 24 && (gas.model.geometry.bodies()[0].area / area - 1.0).abs() < 1e-4);
-            // The gas at rest meets it with the flux n c/4; what comes from the left is not there yet.
+            // The gas at rest hits it with the flux n c/4; what comes from the left is not there yet.
             let hits = |s: usize| gas.samples.surface(&gas.model, 4 + s)[0][0] * segments[s].length();
             let time = gas.time() / gas.model.weight;
             let found = (0..24).map(hits).sum::<f64>() * time;
             let mean_speed = (8.0 * K * 200.0 / (std::f64::consts::PI * gas.model.species[0].mass)).sqrt();
             let expected = 1e21 * mean_speed / 4.0 * segments.iter().map(zellige_dsmc::geometry::Segment::length).sum::<f64>() * time;
-            assert!((found - expected).abs() < 4.0 * expected.sqrt(), "{found} meetings, {expected} expected on {}", device.id());
+            assert!((found - expected).abs() < 4.0 * expected.sqrt(), "{found} hits, {expected} expected on {}", device.id());
         }
     }
 }

@@ -126,7 +126,7 @@ fn steepest(part: &[f64], h: f64, half: usize) -> f64 {
     part.windows(2 * half + 1).map(slope).fold(0.0, f64::max)
 }
 
-/// Profiles of a shock: places in upstream free paths, parts of the jumps of density and temperature, and those behind it on
+/// Profiles of a shock: positions in upstream free paths, parts of the jumps of density and temperature, and those behind it on
 /// average.
 struct Profiles {
     x: Vec<f64>,
@@ -140,7 +140,7 @@ impl Profiles {
         let (values, [density, temperature]) = (gas.values(), jump(mach));
         let part = |q: usize, before: f64, ratio: f64| values.chunks_exact(VALUES).map(|v| (v[q] / before - 1.0) / (ratio - 1.0)).collect();
         Self {
-            x: (0..fine * paths).map(|i| gas.model.grid.place([i, 0], [0.5; 2])[0] / path).collect(),
+            x: (0..fine * paths).map(|i| gas.model.grid.position([i, 0], [0.5; 2])[0] / path).collect(),
             density: part(0, DENSITY, density),
             temperature: part(4, TEMPERATURE, temperature),
         }

@@ -78,7 +78,7 @@ fn plates_far_apart_let_the_gas_slip_by_its_known_length() {
             run(&mut gas, each);
             assert!(gas.samples.full);
             let values = gas.values();
-            // Of hard spheres `mu ~ sqrt T`: the place by what lies before it, from the middle on.
+            // Of hard spheres `mu ~ sqrt T`: the position by what lies before it, from the middle on.
             let thin = |c: usize| (273.15 / values[c * VALUES + 4]).sqrt() / cells as f64;
             let half = 0.5 * (0..cells).map(thin).sum::<f64>();
             let mut before = -half;

@@ -51,8 +51,8 @@ fn passed(gas: &Flow) -> [f64; 2] {
     [0, 1].map(|k| flows.iter().map(|f| f[k]).sum::<f64>() / before as f64 / free)
 }
 
-/// Part of all directions in the plane in which a place behind the slit sees it, and the same of the directions' cosines. So much
-/// of a Maxwellian comes from there, and it is all that there is.
+/// Part of all directions in the plane in which a position behind the slit sees it, and the same of the directions' cosines. So
+/// much of a Maxwellian comes from there, and it is all that there is.
 fn seen([x, y]: [f64; 2]) -> [f64; 2] {
     let [low, high] = [-HALF - y, HALF - y];
     [(high / x).atan() - (low / x).atan(), high / high.hypot(x) - low / low.hypot(x)].map(|v| v / (2.0 * PI))
@@ -79,8 +79,8 @@ fn molecules_that_do_not_collide_fan_out_from_a_slit() {
     let (mut squares, mut all, mut count, mut worst) = ([0.0; 2], [0.0; 2], 0.0, 0.0_f64);
     for (cell, v) in values.chunks_exact(VALUES).enumerate().filter(|(cell, _)| gas.model.grid.cell(*cell)[0] >= 8) {
         let at = gas.model.grid.cell(cell);
-        let places = (0..64).map(|k| gas.model.grid.place(at, [k % 8, k / 8].map(|i| (f64::from(i) + 0.5) / 8.0)));
-        let [part, cosine] = places.map(seen).fold([0.0; 2], |sum, s| [sum[0] + s[0] / 64.0, sum[1] + s[1] / 64.0]);
+        let positions = (0..64).map(|k| gas.model.grid.position(at, [k % 8, k / 8].map(|i| (f64::from(i) + 0.5) / 8.0)));
+        let [part, cosine] = positions.map(seen).fold([0.0; 2], |sum, s| [sum[0] + s[0] / 64.0, sum[1] + s[1] / 64.0]);
         for (q, expected) in [n * part, speed * cosine / part].into_iter().enumerate() {
             let off = (v[q] - expected) / gas.samples.error(&gas.model, cell, q);
             squares[q] += off * off;

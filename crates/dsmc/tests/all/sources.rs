@@ -49,7 +49,7 @@ fn a_steady_line_makes_a_beam_of_its_density_and_temperature() {
     }
     let beam: Vec<f64> = (0..320).filter(|c| c % 40 >= 12).map(|c| values[c * VALUES]).collect();
     let density = beam.iter().sum::<f64>() / beam.len() as f64;
-    // Some 400 steps of 2000 particles that come in: 1e-3, four sigma.
+    // Some 400 steps of 2000 injected particles: 1e-3, four sigma.
     assert!((density / 1e18 - 1.0).abs() < 4e-3, "{density}");
     assert!(mean(&flow, 0) < 1e18);
 }
@@ -119,7 +119,7 @@ fn what_a_source_lacks_is_said() {
 
 #[test]
 fn the_heat_from_a_wall_follows_its_temperature() {
-    // A plate in a gas at rest, free molecular: each place gives and takes the flux n cbar / 4 of molecules, and 2 k (T - Tw) with it.
+    // A plate in a gas at rest, free molecular: each position gives and takes the flux n cbar / 4 of molecules, and 2 k (T - Tw) with it.
     let mut config = Config::new(vec![20, 20], vec![0.4, 0.4], "Ar", 1e18, 300.0);
     config.particles_per_cell = Some(50.0);
     config.collisions.scheme = Scheme::None;

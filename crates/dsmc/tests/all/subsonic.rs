@@ -90,7 +90,7 @@ fn a_higher_pressure_at_the_inlet_drives_the_gas() {
     assert!(cells.iter().all(|c| c[1] > 0.0));
 }
 
-/// Helium through which argon comes in: three quarters of the molecules that enter are helium, so are those that leave.
+/// Helium into which argon flows: three quarters of the molecules that enter are helium, so are those that leave.
 #[test]
 fn a_mixture_flows_as_its_mass_is_asked_for() {
     let (light, speed) = (6.65e-27, 20.0);
@@ -115,7 +115,7 @@ fn a_mixture_flows_as_its_mass_is_asked_for() {
     assert!(error_of(0) < 0.06 * given, "the flow is known to {}", error_of(0) / given);
     assert!((mean_of(0) / (mean_of(1) + mean_of(2)) - 1.0).abs() < 1e-12);
     for (line, part) in [(1, 0.25 * MASS / mean), (2, 0.75 * light / mean)] {
-        // Light molecules get ahead or fall back by diffusion until the channel has what comes in: the same part, within errors.
+        // Light molecules get ahead or fall back by diffusion until the channel has the injected composition: the same part, within errors.
         assert!(
             (mean_of(line) - part * given).abs() < 5.0 * error_of(line),
             "{line}: {} +- {}",
@@ -131,7 +131,7 @@ fn a_mixture_flows_as_its_mass_is_asked_for() {
     assert!((pressure / PRESSURE - 1.0).abs() < 0.02, "pressure {}", pressure / PRESSURE);
 }
 
-/// A block on the inlet's side covers nine twentieths of it, cells in part: all of the flow comes in through the rest.
+/// A block on the inlet's side covers nine twentieths of it, cells in part: all of the flow enters through the rest.
 #[test]
 fn an_inlet_behind_a_body_lets_all_of_its_flow_through() {
     let (height, speed) = (0.052, 40.0);

@@ -73,8 +73,8 @@ fn flights_are_the_same_on_both() {
     let (a, b) = (std::mem::take(&mut found[0]), std::mem::take(&mut found[1]));
     assert_eq!(a.len(), b.len());
     let other = b.iter().filter(|p| a.binary_search(p).is_err()).count();
-    // A length of the C library may differ in its last place from CUDA's, and turn a place on the lattice by one: some 1e-8 of the
-    // half a million meetings.
+    // A length of the C library may differ in its last place from CUDA's, and turn a position on the lattice by one: some 1e-8 of the
+    // half a million hits.
     assert!(other * 100_000 <= a.len(), "{other} of {} particles are elsewhere on the GPU", a.len());
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn busy_flat(scheme: Scheme) -> Config {
     config
 }
 
-/// A mixture between sides that follow it: a flow comes in, a pressure lets it out. Walls slide along z.
+/// A mixture between sides that follow it: a flow enters, a pressure lets it out. Walls slide along z.
 fn mixed(pressure: f64) -> Config {
     let mut config = argon(20, 30.0);
     config.species =

@@ -11,7 +11,7 @@ use zellige_dsmc::model::{Partner, Scheme, ZDefinition};
 use zellige_dsmc::particles::Particles;
 use zellige_dsmc::sampling::{first_mode, modes, width};
 
-/// A hot gas whose internal modes begin cold. Half a collision a step: nothing differs from place to place.
+/// A hot gas whose internal modes begin cold. Half a collision a step: nothing differs from position to position.
 fn hot(species: SpeciesConfig, temperature: f64) -> Config {
     let mut config = argon(8, 100.0);
     config.dt = 1.4e-8;

@@ -8,7 +8,7 @@ use zellige_engine::parallel::{indices, map};
 use zellige_engine::rng::{Philox, open_f64};
 
 use zellige_dsmc::gas::vibration::Vibration;
-use zellige_dsmc::geometry::{Curve, Flight, Form, Gas, Geometry, Met, Outlines, Shape};
+use zellige_dsmc::geometry::{Curve, Flight, FlightEnd, Form, Gas, Geometry, Outlines, Shape};
 use zellige_dsmc::grid::{Grid, Side};
 use zellige_dsmc::walls::formulae::{rotation_three, vibration_level};
 use zellige_dsmc::walls::inflow::{Stream, flux, normal_speed};
@@ -238,31 +238,31 @@ fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, coun
             });
             let side = side.unwrap_or(Side::ALL[0]);
             let (other, mut v) = (1 - side.axis, gas.draw(side.normal(), &mut u));
-            let place = u() * grid.cells[other] as f64;
+            let position = u() * grid.cells[other] as f64;
             let mut flight = Flight { cell: [0; 2], offset: [0.0; 2], path: [0.0; 2], left: None };
             flight.cell[side.axis] = if side.upper { grid.cells[side.axis] - 1 } else { 0 };
             flight.offset[side.axis] = if side.upper { 1.0 } else { 0.0 };
-            (flight.cell[other], flight.offset[other]) = (place as usize, place.fract());
+            (flight.cell[other], flight.offset[other]) = (position as usize, position.fract());
             loop {
                 // Far enough to leave the box.
                 let speed = v[0].hypot(v[1]);
                 flight.path = [0, 1].map(|d| v[d] / speed * 4.0 * grid.length(0).hypot(grid.length(1)) / grid.h[d]);
                 match geometry.advance(&mut flight) {
-                    Met::Segment { segment, normal, .. } => {
+                    FlightEnd::Segment { segment, normal, .. } => {
                         let before = Motion { velocity: v, rotation: 0.0, level: 0 };
                         let after = wall.reflect(&ARGON, normal, &before, &mut u);
                         let energy = before.energy(&ARGON) - after.energy(&ARGON);
                         let [px, py, pz] = [0, 1, 2].map(|k| ARGON.mass * (v[k] - after.velocity[k]));
                         let s = &geometry.segments()[segment as usize];
                         let (middle, per_metre) = (s.middle(), s.per_metre());
-                        let place = |d: usize| grid.origin[d] + (flight.cell[d] as f64 + flight.offset[d]) * grid.h[d] - middle[d];
-                        let along = place(0) * per_metre[0] + place(1) * per_metre[1];
+                        let position = |d: usize| grid.origin[d] + (flight.cell[d] as f64 + flight.offset[d]) * grid.h[d] - middle[d];
+                        let along = position(0) * per_metre[0] + position(1) * per_metre[1];
                         let got = [1.0, px, py, pz, energy, -along * (px * s.normal[0] + py * s.normal[1])];
                         felt[segment as usize].iter_mut().zip(got).for_each(|(sum, x)| *sum += x);
                         v = after.velocity;
                     }
-                    Met::Edge { .. } => break,
-                    Met::Nothing => panic!("a path that leaves the box ends inside"),
+                    FlightEnd::Edge { .. } => break,
+                    FlightEnd::Nothing => panic!("a path that leaves the box ends inside"),
                 }
             }
         }

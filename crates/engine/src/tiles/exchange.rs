@@ -6,7 +6,7 @@
 //! cache anyway.
 
 use super::column::{Key, Word};
-use super::mosaic::Place;
+use super::mosaic::Location;
 use super::row::{Particle, Row};
 use super::store::Tile;
 use crate::parallel::{chunks_mut, map_tasks};
@@ -53,7 +53,7 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
 
     /// Adds a particle that goes to a tile and row; its key is that of the cell there, see [`super::Layout::key`].
     #[inline(always)]
-    pub fn push(&mut self, to: Place, p: Particle<T, N, I, W, K>) {
+    pub fn push(&mut self, to: Location, p: Particle<T, N, I, W, K>) {
         self.order.push(u64::from(to.tile) << 32 | self.entries.len() as u64);
         self.entries.push(Entry { v: p.v, words: p.words, row: to.row, key: p.key });
     }

@@ -13,7 +13,7 @@
 //! There are two ways to keep a store, and a solver takes the one that its step wants:
 //!
 //! - **In place.** Particles are changed where they lie; which row one lies in is exact after every step, inside a row the order is
-//!   free. What changes row changes places with what comes the other way ([`Row::swap`], [`Row::fill`], [`Row::close`]), rows
+//!   free. What changes row swaps with what comes the other way ([`Row::swap`], [`Row::fill`], [`Row::close`]), rows
 //!   have no free slots, and what leaves a tile is handed over when all tiles are done ([`Post::deliver`]).
 //! - **Through the order of keys.** A pass begins with what arrives ([`Post::take`]) and a stable counting sort into a thread's row
 //!   ([`Row::sort_into`]), works there, and writes the columns back as they stand, with new keys; what leaves becomes a free slot
@@ -37,6 +37,6 @@ mod tests;
 pub use band::Band;
 pub use column::{Key, Layout, Word};
 pub use exchange::{Moved, Outbox, Post};
-pub use mosaic::{Mosaic, Place};
+pub use mosaic::{Location, Mosaic};
 pub use row::{Columns, Particle, Row};
 pub use store::{Store, Tile};

@@ -15,7 +15,7 @@ pub struct Mosaic {
 
 /// Location of a particle: tile, row in it, cell in the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Location {
     /// Number of the tile, row by row of tiles.
     pub tile: u32,
     /// Row in the tile.
@@ -64,24 +64,24 @@ impl Mosaic {
 
     /// Location of cell `(i, j)` of the domain.
     #[inline]
-    pub fn place(&self, i: usize, j: usize) -> Place {
+    pub fn locate(&self, i: usize, j: usize) -> Location {
         let (x, y) = (i / self.tile[0], j / self.tile[1]);
         let tile = (y * self.tiles[0] + x) as u32;
         let (column, row) = (i - x * self.tile[0], j - y * self.tile[1]);
         if self.depth == 1 {
-            return Place { tile, row: row as u16, cell: column as u8 };
+            return Location { tile, row: row as u16, cell: column as u8 };
         }
         let deep = row / self.depth;
-        Place { tile, row: deep as u16, cell: ((row - deep * self.depth) * self.tile[0] + column) as u8 }
+        Location { tile, row: deep as u16, cell: ((row - deep * self.depth) * self.tile[0] + column) as u8 }
     }
 
     /// The cell of the domain at a location.
     #[inline]
-    pub fn cell(&self, place: Place) -> [usize; 2] {
-        let (corner, _) = self.bounds(place.tile as usize);
-        let cell = usize::from(place.cell);
+    pub fn cell(&self, location: Location) -> [usize; 2] {
+        let (corner, _) = self.bounds(location.tile as usize);
+        let cell = usize::from(location.cell);
         let (below, column) = if self.depth == 1 { (0, cell) } else { (cell / self.tile[0], cell % self.tile[0]) };
-        [corner[0] + column, corner[1] + usize::from(place.row) * self.depth + below]
+        [corner[0] + column, corner[1] + usize::from(location.row) * self.depth + below]
     }
 
     /// Numbers that cells of a row may have: 0 to this, less one. Not all of them are cells of the domain in tiles that were cut.

@@ -4,19 +4,19 @@ use super::column::{Key, Word};
 use super::row::Row;
 use crate::real::RealScalar;
 
-/// `to[places[k]] = from[k]`. Places are a permutation of the slots, which `to` has.
-fn scatter<V: Copy>(places: &[u32], from: &[V], to: &mut [V]) {
-    for (place, value) in places.iter().zip(from) {
-        to[*place as usize] = *value;
+/// `to[destinations[k]] = from[k]`. Destinations are a permutation of the slots, which `to` has.
+fn scatter<V: Copy>(destinations: &[u32], from: &[V], to: &mut [V]) {
+    for (destination, value) in destinations.iter().zip(from) {
+        to[*destination as usize] = *value;
     }
 }
 
 impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I, W, K> {
     /// Copies the particles into row `to` in the order of their keys, in place of what was there; those of one key keep their
     /// order. Those of key `k` are put into the slots `starts[k]..starts[k + 1]`, of `keys` keys; what has no key below that, as
-    /// free slots, is left out. Returns the number of particles. `places` is work memory: where each slot went, free ones behind
-    /// all others.
-    pub fn sort_into(&self, keys: usize, to: &mut Self, starts: &mut Vec<u32>, places: &mut Vec<u32>) -> usize {
+    /// free slots, is left out. Returns the number of particles. `destinations` is work memory: where each slot went, free ones
+    /// behind all others.
+    pub fn sort_into(&self, keys: usize, to: &mut Self, starts: &mut Vec<u32>, destinations: &mut Vec<u32>) -> usize {
         let own = self.keys();
         let n = own.len();
         starts.clear();
@@ -29,15 +29,15 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
             starts[k + 1] += starts[k];
         }
         let valid = starts[keys] as usize;
-        if places.len() < n {
-            places.resize(n + n / 8, 0);
+        if destinations.len() < n {
+            destinations.resize(n + n / 8, 0);
         }
-        let places = &mut places[..n];
+        let destinations = &mut destinations[..n];
         {
             let starts = &mut starts[..];
-            for (place, key) in places.iter_mut().zip(own) {
+            for (destination, key) in destinations.iter_mut().zip(own) {
                 let next = &mut starts[key.number().min(keys)];
-                *place = *next;
+                *destination = *next;
                 *next += 1;
             }
         }
@@ -49,45 +49,45 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         starts[keys] = valid as u32;
         starts.truncate(keys + 1);
         to.set_len(n);
-        // Keys and numbers in one loop: one look at the place and one check for all.
+        // Keys and numbers in one loop: one look at the slot and one check for all.
         match self.layout().width {
-            0 => self.scatter::<0>(to, places),
-            1 => self.scatter::<1>(to, places),
-            2 => self.scatter::<2>(to, places),
-            3 => self.scatter::<3>(to, places),
-            4 => self.scatter::<4>(to, places),
-            5 => self.scatter::<5>(to, places),
-            _ => self.scatter::<6>(to, places),
+            0 => self.scatter::<0>(to, destinations),
+            1 => self.scatter::<1>(to, destinations),
+            2 => self.scatter::<2>(to, destinations),
+            3 => self.scatter::<3>(to, destinations),
+            4 => self.scatter::<4>(to, destinations),
+            5 => self.scatter::<5>(to, destinations),
+            _ => self.scatter::<6>(to, destinations),
         }
         for k in 6..self.layout().width {
             let ((from, a), (to, b)) = (self.values(), to.values_mut());
-            scatter(places, &from[k * a..][..n], &mut to[k * b..][..n]);
+            scatter(destinations, &from[k * a..][..n], &mut to[k * b..][..n]);
         }
         for k in (0..W).filter(|k| self.layout().words[*k]) {
-            scatter(places, self.word(k), to.columns_mut().words[k]);
+            scatter(destinations, self.word(k), to.columns_mut().words[k]);
         }
         to.set_len(valid);
         valid
     }
 
     /// Moves the keys and the first `M` columns of numbers, which are held.
-    fn scatter<const M: usize>(&self, to: &mut Self, places: &[u32]) {
+    fn scatter<const M: usize>(&self, to: &mut Self, destinations: &[u32]) {
         let n = self.len();
-        assert!(places.len() == n && to.len() >= n && M <= self.layout().width && M <= to.layout().width, "rows of one layout");
+        assert!(destinations.len() == n && to.len() >= n && M <= self.layout().width && M <= to.layout().width, "rows of one layout");
         let own = self.keys().as_ptr();
         let (values, pitch) = self.values();
         let from: [*const T; M] = std::array::from_fn(|c| values[c * pitch..][..n].as_ptr());
         let keys = to.keys_mut().as_mut_ptr();
         let (values, pitch) = to.values_mut();
         let into: [*mut T; M] = std::array::from_fn(|c| values[c * pitch..][..n].as_mut_ptr());
-        for (k, place) in places.iter().enumerate() {
-            let place = *place as usize;
-            assert!(place < n, "places are a permutation");
-            // SAFETY: `k` and `place` are below `n`, and the columns have that many slots.
+        for (k, destination) in destinations.iter().enumerate() {
+            let destination = *destination as usize;
+            assert!(destination < n, "destinations are a permutation");
+            // SAFETY: `k` and `destination` are below `n`, and the columns have that many slots.
             unsafe {
-                *keys.add(place) = *own.add(k);
+                *keys.add(destination) = *own.add(k);
                 for c in 0..M {
-                    *into[c].add(place) = *from[c].add(k);
+                    *into[c].add(destination) = *from[c].add(k);
                 }
             }
         }

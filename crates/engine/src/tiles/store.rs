@@ -1,7 +1,7 @@
 //! Tiles with their particles.
 
 use super::column::{Key, Layout, Word};
-use super::mosaic::{Mosaic, Place};
+use super::mosaic::{Location, Mosaic};
 use super::row::{Particle, Row};
 use crate::parallel::{indices, map};
 use crate::real::RealScalar;
@@ -90,16 +90,16 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         self.tiles.iter().flat_map(move |t| t.rows.iter().enumerate().map(move |(r, row)| ([t.corner[0], t.corner[1] + r * depth], row)))
     }
 
-    /// All particles with their places and kinds, in the order of [`Store::rows`], without free slots. Put into an empty store of
-    /// the same tiles with [`Store::insert`] they lie as they did.
-    pub fn iter(&self) -> impl Iterator<Item = (Place, usize, Particle<T, N, I, W, K>)> {
+    /// All particles with their locations and kinds, in the order of [`Store::rows`], without free slots. Put into an empty
+    /// store of the same tiles with [`Store::insert`] they lie as they did.
+    pub fn iter(&self) -> impl Iterator<Item = (Location, usize, Particle<T, N, I, W, K>)> {
         let layout = self.layout;
         self.tiles.iter().enumerate().flat_map(move |(t, tile)| {
             tile.rows.iter().enumerate().flat_map(move |(r, row)| {
                 (0..row.len()).filter(|k| !row.keys()[*k].is_hole()).map(move |k| {
                     let p = row.get(k);
                     let (cell, kind) = layout.cell_and_kind(p.key);
-                    (Place { tile: t as u32, row: r as u16, cell }, kind, p)
+                    (Location { tile: t as u32, row: r as u16, cell }, kind, p)
                 })
             })
         })
@@ -108,8 +108,8 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
     /// Puts a particle of a kind into cell `(i, j)` of the domain, whatever key it has itself.
     #[inline]
     pub fn insert(&mut self, i: usize, j: usize, kind: usize, mut p: Particle<T, N, I, W, K>) {
-        let place = self.mosaic.place(i, j);
-        p.key = self.layout.key(place.cell, kind);
-        self.tiles[place.tile as usize].rows[usize::from(place.row)].push(&p);
+        let location = self.mosaic.locate(i, j);
+        p.key = self.layout.key(location.cell, kind);
+        self.tiles[location.tile as usize].rows[usize::from(location.row)].push(&p);
     }
 }

@@ -23,9 +23,9 @@ fn kind(tag: u32) -> usize {
     (tag * 7 + tag / 5) as usize % KINDS
 }
 
-fn filled(mosaic: Mosaic, places: &[(usize, usize)]) -> S {
-    let mut store = S::new(mosaic, LAYOUT, places.len());
-    for (k, (i, j)) in places.iter().enumerate() {
+fn filled(mosaic: Mosaic, cells: &[(usize, usize)]) -> S {
+    let mut store = S::new(mosaic, LAYOUT, cells.len());
+    for (k, (i, j)) in cells.iter().enumerate() {
         store.insert(i % mosaic.cells[0], j % mosaic.cells[1], kind(k as u32), particle(k as u32));
     }
     store
@@ -34,10 +34,10 @@ fn filled(mosaic: Mosaic, places: &[(usize, usize)]) -> S {
 /// Every particle is whole and lies in a cell of the domain; the tags are 0 to `n`, each once.
 fn assert_whole(store: &S, n: usize) {
     let mut seen = vec![false; n];
-    for (place, of, p) in store.iter() {
-        let [i, j] = store.mosaic.cell(place);
+    for (location, of, p) in store.iter() {
+        let [i, j] = store.mosaic.cell(location);
         let tag = p.words[0];
-        assert_eq!(store.mosaic.place(i, j), place);
+        assert_eq!(store.mosaic.locate(i, j), location);
         assert_eq!((P { key: 0, ..p }, of), (particle(tag), kind(tag)));
         assert!(!std::mem::replace(&mut seen[tag as usize], true), "{tag} is there twice");
     }
@@ -76,11 +76,11 @@ fn leave(store: &mut S, step: [usize; 2], every: u32, holes: bool) -> Boxes {
                 } else {
                     row.swap_remove(k);
                 }
-                let at = mosaic.cell(Place { tile: t as u32, row: r as u16, cell });
+                let at = mosaic.cell(Location { tile: t as u32, row: r as u16, cell });
                 let [i, j] = [0, 1].map(|a| (at[a] + step[a]) % mosaic.cells[a]);
-                let place = mosaic.place(i, j);
-                p.key = LAYOUT.key(place.cell, kind);
-                out.push(place, p);
+                let location = mosaic.locate(i, j);
+                p.key = LAYOUT.key(location.cell, kind);
+                out.push(location, p);
                 out.tally += 1;
             }
         }
@@ -100,10 +100,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
-    fn every_cell_has_one_place(mosaic in mosaics()) {
+    fn every_cell_has_one_location(mosaic in mosaics()) {
         let mut seen = std::collections::HashSet::new();
         for (i, j) in (0..mosaic.cells[1]).flat_map(|j| (0..mosaic.cells[0]).map(move |i| (i, j))) {
-            let p = mosaic.place(i, j);
+            let p = mosaic.locate(i, j);
             prop_assert_eq!(mosaic.cell(p), [i, j]);
             prop_assert!(usize::from(p.row) < mosaic.rows(p.tile as usize));
             prop_assert!(usize::from(p.cell) < mosaic.cells_of_row());
@@ -119,8 +119,8 @@ proptest! {
         prop_assert_eq!(store.len(), load.len());
         assert_whole(&store, load.len());
         let mut again = S::new(mosaic, LAYOUT, 0);
-        for (place, kind, p) in store.iter() {
-            let [i, j] = mosaic.cell(place);
+        for (location, kind, p) in store.iter() {
+            let [i, j] = mosaic.cell(location);
             again.insert(i, j, kind, p);
         }
         prop_assert!(store.iter().eq(again.iter()));
@@ -129,8 +129,8 @@ proptest! {
     #[test]
     fn leavers_of_any_distance_arrive(mosaic in mosaics(), load in loads(), step in [0usize..60, 0usize..60], every in 1u32..5) {
         let mut store = filled(mosaic, &load);
-        let mut wanted: Vec<([usize; 2], u32)> = store.iter().map(|(place, _, p)| {
-            let at = mosaic.cell(place);
+        let mut wanted: Vec<([usize; 2], u32)> = store.iter().map(|(location, _, p)| {
+            let at = mosaic.cell(location);
             let go = if p.words[0] % every == 0 { step } else { [0, 0] };
             ([0, 1].map(|a| (at[a] + go[a]) % mosaic.cells[a]), p.words[0])
         }).collect();
@@ -138,7 +138,7 @@ proptest! {
         prop_assert_eq!(moved.sent, moved.received);
         prop_assert_eq!(moved.sent, load.len().div_ceil(every as usize));
         assert_whole(&store, load.len());
-        let mut found: Vec<_> = store.iter().map(|(place, _, p)| (mosaic.cell(place), p.words[0])).collect();
+        let mut found: Vec<_> = store.iter().map(|(location, _, p)| (mosaic.cell(location), p.words[0])).collect();
         wanted.sort_unstable();
         found.sort_unstable();
         prop_assert_eq!(wanted, found);
@@ -149,13 +149,13 @@ proptest! {
         let mut store = filled(mosaic, &load);
         let gone: usize = leave(&mut store, step, 2, holes).iter().map(Outbox::len).sum();
         let keys = mosaic.cells_of_row() * KINDS;
-        let (mut starts, mut places, mut left) = (Vec::new(), Vec::new(), 0);
+        let (mut starts, mut destinations, mut left) = (Vec::new(), Vec::new(), 0);
         // A thread's row: what was in it is of another tile.
         let mut sorted = Row::new(LAYOUT, 0);
         for row in store.tiles.iter_mut().flat_map(|t| &mut t.rows) {
             let mut wanted: Vec<P> = (0..row.len()).map(|k| row.get(k)).filter(|p| !p.key.is_hole()).collect();
             wanted.sort_by_key(|p| p.key);
-            let n = row.sort_into(keys, &mut sorted, &mut starts, &mut places);
+            let n = row.sort_into(keys, &mut sorted, &mut starts, &mut destinations);
             prop_assert_eq!((n, sorted.len()), (wanted.len(), wanted.len()));
             prop_assert!(sorted.capacity() >= n + LAYOUT.spare || n == 0);
             prop_assert_eq!((0..n).map(|k| sorted.get(k)).collect::<Vec<_>>(), wanted);
@@ -174,14 +174,14 @@ proptest! {
     fn arrivals_may_wait_for_the_next_pass(mosaic in mosaics(), load in loads(), step in [0usize..60, 0usize..60]) {
         let (mut lazy, mut exact) = (filled(mosaic, &load), filled(mosaic, &load));
         let keys = mosaic.cells_of_row() * KINDS;
-        let (mut starts, mut places, mut sorted) = (Vec::new(), Vec::new(), Row::new(LAYOUT, 0));
+        let (mut starts, mut destinations, mut sorted) = (Vec::new(), Vec::new(), Row::new(LAYOUT, 0));
         let (mut outboxes, mut post) = (Boxes::new(), Post::default());
         for pass in 0..4 {
             let received: usize = (0..mosaic.len()).map(|t| {
                 let rows = &mut lazy.tiles[t].rows;
                 let received = post.take(&outboxes, t, &mosaic.near(t), rows);
                 for row in rows {
-                    row.sort_into(keys, &mut sorted, &mut starts, &mut places);
+                    row.sort_into(keys, &mut sorted, &mut starts, &mut destinations);
                     std::mem::swap(row, &mut sorted);
                 }
                 received
@@ -189,7 +189,7 @@ proptest! {
             prop_assert_eq!(post.sent(), received);
             prop_assert_eq!(lazy.len(), load.len());
             let all = |s: &S| {
-                let mut all: Vec<_> = s.iter().map(|(place, kind, p)| (mosaic.cell(place), kind, p.words)).collect();
+                let mut all: Vec<_> = s.iter().map(|(location, kind, p)| (mosaic.cell(location), kind, p.words)).collect();
                 all.sort_unstable();
                 all
             };
@@ -247,8 +247,8 @@ fn the_order_is_that_of_the_senders() {
     for (from, outbox) in outboxes.iter_mut().enumerate() {
         for k in 0..3 {
             for (j, i) in (0..30).step_by(16).flat_map(|j| (0..50).step_by(16).map(move |i| (j, i))) {
-                let place = Place { row: 2, ..mosaic.place(i, j) };
-                outbox.push(place, Particle { v: [0.0; 5], words: [(10 * from + k) as u64], key: 1 });
+                let location = Location { row: 2, ..mosaic.locate(i, j) };
+                outbox.push(location, Particle { v: [0.0; 5], words: [(10 * from + k) as u64], key: 1 });
             }
         }
         outbox.seal();
@@ -269,7 +269,7 @@ fn the_order_is_that_of_the_senders() {
 fn boxes_of_parts_are_put_together() {
     let mosaic = Mosaic::new([40, 10], [10, 10]);
     let send = |out: &mut Outbox<f32, (), 1>, tile: u32, tag: u64| {
-        out.push(Place { tile, row: 0, cell: 0 }, Particle { v: [0.0], words: [tag], key: 0 });
+        out.push(Location { tile, row: 0, cell: 0 }, Particle { v: [0.0], words: [tag], key: 0 });
     };
     let mut outboxes: Vec<Outbox<f32, (), 1>> = (0..4).map(|_| Outbox::default()).collect();
     let mut part = Outbox::default();
@@ -290,15 +290,15 @@ fn boxes_of_parts_are_put_together() {
 #[test]
 fn threads_do_not_matter() {
     let mosaic = Mosaic::new([70, 45], [16, 8]);
-    let places: Vec<_> = (0..20_000usize).map(|k| if k % 3 == 0 { (k * 7 % 70, k * 11 % 45) } else { (3, 5) }).collect();
+    let cells: Vec<_> = (0..20_000usize).map(|k| if k % 3 == 0 { (k * 7 % 70, k * 11 % 45) } else { (3, 5) }).collect();
     let run = |threads: usize| {
         Cpu::new(threads).unwrap().install(|| {
-            let mut store = filled(mosaic, &places);
+            let mut store = filled(mosaic, &cells);
             for step in [[1, 0], [17, 40], [0, 1]] {
                 let moved = migrate(&mut store, step, 2);
                 assert_eq!((moved.sent, moved.received), (10_000, 10_000));
             }
-            store.iter().map(|(place, _, p)| (place, p.words[0])).collect::<Vec<_>>()
+            store.iter().map(|(location, _, p)| (location, p.words[0])).collect::<Vec<_>>()
         })
     };
     let one = run(1);

@@ -51,8 +51,8 @@ pub(super) struct Kinetics {
     /// 5/2 - omega.
     pub(super) pool: f32,
     pub(super) inelastic: bool,
-    /// Place in [`Table::chances`] of each mode of both by Millikan and White, or -1.
-    pub(super) chances: Places,
+    /// Index in [`Table::chances`] of each mode of both by Millikan and White, or -1.
+    pub(super) chances: ChanceTables,
 }
 
 /// Everything that collisions of a run need.
@@ -64,7 +64,7 @@ pub(super) struct Table {
     pub(super) jeans: bool,
     /// True if velocities have no part along z.
     pub(super) flat: bool,
-    /// `[a * species + b]`: place in `pairs`, and whether a comes second there.
+    /// `[a * species + b]`: index in `pairs`, and whether a comes second there.
     pub(super) lookup: Vec<usize>,
     pub(super) seed: u64,
     geometry: Arc<Geometry>,
@@ -122,31 +122,31 @@ pub(in crate::stages) fn across(model: &Model) -> [f32; 2] {
     [0, 1].map(|d| if d < model.grid.dimensions { (model.grid.h[d] / model.grid.h[0]).powi(2) as f32 } else { 0.0 })
 }
 
-/// Places of tables for the modes of both species of a pair; -1 for none.
-pub(in crate::stages) type Places = [[i32; MODES]; 2];
+/// Numbers of the tables for the modes of both species of a pair; -1 for none.
+pub(in crate::stages) type ChanceTables = [[i32; MODES]; 2];
 
-/// Chances of vibration by Millikan and White, and their places by pair.
-pub(in crate::stages) fn relaxing(model: &Model) -> (Vec<Chances>, Vec<Places>) {
+/// Chances of vibration by Millikan and White, and their tables by pair.
+pub(in crate::stages) fn relaxing(model: &Model) -> (Vec<Chances>, Vec<ChanceTables>) {
     let (n, c) = (model.species.len(), &model.collisions);
-    let (mut chances, mut places) = (Vec::new(), Vec::new());
+    let (mut chances, mut tables) = (Vec::new(), Vec::new());
     for (a, b) in (0..n).flat_map(|a| (a..n).map(move |b| (a, b))) {
         let pair = model.pair(a, b);
         let mut relaxing = |s: usize| {
             let kind = &model.species[s];
-            let mut places = [-1; MODES];
-            for (place, mode) in places.iter_mut().zip(kind.vibration.modes()) {
+            let mut tables = [-1; MODES];
+            for (table, mode) in tables.iter_mut().zip(kind.vibration.modes()) {
                 // A collision number that was given goes before the correlation.
                 if c.millikan_white && mode.z == f64::INFINITY {
-                    *place = chances.len() as i32;
+                    *table = chances.len() as i32;
                     chances.push(Chances::new(mode.theta, mode.degeneracy, pair.scatter.omega, |t| collision_number(kind, pair, t)));
                 }
             }
-            places
+            tables
         };
         let own = relaxing(a);
-        places.push([own, if a == b { own } else { relaxing(b) }]);
+        tables.push([own, if a == b { own } else { relaxing(b) }]);
     }
-    (chances, places)
+    (chances, tables)
 }
 
 /// Smallest part of a cell that collisions are computed for with its own volume; in smaller ones they are as rare as in this one.
@@ -161,7 +161,7 @@ pub(in crate::stages) fn rate(model: &Model, cell: usize) -> f32 {
     if volume > 0.0 { (model.weight_of(cell) * model.dt / volume / SCALE) as f32 } else { 0.0 }
 }
 
-/// The first maxima of all pairs: of the fastest of a hot gas that meets another one at the fastest drift.
+/// The first maxima of all pairs: of the fastest of a hot gas that collides with another one at the fastest drift.
 pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
     let n = model.species.len();
     let [temperature, drift] = model.hottest;
@@ -194,8 +194,8 @@ pub(super) fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
 /// rate of attempted collisions is that of the smallest part.
 #[inline(never)]
 pub(super) fn together(table: &Table, columns: &Columns<'_>, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
-    let place = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];
-    let part = |i: usize| table.geometry.part_at(place, [f64::from(columns.x[i]), f64::from(columns.y[i])]);
+    let home = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];
+    let part = |i: usize| table.geometry.part_at(home, [f64::from(columns.x[i]), f64::from(columns.y[i])]);
     let ((first, fraction), (second, _)) = (part(at[0]), part(at[1]));
     let least = table.geometry.smallest_part(cell as usize).unwrap_or(fraction).max(SMALLEST);
     first == second && Stream::new(purpose::PART, table.seed, step, number).open() * fraction.max(SMALLEST) < least

@@ -1,17 +1,17 @@
-//! The move: every particle flies for a step. Those that stay in the tile and can meet nothing are moved in registers; the others,
-//! a few in a hundred, fly from one meeting to the next.
+//! The move: every particle flies for a step. Those that stay in the tile and can hit nothing are moved in registers; the others,
+//! a few in a hundred, fly from hit to hit.
 
 use super::math::Stream;
 use super::store::{Body, Columns, HOLE, Mosaic, Outbox, Row, local, shift_of};
 use super::tile::{Impact, Scratch, Tile};
-use crate::geometry::{BELOW_ONE, Flight, Met, Segment};
+use crate::geometry::{BELOW_ONE, Flight, FlightEnd, Segment};
 use crate::grid::Side;
 use crate::model::{Edge, Model, purpose};
 use crate::stages::Ledger;
 use crate::walls::{Molecule, Motion, Wall};
 
-/// Meetings of one particle in a step after which it is left where it is, and counted.
-const MEETINGS: u32 = 1000;
+/// Hits of one particle in a step after which it is left where it is, and counted.
+const MAX_HITS: u32 = 1000;
 /// Cells that a fast flight may cross: beyond, it is certain to leave the tile.
 const FAR: f32 = 30_000.0;
 
@@ -125,7 +125,7 @@ fn wander(
     let cell = [tile.corner[0] + column, tile.corner[1] + line];
     let body = from.get(i);
     let weight = tile.weights.get(slot).map_or(1.0, |w| f64::from(*w));
-    // Most have but left the tile and can meet nothing: they are where the fast path has put them.
+    // Most have but left the tile and can hit nothing: they are where the fast path has put them.
     let scale = scale_of(pass);
     let (px, py) = (body.v[0] * scale[0] + body.x, body.v[1] * scale[1] + body.y);
     let (fx, fy) = (px.floor(), py.floor());
@@ -140,7 +140,7 @@ fn wander(
     {
         let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
         let goal = [goal[0] as usize, goal[1] as usize];
-        let mut to = Places { pass, number, row, slot: Some(i), out };
+        let mut to = Destination { pass, number, row, slot: Some(i), out };
         to.put(&mut tile.ledger, goal, species, body, weight, &mut || stream.open());
         return;
     }
@@ -149,14 +149,14 @@ fn wander(
     match trace(pass, tile, flight, species, &body, weight, 1.0, &mut uniform) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
-            let mut to = Places { pass, number, row, slot: Some(i), out };
+            let mut to = Destination { pass, number, row, slot: Some(i), out };
             to.put(&mut tile.ledger, cell, species, body, weight, &mut uniform);
         }
     }
 }
 
-/// Destinations of particles of a tile.
-pub(super) struct Places<'a> {
+/// Destination of a particle that leaves its tile or enters.
+pub(super) struct Destination<'a> {
     pub(super) pass: &'a Pass<'a>,
     /// The tile, and its row.
     pub(super) number: usize,
@@ -166,7 +166,7 @@ pub(super) struct Places<'a> {
     pub(super) out: &'a mut Outbox,
 }
 
-impl Places<'_> {
+impl Destination<'_> {
     /// Puts a particle that stands for `weight` (over the model's) into the cell where it has arrived: as often as keeps what it
     /// stands for, rounded at random.
     pub(super) fn put(
@@ -186,11 +186,11 @@ impl Places<'_> {
             ledger.dropped += u64::from(copies == 0);
             ledger.copied += copies.saturating_sub(1);
             if copies > 1 && body.tag == 0 {
-                // Copies are not each other's partners: a near one would be the nearest of all.
+                // Copies are not each other's partners: a nearest one would be the nearest of all.
                 body.tag = (uniform() * f64::from(u32::MAX)) as u32 | 1;
             }
         }
-        let home = pass.mosaic.place(cell[0], cell[1]);
+        let home = pass.mosaic.locate(cell[0], cell[1]);
         let p = body.with_key(row.layout().key(home.cell, species));
         for _ in 0..copies {
             if home.tile as usize != *number {
@@ -204,7 +204,7 @@ impl Places<'_> {
     }
 }
 
-/// Flies for the part `left` of a step, from meeting to meeting; surfaces feel `weight` times the model's. Returns where it
+/// Flies for the part `left` of a step, from hit to hit; surfaces feel `weight` times the model's. Returns where it
 /// arrived, or nothing if it left the domain.
 pub(super) fn trace(
     pass: &Pass<'_>,
@@ -222,19 +222,19 @@ pub(super) fn trace(
     let along = |motion: &Motion, left: f64, d: usize| motion.velocity[d] * (left * model.dt) * model.cells_per_metre(d);
     let path = |motion: &Motion, left: f64| [along(motion, left, 0), along(motion, left, 1)];
     flight.path = path(&motion, left);
-    let mut meetings = 0;
+    let mut hits = 0;
     loop {
         let (surface, normal, wall) = match model.geometry.advance(&mut flight) {
-            Met::Nothing => break,
-            Met::Edge { side, done } => {
+            FlightEnd::Nothing => break,
+            FlightEnd::Edge { side, done } => {
                 left *= 1.0 - done;
                 match model.edges[side.index()] {
                     Edge::Open => return None,
                     Edge::Periodic => {
                         flight.cell[side.axis] = if side.upper { 0 } else { model.grid.cells[side.axis] - 1 };
                         flight.offset[side.axis] = if side.upper { 0.0 } else { 1.0 };
-                        meetings += 1;
-                        if meetings > MEETINGS {
+                        hits += 1;
+                        if hits > MAX_HITS {
                             tile.ledger.stuck += 1;
                             break;
                         }
@@ -244,7 +244,7 @@ pub(super) fn trace(
                     Edge::Walls(first) => (side.index() as u32, side.normal(), first + flight.cell[1 - side.axis] as u32),
                 }
             }
-            Met::Segment { segment, normal, done } => {
+            FlightEnd::Segment { segment, normal, done } => {
                 left *= 1.0 - done;
                 (Side::ALL.len() as u32 + segment, normal, model.geometry.segments()[segment as usize].wall)
             }
@@ -265,14 +265,14 @@ pub(super) fn trace(
             };
             tile.impacts.push(Impact { tilt, weight, ..impact });
         }
-        meetings += 1;
-        if meetings > MEETINGS {
+        hits += 1;
+        if hits > MAX_HITS {
             tile.ledger.stuck += 1;
             break;
         }
         flight.path = path(&motion, left);
     }
-    let [x, y] = model.geometry.settle(&flight);
+    let [x, y] = model.geometry.stored_offset(&flight);
     let [vx, vy, vz] = motion.velocity;
     let v = [vx as f32, vy as f32, vz as f32];
     Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level, tag: body.tag }))
@@ -287,7 +287,7 @@ fn impact(surface: u32, wall: &Wall, normal: [f64; 2], molecule: &Molecule, befo
     Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work, tilt: 0.0, weight: 1.0 }
 }
 
-/// Momentum against a segment's normal times the place along it of the flight that has met it.
+/// Momentum against a segment's normal times the position along it of the flight that hit it.
 fn tilt(model: &Model, segment: &Segment, flight: &Flight, momentum: [f64; 3]) -> f64 {
     let (grid, middle, per_metre) = (&model.grid, segment.middle(), segment.per_metre());
     let along = |d: usize| (grid.origin[d] + (flight.cell[d] as f64 + flight.offset[d]) * grid.h[d] - middle[d]) * per_metre[d];

@@ -1,6 +1,6 @@
-//! Gas that comes in through open sides: the exact flux of a drifting Maxwellian through each cell's face.
+//! Gas injected through open sides: the exact flux of a drifting Maxwellian through each cell's face.
 
-use super::fly::{Pass, Places, trace};
+use super::fly::{Destination, Pass, trace};
 use super::math::Stream;
 use super::store::{Body, Outbox, Row};
 use super::tile::{Scratch, Tile};
@@ -27,7 +27,7 @@ pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
     let species = &pass.model.species;
     for face in faces {
         let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
-        let key = usize::from(pass.mosaic.place(face.cell[0], face.cell[1]).cell) * species.len();
+        let key = usize::from(pass.mosaic.locate(face.cell[0], face.cell[1]).cell) * species.len();
         let v = [2, 3, 4].map(|c| scratch.sorted.column(c));
         let (mut seen, mut by_species) = (Seen::default(), Vec::with_capacity(Moving::species_counts(species.len())));
         for (s, kind) in species.iter().enumerate() {
@@ -110,7 +110,7 @@ fn enter(
     match trace(pass, tile, flight, species, body, weight, left, &mut || stream.open()) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
-            let mut to = Places { pass, number, row, slot: None, out };
+            let mut to = Destination { pass, number, row, slot: None, out };
             to.put(&mut tile.ledger, cell, species, body, weight, &mut || stream.open());
         }
     }
@@ -120,7 +120,7 @@ fn enter(
 pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut Row, out: &mut Outbox) {
     let model = pass.model;
     for (s, source) in model.sources.iter().enumerate() {
-        let ends = [0.0, 1.0].map(|u| source.place(&model.grid, u).0);
+        let ends = [0.0, 1.0].map(|u| source.position(&model.grid, u).0);
         let crosses = (0..2).all(|d| {
             let (low, high) = (ends[0][d].min(ends[1][d]), ends[0][d].max(ends[1][d]));
             low < tile.corner[d] + tile.cells[d] && high >= tile.corner[d]
@@ -140,12 +140,12 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut
             for _ in 0..count {
                 let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, (s as u64) << 36 | item, 12);
                 item += 1;
-                let (cell, offset) = source.place(&model.grid, stream.open());
-                if pass.mosaic.place(cell[0], cell[1]).tile as usize != number {
+                let (cell, offset) = source.position(&model.grid, stream.open());
+                if pass.mosaic.locate(cell[0], cell[1]).tile as usize != number {
                     continue;
                 }
                 if !model.geometry.in_gas(cell, offset) {
-                    // On the body at which the line ends, to the last bit of its place: it came, and is gone.
+                    // On the body at which the line ends, to the last bit of its position: injected and removed.
                     tile.ledger.injected += 1;
                     tile.ledger.removed += 1;
                     continue;

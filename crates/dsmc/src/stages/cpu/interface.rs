@@ -35,10 +35,10 @@ impl Stages for Gas {
                 // A tile of the gas is one row of the store.
                 let tiles = (items_mut(&mut self.tiles), items_mut(&mut self.store.tiles), items_mut(&mut self.faces), items_mut(out));
                 // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
-                let arrived = map_tasks(tiles, |number, (tile, place, faces, out)| {
+                let arrived = map_tasks(tiles, |number, (tile, rows, faces, out)| {
                     out.clear();
                     let mut scratch = scratch[thread()].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    Work { pass, table, number, tile, row: &mut place.rows[0], faces, boxes, post, out, scratch: &mut scratch, factors }
+                    Work { pass, table, number, tile, row: &mut rows.rows[0], faces, boxes, post, out, scratch: &mut scratch, factors }
                         .on(isa)
                 });
                 arrived.into_iter().sum::<usize>()
@@ -69,7 +69,7 @@ impl Stages for Gas {
         let mut count = vec![0; self.tiles.len()];
         for cell in &particles.cell {
             let [x, y] = self.model.grid.cell(*cell as usize);
-            count[self.store.mosaic.place(x, y).tile as usize] += 1;
+            count[self.store.mosaic.locate(x, y).tile as usize] += 1;
         }
         for (tile, n) in self.store.tiles.iter_mut().zip(count).filter(|(_, n)| *n > 0) {
             let len = tile.len();

@@ -4,7 +4,7 @@
 //! all into the order of cells in a thread's scratch, where they collide and are sampled, and the move writes them back, in no
 //! order, with their new cells. What leaves goes to an outbox of the tile, from which others take it at the beginning of the next
 //! pass. Tiles, sort and exchange are the engine's (`store`). Nothing depends on threads: every random number belongs to a cell, a
-//! face or a place in a tile, and every sum has its order.
+//! face or an index in a tile, and every sum has its order.
 
 mod attempts;
 pub(super) mod collide;
@@ -133,7 +133,7 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
         for along in 0..model.grid.cells[1 - side.axis] {
             let mut cell = [along; 2];
             cell[side.axis] = if side.upper { model.grid.cells[side.axis] - 1 } else { 0 };
-            faces[mosaic.place(cell[0], cell[1]).tile as usize].push(Face { side, cell, moving: Moving::default() });
+            faces[mosaic.locate(cell[0], cell[1]).tile as usize].push(Face { side, cell, moving: Moving::default() });
         }
     }
     let surfaces = vec![0.0; (Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS];
@@ -199,8 +199,8 @@ impl Gas {
     /// Runs `each` over all particles: cell, species, particle.
     fn for_each(&self, mut each: impl FnMut(usize, usize, &Body)) {
         let layout = self.store.layout();
-        for (place, species, p) in self.store.iter() {
-            each(self.model.grid.index(self.store.mosaic.cell(place)), species, &Body::of(&p, &layout));
+        for (location, species, p) in self.store.iter() {
+            each(self.model.grid.index(self.store.mosaic.cell(location)), species, &Body::of(&p, &layout));
         }
     }
 }

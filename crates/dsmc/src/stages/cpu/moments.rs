@@ -16,10 +16,10 @@ const LANES: usize = 16;
 const CHUNK: usize = 64;
 
 /// Adds the number of particles of each range `start[k]..start[k + 1]` and the sums over their velocities to the first ten of the
-/// `kept` places of `sums` that are the range's. The columns have sixteen values behind the last range, or no particle at all.
+/// `kept` entries of `sums` that are the range's. The columns have sixteen values behind the last range, or no particle at all.
 ///
 /// # Panics
-/// Where a range is not in the columns, or there are no ten places.
+/// Where a range is not in the columns, or there are no ten entries.
 pub(super) fn add(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize, isa: Isa) {
     let end = match start.last() {
         // Columns that never held a particle have no room behind it either.

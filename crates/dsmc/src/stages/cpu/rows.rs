@@ -116,7 +116,7 @@ pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, spe
     tile.ledger.exceeded += exceeded;
 }
 
-/// Who meets whom, and their relative velocities.
+/// Pairs of particles and their relative velocities.
 #[inline(always)]
 fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, step: u64, total: usize) {
     let pairs = table.pairs.len();
@@ -130,14 +130,14 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, ste
     let (at_i, at_j, gx, gy, gz) = (&mut at_i[..total], &mut at_j[..total], &mut gx[..total], &mut gy[..total], &mut gz[..total]);
     let (rate, exponent, sigma_g_max) = (&mut rows.rate[..total], &mut rows.power[..total], &mut rows.sigma_g_max[..total]);
     for t in 0..total {
-        let place = which[t] as usize;
-        let (slot, p) = if pairs == 1 { (place, 0) } else { (place / pairs, place % pairs) };
+        let at = which[t] as usize;
+        let (slot, p) = if pairs == 1 { (at, 0) } else { (at / pairs, at % pairs) };
         let pair = &table.pairs[p];
         let (i, j) = partners(start, slot, species, pair, word[t], || further(table.seed, step, &words.items, t));
         assert!(i < n && j < n, "particles of the tile");
         (at_i[t], at_j[t]) = (i as u32, j as u32);
         (gx[t], gy[t], gz[t]) = (vx[i] - vx[j], vy[i] - vy[j], vz[i] - vz[j]);
-        (rate[t], exponent[t], sigma_g_max[t]) = (pair.rate, pair.power, tile.majorants[place].sigma_g_max);
+        (rate[t], exponent[t], sigma_g_max[t]) = (pair.rate, pair.power, tile.majorants[at].sigma_g_max);
     }
 }
 

@@ -149,9 +149,9 @@ mod tests {
             assert!((0..mosaic.len()).all(|t| mosaic.rows(t) == 1), "{mosaic:?}");
             for c in 0..grid.len() {
                 let [i, j] = grid.cell(c);
-                let place = mosaic.place(i, j);
-                let (corner, size) = mosaic.bounds(place.tile as usize);
-                let [x, y] = local(&mosaic, usize::from(place.cell));
+                let at = mosaic.locate(i, j);
+                let (corner, size) = mosaic.bounds(at.tile as usize);
+                let [x, y] = local(&mosaic, usize::from(at.cell));
                 assert!([corner[0] + x, corner[1] + y] == [i, j] && x < size[0] && y < size[1]);
             }
         }

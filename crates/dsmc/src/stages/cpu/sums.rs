@@ -56,7 +56,7 @@ impl Sums {
         self.old.is_empty()
     }
 
-    /// The sum of all samples at a place.
+    /// Sum of all samples at an index.
     pub(super) fn all(&self, i: usize) -> f64 {
         self.old[i] + f64::from(self.recent[i])
     }

@@ -22,7 +22,7 @@ pub(in crate::stages) struct Majorant {
     pub(super) attempts: f32,
 }
 
-/// A meeting with a wall: what the surface got.
+/// Hit of a wall: momentum and energy given to the surface.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Impact {
     /// Sides first, then segments.
@@ -31,7 +31,7 @@ pub(super) struct Impact {
     pub(super) momentum: [f64; 3],
     /// Energy given to it, J of one molecule.
     pub(super) energy: f64,
-    /// Momentum against the normal of a segment times the place along it.
+    /// Momentum against the normal of a segment times the position along it.
     pub(super) tilt: f64,
     /// Number weight of the particle, over `weight` of the model.
     pub(super) weight: f64,
@@ -50,7 +50,7 @@ pub(super) struct Tile {
     pub(super) majorants: Vec<Majorant>,
     /// Sums of samples.
     pub(super) sums: Sums,
-    /// Meetings with surfaces while samples are taken.
+    /// Hits on surfaces while samples are taken.
     pub(super) impacts: Vec<Impact>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
     pub(super) rate: Vec<f32>,
@@ -73,8 +73,8 @@ pub(super) struct Scratch {
     pub(super) sorted: Row,
     /// Begin of each cell and species in `sorted`, and the end.
     pub(super) start: Vec<u32>,
-    /// New place of each slot.
-    places: Vec<u32>,
+    /// New index of each slot.
+    destinations: Vec<u32>,
     /// Random words of the attempts.
     pub(super) words: Words,
     /// Attempts: number by cell and pair.
@@ -91,7 +91,7 @@ impl Scratch {
         Self {
             sorted: Row::new(layout, 0),
             start: Vec::new(),
-            places: Vec::new(),
+            destinations: Vec::new(),
             words: Words::default(),
             attempts: Vec::new(),
             rows: Rows::default(),
@@ -101,7 +101,7 @@ impl Scratch {
 
     /// Copies a tile's particles into `sorted`, by key. Returns their number, without holes.
     pub(super) fn order(&mut self, row: &Row, keys: usize) -> usize {
-        row.sort_into(keys, &mut self.sorted, &mut self.start, &mut self.places)
+        row.sort_into(keys, &mut self.sorted, &mut self.start, &mut self.destinations)
     }
 }
 
@@ -114,8 +114,8 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         (local[0] < cells[0] && local[1] < cells[1]).then(|| model.grid.index([0, 1].map(|d| corner[d] + local[d])))
     };
     let rate = (0..slots).map(|slot| cell_of(slot).map_or(0.0, |c| super::collide::rate(model, c))).collect();
-    let is_parted = |slot: usize| cell_of(slot).is_some_and(|c| model.geometry.smallest_part(c).is_some());
-    let divided: Vec<bool> = if model.geometry.is_empty() { Vec::new() } else { (0..slots).map(is_parted).collect() };
+    let is_divided = |slot: usize| cell_of(slot).is_some_and(|c| model.geometry.smallest_part(c).is_some());
+    let divided: Vec<bool> = if model.geometry.is_empty() { Vec::new() } else { (0..slots).map(is_divided).collect() };
     let reach = if model.geometry.is_empty() {
         Vec::new()
     } else {
@@ -178,10 +178,10 @@ pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, model:
     tile.sums.close();
 }
 
-/// Place of `c^2 z` among the sums.
+/// Index of `c^2 z` among the sums.
 const FLUX_Z: usize = MOMENTS + ALONG_Z - 1;
 
-/// Adds a mode's energy, and what of it flows along x and y, and along z where that has a place.
+/// Adds a mode's energy, and what of it flows along x and y, and along z where that has an index.
 #[inline(always)]
 fn internal<T: Copy>(
     total: &mut [f32],
@@ -202,8 +202,8 @@ fn internal<T: Copy>(
     total[into] += sum as f32;
     total[8] += (per_mass * x) as f32;
     total[9] += (per_mass * y) as f32;
-    if let Some(place) = flux_z {
+    if let Some(at) = flux_z {
         let z: f64 = mode.iter().zip(v[2]).map(|(e, vz)| wide(*e) * f64::from(*vz)).sum();
-        total[place] += (per_mass * z) as f32;
+        total[at] += (per_mass * z) as f32;
     }
 }

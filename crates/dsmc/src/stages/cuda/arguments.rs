@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::gas::vibration::MODES;
-use crate::stages::cpu::collide::Places;
+use crate::stages::cpu::collide::ChanceTables;
 
 /// `Columns` of common.cu: x, y, vx, vy, vz, rotation, level, key, tag.
 pub(super) type Columns = [u64; 9];
@@ -67,7 +67,7 @@ pub(super) struct Kinetics {
     pub(super) pool: f32,
     pub(super) inelastic: u32,
     pub(super) species: [u32; 2],
-    pub(super) chances: Places,
+    pub(super) chances: ChanceTables,
 }
 
 /// `Modes` of hit.cu.
@@ -133,7 +133,7 @@ pub(super) struct PassArgument {
     pub(super) weights: u64,
 }
 
-/// `Wall` of meet.cu.
+/// `Wall` of trajectory.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct WallArgument {
@@ -145,7 +145,7 @@ pub(super) struct WallArgument {
     pub(super) tangential: f64,
 }
 
-/// `Molecule` of meet.cu.
+/// `Molecule` of trajectory.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct MoleculeArgument {
@@ -157,7 +157,7 @@ pub(super) struct MoleculeArgument {
     pub(super) count: u32,
 }
 
-/// `Domain` of meet.cu.
+/// `Domain` of trajectory.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct DomainArgument {

@@ -63,8 +63,8 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
   const u32 me = lane_index(), lane = threadIdx.x % LANES;
   for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += GROUPS) {
     u32 cell = cell_number(slot), number = 0;
-    u64 place = u64(tile) * CELLS + slot;
-    float rate = gas.rate[place];
+    u64 at_cell = u64(tile) * CELLS + slot;
+    float rate = gas.rate[at_cell];
     uint4 words;
     for (u32 p = 0; p < PAIRS; p++) {
       const Kinetics& pair = gas.pairs[p];
@@ -73,7 +73,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
       u32 a = slot * SPECIES + pair.species[0], b = slot * SPECIES + pair.species[1];
       u32 first = start[a], second = start[b], na = start[a + 1] - first, nb = start[b + 1] - second;
       u32 same = a == b;
-      u64 kept = p * gas.stride + place;
+      u64 kept = p * gas.stride + at_cell;
       float sigma_g_max = gas.sigma_g_max[kept], seen = 0.0f;
       float mean = (same ? 0.5f * float(na) * (float(na) - 1.0f) : float(na) * float(nb)) * rate * sigma_g_max;
       u32 attempts = 0;
@@ -89,7 +89,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         if (uniform_f32(w.y) * sigma_g_max >= sigma_g) return;
         u64 item = u64(cell) << 24 | (t & 0xffffff);
 #if DIVIDED
-        u32 entry = gas.divided[place];
+        u32 entry = gas.divided[at_cell];
         if (entry && !together(gas, entry, {s.x[i], s.y[i]}, {s.x[j], s.y[j]}, item)) return;
 #endif
         tally.exceeded += sigma_g > sigma_g_max;
@@ -121,7 +121,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         bool live = t < attempts;
         uint4 w = {};
         if (live) w = draw(number + t, i, j);
-        bool whole = !DIVIDED || !gas.divided[place];
+        bool whole = !DIVIDED || !gas.divided[at_cell];
 #if NEAREST
         u32 k = nearest(gas, s, live && whole, i, j, second, second + nb);
 #else

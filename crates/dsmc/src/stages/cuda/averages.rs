@@ -112,7 +112,7 @@ impl Averages {
         let ([used, one], stride) = (self.sums, self.stride());
         each(chunks_mut(cells, self.species * one), |cell, to| {
             to.fill(0.0);
-            let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
+            let (tile, slot) = self.mosaic.tile_and_slot(self.grid.cell(cell));
             for tile in tile..tile + self.mosaic.layers {
                 for s in 0..self.species {
                     for q in 0..used {
@@ -134,7 +134,7 @@ impl Averages {
         let ([used, one], stride) = (self.sums, self.stride());
         let mut sums = vec![0.0; stride * used];
         for (cell, from) in cells.chunks_exact(self.species * one).enumerate() {
-            let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
+            let (tile, slot) = self.mosaic.tile_and_slot(self.grid.cell(cell));
             for s in 0..self.species {
                 for q in 0..used {
                     sums[q * stride + tile * self.keys + slot * self.species + s] = from[s * one + q];

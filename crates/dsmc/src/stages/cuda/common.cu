@@ -27,7 +27,7 @@ struct Columns {
 
 struct Counters {
   u64 injected, removed, collisions, attempts, exceeded, stuck, copied, dropped;
-  u32 fresh, refused;  // particles behind the regions, which came in during the last step; those that found no room
+  u32 fresh, refused;  // particles behind the regions, injected during the last step; those that found no room
   u32 fullest, special; // most particles that a tile with more than INDEX had; entries of `wanderers`
 };
 
@@ -38,7 +38,7 @@ struct Store {
   u32 *left, *special;      // by tile and list: leavers, and those of them that are FAR or PENDING
   u32* stay;                // by tile: particles that stay
   u32* near;                // by tile and way: leavers
-  const u32 *old_list, *old_left, *old_near;  // `list`, `left`, `near` of the step before; the same places but of small gases
+  const u32 *old_list, *old_left, *old_near;  // `list`, `left`, `near` of the step before; the same addresses but of small gases
   u32 *near_in, *far_in;    // by tile: those that will come from neighbours and from afar
   u32 *near_n, *far_n;      // by tile: those that come now
   u32* filled;              // by tile: of those from afar, how many are in `arrivals`
@@ -65,8 +65,8 @@ __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / 
 
 // Layers of a cell that is so full that it is a tile: LAYERS tiles share it, one behind the other, and its particles: those of a
 // layer collide with each other, as often as if they were all. Who goes to another cell goes to the next layer, so that layers mix.
-// The place of a tile in the mosaic, and the tile of a place and any number of a layer.
-__device__ __forceinline__ int2 place_of(const Store& st, u32 tile) {
+// Coordinates of a tile in the mosaic, and the tile at coordinates and any number of a layer.
+__device__ __forceinline__ int2 tile_coordinates(const Store& st, u32 tile) {
   return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};
 }
 __device__ __forceinline__ u32 tile_at(const Store& st, int x, int y, u32 layer) { return u32(y * st.tiles[0] + x) * LAYERS + layer % LAYERS; }
@@ -74,7 +74,7 @@ __device__ __forceinline__ u32 tile_at(const Store& st, int x, int y, u32 layer)
 // The tile on the way from a tile, or (by sign -1) the one from which arrivals at it come by that way; NONE at the edge of the domain.
 #define NONE 0xffffffffu
 __device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int sign) {
-  int2 at = place_of(st, tile);
+  int2 at = tile_coordinates(st, tile);
   at.x += sign * (int(way % 3) - 1);
   at.y += sign * (int(way / 3) - 1);
   return at.x >= 0 && at.x < st.tiles[0] && at.y >= 0 && at.y < st.tiles[1] ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign) : NONE;
@@ -100,7 +100,7 @@ __device__ __forceinline__ int2 glide(const float* step, float vx, float vy, flo
   return {int(fminf(fmaxf(fx, -float(FARTHEST)), float(FARTHEST))), int(fminf(fmaxf(fy, -float(FARTHEST)), float(FARTHEST)))};
 }
 
-// The number of a step as arguments have it: where launches are recorded it is the place where the device counts steps.
+// The number of a step as arguments have it: where launches are recorded it is the address at which the device counts steps.
 __device__ __forceinline__ u64 step_of(u64 step) { return RECORDED ? __ldcg(reinterpret_cast<const u64*>(step)) : step; }
 
 // True if more copies were made than there is room for, with cell weights: nothing goes on, and the host finds it.

@@ -1,4 +1,4 @@
-// Gas that comes in through faces and from lines: a thread a particle draws it and flies it for the rest of its step.
+// Gas injected through faces and from lines: a thread a particle draws it and flies it for the rest of its step.
 
 __device__ __noinline__ double normal_speed(double s, Stream& u) {
   for (;;) {
@@ -113,7 +113,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
       if (!stays) atomicAdd(&st.counters->removed, 1ull);
       if (stays) copies = copies_at(st, d, f, weight, slot, u);
     } else if (line) {
-      // On the body at which the line ends: it came, and is gone.
+      // On the body at which the line ends: injected and removed.
       atomicAdd(&st.counters->injected, 1ull);
       atomicAdd(&st.counters->removed, 1ull);
     }
@@ -129,7 +129,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
 
 #if RECORDED
 // Instructions of a flight come from the second cache where a multiprocessor has not just used them, which takes three times as long as the flight. So
-// a warp of each block flies against a wall, and draws what comes in, before the kernel ahead has ended: of no weight, to no end.
+// a warp of each block flies against a wall, and draws the injected particles, before the kernel ahead has ended: of no weight, to no end.
 __device__ __noinline__ void rehearse(const Store& st, const Domain& d, const Geometry& g, bool emits) {
   Flight f{};
   double n[2];
@@ -156,15 +156,15 @@ __device__ __noinline__ void rehearse(const Store& st, const Domain& d, const Ge
   for (int k = 0; k < 2; k++) a.v[k] = d.per_metre[k] > 0.0 ? -0.75 * n[k] / (d.dt * d.per_metre[k]) : 0.0;
   bool stays = trace(d, g, f, 0, a, 0.0, 1.0, u, st.counters);
   // Never, but the compiler does not know.
-  if (settle(g, f).x < 0.0f && stays) st.link[0] = 0;
+  if (stored_offset(g, f).x < 0.0f && stays) st.link[0] = 0;
 }
 #define FLYING 3  // warps of a block
 #else
 #define FLYING 4
 #endif
 
-// Flights that meet something, and in the first `emitters` blocks those of what comes in: neither knows of the other.
-extern "C" __global__ void __launch_bounds__(128, 4) meet(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
+// Flights that hit something, and in the first `emitters` blocks those of injected particles: neither knows of the other.
+extern "C" __global__ void __launch_bounds__(128, 4) trace_flights(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
                                                        const __grid_constant__ Inflow in, u32 emitters) {
 #if RECORDED
   if (threadIdx.x >= 32 * FLYING) {

@@ -2,7 +2,7 @@
 // leaver, some reads a tile. What comes by a way comes in the order of the lists, what comes from afar in the order of its slots.
 
 // One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`, and a second block finds meanwhile
-// how many come in.
+// how many arrive.
 extern "C" __global__ void __launch_bounds__(1024)
     layout(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Inflow in, const u64* before, u64* clock) {
   __shared__ u32 sums[32], carry;
@@ -66,7 +66,7 @@ __device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 entry) {
   for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
 }
 
-// A warp a list, and behind them FRESH warps for what came in: those that go far into the places of their tiles, in no order.
+// A warp a list, and behind them FRESH warps for injected particles: those that go far into the slots of their tiles, in no order.
 extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st, u32 fresh_warps) {
   in_turn();
   if (halted(st)) return;

@@ -1,4 +1,4 @@
-// Flights to the next meeting and the place where they stop: `geometry/flight.rs` word for word.
+// Flights to the next hit and the position where they stop: `geometry/flight.rs` word for word.
 
 // True if p lies in the domain; with `closed` on its upper sides too.
 __device__ __forceinline__ bool in_domain(const Geometry& g, const int* cell, Point p, bool closed) {
@@ -17,7 +17,7 @@ __device__ __forceinline__ void put(const Geometry& g, Flight& f, const int* cel
   }
 }
 
-// Stops in front of a piece; false where only the path on the lattice meets it, and the path itself leads away.
+// Stops in front of a piece; false where only the path on the lattice hits it, and the path itself leads away.
 __device__ __noinline__ bool stop(const Geometry& g, Flight& f, Point p, Point q, const Hit& hit, double* normal) {
   const double BACK[9] = {0, 1, 2, 8, 8, 64, 64, 1024, 65536}, OFF[9] = {1, 1, 2, 1, 0, 1, 0, 0, 0};
   const int cell[2] = {f.cell[0], f.cell[1]};
@@ -37,15 +37,15 @@ __device__ __noinline__ bool stop(const Geometry& g, Flight& f, Point p, Point q
   normal[0] = g.segments[hit.piece].normal[0] * sign;
   normal[1] = g.segments[hit.piece].normal[1] * sign;
   if (normal[0] * physical[0] + normal[1] * physical[1] < 0.0) return true;
-  // Rounding turns the shortest pieces: a path along the wall then goes by what it met.
+  // Rounding turns the shortest pieces: a path along the wall then goes by what it end.
   double m[2] = {n[0] * g.h[1], n[1] * g.h[0]}, size = hypot(m[0], m[1]);
   normal[0] = m[0] / size;
   normal[1] = m[1] / size;
   return normal[0] * physical[0] + normal[1] * physical[1] < 0.0;
 }
 
-// Stops on a side of the domain; false with what is in the way of every place there.
-__device__ __noinline__ bool stop_at_side(const Geometry& g, Flight& f, Point p, Point q, const Found& side, Hit& blocked) {
+// Stops on a side of the domain; false with what is in the way of every position there.
+__device__ __noinline__ bool stop_at_side(const Geometry& g, Flight& f, Point p, Point q, const SearchResult& side, Hit& blocked) {
   const int cell[2] = {f.cell[0], f.cell[1]};
   const double OFF[5] = {0.0, 1.0, -1.0, 2.0, -2.0};
   Point d = q - p;
@@ -57,7 +57,7 @@ __device__ __noinline__ bool stop_at_side(const Geometry& g, Flight& f, Point p,
   for (int k = 0; k < 5; k++) {
     i64 along = least(greatest(nearest(exact + OFF[k]), low), high);
     Point to = axis == 0 ? Point{edge, along} : Point{along, edge};
-    Found found = search(g, cell, p, to);
+    SearchResult found = search(g, cell, p, to);
     if (found.kind != PIECE) {
       put(g, f, cell, to);
       return true;
@@ -68,17 +68,17 @@ __device__ __noinline__ bool stop_at_side(const Geometry& g, Flight& f, Point p,
   return false;
 }
 
-// Flies to the next thing that the path meets and stops there.
-__device__ __noinline__ Met fly(const Geometry& g, Flight& f) {
+// Flies to the first hit of the path and stops there.
+__device__ __noinline__ FlightEnd fly(const Geometry& g, Flight& f) {
   const double path[2] = {f.path[0], f.path[1]}, longest = fmax(fabs(path[0]), fabs(path[1]));
   double rest = isfinite(longest) ? 1.0 : 0.0;
   for (u32 grazes = 0;;) {
     double part = longest * rest > LONGEST ? LONGEST / longest : rest;
     const int cell[2] = {f.cell[0], f.cell[1]};
-    Point p = place_of(f.offset), q = p + Point{nearest(path[0] * part * double(ONE)), nearest(path[1] * part * double(ONE))};
-    Found found = search(g, cell, p, q);
+    Point p = lattice_point(f.offset), q = p + Point{nearest(path[0] * part * double(ONE)), nearest(path[1] * part * double(ONE))};
+    SearchResult found = search(g, cell, p, q);
     double s = found.kind == NOTHING ? 1.0 : found.hit.s;
-    Met met{NOTHING};
+    FlightEnd end{NOTHING};
     if (found.kind == NOTHING) {
       put(g, f, cell, q);
     } else {
@@ -86,36 +86,36 @@ __device__ __noinline__ Met fly(const Geometry& g, Flight& f) {
       if (!piece) {
         Hit blocked;
         if (stop_at_side(g, f, p, q, found, blocked)) {
-          met.kind = SIDE;
-          met.axis = found.axis;
-          met.upper = found.upper;
+          end.kind = SIDE;
+          end.axis = found.axis;
+          end.upper = found.upper;
         } else {
           piece = true;
           found.hit = blocked;
           found.hit.s = s;
         }
       }
-      if (piece && stop(g, f, p, q, found.hit, met.normal)) {
-        met.kind = PIECE;
-        met.segment = found.hit.piece;
+      if (piece && stop(g, f, p, q, found.hit, end.normal)) {
+        end.kind = PIECE;
+        end.segment = found.hit.piece;
       }
     }
-    grazes += met.kind == NOTHING && s < 1.0;
+    grazes += end.kind == NOTHING && s < 1.0;
     // Round-off of the parts must not leave a path behind, nor the lattice keep one going along a wall.
     bool caught = s < 1.0 && (longest * rest < TINY || grazes > GRAZES);
-    bool arrived = met.kind == NOTHING && ((part == rest && s == 1.0) || caught);
+    bool arrived = end.kind == NOTHING && ((part == rest && s == 1.0) || caught);
     rest = arrived ? 0.0 : fmax(rest - part * s, 0.0);
     f.path[0] = path[0] * rest;
     f.path[1] = path[1] * rest;
-    met.done = 1.0 - rest;
-    if (met.kind != NOTHING || arrived) return met;
+    end.done = 1.0 - rest;
+    if (end.kind != NOTHING || arrived) return end;
   }
 }
 
 // The offset of a flight that has arrived, as the store keeps it.
-__device__ __noinline__ float2 settle(const Geometry& g, const Flight& f) {
+__device__ __noinline__ float2 stored_offset(const Geometry& g, const Flight& f) {
   const int DX[9] = {0, 0, -1, 0, 1, -1, 0, -2, -4}, DY[9] = {0, -1, 0, 1, 0, -1, -2, 0, -4};
-  Point p = place_of(f.offset);
+  Point p = lattice_point(f.offset);
   const float scale = 1.0f / 16777216.0f;
   if (p.x < ONE && p.y < ONE) return {float(p.x) * scale, float(p.y) * scale};
   Point low{least(p.x, ONE - 1), least(p.y, ONE - 1)}, q = low;
@@ -135,7 +135,7 @@ __device__ __noinline__ bool in_gas(const Geometry& g, const int* cell, const do
   u32 slot = slot_of(g, cell[0], cell[1]);
   if (slot == 0) return !g.inside[u64(cell[1]) * g.cells[0] + cell[0]];
   Reference r = g.references[slot - 1];
-  Point p = place_of(offset), from{r.at[0], r.at[1]};
+  Point p = lattice_point(offset), from{r.at[0], r.at[1]};
   int winding = r.winding;
   for (u32 k = g.first[slot - 1]; k < g.first[slot]; k++) {
     const Piece& piece = g.pieces[k];
@@ -143,7 +143,7 @@ __device__ __noinline__ bool in_gas(const Geometry& g, const int* cell, const do
     if (within(p, a, b) && orient(a, b, p) == 0) return false;
     double s;
     bool front;
-    if (meets(a, b, from, p, s, front)) winding += front ? 1 : -1;
+    if (intersect(a, b, from, p, s, front)) winding += front ? 1 : -1;
   }
   return winding == 0;
 }

@@ -1,7 +1,7 @@
-// The kernel of a step: see advance.cu. And the flight of a tile's particles where nothing can be met.
+// The kernel of a step: see advance.cu. And the flight of a tile's particles where nothing can be hit.
 
 // Position to which particle i of the tile comes, its new key, and the way that it takes: NONE for those that stay in the tile.
-// Those that go far stay where they are, as the ones that may hit something: `meet` moves them.
+// Those that go far stay where they are, as the ones that may hit something: `trace_flights` moves them.
 __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x, float& y,
                                        u32& to, u32& goal) {
   u32 cell = key / SPECIES, species = key % SPECIES;
@@ -39,7 +39,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
                                      u32 (*counts)[KEYS], u32* near) {
   __shared__ u32 tally[4];
   const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
-  const int2 place = place_of(st, tile), corner{place.x << SX, place.y << SY};
+  const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
   if (threadIdx.x < 4) tally[threadIdx.x] = 0;
   order<FITS>(st, from, s, start, counts);
   if (MODE > 0) {

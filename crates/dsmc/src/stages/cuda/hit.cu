@@ -10,7 +10,7 @@
 struct Kinetics {
   float rate, power, soft, share[2], thermal, pool;  // Kinetics of collide.rs
   u32 inelastic, species[2];
-  int chances[2][MODES];  // of vibration by Millikan and White: place of each one's table, or -1
+  int chances[2][MODES];  // of vibration by Millikan and White: index of each one's table, or -1
 };
 struct Modes {
   u32 rotation, count;  // modes of vibration
@@ -31,7 +31,7 @@ struct Gas {
   const Part* parts;               // the first is unused
   const int2* outline;
   u64 seed, step, stride;          // stride: tiles * CELLS
-  const float* chances;            // [table][place]
+  const float* chances;            // [table][point]
   float across[2];                 // squared lengths of a cell's edges over that of the first
   u32 jeans, unused;
 };
@@ -53,7 +53,7 @@ __device__ __forceinline__ float power_of(float x, float y) { return x > 0.0f ? 
 __device__ __forceinline__ Vec3<float> velocity(const Sorted& s, u32 i) { return {s.vx[i], s.vy[i], s.vz[i]}; }
 
 #if DIVIDED
-// Number and share of the part of a cell in which a place lies.
+// Number and share of the part of a cell in which a position lies.
 __device__ __noinline__ u32 part_at(const Gas& gas, u32 entry, float x, float y, float& fraction) {
   u32 first = entry & 0xffffff, count = entry >> 24;
   i64 px = i64(double(x) * 16777216.0), py = i64(double(y) * 16777216.0);
@@ -94,9 +94,9 @@ __device__ __forceinline__ float relaxation(float z, float t_star, float t) {
 
 // Chance of an exchange by the pool in units of theta: `Chances::at` of gas/millikan.rs.
 __device__ __forceinline__ float chance_of(const float* table, float pool) {
-  float place = logf(fmaxf(pool, 1.0f)) * PLACES_PER_LOG;
-  u32 i = least(u32(place), u32(PLACES - 2));
-  float part = fminf(place - float(i), 1.0f);
+  float at = logf(fmaxf(pool, 1.0f)) * POINTS_PER_LOG;
+  u32 i = least(u32(at), u32(POINTS - 2));
+  float part = fminf(at - float(i), 1.0f);
   return table[i] * (1.0f - part) + table[i + 1] * part;
 }
 
@@ -114,7 +114,7 @@ __device__ __noinline__ float exchange(const Gas& gas, const Kinetics& pair, flo
       u32 word = level[side], shift = several ? 8 * m : 0, own = several ? word >> shift & 0xff : word;
       float pool = energy + own * theta, t = 2.0f * pool / freedom, x = theta / t;
       int table = pair.chances[side][m];
-      float chance = table >= 0  ? chance_of(gas.chances + table * PLACES, pool / theta)
+      float chance = table >= 0  ? chance_of(gas.chances + table * POINTS, pool / theta)
                      : gas.jeans ? (freedom + d * (2.0f * x / fmaxf(expm1f(x), 1e-30f))) / (freedom * z)
                                  : 1.0f / z;
       if (open_f32(stream.word()) >= chance) continue;

@@ -1,4 +1,4 @@
-// The search for the next thing that a path meets: `geometry/flight.rs` word for word, in whole numbers where that has whole numbers
+// The search for the first hit of a path: `geometry/flight.rs` word for word, in whole numbers where that has whole numbers
 // and without contraction (the program is compiled with -fmad=false), so that both find the same.
 
 #define BITS 24
@@ -19,12 +19,12 @@ struct Reference {
   int at[2], winding;
 };
 struct Segment {
-  double normal[2], middle[2], per_cell[2];  // the middle in cells; change of the place along it, -1 to 1, for a cell along each axis
+  double normal[2], middle[2], per_cell[2];  // the middle in cells; change of the position along it, -1 to 1, for a cell along each axis
   u32 wall, unused;
 };
 static_assert(sizeof(Segment) == SEGMENT_BYTES, "as arguments.rs has it");
 struct Geometry {
-  const u32 *slots, *first;  // by cell: one more than its place in `first`, 0 without pieces
+  const u32 *slots, *first;  // by cell: one more than its index in `first`, 0 without pieces
   const Piece* pieces;
   const Reference* references;
   const Segment* segments;
@@ -37,20 +37,20 @@ struct Flight {
   int cell[2];
   double offset[2], path[2];
 };
-enum Kind { NOTHING, PIECE, SIDE };
+enum HitKind { NOTHING, PIECE, SIDE };
 struct Hit {
   double s;
   bool front;
   u32 piece;
   Point a, b;
 };
-struct Found {
-  Kind kind;
+struct SearchResult {
+  HitKind kind;
   Hit hit;
   int axis, upper;
 };
-struct Met {
-  Kind kind;
+struct FlightEnd {
+  HitKind kind;
   u32 segment;
   int axis, upper;
   double normal[2], done;
@@ -66,12 +66,12 @@ __device__ __forceinline__ i64 nearest(double x) {
   const double SHIFT = 6755399441055744.0;  // 1.5 * 2^52
   return i64(__dadd_rn(__dadd_rn(x, SHIFT), -SHIFT));
 }
-__device__ __forceinline__ Point place_of(const double* offset) {
+__device__ __forceinline__ Point lattice_point(const double* offset) {
   i64 x = nearest(offset[0] * double(ONE)), y = nearest(offset[1] * double(ONE));
   return {least(greatest(x, i64(0)), ONE), least(greatest(y, i64(0)), ONE)};
 }
 
-__device__ __forceinline__ bool meets(Point a, Point b, Point p, Point q, double& s, bool& front) {
+__device__ __forceinline__ bool intersect(Point a, Point b, Point p, Point q, double& s, bool& front) {
   if (greatest(p.x, q.x) < least(a.x, b.x) || least(p.x, q.x) > greatest(a.x, b.x) || greatest(p.y, q.y) < least(a.y, b.y) ||
       least(p.y, q.y) > greatest(a.y, b.y))
     return false;
@@ -92,13 +92,13 @@ __device__ __forceinline__ bool meets(Point a, Point b, Point p, Point q, double
 
 __device__ __forceinline__ u32 slot_of(const Geometry& g, int x, int y) { return BODIES ? g.slots[u64(y) * g.cells[0] + x] : 0; }
 
-// Walks the cells from p to q, both counted from the corner of `cell`, until something is met.
-__device__ __noinline__ Found search(const Geometry& g, const int* cell, Point p, Point q) {
+// Walks the cells from p to q, both counted from the corner of `cell`, until something is hit.
+__device__ __noinline__ SearchResult search(const Geometry& g, const int* cell, Point p, Point q) {
   Point d = q - p;
   const i64 step[2] = {(d.x > 0) - (d.x < 0), (d.y > 0) - (d.y < 0)}, size[2] = {d.x < 0 ? -d.x : d.x, d.y < 0 ? -d.y : d.y};
   const i64 from[2] = {p.x, p.y}, to[2] = {q.x, q.y};
   i64 at[2] = {0, 0};
-  Found best{NOTHING};
+  SearchResult best{NOTHING};
   for (;;) {
     Point corner{at[0] << BITS, at[1] << BITS};
     if (u32 slot = slot_of(g, int(cell[0] + at[0]), int(cell[1] + at[1]))) {
@@ -107,7 +107,7 @@ __device__ __noinline__ Found search(const Geometry& g, const int* cell, Point p
         Point a{piece.a[0], piece.a[1]}, b{piece.b[0], piece.b[1]};
         double s;
         bool front;
-        if (!meets(a, b, p - corner, q - corner, s, front)) continue;
+        if (!intersect(a, b, p - corner, q - corner, s, front)) continue;
         if (best.kind == NOTHING || s < best.hit.s - SAME || (s <= best.hit.s + SAME && front && !best.hit.front))
           best = {PIECE, {s, front, piece.segment, a, b}};
       }
@@ -128,7 +128,7 @@ __device__ __noinline__ Found search(const Geometry& g, const int* cell, Point p
     i64 outside = cell[axis] + at[axis];
     if (outside < 0 || outside >= g.cells[axis]) {
       if (best.kind == PIECE) return best;
-      Found side{SIDE};
+      SearchResult side{SIDE};
       side.hit.s = s;
       side.axis = axis;
       side.upper = step[axis] > 0;

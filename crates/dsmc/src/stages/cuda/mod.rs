@@ -1,15 +1,15 @@
 //! The stages on an NVIDIA GPU.
 //!
-//! A block works on a tile of cells: it puts the tile's particles and those that come in order by cell in shared memory, collides
+//! A block works on a tile of cells: it puts the tile's particles and those that arrive in order by cell in shared memory, collides
 //! them, adds them to the averages, flies them, and writes them back with their new cells (`advance.cu`, `fly.cu`, `attempts.cu`,
 //! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
-//! their new tiles which slots to read in the next step (`exchange.cu`). The few that meet a side or a body fly in a kernel of
-//! their own (`wander.cu`, `flight.cu`), together with those that come in (`emit.cu`).
+//! their new tiles which slots to read in the next step (`exchange.cu`). The few that hit a side or a body fly in a kernel of
+//! their own (`wander.cu`, `flight.cu`), together with the injected ones (`emit.cu`).
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
-//! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host.
+//! faces and positions, and what is added up at once are whole numbers. Nothing in a step waits for the host.
 //! The launches of small gases are recorded, and put on the stream several steps at a time (`recorded.rs`); their tiles find their
-//! arrivals themselves (`arrive.cu`), and a warp of each block of meetings flies once before they begin (`emit.cu`).
+//! arrivals themselves (`arrive.cu`), and a warp of each block of flights flies once before they begin (`emit.cu`).
 
 mod arguments;
 mod averages;
@@ -171,7 +171,7 @@ pub fn memory(model: &Model) -> u64 {
     } else {
         1.0
     };
-    // Of a small gas: lists once more, chains, and the list of those that meet something.
+    // Of a small gas: lists once more, chains, and the list of those that hit something.
     let lists = if mosaic::is_small(model) { 22.0 + if model.weighted() { 4.0 } else { 0.0 } } else { 4.0 };
     let sums = if super::samples_at_a_time(model.per_cell) > 1 { 12.0 } else { 8.0 } * species * c.kept() as f64;
     (model.expected * spare * (2.0 * particle + lists) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
@@ -299,10 +299,10 @@ impl Gas {
         super::overfull(u64::from(counters.fullest))?;
         if counters.refused > 0 {
             return Err(Error::Numerics {
-                what: "gas that comes in".into(),
+                what: "injected gas".into(),
                 place: "open sides".into(),
                 message: format!(
-                    "{} particles found no room in a step: more came in, or into cells of less weight, than ever before; use a smaller `dt`",
+                    "{} particles found no room in a step: more were injected, or entered cells of less weight, than ever before; use a smaller `dt`",
                     counters.refused
                 ),
             });

@@ -54,7 +54,7 @@ impl Mosaic {
     }
 
     /// Tile of a cell, the first where several share it, and the cell's number in it.
-    pub(super) fn place(&self, cell: [usize; 2]) -> (usize, usize) {
+    pub(super) fn tile_and_slot(&self, cell: [usize; 2]) -> (usize, usize) {
         let tile = (cell[1] >> self.shift[1]) * self.tiles[0] + (cell[0] >> self.shift[0]);
         let local = [0, 1].map(|d| cell[d] & ((1 << self.shift[d]) - 1));
         (tile * self.layers, local[1] << self.shift[0] | local[0])
@@ -155,7 +155,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
 }
 
 /// Tiles that share a cell, where tiles have one each: so many that each has [`LAYER`] particles, which shared memory holds. Not
-/// where neighbours of a cell, places in it or single tiles count: nearest-neighbour partners and the last ones, parts of
+/// where neighbours of a cell, positions in it or single tiles count: nearest-neighbour partners and the last ones, parts of
 /// cells, weights, sides that follow the gas.
 fn layers_of(model: &Model, cells: usize) -> u32 {
     let plain =
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cell_has_one_place() {
+    fn every_cell_has_one_slot() {
         for (cells, shift, layers) in
             [([100, 70], [4, 3], 1), ([1, 1], [0, 0], 1), ([300, 1], [7, 0], 1), ([7, 500], [3, 5], 1), ([5, 3], [0, 0], 4)]
         {
@@ -178,7 +178,7 @@ mod tests {
             for tile in 0..mosaic.len() {
                 for slot in 0..1 << (shift[0] + shift[1]) {
                     if let Some(cell) = mosaic.cell(tile, slot) {
-                        assert_eq!(mosaic.place(cell), (tile - tile % layers as usize, slot));
+                        assert_eq!(mosaic.tile_and_slot(cell), (tile - tile % layers as usize, slot));
                         found += 1;
                     }
                 }

@@ -5,9 +5,9 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
   const u32 lane = threadIdx.x % LANES;
   for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += GROUPS) {
     u32 cell = cell_number(slot), begin = start[slot * SPECIES], n = start[(slot + 1) * SPECIES] - begin;
-    u64 place = u64(tile) * CELLS + slot;
-    float rate = gas.rate[place], sigma_g_max = 0.0f, scale = float(n - 1 + n % 2);
-    for (u32 p = 0; p < PAIRS; p++) sigma_g_max = fmaxf(sigma_g_max, gas.sigma_g_max[p * gas.stride + place]);
+    u64 at_cell = u64(tile) * CELLS + slot;
+    float rate = gas.rate[at_cell], sigma_g_max = 0.0f, scale = float(n - 1 + n % 2);
+    for (u32 p = 0; p < PAIRS; p++) sigma_g_max = fmaxf(sigma_g_max, gas.sigma_g_max[p * gas.stride + at_cell]);
     // As many rounds as keep probabilities below 1.
     u32 rounds = n < 2 ? 0 : u32(fminf(fmaxf(ceilf(scale * rate * sigma_g_max), 1.0f), ROUNDS));
     float probability = scale * rate / float(rounds);
@@ -33,7 +33,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         }
         Vec3<float> g = difference<float>(velocity(s, i), velocity(s, j));
         float g2 = square<float>(g), sigma_g = pair.rate * power_of(g2, pair.power), chance = sigma_g * probability;
-        float* kept = gas.sigma_g_max + p * gas.stride + place;
+        float* kept = gas.sigma_g_max + p * gas.stride + at_cell;
         // Positive numbers are ordered as their words are; the largest does not depend on who comes first.
         if (sigma_g > *kept) atomicMax(reinterpret_cast<int*>(kept), __float_as_int(sigma_g));
         tally.attempts++;
@@ -42,7 +42,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         if (uniform_f32(w.y) >= chance) continue;
         u64 item = u64(cell) << 24 | ((round << 18 | t) & 0xffffff);
 #if DIVIDED
-        u32 entry = gas.divided[place];
+        u32 entry = gas.divided[at_cell];
         if (entry && !together(gas, entry, {s.x[i], s.y[i]}, {s.x[j], s.y[j]}, item)) continue;
 #endif
         tally.collisions++;

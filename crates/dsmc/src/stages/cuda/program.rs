@@ -1,4 +1,4 @@
-//! The kernels' sources and how they are compiled: one program for the bulk of the particles, one for those that meet something.
+//! The kernels' sources and how they are compiled: one program for the bulk of the particles, one for those that hit something.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use zellige_engine::error::Result;
 use zellige_engine::real;
 
 use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, SegmentArgument, StoreArgument};
-use crate::gas::millikan::{LARGEST, PLACES};
+use crate::gas::millikan::{LARGEST, POINTS};
 use crate::gas::vibration::{HIGHEST, MODES};
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
@@ -85,7 +85,7 @@ impl Kind {
         self.internal() + if self.rotates || self.modes > 0 { 1 + self.modes.max(1) } else { 0 }
     }
 
-    /// Place of those of internal modes: [`crate::model::Collisions::internal`].
+    /// Index of those of internal modes: [`crate::model::Collisions::internal`].
     fn internal(&self) -> usize {
         MOMENTS + if self.along_z { ALONG_Z } else { 0 }
     }
@@ -130,8 +130,8 @@ impl Kind {
             define("SCHEME", &scheme),
             define("TAGGED", &u8::from(self.tagged)),
             define("NEAREST", &u8::from(self.nearest)),
-            define("PLACES", &PLACES),
-            define("PLACES_PER_LOG", &format!("{:e}f", (PLACES - 1) as f64 / LARGEST.ln())),
+            define("POINTS", &POINTS),
+            define("POINTS_PER_LOG", &format!("{:e}f", (POINTS - 1) as f64 / LARGEST.ln())),
             define("BODIES", &u8::from(self.bodies[0])),
             define("DIVIDED", &u8::from(self.bodies[1])),
             define("WEIGHTED", &u8::from(self.weighted)),
@@ -162,24 +162,24 @@ pub(super) struct Kernels {
     /// Only in order, a step, a step with samples.
     pub(super) advance: [Kernel; 3],
     pub(super) tally_faces: Kernel,
-    pub(super) meet: Kernel,
+    pub(super) trace_flights: Kernel,
 }
 
 const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
-const MEETINGS: [&str; 5] = ["layout", "tally_faces", "meet", "place", "deliver"];
+const FLIGHTS: [&str; 5] = ["layout", "tally_faces", "trace_flights", "place", "deliver"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, kind: &Kind) -> Result<Self> {
-        let [bulk, meetings] = recipes(kind).map(|r| r.build(cuda));
-        let (bulk, meetings) = (bulk?, meetings?);
+        let [bulk, flights] = recipes(kind).map(|r| r.build(cuda));
+        let (bulk, flights) = (bulk?, flights?);
         Ok(Self {
-            layout: meetings.kernel("layout")?,
-            exchange: if kind.recorded { None } else { Some([meetings.kernel("place")?, meetings.kernel("deliver")?]) },
+            layout: flights.kernel("layout")?,
+            exchange: if kind.recorded { None } else { Some([flights.kernel("place")?, flights.kernel("deliver")?]) },
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
-            tally_faces: meetings.kernel("tally_faces")?,
-            meet: meetings.kernel("meet")?,
+            tally_faces: flights.kernel("tally_faces")?,
+            trace_flights: flights.kernel("trace_flights")?,
         })
     }
 }
@@ -201,14 +201,14 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         include_str!("sample.cu"),
         include_str!("fly.cu"),
     ]);
-    let mut meetings = vec![real::CUDA];
-    meetings.extend(WALLS);
-    meetings.extend([
+    let mut sources = vec![real::CUDA];
+    sources.extend(WALLS);
+    sources.extend([
         common,
         include_str!("arrive.cu"),
         include_str!("lattice.cu"),
         include_str!("flight.cu"),
-        include_str!("meet.cu"),
+        include_str!("trajectory.cu"),
         include_str!("wander.cu"),
         include_str!("sides.cu"),
         include_str!("exchange.cu"),
@@ -232,10 +232,10 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         "RECORDED",
         "SURFACE_SUMS",
     ];
-    let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
+    let few: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
         // Flights come out to the bit as on the processor, which does not fuse products with sums.
-        Recipe::new("dsmc flights", &meetings, &flights, &MEETINGS[..if kind.recorded { 3 } else { 5 }]).option("-fmad=false"),
+        Recipe::new("dsmc flights", &sources, &few, &FLIGHTS[..if kind.recorded { 3 } else { 5 }]).option("-fmad=false"),
     ]
 }

@@ -13,7 +13,7 @@ use crate::stages::cpu::{Stream, bytes_of};
 use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
-/// Blocks of `meet` that take particles that come in in turn.
+/// Blocks of `trace_flights` that take injected particles in turn.
 const EMITTERS: u32 = 264;
 /// Blocks for a small gas, and those for all others, whose few are spread over as many warps as run at once.
 const FEW: [u32; 2] = [96, 300];
@@ -39,7 +39,7 @@ impl Gas {
         groups
     }
 
-    /// Makes sure that there is room for what may come in and, where cells have weights, for copies: those of a step come in the
+    /// Makes sure that there is room for injected particles and, where cells have weights, for copies: those of a step come in the
     /// next one. Looks at the device only where the host's bound is too large. How many copies a step makes is known from the steps
     /// before, of which the first are looked at one by one; where there are more than ever before nothing is lost in silence: the
     /// device stops, and the next look says so.
@@ -84,8 +84,8 @@ impl Gas {
         self.store.kind.recorded && !self.store.kind.follows
     }
 
-    /// Flights that meet something, and what comes in.
-    fn meet(&mut self, step: u64, sample: bool) -> Result<()> {
+    /// Flights that hit something, and injected particles.
+    fn trace_flights(&mut self, step: u64, sample: bool) -> Result<()> {
         let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
         let (store, fed) = (&self.store, self.is_fed());
         let of_large = [EMITTERS, ((store.mosaic.len() * store.kind.lists()) as u32).div_ceil(4)];
@@ -96,7 +96,7 @@ impl Gas {
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).plain(st).plain(domain).plain(inflow).run()?;
             }
-            let launch = store.early(store.kernels.meet.launch(emitters + wanderers, 128));
+            let launch = store.early(store.kernels.trace_flights.launch(emitters + wanderers, 128));
             launch.plain(st).plain(domain).plain(geometry).plain(inflow).arg(emitters).run()
         }
     }
@@ -116,8 +116,8 @@ impl Gas {
             (_, true) => "sort, collide, sample, move",
         };
         profiler.stage_on(&cuda, name, self.cost(sample), || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
-        let name = if self.is_fed() { "meet, inflow" } else { "meet" };
-        profiler.stage_on(&cuda, name, Cost::default(), || self.meet(step, sample))
+        let name = if self.is_fed() { "flights, inflow" } else { "flights" };
+        profiler.stage_on(&cuda, name, Cost::default(), || self.trace_flights(step, sample))
     }
 
     /// Model traffic of a step.
@@ -132,7 +132,7 @@ impl Gas {
         if self.model.weighted() {
             self.prepare(0, &mut Profiler::off())?;
         }
-        // The clock has two places in turn, and this turns without a step.
+        // The clock has two slots in turn, and this turns without a step.
         self.recorded.next = None;
         self.store.exchange(None, self.domain(0, false), self.inflow(), false)?;
         self.store.advance(0, self.gas(0), self.pass())?;

@@ -1,7 +1,7 @@
 //! The particles on the device: columns twice, read from one and written to the other, and the lists by which tiles exchange them.
 //!
 //! A tile owns a region of slots as long as it has particles, those that leave it in this step included; so the regions never need
-//! more slots than there are particles, wherever they go, and nothing can be lost for want of room. Only what comes in from outside
+//! more slots than there are particles, wherever they go, and nothing can be lost for want of room. Only injected particles
 //! needs room, behind the regions.
 
 use bytemuck::{Pod, Zeroable};
@@ -15,7 +15,7 @@ use super::program::{Kernels, Kind};
 use crate::grid::Grid;
 use crate::particles::Particles;
 
-/// Warps that look after what came in from outside.
+/// Warps that look after particles injected.
 const FRESH_WARPS: u32 = 512;
 /// Blocks that add up totals.
 pub(super) const TOTAL_BLOCKS: u32 = 512;
@@ -144,8 +144,8 @@ impl Store {
         }
     }
 
-    /// Finds where everything will be. Counts a step of a clock, which has two places in turn. Does not wait.
-    /// `tallied`: finds what comes in too.
+    /// Finds where everything will be. Counts a step of a clock, which has two slots in turn. Does not wait.
+    /// `tallied`: counts the injected particles too.
     pub(super) fn exchange(
         &self,
         clock: Option<&Buffer<u64>>,
@@ -156,7 +156,7 @@ impl Store {
         let (st, tiles) = (self.argument(), self.mosaic.len() as u32);
         let [before, clock] = clock.map_or([0; 2], |c| [1 - self.current, self.current].map(|k| c.address() + 8 * k as u64));
         let layout = self.early(self.kernels.layout.launch(1 + u32::from(tallied), 1024));
-        // SAFETY: the arguments as declared; the first kernel takes two places, none where they are 0.
+        // SAFETY: the arguments as declared; the first kernel takes two slots, none where they are 0.
         unsafe {
             layout.plain(st).plain(domain).plain(inflow).arg(before).arg(clock).run()?;
             let Some([place, deliver]) = &self.kernels.exchange else { return Ok(()) };
@@ -267,9 +267,9 @@ impl Store {
     pub(super) fn fill(&mut self, p: &Particles) -> Result<()> {
         self.reserve(p.len())?;
         let (tiles, species) = (self.mosaic.len(), self.kind.species);
-        let place = |i: usize| self.mosaic.place(self.grid.cell(p.cell[i] as usize));
+        let tile_and_slot = |i: usize| self.mosaic.tile_and_slot(self.grid.cell(p.cell[i] as usize));
         let mut keys: Vec<(u32, u16)> = map(indices(p.len()), |_, i| {
-            let (tile, slot) = place(i);
+            let (tile, slot) = tile_and_slot(i);
             (tile as u32, (slot * species + usize::from(p.species[i])) as u16)
         });
         let mut stay = vec![0_u32; tiles];

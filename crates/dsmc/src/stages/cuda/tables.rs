@@ -23,7 +23,7 @@ use crate::walls::{BOLTZMANN, Model as WallModel};
 pub(super) struct Tables {
     pub(super) pairs: Buffer<Kinetics>,
     pub(super) modes: Buffer<Modes>,
-    /// Chances of vibration by Millikan and White: `[table][place]`.
+    /// Chances of vibration by Millikan and White: `[table][point]`.
     pub(super) chances: Buffer<f32>,
     pub(super) lookup: Buffer<u32>,
     /// By tile and cell.
@@ -71,7 +71,7 @@ impl Tables {
         let cells = || (0..mosaic.len()).flat_map(|t| (0..1 << (mosaic.shift[0] + mosaic.shift[1])).map(move |s| (t, s)));
         let by_cell = |t, s| mosaic.cell(t, s).map(|c| model.grid.index(c));
         let bodies = !model.geometry.is_empty();
-        // A particle meets those of its layer in place of all.
+        // A particle collides with those of its layer in place of all.
         let layers = mosaic.layers as f32;
         let rate: Vec<f32> = if model.collisions.scheme == Scheme::None {
             Vec::new()
@@ -133,7 +133,7 @@ impl Upload<'_> {
 }
 
 /// As `stages/cpu/collide.rs` has them.
-fn pairs(model: &Model, relaxing: &[collide::Places]) -> (Vec<Kinetics>, Vec<u32>) {
+fn pairs(model: &Model, relaxing: &[collide::ChanceTables]) -> (Vec<Kinetics>, Vec<u32>) {
     let n = model.species.len();
     let (mut pairs, mut lookup) = (Vec::new(), vec![0; n * n]);
     let inelastic = |s: usize| model.species[s].rotation > 0 || !model.species[s].vibration.is_empty();
@@ -180,7 +180,7 @@ fn divided(model: &Model, mosaic: &Mosaic) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]
     let (mut table, mut parts, mut outlines) = (Vec::new(), vec![Part { fraction: 0.0, first: 0, count: 0 }], Vec::new());
     for (cell, all) in model.geometry.divided() {
         table.resize(cells, 0);
-        let (tile, slot) = mosaic.place(model.grid.cell(cell));
+        let (tile, slot) = mosaic.tile_and_slot(model.grid.cell(cell));
         table[(tile << (mosaic.shift[0] + mosaic.shift[1])) + slot] = parts.len() as u32 | (all.len() as u32) << 24;
         for (fraction, outline) in all {
             parts.push(Part { fraction: fraction as f32, first: outlines.len() as u32, count: outline.len() as u32 });
@@ -290,7 +290,7 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
             let mut follow = u32::MAX;
             if let Some((_, memory)) = model.given[side.index()] {
                 follow = all.volume.len() as u32;
-                let (tile, slot) = mosaic.place(cell);
+                let (tile, slot) = mosaic.tile_and_slot(cell);
                 following.push((tile, [slot as u32, follow]));
                 all.volume.push(model.weight_of(grid.index(cell)) / model.cell_volume(grid.index(cell)));
                 all.memory.push(memory);

@@ -75,7 +75,7 @@ fn kernels_compile() {
     }
 }
 
-/// With a body, open sides, samples from some step on, and more that comes in than there is room for at first.
+/// With a body, open sides, samples from some step on, and more injected particles than there is room for at first.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn recorded_steps_give_the_bits_of_single_launches() {
@@ -86,7 +86,7 @@ fn recorded_steps_give_the_bits_of_single_launches() {
     let kind = mosaic::kind_of(&model, cuda.properties());
     assert!(kind.recorded);
     let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
-    crate::loading::fill(&model, &|place| initial.at(place), |part| {
+    crate::loading::fill(&model, &|position| initial.at(position), |part| {
         particles.append(part);
         Ok(())
     })

@@ -1,4 +1,4 @@
-// The flights that meet something: sides of the domain, bodies, cells of another weight. A thread a particle, in double precision: they are
+// The flights that hit something: sides of the domain, bodies, cells of another weight. A thread a particle, in double precision: they are
 // few.
 
 // Number weight of a particle in a cell, over the model's weight.
@@ -36,9 +36,9 @@ __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32
 // is listed.
 __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a, u32 slot, u32 entry,
                                           u32 copies) {
-  float2 place = settle(g, f);
-  st.next.x[slot] = place.x;
-  st.next.y[slot] = place.y;
+  float2 offset = stored_offset(g, f);
+  st.next.x[slot] = offset.x;
+  st.next.y[slot] = offset.y;
   st.next.vx[slot] = float(a.v[0]);
   st.next.vy[slot] = float(a.v[1]);
   st.next.vz[slot] = float(a.v[2]);
@@ -50,14 +50,14 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
   atomicAdd(st.far_in + tile, copies);
 }
 
-// A leaver that may meet something, or goes far. `at` is its place in the list.
+// A leaver that may hit something, or goes far. `at` is its index in the list.
 __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, const Geometry& g, u32 tile, u32 base, u32 at) {
   u32 entry = st.list[at], index = entry & INDEX, slot = base + index;
   u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
   Flight f{};
-  int2 place = place_of(st, tile);
-  f.cell[0] = place.x << SX | int(cell & ((1 << SX) - 1));
-  f.cell[1] = place.y << SY | int(cell >> SX);
+  int2 origin = tile_coordinates(st, tile);
+  f.cell[0] = origin.x << SX | int(cell & ((1 << SX) - 1));
+  f.cell[1] = origin.y << SY | int(cell >> SX);
   if (entry >> 28 == FAR) {
     float x = st.next.x[slot], y = st.next.y[slot];
     int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);

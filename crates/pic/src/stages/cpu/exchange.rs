@@ -68,7 +68,7 @@ pub(super) fn shift_tile<T: RealScalar>(mosaic: &Mosaic, tile: &mut Tile<T>, out
                 out.tally.weight_out += p.v[5].to_f64();
                 out.tally.energy_out += energy(&p);
             } else {
-                let place = mosaic.place(tile.corner[0] - 1, tile.corner[1] + r);
+                let place = mosaic.locate(tile.corner[0] - 1, tile.corner[1] + r);
                 p.key = place.cell;
                 out.push(place, p);
             }

@@ -8,7 +8,7 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map, map_tasks, threads};
 use zellige_engine::real::{Isa, RealScalar};
 use zellige_engine::tiles::{self, Layout};
-pub(super) use zellige_engine::tiles::{Mosaic, Place};
+pub(super) use zellige_engine::tiles::{Location, Mosaic};
 
 use crate::loading::lanes::{Work, on};
 use crate::loading::{Batch, Source};

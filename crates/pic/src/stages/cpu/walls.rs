@@ -8,7 +8,7 @@ use zellige_engine::real::RealScalar;
 use zellige_engine::rng::{Philox, open_f64};
 
 use super::exchange::Tally;
-use super::store::{Mosaic, Particle, Place};
+use super::store::{Location, Mosaic, Particle};
 use crate::grid::{Grid, ParticleSide};
 use crate::particles::Species;
 use crate::physics::{Vec3, kinetic_energy, mixed_in};
@@ -33,16 +33,16 @@ impl Walls {
 
     /// Position of a particle that has moved to cell `cell`; `None` where a side took it.
     #[inline(always)]
-    pub(super) fn settle<T: RealScalar>(&self, cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Place> {
+    pub(super) fn settle<T: RealScalar>(&self, cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Location> {
         let [nx, ny] = self.mosaic.cells.map(|n| n as isize);
         if cell[0] >= 0 && cell[0] < nx && cell[1] >= 0 && cell[1] < ny {
-            return Some(self.mosaic.place(cell[0] as usize, cell[1] as usize));
+            return Some(self.mosaic.locate(cell[0] as usize, cell[1] as usize));
         }
         self.beyond(cell, p, tally)
     }
 
     #[cold]
-    fn beyond<T: RealScalar>(&self, mut cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Place> {
+    fn beyond<T: RealScalar>(&self, mut cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Location> {
         for axis in 0..2 {
             let n = self.mosaic.cells[axis] as isize;
             let end = usize::from(cell[axis] >= n);
@@ -71,7 +71,7 @@ impl Walls {
             cell[axis] = if end == 0 { -1 - cell[axis] } else { 2 * n - 1 - cell[axis] };
             p.v[axis] = -p.v[axis];
         }
-        Some(self.mosaic.place(cell[0] as usize, cell[1] as usize))
+        Some(self.mosaic.locate(cell[0] as usize, cell[1] as usize))
     }
 
     /// A momentum of the flux that a non-relativistic Maxwellian of `u_th` sends through a wall: the normal part has the
