@@ -9,13 +9,13 @@ use zellige_engine::error::Problem;
 use zellige_engine::sim::Work;
 
 use crate::config::{AUTO, Config};
-use crate::flat;
 use crate::gas::mixture;
 use crate::geometry::Body;
-use crate::idle::idle;
 use crate::model::{CROWD, Edge, Model, Partner, Scheme};
+use crate::planar;
 use crate::relaxation;
 use crate::shocked;
+use crate::unused::unused_keys;
 use crate::walls::BOLTZMANN;
 
 /// When averages are taken, in words.
@@ -137,7 +137,7 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let state = format!("{} at {:.4e} /m^3, {} K", names.join(", "), gas.density, gas.temperature);
     lines.push(("gas".into(), state));
     let mut warnings = model.notes.clone();
-    warnings.extend(idle(config, model));
+    warnings.extend(unused_keys(config, model));
     for body in model.geometry.bodies() {
         let text =
             format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
@@ -155,8 +155,8 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let by_body = model.geometry.bodies().iter().map(|b| format!("{:.4e} by that of `{}`", path / extent(b), b.name));
     let by: Vec<_> = std::iter::once(format!("{:.4e} by the longer side of the domain", path / length)).chain(by_body).collect();
     lines.push(("knudsen".into(), by.join(", ")));
-    let transport = if model.flat() {
-        (model.species.len() == 1).then(|| flat::transport(&model.species[0], gas.temperature))
+    let transport = if model.planar() {
+        (model.species.len() == 1).then(|| planar::transport(&model.species[0], gas.temperature))
     } else {
         let z = model.collisions.z_definition;
         Some(mixture::transport(&model.species, |a, b| *model.pair(a, b), &model.fractions, gas.temperature, z))
@@ -172,8 +172,8 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let (relaxing, cut) = relaxation::lines(config, model);
     lines.extend(relaxing);
     warnings.extend(cut);
-    if model.flat() {
-        lines.extend(flat::changes(model, gas.temperature));
+    if model.planar() {
+        lines.extend(planar::changes(model, gas.temperature));
     }
     let per_cell = gas.density * grid.volume() / model.weight;
     lines.push((

@@ -1,16 +1,14 @@
 //! Rarefied gas by direct simulation Monte Carlo in none, one and two dimensions with three velocity components, or with two on
-//! request ([`flat`]).
+//! request ([`planar`]).
 
 mod audit;
 pub mod bench;
 pub mod config;
-pub mod flat;
 pub mod flow;
 pub mod forecast;
 pub mod gas;
 pub mod geometry;
 pub mod grid;
-mod idle;
 pub mod loading;
 mod local;
 pub mod model;
@@ -18,6 +16,7 @@ pub mod output;
 pub mod particles;
 mod patches;
 pub mod physics;
+pub mod planar;
 mod relaxation;
 pub mod sampling;
 pub mod seed;
@@ -29,6 +28,7 @@ mod species;
 pub mod stages;
 pub mod step;
 pub mod surfaces;
+mod unused;
 pub mod walls;
 
 pub use config::Config;

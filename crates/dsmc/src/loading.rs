@@ -84,7 +84,7 @@ fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: us
                 continue;
             }
             let thermal = |c: usize, n: f64| ((BOLTZMANN * gas.temperature[c] / species.mass).sqrt() * n + gas.velocity[c]) as f32;
-            let velocity = [thermal(0, n[0]), thermal(1, n[1]), if model.flat() { 0.0 } else { thermal(2, m[0]) }];
+            let velocity = [thermal(0, n[0]), thermal(1, n[1]), if model.planar() { 0.0 } else { thermal(2, m[0]) }];
             let c = &model.collisions;
             into.push(cell as u32, s as u16, offset, velocity, c.rotation.then_some(rotation), c.vibration.then_some(level));
         }

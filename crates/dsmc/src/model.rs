@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::ReferenceConfig;
-use crate::flat;
 use crate::gas::Species;
 use crate::gas::pair::Pair;
 use crate::geometry::Geometry;
 use crate::grid::Grid;
+use crate::planar;
 use crate::source::LineSource;
 use crate::stages::{ALONG_Z, MOMENTS};
-use crate::walls::subsonic::Given;
+use crate::walls::subsonic::SubsonicBoundary;
 use crate::walls::{BOLTZMANN, Wall};
 
 /// Scheme that selects colliding pairs.
@@ -149,14 +149,14 @@ pub struct Model {
     /// Gas injected through open sides; where something is given instead, until the gas within has been seen.
     pub inflow: [Option<Gas>; 4],
     /// Conditions on sides that follow the gas within, and the steps over which that is averaged.
-    pub given: [Option<(Given, f64)>; 4],
+    pub given: [Option<(SubsonicBoundary, f64)>; 4],
     /// The species.
     pub species: Vec<Species>,
     /// Part of the molecules by species at the start.
     pub fractions: Vec<f64>,
     /// Collisions.
     pub collisions: Collisions,
-    /// Components of the velocity: 3, or 2 in a gas that moves in the plane alone ([`crate::flat`]).
+    /// Components of the velocity: 3, or 2 in a gas that moves in the plane alone ([`crate::planar`]).
     pub components: usize,
     /// Time step, s.
     pub dt: f64,
@@ -222,20 +222,20 @@ impl Model {
     }
 
     /// True if particles move in the plane alone.
-    pub fn flat(&self) -> bool {
+    pub fn planar(&self) -> bool {
         self.components == 2
     }
 
     /// Mean of cross-section times relative speed of two species in a gas at rest, m^3/s.
     pub fn mean_rate(&self, a: usize, b: usize, temperature: f64) -> f64 {
         let pair = self.pair(a, b);
-        if self.flat() { flat::mean_rate(pair, temperature) } else { pair.mean_rate(temperature) }
+        if self.planar() { planar::mean_rate(pair, temperature) } else { pair.mean_rate(temperature) }
     }
 
     /// Mean speed of a species in a gas at rest, m/s.
     pub fn mean_speed(&self, species: usize, temperature: f64) -> f64 {
         let mass = self.species[species].mass;
-        if self.flat() { flat::mean_speed(mass, temperature) } else { (8.0 * BOLTZMANN * temperature / (PI * mass)).sqrt() }
+        if self.planar() { planar::mean_speed(mass, temperature) } else { (8.0 * BOLTZMANN * temperature / (PI * mass)).sqrt() }
     }
 
     /// Mean free path of a gas at rest, m, and the mean time between the collisions of a molecule, s: of all partners, weighted by

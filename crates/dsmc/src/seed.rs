@@ -5,7 +5,7 @@
 //! What it computed is kept: argon of hard spheres, mirrors on all sides and bodies. What it computed wrongly is not: a gas in a
 //! plane has three components of velocity, cut cells their own volume, collisions new random numbers in every step, and a source
 //! the distribution of a flux. Who wants to see what a gas of two components does asks for it: `velocity_components: 2` under
-//! `physics`, or `--set physics.velocity_components=2` ([`crate::flat`]).
+//! `physics`, or `--set physics.velocity_components=2` ([`crate::planar`]).
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

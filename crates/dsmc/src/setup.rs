@@ -16,7 +16,7 @@ use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model, Partner};
 use crate::source::{self, LineSource};
 use crate::species::all_species;
-use crate::walls::subsonic::Given;
+use crate::walls::subsonic::SubsonicBoundary;
 use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 
 /// Most particles of a run: no machine holds as many.
@@ -184,12 +184,12 @@ fn wall_of(config: &Config, grid: &Grid, side: Side, given: &SideWall, walls: &m
 }
 
 /// Gives the flow of an inlet to what bodies leave open of its side: what would enter through them does not.
-fn narrow(config: &Config, grid: &Grid, geometry: &Geometry, given: &mut [Option<(Given, f64)>; 4]) -> Result<()> {
+fn narrow(config: &Config, grid: &Grid, geometry: &Geometry, given: &mut [Option<(SubsonicBoundary, f64)>; 4]) -> Result<()> {
     if geometry.is_empty() {
         return Ok(());
     }
     for side in Side::ALL {
-        let Some((Given::Flow { flux, .. }, _)) = &mut given[side.index()] else { continue };
+        let Some((SubsonicBoundary::Flow { flux, .. }, _)) = &mut given[side.index()] else { continue };
         let cells = grid.cells[1 - side.axis];
         let face = |k: usize| {
             let mut cell = [k; 2];
@@ -308,7 +308,7 @@ impl Model {
                 }
                 SideConfig::Outlet(o) => {
                     inflow[side.index()] = Some(gas(&config.gas));
-                    given[side.index()] = Some((Given::Outlet { pressure: o.outlet.pressure }, o.outlet.memory));
+                    given[side.index()] = Some((SubsonicBoundary::Outlet { pressure: o.outlet.pressure }, o.outlet.memory));
                     Edge::Open
                 }
                 SideConfig::Inlet(i) => {
@@ -316,7 +316,9 @@ impl Model {
                     let first = i.pressure.map_or(config.gas.density, |p| p / (BOLTZMANN * temperature));
                     inflow[side.index()] = Some(Gas { density: first, temperature, ..gas(&config.gas) });
                     let flux = i.mass_flow.unwrap_or(0.0) / (mean_mass * grid.length(1 - side.axis));
-                    let what = i.pressure.map_or(Given::Flow { flux, temperature }, |pressure| Given::Inlet { pressure, temperature });
+                    let what = i
+                        .pressure
+                        .map_or(SubsonicBoundary::Flow { flux, temperature }, |pressure| SubsonicBoundary::Inlet { pressure, temperature });
                     given[side.index()] = Some((what, i.memory));
                     Edge::Open
                 }

@@ -355,7 +355,7 @@ pub struct InitialConfig {
 pub struct SamplingConfig {
     /// First step that counts: by then the flow should be steady. `"auto"` looks for it; half of the steps if left out.
     #[serde(with = "start", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Start>")]
+    #[schemars(with = "Option<SampleStart>")]
     pub start: Option<u64>,
     /// Steps from one sample to the next.
     pub every: u64,
@@ -381,7 +381,7 @@ pub const AUTO: u64 = u64::MAX;
 /// A step, or the word for looking for it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum Start {
+enum SampleStart {
     /// A step.
     Step(u64),
     /// `"auto"`.
@@ -398,17 +398,17 @@ enum StartWord {
 mod start {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{AUTO, Start, StartWord};
+    use super::{AUTO, SampleStart, StartWord};
 
     #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(start: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-        start.map(|s| if s == AUTO { Start::Word(StartWord::Auto) } else { Start::Step(s) }).serialize(serializer)
+        start.map(|s| if s == AUTO { SampleStart::Word(StartWord::Auto) } else { SampleStart::Step(s) }).serialize(serializer)
     }
 
     pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Option<u64>, D::Error> {
         Ok(Option::deserialize(deserializer)?.map(|s| match s {
-            Start::Step(step) => step,
-            Start::Word(StartWord::Auto) => AUTO,
+            SampleStart::Step(step) => step,
+            SampleStart::Word(StartWord::Auto) => AUTO,
         }))
     }
 }

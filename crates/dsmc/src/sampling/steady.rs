@@ -34,9 +34,9 @@ const IN_A_ROW: u64 = 2;
 /// Regions along an axis: of a plane and of a line.
 const REGIONS: [usize; 2] = [4, 16];
 
-/// Result of the search.
+/// Start of the averages as found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct SteadyStart {
     /// First step of the averages.
     pub step: u64,
     /// True if the flow was found steady; otherwise time was up.
@@ -61,7 +61,7 @@ pub struct Search {
     passed: u64,
     measure: f64,
     /// The end of the search.
-    pub found: Option<Found>,
+    pub found: Option<SteadyStart>,
 }
 
 impl Search {
@@ -98,7 +98,7 @@ impl Search {
         }
         let steady = self.passed >= IN_A_ROW;
         if steady || step >= self.deadline {
-            self.found = Some(Found { step, steady, measure: self.measure });
+            self.found = Some(SteadyStart { step, steady, measure: self.measure });
         }
     }
 
@@ -134,7 +134,7 @@ impl Search {
         }
         (self.series, self.current, self.passed, self.measure) = (series, current as u64, passed as u64, measure);
         self.block = (block as u64).max(1);
-        self.found = step.is_finite().then_some(Found { step: step as u64, steady: steady > 0.5, measure });
+        self.found = step.is_finite().then_some(SteadyStart { step: step as u64, steady: steady > 0.5, measure });
         Ok(())
     }
 }

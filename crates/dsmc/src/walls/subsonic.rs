@@ -18,7 +18,7 @@ use super::inflow::Stream;
 
 /// Condition that a side prescribes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Given {
+pub enum SubsonicBoundary {
     /// Pressure, Pa, where the gas leaves.
     Outlet {
         /// Pressure, Pa.
@@ -147,7 +147,7 @@ impl Composition<'_> {
     }
 }
 
-impl Given {
+impl SubsonicBoundary {
     /// The gas beyond a face with the inward normal `normal`, for the gas in the cell within. `gamma` is the ratio of heats. Of
     /// mixtures both are as one gas of the mean mass; where a flow is given, `within` and `given` say of what they are made, and
     /// the flow is one of mass.
@@ -203,11 +203,11 @@ mod tests {
     fn a_state_that_is_as_given_stays() {
         let cell = gas(1e20, 300.0, 80.0);
         let (normal, pressure) = ([0.6, 0.8], 1e20 * BOLTZMANN * 300.0);
-        near(Given::Outlet { pressure }.beyond(&cell, normal, GAMMA, PURE), cell);
-        near(Given::Inlet { pressure, temperature: 300.0 }.beyond(&cell, normal, GAMMA, PURE), cell);
+        near(SubsonicBoundary::Outlet { pressure }.beyond(&cell, normal, GAMMA, PURE), cell);
+        near(SubsonicBoundary::Inlet { pressure, temperature: 300.0 }.beyond(&cell, normal, GAMMA, PURE), cell);
         let net = cell.flux(normal) - cell.flux(normal.map(|n| -n));
         assert!((net / (1e20 * 80.0) - 1.0).abs() < 1e-12, "injected less exited is the drift");
-        near(Given::Flow { flux: net, temperature: 300.0 }.beyond(&cell, normal, GAMMA, PURE), cell);
+        near(SubsonicBoundary::Flow { flux: net, temperature: 300.0 }.beyond(&cell, normal, GAMMA, PURE), cell);
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         let (cell, normal) = (gas(1e20, 300.0, 50.0), [0.6, 0.8]);
         let (r, p) = (BOLTZMANN / MASS, 1e20 * BOLTZMANN * 300.0);
         let a = (GAMMA * r * 300.0).sqrt();
-        let out = Given::Outlet { pressure: p * 1.001 }.beyond(&cell, normal, GAMMA, PURE);
+        let out = SubsonicBoundary::Outlet { pressure: p * 1.001 }.beyond(&cell, normal, GAMMA, PURE);
         let u = out.velocity[0] * 0.6 + out.velocity[1] * 0.8;
         // dp = rho a du, dp = a^2 drho: isentropic, so dT / T = (gamma - 1) / gamma dp / p to first order.
         assert!((1e20 * MASS * a * (u - 50.0) / (0.001 * p) - 1.0).abs() < 1e-9);
@@ -229,7 +229,7 @@ mod tests {
         let normal = [0.0, 1.0];
         for (n, t, u) in [(1e19, 250.0, 0.0), (3e20, 500.0, -40.0), (1e20, 300.0, 200.0)] {
             let cell = Stream { density: n, temperature: t, velocity: [3.0, u, 0.0], mass: MASS };
-            let beyond = Given::Flow { flux: 4e21, temperature: 320.0 }.beyond(&cell, normal, GAMMA, PURE);
+            let beyond = SubsonicBoundary::Flow { flux: 4e21, temperature: 320.0 }.beyond(&cell, normal, GAMMA, PURE);
             let net = beyond.flux(normal) - cell.flux([0.0, -1.0]);
             assert!((net / 4e21 - 1.0).abs() < 1e-12, "{net}");
         }
@@ -280,7 +280,7 @@ mod tests {
         let (within, given) = ([0.75, 0.25], [0.4, 0.6]);
         let [within, given] = [&within, &given].map(|fractions| Composition { masses: &masses, fractions });
         let normal = [1.0, 0.0];
-        let beyond = Given::Flow { flux: 3e3, temperature: 320.0 }.beyond(&gas, normal, GAMMA, [within, given]);
+        let beyond = SubsonicBoundary::Flow { flux: 3e3, temperature: 320.0 }.beyond(&gas, normal, GAMMA, [within, given]);
         let net = given.mass_flux(&beyond, normal) - within.mass_flux(&gas, [-1.0, 0.0]);
         assert!((net / (3e3 * (0.4 * masses[0] + 0.6 * masses[1])) - 1.0).abs() < 1e-12, "{net}");
     }

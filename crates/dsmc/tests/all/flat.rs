@@ -1,14 +1,14 @@
-//! The gas of two velocity components against its own closed forms (`src/flat.rs`), and that nothing ever moves along z. Seed
+//! The gas of two velocity components against its own closed forms (`src/planar.rs`), and that nothing ever moves along z. Seed
 //! 20261121.
 
 use crate::common::{BOX, K, argon, close, flow, gap, mean, near, on_plate, run, temperatures};
-use crate::twins_flows::busy_flat;
+use crate::twins_flows::busy_planar;
 use zellige_dsmc::config::Config;
 use zellige_dsmc::config::sides::{SideConfig, SideWord};
-use zellige_dsmc::flat;
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::gas::table::Model as Molecules;
 use zellige_dsmc::model::Scheme;
+use zellige_dsmc::planar;
 use zellige_engine::checkpoint::{Reader, Writer};
 
 const SCHEMES: [Scheme; 3] = [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing];
@@ -43,11 +43,11 @@ fn collisions_are_as_frequent_as_in_a_plane() {
         // Of 20250 particles with two components each: 1/sqrt(N).
         close(&format!("{scheme:?}: temperature"), temperature, BOX.1, 0.0, n.sqrt().recip());
         let density = n * gas.model.weight / (gas.model.grid.volume() * gas.model.grid.len() as f64);
-        let expected = 0.5 * n * density * flat::mean_rate(gas.model.pair(0, 0), temperature) * gas.model.dt * steps as f64;
+        let expected = 0.5 * n * density * planar::mean_rate(gas.model.pair(0, 0), temperature) * gas.model.dt * steps as f64;
         close(&format!("{scheme:?}: collisions"), found, expected, 0.005, expected.sqrt().recip());
         // Far below that of three components.
         let gas_rate = gas.model.pair(0, 0).mean_rate(temperature);
-        close("ratio", flat::mean_rate(gas.model.pair(0, 0), temperature) / gas_rate, 0.9001, 1e-3, 0.0);
+        close("ratio", planar::mean_rate(gas.model.pair(0, 0), temperature) / gas_rate, 0.9001, 1e-3, 0.0);
         still(&mut gas);
     }
 }
@@ -142,7 +142,7 @@ fn open_sides_keep_a_plane_gas() {
 /// threads and after a restart.
 #[test]
 fn nothing_moves_along_z_and_no_bit_changes() {
-    let config = busy_flat(Scheme::Ntc);
+    let config = busy_planar(Scheme::Ntc);
     let mut one = flow(&config, 1);
     run(&mut one, 60);
     let mut three = flow(&config, 3);

@@ -41,8 +41,8 @@ fn the_older_form_is_run_as_it_is() {
     // 1e16 molecules per m^3 on 0.09 m^2 in parts of 1e10, less those of the body.
     assert!((model.expected / (1e6 * (0.09 - 4.5e-5)) - 1.0).abs() < 1e-9, "{}", model.expected);
     assert_eq!((config.velocity_components, model.components), (3, 3));
-    let flat = adopted(&CASE.replace("dt:", "velocity_components: 2\n  dt:")).unwrap().typed::<Dsmc>().unwrap().config;
-    assert_eq!(Model::new(&flat, folder.path(), 1).unwrap().components, 2);
+    let planar = adopted(&CASE.replace("dt:", "velocity_components: 2\n  dt:")).unwrap().typed::<Dsmc>().unwrap().config;
+    assert_eq!(Model::new(&planar, folder.path(), 1).unwrap().components, 2);
     let empty = adopted(&CASE.replace("1.0e16", "0.0")).unwrap().typed::<Dsmc>().unwrap().config;
     assert_eq!(Model::new(&empty, folder.path(), 1).unwrap().expected, 0.0);
 }

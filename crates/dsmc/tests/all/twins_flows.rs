@@ -148,7 +148,7 @@ pub(crate) fn busy_weighted(scheme: Scheme) -> Config {
 }
 
 /// Gas of two components of the velocity: a mixture of argon and helium.
-pub(crate) fn busy_flat(scheme: Scheme) -> Config {
+pub(crate) fn busy_planar(scheme: Scheme) -> Config {
     let mut config = busy(scheme);
     config.velocity_components = 2;
     config.species[0] = SpeciesConfig { fraction: 0.6, ..SpeciesConfig::named("He") };
@@ -192,9 +192,9 @@ fn runs_on_the_gpu_are_the_same_to_the_bit_and_go_on_so_after_a_restart() {
     let others = [busy_modes(Scheme::Ntc), busy_modes(Scheme::Pairing)];
     let near_weighted = Config { cell_weights: busy_weighted(Scheme::Ntc).cell_weights, ..busy_nearest(Scheme::Ntc) };
     let weighted = [busy_weighted(Scheme::Ntc), busy_weighted(Scheme::Pairing), near_weighted, busy_fresh()];
-    let flat = [Scheme::Ntc, Scheme::Pairing].map(busy_flat);
+    let planar = [Scheme::Ntc, Scheme::Pairing].map(busy_planar);
     for config in
-        [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing].map(busy).into_iter().chain(near).chain(others).chain(flat).chain(weighted)
+        [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing].map(busy).into_iter().chain(near).chain(others).chain(planar).chain(weighted)
     {
         let scheme = (config.collisions.scheme, config.collisions.partner);
         let runs: Vec<_> = (0..3)
@@ -303,8 +303,8 @@ fn averages_agree_within_their_errors() {
     let several = [
         ("pressure and flow of a mixture", mixed(pressure)),
         ("several modes", busy_modes(Scheme::Ntc)),
-        ("two components", busy_flat(Scheme::Ntc)),
-        ("two components, pairs", busy_flat(Scheme::Pairing)),
+        ("two components", busy_planar(Scheme::Ntc)),
+        ("two components, pairs", busy_planar(Scheme::Pairing)),
         ("weights", busy_weighted(Scheme::Ntc)),
         ("weights, pairs", busy_weighted(Scheme::Pairing)),
         ("fresh partners", busy_fresh()),

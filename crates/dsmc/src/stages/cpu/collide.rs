@@ -63,7 +63,7 @@ pub(super) struct Table {
     pub(super) modes: Vec<Modes>,
     pub(super) jeans: bool,
     /// True if velocities have no part along z.
-    pub(super) flat: bool,
+    pub(super) planar: bool,
     /// `[a * species + b]`: index in `pairs`, and whether a comes second there.
     pub(super) lookup: Vec<usize>,
     pub(super) seed: u64,
@@ -92,7 +92,7 @@ impl Table {
                     species: [a, b],
                     rate: (pair.rate * SCALE) as f32,
                     power: (1.0 - pair.scatter.omega) as f32,
-                    soft: if model.flat() { 1.0 } else { (1.0 / pair.scatter.alpha) as f32 },
+                    soft: if model.planar() { 1.0 } else { (1.0 / pair.scatter.alpha) as f32 },
                     share: [model.species[b].mass / mass, model.species[a].mass / mass].map(|x| x as f32),
                     thermal: (0.5 * pair.reduced_mass / BOLTZMANN) as f32,
                     pool: (2.5 - pair.scatter.omega) as f32,
@@ -106,7 +106,7 @@ impl Table {
             pairs,
             modes,
             jeans: c.z_definition == ZDefinition::Jeans,
-            flat: model.flat(),
+            planar: model.planar(),
             lookup,
             seed: model.seed,
             geometry: model.geometry.clone(),
@@ -222,7 +222,7 @@ pub(super) fn hit(
     let speed = if pair.inelastic { exchange(table, pair, columns, at, g2, step, number) } else { g2.sqrt() };
     let (se, ce) = turn(uniform_f32(words[1]));
     let u = open_f32(words[0]);
-    let after = if table.flat {
+    let after = if table.planar {
         in_plane(speed, ce, se)
     } else if pair.soft == 1.0 {
         directed(speed, 2.0 * u - 1.0, ce, se)

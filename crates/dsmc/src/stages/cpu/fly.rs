@@ -253,7 +253,7 @@ pub(super) fn trace(
         let before = motion;
         let wall = &model.walls[wall as usize];
         motion = wall.reflect(&molecule, normal, &before, uniform);
-        if model.flat() {
+        if model.planar() {
             // Every kernel of a wall makes the part along z by itself: without it the others stay as they are.
             motion.velocity[2] = 0.0;
         }

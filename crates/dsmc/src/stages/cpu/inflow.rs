@@ -9,7 +9,7 @@ use crate::grid::Side;
 use crate::loading::internal;
 use crate::model::{Gas, purpose};
 use crate::walls::inflow::Stream as Beam;
-use crate::walls::subsonic::{Composition, Given, Moving, Seen};
+use crate::walls::subsonic::{Composition, Moving, Seen, SubsonicBoundary};
 
 /// A face of a cell on an open side.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ fn enter(
 ) {
     tile.ledger.injected += 1;
     let [x, y, z] = body.v;
-    let body = &Body { v: [x, y, if pass.model.flat() { 0.0 } else { z }], ..*body };
+    let body = &Body { v: [x, y, if pass.model.planar() { 0.0 } else { z }], ..*body };
     match trace(pass, tile, flight, species, body, weight, left, &mut || stream.open()) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
@@ -187,7 +187,7 @@ fn following(pass: &Pass<'_>, face: &Face, gas: &Gas) -> Option<Vec<Beam>> {
     let [within, fresh] = [&seen, &gas.fractions].map(|fractions| Composition { masses: &masses, fractions });
     let beyond = given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom, [within, fresh]);
     // Gas beyond an outlet is that which flows out of it.
-    let made = if matches!(given, Given::Outlet { .. }) { within } else { fresh };
+    let made = if matches!(given, SubsonicBoundary::Outlet { .. }) { within } else { fresh };
     Some((0..masses.len()).map(|s| made.species(&beyond, s)).collect())
 }
 

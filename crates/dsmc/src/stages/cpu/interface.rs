@@ -92,7 +92,7 @@ impl Stages for Gas {
     }
 
     fn particles(&mut self) -> Result<Particles> {
-        self.settle()?;
+        self.complete_exchange()?;
         let [rotation, level, tag] = held(&self.store.layout());
         let mut all = Particles::default();
         all.reserve(self.store.len());
@@ -187,7 +187,7 @@ impl Stages for Gas {
     fn totals(&mut self) -> Result<Totals> {
         if self.model.weighted() {
             // Particles on their way have no cell yet: put in, they have the weight of their cell.
-            self.settle()?;
+            self.complete_exchange()?;
         }
         let (model, layout) = (&self.model, self.store.layout());
         let add = |sum: &mut Totals, s: usize, b: &Body| {

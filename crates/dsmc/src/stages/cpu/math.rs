@@ -118,7 +118,7 @@ pub(crate) struct Stream {
     index: u64,
     words: [u32; 4],
     left: usize,
-    room: u64,
+    blocks: u64,
 }
 
 impl Stream {
@@ -129,7 +129,7 @@ impl Stream {
 
     /// For `item`, which has `4 << bits` words on a page, and 256 pages.
     pub(crate) fn with_room(purpose: u32, seed: u64, step: u64, item: u64, bits: u32) -> Self {
-        Self { philox: Philox::new(purpose, seed), step, index: item << bits, words: [0; 4], left: 0, room: 1 << bits }
+        Self { philox: Philox::new(purpose, seed), step, index: item << bits, words: [0; 4], left: 0, blocks: 1 << bits }
     }
 
     /// A word.
@@ -138,9 +138,9 @@ impl Stream {
             self.words = self.philox.draw(self.step, self.index);
             self.index += 1;
             self.left = 4;
-            if self.index & (self.room - 1) == 0 {
+            if self.index & (self.blocks - 1) == 0 {
                 // Next indices belong to the next item. Upper bits of the step, to which no run comes, number the pages.
-                self.index -= self.room;
+                self.index -= self.blocks;
                 self.step += NEXT_PAGE;
             }
         }

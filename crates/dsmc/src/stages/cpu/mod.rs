@@ -178,7 +178,7 @@ impl Gas {
     }
 
     /// Puts arrivals into their tiles and orders all, so that rows hold particles cell by cell.
-    fn settle(&mut self) -> Result<()> {
+    fn complete_exchange(&mut self) -> Result<()> {
         let keys = self.mosaic().cells_of_row() * self.model.species.len();
         let mut scratch = self.scratch[0].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut arrived = 0;

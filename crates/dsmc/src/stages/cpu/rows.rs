@@ -43,16 +43,16 @@ impl Rows {
     #[inline(always)]
     pub(super) fn reserve(&mut self, n: usize, particles: usize) {
         if self.which.len() < n + AHEAD {
-            let room = n + n / 4 + AHEAD;
+            let capacity = n + n / 4 + AHEAD;
             let [a, b] = &mut self.at;
             for row in [&mut self.which, a, b, &mut self.list] {
-                row.resize(room, 0);
+                row.resize(capacity, 0);
             }
             let [x, y, z] = &mut self.g;
             for row in [x, y, z, &mut self.rate, &mut self.power, &mut self.sigma_g_max, &mut self.sigma_g] {
-                row.resize(room, 0.0);
+                row.resize(capacity, 0.0);
             }
-            self.taken.resize(room, 0);
+            self.taken.resize(capacity, 0);
         }
         self.marks.clear();
         self.marks.resize(particles, 0);
@@ -62,13 +62,13 @@ impl Rows {
     #[inline(always)]
     fn reserve_chosen(&mut self, n: usize) {
         if self.soft.len() < n {
-            let room = n + n / 4;
+            let capacity = n + n / 4;
             let [x, y, z] = &mut self.change;
             for row in [x, y, z, &mut self.soft] {
-                row.resize(room, 0.0);
+                row.resize(capacity, 0.0);
             }
             for row in &mut self.words {
-                row.resize(room, 0);
+                row.resize(capacity, 0);
             }
         }
     }
@@ -189,7 +189,7 @@ fn scatter(table: &Table, scratch: &mut Scratch, chosen: usize, isotropic: bool)
         (first[k], second[k]) = (words.words[2][t], words.words[3][t]);
         soft[k] = table.pairs[if pairs == 1 { 0 } else { rows.which[t] as usize % pairs }].soft;
     }
-    if table.flat {
+    if table.planar {
         for k in 0..chosen {
             let g = Vec3 { x: x[k], y: y[k], z: 0.0 };
             let (se, ce) = turn(uniform_f32(second[k]));

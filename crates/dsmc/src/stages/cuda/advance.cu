@@ -27,14 +27,14 @@ struct Pass {
 
 static_assert(sizeof(Pass) == PASS_BYTES, "as arguments.rs has it");
 
-__device__ __forceinline__ Sorted sorted_in(char* room) {
-  float* f = reinterpret_cast<float*>(room);
-  Sorted s{f, f + ROOM, f + 2 * ROOM, f + 3 * ROOM, f + 4 * ROOM, f + 5 * ROOM, nullptr, nullptr, nullptr, nullptr};
-  f += (5 + ROTATES) * ROOM;
+__device__ __forceinline__ Sorted sorted_in(char* shared) {
+  float* f = reinterpret_cast<float*>(shared);
+  Sorted s{f, f + CAPACITY, f + 2 * CAPACITY, f + 3 * CAPACITY, f + 4 * CAPACITY, f + 5 * CAPACITY, nullptr, nullptr, nullptr, nullptr};
+  f += (5 + ROTATES) * CAPACITY;
   s.order = s.tag = reinterpret_cast<u32*>(f);  // never both
-  f += (SCHEME == 3 || TAGGED) * ROOM;
+  f += (SCHEME == 3 || TAGGED) * CAPACITY;
   s.level = reinterpret_cast<Level*>(f);
-  s.key = reinterpret_cast<u16*>(s.level + (VIBRATES > 0) * ROOM);
+  s.key = reinterpret_cast<u16*>(s.level + (VIBRATES > 0) * CAPACITY);
   return s;
 }
 __device__ __forceinline__ Sorted sorted_at(const Store& st, u32 base) {
@@ -57,7 +57,7 @@ __device__ __forceinline__ u32 raw_key(const Store& st, const Source& from, u32 
 }
 
 // Rounds of a warp over the candidates of a tile that fits, whose own region may have holes.
-#define KEEP ((ROOM + ROOM / 8 + THREADS - 1) / THREADS)
+#define KEEP ((CAPACITY + CAPACITY / 8 + THREADS - 1) / THREADS)
 
 __device__ __forceinline__ void copy_to(const Store& st, const Sorted& s, u32 slot, u32 to, u32 key) {
   s.x[to] = st.now.x[slot];

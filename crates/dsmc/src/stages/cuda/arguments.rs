@@ -34,7 +34,7 @@ pub(super) struct StoreArgument {
     pub(super) cells: [i32; 2],
     pub(super) tiles: [i32; 2],
     pub(super) count: u32,
-    pub(super) room: u32,
+    pub(super) capacity: u32,
 }
 
 /// `Counters` of common.cu.
@@ -176,7 +176,7 @@ pub(super) struct DomainArgument {
     pub(super) energy: f64,
     pub(super) weights: u64,
     pub(super) sample: u32,
-    pub(super) room: u32,
+    pub(super) capacity: u32,
 }
 
 /// `Segment` of flight.cu.
@@ -224,10 +224,10 @@ pub(super) struct BeamArgument {
     pub(super) mean: f64,
 }
 
-/// `Given` of emit.cu.
+/// `SubsonicBoundary` of sides.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct GivenArgument {
+pub(super) struct SubsonicArgument {
     pub(super) what: u32,
     pub(super) unused: u32,
     pub(super) value: f64,

@@ -61,25 +61,25 @@ __device__ __forceinline__ void sort_block(u32* x, u32 n) {
 // A tile's arrivals from afar hang on chains, one for each thread of its block: a chain is one more than a slot, 0 at its end, and `link` of the slot
 // goes on. In any order, since they are sorted. Of cells of weights the second half of `link` says how often each comes.
 __device__ __forceinline__ void hang(const Store& st, u32 tile, u32 slot, u32 copies) {
-  if (WEIGHTED) st.link[st.room + slot] = copies;
+  if (WEIGHTED) st.link[st.capacity + slot] = copies;
   st.link[slot] = atomicExch(st.chains + tile * THREADS + slot % THREADS, slot + 1);
 }
 
-// Takes them down, by the whole block, into `list` (`room` has as much or is not used) and in order.
-__device__ __forceinline__ void from_afar(const Store& st, u32 tile, u32* list, u32 n, u32* room, bool fits) {
+// Takes them down, by the whole block, into `list` (`buffer` has as much or is not used) and in order.
+__device__ __forceinline__ void from_afar(const Store& st, u32 tile, u32* list, u32 n, u32* buffer, bool fits) {
   __shared__ u32 taken;
-  u32 *to = fits ? room : list, *chain = st.chains + tile * THREADS + threadIdx.x, next = *chain;
+  u32 *to = fits ? buffer : list, *chain = st.chains + tile * THREADS + threadIdx.x, next = *chain;
   if (threadIdx.x == 0) taken = 0;
   if (next) *chain = 0;
   __syncthreads();
   while (next) {
-    u32 slot = next - 1, times = WEIGHTED ? st.link[st.room + slot] : 1, at = atomicAdd(&taken, times);
+    u32 slot = next - 1, times = WEIGHTED ? st.link[st.capacity + slot] : 1, at = atomicAdd(&taken, times);
     next = st.link[slot];
     for (u32 k = 0; k < times; k++) to[at + k] = slot;
   }
   __syncthreads();
   if (n > 1) sort_block(to, n);
   if (fits)
-    for (u32 k = threadIdx.x; k < n; k += THREADS) list[k] = room[k];
+    for (u32 k = threadIdx.x; k < n; k += THREADS) list[k] = buffer[k];
 }
 #endif

@@ -6,7 +6,7 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each};
 
 use super::mosaic::Mosaic;
-use super::program::Kind;
+use super::program::KernelConfig;
 use crate::grid::Grid;
 use crate::model::Model;
 use crate::stages::samples_at_a_time;
@@ -35,19 +35,19 @@ pub(super) struct Averages {
 }
 
 impl Averages {
-    pub(super) fn new(model: &Model, kind: &Kind, mosaic: Mosaic, cuda: &Cuda, pool: &Pool) -> Result<Self> {
+    pub(super) fn new(model: &Model, config: &KernelConfig, mosaic: Mosaic, cuda: &Cuda, pool: &Pool) -> Result<Self> {
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
             old: pool.alloc_zeros(0, "dsmc: averages")?,
             recent: pool.alloc_zeros(0, "dsmc: averages")?,
             host: None,
-            brief: kind.brief,
+            brief: config.brief,
             held: 0,
             most: samples_at_a_time(model.per_cell),
             mosaic,
             grid: model.grid.clone(),
-            keys: kind.keys(),
+            keys: config.keys(),
             species: model.species.len(),
             sums: [model.collisions.kept(), model.collisions.sums()],
         })

@@ -15,8 +15,8 @@ typedef u16 Level;
 #define INDEX 0x0fffffffu
 static_assert(KEYS < 0x7fff, "keys have 15 bits");
 
-// Way of a leaver: 0 to 8 the neighbour (dy + 1) * 3 + dx + 1, or
-enum Way : u32 { FAR = 9, PENDING = 10, LOST = 11 };  // any other tile, by `goal`; not yet known; out of the domain
+// Direction of a leaver: 0 to 8 the neighbour (dy + 1) * 3 + dx + 1, or
+enum Direction : u32 { FAR = 9, PENDING = 10, LOST = 11 };  // any other tile, by `goal`; not yet known; out of the domain
 
 struct Columns {
   float *x, *y, *vx, *vy, *vz, *rotation;
@@ -46,7 +46,7 @@ struct Store {
   uint2* wanderers;         // of small gases, in place of `special`: tile and place in `list` of who is FAR or PENDING
   Counters* counters;
   int cells[2], tiles[2];
-  u32 count, room;          // tiles; slots of a column
+  u32 count, capacity;      // tiles; slots of a column
 };
 
 static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");

@@ -56,7 +56,7 @@ __device__ __forceinline__ u32 entry_of(const u32* x, u32 n, u32 k) {
 // Injected particles go behind the regions; those of lines first. By warp number `warp` of `warps`: of few each has one.
 __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geometry& g, const Inflow& in, u32 warp, u32 warps) {
   u32 base = st.next_first[st.count], lines = from_lines(in), wanted = in.offsets[in.face_count * SPECIES] + lines;
-  u32 fresh = least(wanted, d.room - least(base, d.room));
+  u32 fresh = least(wanted, d.capacity - least(base, d.capacity));
   if (warp == 0 && lane_index() == 0) {
     st.counters->fresh = fresh;
     st.counters->refused += wanted - fresh;

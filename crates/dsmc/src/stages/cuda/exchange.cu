@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(1024)
   }
   if (threadIdx.x == 0) {
     st.next_first[st.count] = carry;
-    if (WEIGHTED && carry > st.room) st.counters->refused += carry - st.room;
+    if (WEIGHTED && carry > st.capacity) st.counters->refused += carry - st.capacity;
   }
 }
 
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ 
 
 // A block of 256 a tile: the slots of those that come from neighbours; then those from afar are ordered.
 extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_constant__ Store st) {
-  __shared__ u32 room[SORTED];
+  __shared__ u32 buffer[SORTED];
   in_turn();
   if (halted(st)) return;
   u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
@@ -101,8 +101,8 @@ extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_consta
     sort_block(list, far);
     return;
   }
-  for (u32 k = threadIdx.x; k < far; k += 256) room[k] = list[k];
-  sort_block(room, far);
-  for (u32 k = threadIdx.x; k < far; k += 256) list[k] = room[k];
+  for (u32 k = threadIdx.x; k < far; k += 256) buffer[k] = list[k];
+  sort_block(buffer, far);
+  for (u32 k = threadIdx.x; k < far; k += 256) list[k] = buffer[k];
 }
 #endif

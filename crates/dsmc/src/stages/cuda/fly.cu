@@ -133,7 +133,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
 template <int MODE>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
     advance(const __grid_constant__ Store st, const __grid_constant__ Gas gas, const __grid_constant__ Pass p) {
-  extern __shared__ __align__(16) char room[];
+  extern __shared__ __align__(16) char shared[];
   __shared__ u32 start[KEYS + 1], near[9];
   in_turn();
   if (halted(st)) return;
@@ -153,14 +153,14 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
   Source from{st.first[tile], st.first[tile + 1] - st.first[tile], 0, base, arrivals(st) + base};
   u32 near_n = st.near_n[tile], far_n = st.far_n[tile];
   from.all = from.own + near_n + far_n;
-  u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(room);
-  char* columns = room + WARPS * KEYS * 4;
+  u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(shared);
+  char* columns = shared + WARPS * KEYS * 4;
 #if RECORDED
   if (near_n > 0) from_neighbours(st, tile, base);
-  if (far_n > 0) from_afar(st, tile, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= ROOM);
+  if (far_n > 0) from_afar(st, tile, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= CAPACITY);
   __syncthreads();
 #endif
-  if (n <= ROOM && from.all <= KEEP * THREADS) {
+  if (n <= CAPACITY && from.all <= KEEP * THREADS) {
     work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near);
   } else {
     // They are put in order where the list of those that come lies.

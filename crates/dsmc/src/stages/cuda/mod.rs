@@ -27,7 +27,7 @@ use zellige_engine::error::{Error, Result};
 
 use self::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument};
 use self::averages::Averages;
-use self::program::Kind;
+use self::program::KernelConfig;
 use self::recorded::Recorded;
 use self::store::Store;
 use self::tables::Tables;
@@ -84,18 +84,18 @@ struct Gas {
 
 /// The stages of a gas on `cuda`.
 pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    new_with(model, cuda, mosaic::kind_of(model, cuda.properties()))
+    new_with(model, cuda, mosaic::kernel_config(model, cuda.properties()))
 }
 
 /// Programs of a gas.
 pub fn recipes(model: &Model, gpu: &Properties) -> Vec<Recipe> {
-    program::recipes(&mosaic::kind_of(model, gpu)).into()
+    program::recipes(&mosaic::kernel_config(model, gpu)).into()
 }
 
 /// Stages with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
 /// measurements.
 pub fn tuned(model: &Model, cuda: &Cuda, particles: f64, threads: u32, resident: u32) -> Result<Box<dyn Stages>> {
-    new_with(model, cuda, mosaic::kind_with(model, cuda.properties(), particles, threads, resident))
+    new_with(model, cuda, mosaic::kernel_config_with(model, cuda.properties(), particles, threads, resident))
 }
 
 /// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.
@@ -104,17 +104,17 @@ fn fastest(model: &Model) -> f64 {
     model.hottest[1] + 3.0 * (2.0 * BOLTZMANN * model.hottest[0] / lightest).sqrt()
 }
 
-fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
+fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn Stages>> {
     if model.expected > MOST {
         let message = format!("{:.3e} particles are asked for; on a GPU there may be at most {MOST:.1e}", model.expected);
         let hint = "a larger `weight`, fewer `particles_per_cell`, or `--device cpu`".to_owned();
         return Err(Error::Device { device: cuda.name().to_owned(), message, hint: Some(hint) });
     }
-    prepare(cuda, program::recipes(&kind).into());
+    prepare(cuda, program::recipes(&config).into());
     let pool = cuda.pool();
-    let store = Store::new(cuda, &pool, kind, &model.grid)?;
+    let store = Store::new(cuda, &pool, config, &model.grid)?;
     let tables = Tables::new(model, &store.mosaic, &pool)?;
-    let cells = store.mosaic.len() * kind.cells();
+    let cells = store.mosaic.len() * config.cells();
     let pairs = if model.collisions.scheme == crate::model::Scheme::None { 0 } else { collide::pair_count(model.species.len()) };
     let sigma_g_max: Vec<f32> =
         collide::majorants(model).iter().take(pairs).flat_map(|m| std::iter::repeat_n(m.sigma_g_max, cells)).collect();
@@ -132,7 +132,7 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
             pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
             pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
         ],
-        averages: Averages::new(model, &kind, store.mosaic, cuda, &pool)?,
+        averages: Averages::new(model, &config, store.mosaic, cuda, &pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
         moving: numbers((6 + Moving::species_counts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
@@ -194,7 +194,7 @@ impl Gas {
             outline: t.outline.address(),
             seed: self.model.seed,
             step: self.step_word(step),
-            stride: (self.store.mosaic.len() * self.store.kind.cells()) as u64,
+            stride: (self.store.mosaic.len() * self.store.config.cells()) as u64,
             chances: t.chances.address(),
             across: collide::across(&self.model),
             jeans: u32::from(self.model.collisions.z_definition == ZDefinition::Jeans),
@@ -204,7 +204,7 @@ impl Gas {
 
     /// A step as kernels take it (`step_of` of common.cu).
     fn step_word(&self, step: u64) -> u64 {
-        if self.store.kind.recorded { self.recorded.clock.address() + 8 * self.store.set_in_use() as u64 } else { step }
+        if self.store.config.recorded { self.recorded.clock.address() + 8 * self.store.set_in_use() as u64 } else { step }
     }
 
     /// Cells per velocity along each axis.
@@ -216,7 +216,7 @@ impl Gas {
         let t = &self.tables;
         PassArgument {
             step: self.path(),
-            stride: (self.store.mosaic.len() * self.store.kind.keys()) as u32,
+            stride: (self.store.mosaic.len() * self.store.config.keys()) as u32,
             unused: 0,
             reach: t.reach.address(),
             sums: self.averages.address(),
@@ -252,7 +252,7 @@ impl Gas {
             energy: self.fine[2],
             weights: self.tables.weights.address(),
             sample: u32::from(sample),
-            room: self.store.room as u32,
+            capacity: self.store.capacity as u32,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use zellige_engine::cuda::Properties;
 
-use super::program::Kind;
+use super::program::KernelConfig;
 use crate::grid::Grid;
 use crate::model::{Edge, Model, Partner};
 use crate::stages::samples_at_a_time;
@@ -81,22 +81,22 @@ pub(super) fn is_small(model: &Model) -> bool {
 }
 
 /// Kernel configuration of a run.
-pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
+pub(super) fn kernel_config(model: &Model, properties: &Properties) -> KernelConfig {
     // A small gas has small tiles, and room for as many blocks as an uneven one: 64 registers a thread, which not every compiler keeps to
     // by itself.
     if even(model) && !is_small(model) {
-        let kind = kind_with(model, properties, EVEN.0, THREADS, EVEN.1);
+        let config = kernel_config_with(model, properties, EVEN.0, THREADS, EVEN.1);
         // Of particles with internal modes, or on a GPU with less shared memory, fewer blocks would fit.
-        if EVEN.1 * (kind.shared() + OWN as u32) <= properties.shared_per_multiprocessor {
-            return kind;
+        if EVEN.1 * (config.shared() + OWN as u32) <= properties.shared_per_multiprocessor {
+            return config;
         }
     }
-    kind_with(model, properties, UNEVEN.0, THREADS, UNEVEN.1)
+    kernel_config_with(model, properties, UNEVEN.0, THREADS, UNEVEN.1)
 }
 
 /// Kernel configuration with another number of particles in a tile, of threads, and of blocks on a multiprocessor: for
 /// measurements.
-pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threads: u32, resident: u32) -> Kind {
+pub(super) fn kernel_config_with(model: &Model, properties: &Properties, best: f64, threads: u32, resident: u32) -> KernelConfig {
     let species = model.species.len();
     let best = (model.expected / (BLOCKS * f64::from(properties.multiprocessors))).clamp(FEWEST, best);
     let most = MOST_CELLS.min(MOST_KEYS / species).max(1);
@@ -113,12 +113,12 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
     }
     let cells = 1_usize << (shift[0] + shift[1]);
     let geometry = &model.geometry;
-    let mut kind = Kind {
+    let mut config = KernelConfig {
         components: model.components,
         species,
         shift,
         layers: layers_of(model, cells),
-        room: 0,
+        capacity: 0,
         threads,
         resident,
         lanes: (threads / cells as u32).clamp(1, 32),
@@ -136,22 +136,22 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         recorded: is_small(model),
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
-    let mean = cells as f64 * model.per_cell / f64::from(kind.layers);
+    let mean = cells as f64 * model.per_cell / f64::from(config.layers);
     let wanted = (mean + 6.0 * mean.sqrt()) * if even(model) { 1.0 } else { 2.0 } + 32.0;
-    let (counts, whole) = (kind.shared() as usize, 32.0 * (wanted / 32.0).ceil());
-    kind.room = 1024;
-    let each = (kind.shared() as usize - counts) / 1024;
-    let fits = (properties.shared_per_block as usize).saturating_sub(counts + OWN + 4 * kind.keys()) / each / 32 * 32;
-    kind.room = (whole as usize).min(fits).max(32);
-    if kind.recorded && !even(model) {
+    let (counts, whole) = (config.shared() as usize, 32.0 * (wanted / 32.0).ceil());
+    config.capacity = 1024;
+    let each = (config.shared() as usize - counts) / 1024;
+    let fits = (properties.shared_per_block as usize).saturating_sub(counts + OWN + 4 * config.keys()) / each / 32 * 32;
+    config.capacity = (whole as usize).min(fits).max(32);
+    if config.recorded && !even(model) {
         // Flows may pile up: all that the tiles leave to each other, when all are worked on at once.
-        let tiles = Mosaic::new(&model.grid, shift, kind.layers).len() as u32;
+        let tiles = Mosaic::new(&model.grid, shift, config.layers).len() as u32;
         let blocks = tiles.div_ceil(properties.multiprocessors.max(1)).clamp(1, resident);
         let share = (properties.shared_per_multiprocessor / blocks) as usize;
-        let more = share.saturating_sub(counts + OWN + 4 * kind.keys()) / each / 32 * 32;
-        kind.room = kind.room.max(more.min(fits).min(FOR_A_THREAD * threads as usize));
+        let more = share.saturating_sub(counts + OWN + 4 * config.keys()) / each / 32 * 32;
+        config.capacity = config.capacity.max(more.min(fits).min(FOR_A_THREAD * threads as usize));
     }
-    kind
+    config
 }
 
 /// Tiles that share a cell, where tiles have one each: so many that each has [`LAYER`] particles, which shared memory holds. Not

@@ -16,7 +16,7 @@ use crate::walls::formulae::WALLS;
 
 /// Kernel configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct KernelConfig {
     /// Number of species.
     pub(super) species: usize,
     /// Components of the velocity.
@@ -26,7 +26,7 @@ pub(super) struct Kind {
     /// Tiles that share the same cells and their particles.
     pub(super) layers: u32,
     /// Particles of a tile that shared memory has room for; others are put in order in device memory.
-    pub(super) room: usize,
+    pub(super) capacity: usize,
     /// Threads of a block that works on a tile.
     pub(super) threads: u32,
     /// Blocks of it that a multiprocessor is to hold at least: bounds the registers.
@@ -59,7 +59,7 @@ pub(super) struct Kind {
     pub(super) recorded: bool,
 }
 
-impl Kind {
+impl KernelConfig {
     /// Cells of a tile.
     pub(super) fn cells(&self) -> usize {
         1 << (self.shift[0] + self.shift[1])
@@ -98,7 +98,7 @@ impl Kind {
     /// Bytes of shared memory that a block asks for: counts of each warp by key, and the columns of the particles in order.
     pub(super) fn shared(&self) -> u32 {
         let order = if self.scheme == Scheme::Pairing { 4 } else { 0 };
-        (self.lists() * self.keys() * 4 + self.room * (self.particle() + order)) as u32
+        (self.lists() * self.keys() * 4 + self.capacity * (self.particle() + order)) as u32
     }
 
     fn defines(&self) -> Vec<(String, String)> {
@@ -115,7 +115,7 @@ impl Kind {
             define("SX", &self.shift[0]),
             define("SY", &self.shift[1]),
             define("LAYERS", &self.layers),
-            define("ROOM", &self.room),
+            define("CAPACITY", &self.capacity),
             define("THREADS", &self.threads),
             define("RESIDENT", &self.resident),
             define("LANES", &self.lanes),
@@ -169,12 +169,12 @@ const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<
 const FLIGHTS: [&str; 5] = ["layout", "tally_faces", "trace_flights", "place", "deliver"];
 
 impl Kernels {
-    pub(super) fn new(cuda: &Cuda, kind: &Kind) -> Result<Self> {
-        let [bulk, flights] = recipes(kind).map(|r| r.build(cuda));
+    pub(super) fn new(cuda: &Cuda, config: &KernelConfig) -> Result<Self> {
+        let [bulk, flights] = recipes(config).map(|r| r.build(cuda));
         let (bulk, flights) = (bulk?, flights?);
         Ok(Self {
             layout: flights.kernel("layout")?,
-            exchange: if kind.recorded { None } else { Some([flights.kernel("place")?, flights.kernel("deliver")?]) },
+            exchange: if config.recorded { None } else { Some([flights.kernel("place")?, flights.kernel("deliver")?]) },
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
@@ -185,8 +185,8 @@ impl Kernels {
 }
 
 /// Recipes of the kernels: also for tests, for architectures that are not at hand.
-pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
-    let defines = kind.defines();
+pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 2] {
+    let defines = config.defines();
     let common = include_str!("common.cu");
     let mut bulk = vec![real::CUDA];
     bulk.extend(PHYSICS);
@@ -236,6 +236,6 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
         // Flights come out to the bit as on the processor, which does not fuse products with sums.
-        Recipe::new("dsmc flights", &sources, &few, &FLIGHTS[..if kind.recorded { 3 } else { 5 }]).option("-fmad=false"),
+        Recipe::new("dsmc flights", &sources, &few, &FLIGHTS[..if config.recorded { 3 } else { 5 }]).option("-fmad=false"),
     ]
 }

@@ -7,7 +7,7 @@ struct Face {
 struct Beam {
   double density, temperature, velocity[3], mass, mean;  // mean: particles through a face and step
 };
-struct Given {
+struct SubsonicBoundary {
   u32 what, unused;  // 0 outlet of a pressure, 1 inlet of a pressure, 2 inlet of a flux
   double value, temperature;
 };
@@ -17,7 +17,7 @@ struct Line {
 struct Inflow {
   const Face* faces;
   const Beam* beams;    // [side][species]
-  const Given* given;   // by side
+  const SubsonicBoundary* given;   // by side
   const double* moving;
   const double* volume; // by number of the averages: molecules a particle over the free volume of the cell
   u32* offsets;         // by face and species: particles before it
@@ -57,7 +57,7 @@ __device__ double mass_flux(const Domain& d, Beam gas, const double* parts, doub
   return sum;
 }
 
-// The gas beyond a face: `Moving::gas`, `Given::beyond` and `following` of stages/cpu/inflow.rs. Of a mixture both gases are one of the
+// The gas beyond a face: `Moving::gas`, `SubsonicBoundary::beyond` and `following` of stages/cpu/inflow.rs. Of a mixture both gases are one of the
 // mean mass until they are divided at the end.
 __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Face& face, u32 species) {
   Beam beam = in.beams[face.side * SPECIES + species];
@@ -81,7 +81,7 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Fac
   cell.temperature = first * spread / (COMPONENTS * BOLTZMANN) * m[1] / (m[1] - 1.0);
   cell.density = in.volume[face.follow] * m[1] / m[0];
   if (!(cell.temperature > 0.0)) return beam;
-  Given given = in.given[face.side];
+  SubsonicBoundary given = in.given[face.side];
   double n[2] = {face_normal(face.side, 0), face_normal(face.side, 1)}, r = BOLTZMANN / cell.mass, rho = cell.density * cell.mass;
   double a = sqrt((freedom + 2.0) / freedom * r * cell.temperature), pressure = rho * r * cell.temperature;
   double inward = cell.velocity[0] * n[0] + cell.velocity[1] * n[1];

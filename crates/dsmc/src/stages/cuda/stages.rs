@@ -45,8 +45,8 @@ impl Gas {
     /// device stops, and the next look says so.
     fn prepare(&mut self, coming: u64, profiler: &mut Profiler) -> Result<()> {
         let weighted = self.model.weighted();
-        let watched = self.store.kind.follows && self.looked + WATCH <= self.steps || weighted && self.steps <= WATCH;
-        if self.most + coming + self.copies > self.store.room as u64 || watched {
+        let watched = self.store.config.follows && self.looked + WATCH <= self.steps || weighted && self.steps <= WATCH;
+        if self.most + coming + self.copies > self.store.capacity as u64 || watched {
             self.flush(profiler)?;
             let (made, used) = (self.whole()?.copied, self.store.used()? as u64);
             let before = std::mem::replace(&mut self.copied, made);
@@ -58,7 +58,7 @@ impl Gas {
             self.most = used + made - before;
             self.looked = self.steps;
             let wanted = self.most + coming + self.copies;
-            if wanted + wanted / 64 > self.store.room as u64 {
+            if wanted + wanted / 64 > self.store.capacity as u64 {
                 self.store.reserve((wanted + wanted / self.spare() as u64) as usize)?;
             }
         }
@@ -69,7 +69,7 @@ impl Gas {
     /// Part of the particles for which there is room besides: of a small gas more, since each look at the device takes it a step or
     /// two.
     fn spare(&self) -> usize {
-        if self.store.kind.recorded {
+        if self.store.config.recorded {
             2
         } else if self.model.weighted() {
             4
@@ -81,15 +81,15 @@ impl Gas {
     /// True if injections are counted before the gas has moved, which takes no time of its own then: not where they follow the gas
     /// within.
     fn tallied(&self) -> bool {
-        self.store.kind.recorded && !self.store.kind.follows
+        self.store.config.recorded && !self.store.config.follows
     }
 
     /// Flights that hit something, and injected particles.
     fn trace_flights(&mut self, step: u64, sample: bool) -> Result<()> {
         let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
         let (store, fed) = (&self.store, self.is_fed());
-        let of_large = [EMITTERS, ((store.mosaic.len() * store.kind.lists()) as u32).div_ceil(4)];
-        let [emitters, wanderers] = if store.kind.recorded { FEW } else { of_large };
+        let of_large = [EMITTERS, ((store.mosaic.len() * store.config.lists()) as u32).div_ceil(4)];
+        let [emitters, wanderers] = if store.config.recorded { FEW } else { of_large };
         let emitters = if fed { emitters } else { 0 };
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
@@ -104,7 +104,7 @@ impl Gas {
     /// Puts the launches of a step on the stream.
     pub(super) fn launch(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
-        let clock = Some(&self.recorded.clock).filter(|_| self.store.kind.recorded);
+        let clock = Some(&self.recorded.clock).filter(|_| self.store.config.recorded);
         let tallied = self.is_fed() && self.tallied();
         profiler.stage_on(&cuda, "exchange", Cost::default(), || {
             self.store.exchange(clock, self.domain(step, sample), self.inflow(), tallied)
@@ -127,7 +127,7 @@ impl Gas {
     }
 
     /// Puts everything in order, so that none is on its way.
-    fn settle(&mut self) -> Result<()> {
+    fn complete_exchange(&mut self) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         if self.model.weighted() {
             self.prepare(0, &mut Profiler::off())?;
@@ -159,7 +159,7 @@ impl Stages for Gas {
             self.cuda.upload(&mut self.groups, &groups)?;
             self.last_groups = groups;
         }
-        if self.store.kind.recorded {
+        if self.store.config.recorded {
             self.keep_back(step, sample, profiler)?;
         } else {
             self.launch(step, sample, profiler)?;
@@ -193,7 +193,7 @@ impl Stages for Gas {
     }
 
     fn particles(&mut self) -> Result<Particles> {
-        self.settle()?;
+        self.complete_exchange()?;
         self.store.export()
     }
 
@@ -243,7 +243,7 @@ impl Stages for Gas {
     fn totals(&mut self) -> Result<Totals> {
         self.flush(&mut Profiler::off())?;
         if self.model.weighted() {
-            self.settle()?;
+            self.complete_exchange()?;
         }
         let launch = self.store.kernels.totals.launch(TOTAL_BLOCKS, 256);
         let launch = launch.plain(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&self.tables.weights);

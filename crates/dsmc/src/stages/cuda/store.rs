@@ -11,7 +11,7 @@ use zellige_engine::parallel::{indices, items, map};
 
 use super::arguments::{Columns, Counters, DomainArgument, GasArgument, InflowArgument, PassArgument, StoreArgument};
 use super::mosaic::Mosaic;
-use super::program::{Kernels, Kind};
+use super::program::{KernelConfig, Kernels};
 use crate::grid::Grid;
 use crate::particles::Particles;
 
@@ -36,15 +36,15 @@ struct Set {
 }
 
 impl Set {
-    fn new(pool: &Pool, kind: &Kind, room: usize) -> Result<Self> {
-        let column = || pool.alloc_zeros::<f32>(room, "dsmc: particles");
-        let used = |wanted: bool| if wanted { room } else { 0 };
+    fn new(pool: &Pool, config: &KernelConfig, capacity: usize) -> Result<Self> {
+        let column = || pool.alloc_zeros::<f32>(capacity, "dsmc: particles");
+        let used = |wanted: bool| if wanted { capacity } else { 0 };
         Ok(Self {
             numbers: [column()?, column()?, column()?, column()?, column()?],
-            rotation: pool.alloc_zeros(used(kind.rotates), "dsmc: particles")?,
-            level: pool.alloc_zeros(room * kind.level_words(), "dsmc: particles")?,
-            key: pool.alloc_zeros(room, "dsmc: particles")?,
-            tag: pool.alloc_zeros(used(kind.tagged), "dsmc: particles")?,
+            rotation: pool.alloc_zeros(used(config.rotates), "dsmc: particles")?,
+            level: pool.alloc_zeros(capacity * config.level_words(), "dsmc: particles")?,
+            key: pool.alloc_zeros(capacity, "dsmc: particles")?,
+            tag: pool.alloc_zeros(used(config.tagged), "dsmc: particles")?,
         })
     }
 
@@ -58,12 +58,12 @@ impl Set {
 pub(super) struct Store {
     cuda: Cuda,
     pool: Pool,
-    pub(super) kind: Kind,
+    pub(super) config: KernelConfig,
     pub(super) kernels: Kernels,
     pub(super) mosaic: Mosaic,
     grid: Grid,
     /// Slots of each column.
-    pub(super) room: usize,
+    pub(super) capacity: usize,
     sets: [Set; 2],
     first: [Buffer<u32>; 2],
     /// `list`, `left` and `near`: of a small gas once for each set, else the second ones are empty.
@@ -83,27 +83,27 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, grid: &Grid) -> Result<Self> {
-        let mosaic = Mosaic::new(grid, kind.shift, kind.layers);
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, grid: &Grid) -> Result<Self> {
+        let mosaic = Mosaic::new(grid, config.shift, config.layers);
         let tiles = mosaic.len();
         let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
-        let small = |n: usize| words(if kind.recorded { n } else { 0 });
+        let small = |n: usize| words(if config.recorded { n } else { 0 });
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
-            kind,
-            kernels: Kernels::new(cuda, &kind)?,
+            config,
+            kernels: Kernels::new(cuda, &config)?,
             mosaic,
             grid: grid.clone(),
-            room: 0,
-            sets: [Set::new(pool, &kind, 0)?, Set::new(pool, &kind, 0)?],
+            capacity: 0,
+            sets: [Set::new(pool, &config, 0)?, Set::new(pool, &config, 0)?],
             first: [words(tiles + 1)?, words(tiles + 1)?],
             list: [words(0)?, words(0)?],
-            left: [words(tiles * kind.lists())?, small(tiles * kind.lists())?],
+            left: [words(tiles * config.lists())?, small(tiles * config.lists())?],
             near: [words(9 * tiles)?, small(9 * tiles)?],
-            special: words(tiles * kind.lists())?,
+            special: words(tiles * config.lists())?,
             by_tile: [words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?],
-            chains: small(kind.threads as usize * tiles)?,
+            chains: small(config.threads as usize * tiles)?,
             link: words(0)?,
             wanderers: pool.alloc_zeros(0, "dsmc: exchange between tiles")?,
             counters: pool.alloc_zeros(1, "dsmc: counters")?,
@@ -115,7 +115,7 @@ impl Store {
     pub(super) fn argument(&self) -> StoreArgument {
         let (now, next) = (self.current, 1 - self.current);
         // Columns aside, a step writes its own buffers while the next one reads them.
-        let (then, write) = if self.kind.recorded { (now, next) } else { (0, 0) };
+        let (then, write) = if self.config.recorded { (now, next) } else { (0, 0) };
         let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
         StoreArgument {
             now: self.sets[now].argument(),
@@ -140,7 +140,7 @@ impl Store {
             cells: self.grid.cells.map(|n| n as i32),
             tiles: self.mosaic.tiles.map(|n| n as i32),
             count: self.mosaic.len() as u32,
-            room: self.room as u32,
+            capacity: self.capacity as u32,
         }
     }
 
@@ -160,7 +160,7 @@ impl Store {
         unsafe {
             layout.plain(st).plain(domain).plain(inflow).arg(before).arg(clock).run()?;
             let Some([place, deliver]) = &self.kernels.exchange else { return Ok(()) };
-            let warps = tiles * self.kind.lists() as u32 + FRESH_WARPS;
+            let warps = tiles * self.config.lists() as u32 + FRESH_WARPS;
             place.launch(warps.div_ceil(8), 256).plain(st).arg(FRESH_WARPS).run()?;
             deliver.launch(tiles, 256).plain(st).run()
         }
@@ -169,13 +169,13 @@ impl Store {
     /// A launch that is there before the kernel ahead has ended (`in_turn` of common.cu), where launches are recorded and the GPU
     /// has that.
     pub(super) fn early<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
-        if self.kind.recorded && self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
+        if self.config.recorded && self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
     }
 
     /// The pass over all tiles: 0 only puts in order, 1 is a step, 2 one with samples.
     pub(super) fn advance(&self, mode: usize, gas: GasArgument, pass: PassArgument) -> Result<()> {
-        let (st, kind) = (self.argument(), &self.kind);
-        let launch = self.early(self.kernels.advance[mode].launch(self.mosaic.len() as u32, kind.threads)).shared(kind.shared());
+        let (st, config) = (self.argument(), &self.config);
+        let launch = self.early(self.kernels.advance[mode].launch(self.mosaic.len() as u32, config.threads)).shared(config.shared());
         // SAFETY: the arguments as declared.
         unsafe { launch.plain(st).plain(gas).plain(pass).run() }
     }
@@ -197,11 +197,11 @@ impl Store {
 
     /// Makes room for `n` particles. Waits where it has to grow.
     pub(super) fn reserve(&mut self, n: usize) -> Result<()> {
-        if n <= self.room {
+        if n <= self.capacity {
             return Ok(());
         }
-        let (pool, now, before) = (self.pool.clone(), self.current, self.room);
-        let mut set = Set::new(&pool, &self.kind, n)?;
+        let (pool, now, before) = (self.pool.clone(), self.current, self.capacity);
+        let mut set = Set::new(&pool, &self.config, n)?;
         let old = &self.sets[now];
         for (to, from) in set.numbers.iter_mut().zip(&old.numbers) {
             self.cuda.copy(from, 0, to, 0, before)?;
@@ -214,30 +214,30 @@ impl Store {
         // The other one goes before its successor is asked for: there may not be room for both. But the tiles of those that go far lie
         // in its last component (`goals` of common.cu), and how often they come in another one.
         let mut kept = Vec::new();
-        for column in LISTS.into_iter().filter(|c| *c == LISTS[1] || self.kind.weighted) {
+        for column in LISTS.into_iter().filter(|c| *c == LISTS[1] || self.config.weighted) {
             let mut list = pool.alloc_zeros(before, "dsmc: exchange between tiles")?;
             self.cuda.copy(&self.sets[1 - now].numbers[column], 0, &mut list, 0, before)?;
             kept.push((column, list));
         }
-        self.sets[1 - now] = Set::new(&pool, &self.kind, 0)?;
-        self.sets[1 - now] = Set::new(&pool, &self.kind, n)?;
+        self.sets[1 - now] = Set::new(&pool, &self.config, 0)?;
+        self.sets[1 - now] = Set::new(&pool, &self.config, n)?;
         for (column, list) in kept {
             self.cuda.copy(&list, 0, &mut self.sets[1 - now].numbers[column], 0, before)?;
         }
         let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
-        let (then, halves) = if self.kind.recorded { (now, 1 + usize::from(self.kind.weighted)) } else { (0, 0) };
+        let (then, halves) = if self.config.recorded { (now, 1 + usize::from(self.config.weighted)) } else { (0, 0) };
         let (mut larger, mut link) = (words(n)?, words(halves * n)?);
         self.cuda.copy(&self.list[then], 0, &mut larger, 0, before)?;
         self.list[then] = larger;
         for half in 0..halves {
             self.cuda.copy(&self.link, half * before, &mut link, half * n, before)?;
         }
-        if self.kind.recorded {
+        if self.config.recorded {
             self.link = link;
             self.list[1 - then] = words(n)?;
             self.wanderers = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
         }
-        self.room = n;
+        self.capacity = n;
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl Store {
     /// Puts particles into an empty store, in their order within each tile.
     pub(super) fn fill(&mut self, p: &Particles) -> Result<()> {
         self.reserve(p.len())?;
-        let (tiles, species) = (self.mosaic.len(), self.kind.species);
+        let (tiles, species) = (self.mosaic.len(), self.config.species);
         let tile_and_slot = |i: usize| self.mosaic.tile_and_slot(self.grid.cell(p.cell[i] as usize));
         let mut keys: Vec<(u32, u16)> = map(indices(p.len()), |_, i| {
             let (tile, slot) = tile_and_slot(i);
@@ -314,8 +314,8 @@ impl Store {
         for (buffer, values) in set.numbers.iter_mut().chain([&mut set.rotation]).zip(&ordered) {
             cuda.upload(buffer, values)?;
         }
-        cuda.upload(&mut set.level, &narrowed(&scatter(&to, &p.level), self.kind.level_words()))?;
-        cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.kind.tagged))?;
+        cuda.upload(&mut set.level, &narrowed(&scatter(&to, &p.level), self.config.level_words()))?;
+        cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.config.tagged))?;
         cuda.upload(&mut self.first[self.current], &first)?;
         cuda.upload(&mut self.by_tile[0], &stay)
     }
@@ -371,17 +371,17 @@ impl Store {
             velocity: [column(vx)?, column(vy)?, column(vz)?],
             rotation: column(&set.rotation)?,
             level: widened(
-                &cuda.download_range(&set.level, 0..(n * self.kind.level_words()).min(set.level.len()))?,
-                self.kind.level_words(),
+                &cuda.download_range(&set.level, 0..(n * self.config.level_words()).min(set.level.len()))?,
+                self.config.level_words(),
             ),
             tag: cuda.download_range(&set.tag, 0..n.min(set.tag.len()))?,
         };
         for tile in 0..self.mosaic.len() {
             for i in first[tile] as usize..first[tile + 1] as usize {
                 let key = usize::from(key[i]);
-                let cell = self.mosaic.cell(tile, key / self.kind.species);
+                let cell = self.mosaic.cell(tile, key / self.config.species);
                 p.cell[i] = cell.map_or(0, |c| self.grid.index(c)) as u32;
-                p.species[i] = (key % self.kind.species) as u16;
+                p.species[i] = (key % self.config.species) as u16;
             }
         }
         Ok(p)

@@ -5,7 +5,7 @@ use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
 use super::arguments::{
-    BeamArgument, FaceArgument, GivenArgument, Kinetics, LineArgument, Modes, MoleculeArgument, Part, SegmentArgument, WallArgument,
+    BeamArgument, FaceArgument, Kinetics, LineArgument, Modes, MoleculeArgument, Part, SegmentArgument, SubsonicArgument, WallArgument,
 };
 use super::mosaic::Mosaic;
 use crate::gas::Relaxation;
@@ -15,7 +15,7 @@ use crate::grid::Side;
 use crate::model::{Edge, Model, Scheme};
 use crate::stages::cpu::collide;
 use crate::walls::inflow::Stream;
-use crate::walls::subsonic::Given;
+use crate::walls::subsonic::SubsonicBoundary;
 use crate::walls::{BOLTZMANN, Model as WallModel};
 
 /// Tables on the device.
@@ -49,7 +49,7 @@ pub(super) struct Tables {
     pub(super) inside: Buffer<u8>,
     pub(super) faces: Buffer<FaceArgument>,
     pub(super) beams: Buffer<BeamArgument>,
-    pub(super) given: Buffer<GivenArgument>,
+    pub(super) given: Buffer<SubsonicArgument>,
     pub(super) volume: Buffer<f64>,
     pub(super) memory: Buffer<f64>,
     pub(super) follow_first: Buffer<u32>,
@@ -238,7 +238,7 @@ fn lines(model: &Model) -> Vec<LineArgument> {
 struct Inflow {
     faces: Vec<FaceArgument>,
     beams: Vec<BeamArgument>,
-    given: Vec<GivenArgument>,
+    given: Vec<SubsonicArgument>,
     volume: Vec<f64>,
     memory: Vec<f64>,
     follow_first: Vec<u32>,
@@ -248,7 +248,7 @@ struct Inflow {
 
 fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
     let grid = &model.grid;
-    let nothing = GivenArgument { what: 0, unused: 0, value: 0.0, temperature: 0.0 };
+    let nothing = SubsonicArgument { what: 0, unused: 0, value: 0.0, temperature: 0.0 };
     let none = BeamArgument { density: 0.0, temperature: 1.0, velocity: [0.0; 3], mass: 1.0, mean: 0.0 };
     let mut all = Inflow {
         faces: Vec::new(),
@@ -279,9 +279,9 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
         }
         if let Some((given, _)) = model.given[side.index()] {
             all.given[side.index()] = match given {
-                Given::Outlet { pressure } => GivenArgument { value: pressure, ..nothing },
-                Given::Inlet { pressure, temperature } => GivenArgument { what: 1, value: pressure, temperature, ..nothing },
-                Given::Flow { flux, temperature } => GivenArgument { what: 2, value: flux, temperature, ..nothing },
+                SubsonicBoundary::Outlet { pressure } => SubsonicArgument { value: pressure, ..nothing },
+                SubsonicBoundary::Inlet { pressure, temperature } => SubsonicArgument { what: 1, value: pressure, temperature, ..nothing },
+                SubsonicBoundary::Flow { flux, temperature } => SubsonicArgument { what: 2, value: flux, temperature, ..nothing },
             };
         }
         for along in 0..n {

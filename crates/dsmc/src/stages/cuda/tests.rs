@@ -4,18 +4,18 @@ use std::path::Path;
 
 use zellige_engine::profile::Profiler;
 
-use super::program::{Kind, recipes};
+use super::program::{KernelConfig, recipes};
 use super::{mosaic, new_with};
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
 use crate::setup::Initial;
 use crate::stages::SURFACE_SUMS;
 
-const PLAIN: Kind = Kind {
+const PLAIN: KernelConfig = KernelConfig {
     species: 1,
     components: 3,
     shift: [4, 3],
-    room: 1536,
+    capacity: 1536,
     threads: 256,
     resident: 4,
     lanes: 2,
@@ -36,7 +36,7 @@ const PLAIN: Kind = Kind {
 
 #[test]
 fn kernels_compile() {
-    let everything = Kind {
+    let everything = KernelConfig {
         scheme: Scheme::Majorant,
         rotates: true,
         modes: 1,
@@ -51,7 +51,7 @@ fn kernels_compile() {
         recorded: false,
         ..PLAIN
     };
-    let pairing = Kind {
+    let pairing = KernelConfig {
         scheme: Scheme::Pairing,
         rotates: true,
         modes: 4,
@@ -62,16 +62,20 @@ fn kernels_compile() {
         brief: false,
         ..PLAIN
     };
-    let small = Kind { shift: [2, 1], room: 512, threads: 64, resident: 16, lanes: 8, ..PLAIN };
-    let full = Kind { shift: [0; 2], lanes: 32, layers: 3, recorded: false, ..PLAIN };
-    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }, small, Kind { weighted: true, ..small }, full] {
-        recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
+    let small = KernelConfig { shift: [2, 1], capacity: 512, threads: 64, resident: 16, lanes: 8, ..PLAIN };
+    let full = KernelConfig { shift: [0; 2], lanes: 32, layers: 3, recorded: false, ..PLAIN };
+    for config in
+        [everything, pairing, KernelConfig { components: 2, follows: true, ..PLAIN }, small, KernelConfig { weighted: true, ..small }, full]
+    {
+        recipes(&config).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.
-    for kind in
-        [Kind { scheme: Scheme::None, lanes: 1, ..PLAIN }, Kind { tagged: true, nearest: true, lanes: 1, along_z: true, ..PLAIN }, PLAIN]
-    {
-        zellige_engine::testing::compiles(&recipes(&kind)[0]);
+    for config in [
+        KernelConfig { scheme: Scheme::None, lanes: 1, ..PLAIN },
+        KernelConfig { tagged: true, nearest: true, lanes: 1, along_z: true, ..PLAIN },
+        PLAIN,
+    ] {
+        zellige_engine::testing::compiles(&recipes(&config)[0]);
     }
 }
 
@@ -83,8 +87,8 @@ fn recorded_steps_give_the_bits_of_single_launches() {
     let mut config = crate::bench::config("dsmc/cylinder-50m").unwrap();
     (config.grid.cells, config.dt) = (vec![80, 60], 2e-6);
     let model = Model::new(&config, Path::new(""), 1).unwrap();
-    let kind = mosaic::kind_of(&model, cuda.properties());
-    assert!(kind.recorded);
+    let kernels = mosaic::kernel_config(&model, cuda.properties());
+    assert!(kernels.recorded);
     let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
     crate::loading::fill(&model, &|position| initial.at(position), |part| {
         particles.append(part);
@@ -92,7 +96,7 @@ fn recorded_steps_give_the_bits_of_single_launches() {
     })
     .unwrap();
     let runs = [true, false].map(|recorded| {
-        let mut gas = new_with(&model, &cuda, Kind { recorded, ..kind }).unwrap();
+        let mut gas = new_with(&model, &cuda, KernelConfig { recorded, ..kernels }).unwrap();
         gas.insert(&particles).unwrap();
         (0..300).for_each(|step| gas.advance(step, step >= 70, &mut Profiler::off()).unwrap());
         let mut cells = vec![0.0; model.grid.len() * model.collisions.sums()];

@@ -21,7 +21,7 @@ struct Domain {
   u64* surfaces;            // SURFACE_SUMS of stages/mod.rs, in whole numbers; sides first
   double hits, momentum, energy;  // whole numbers per molecule, per kg m/s and per J
   const float* weights;           // `weights` of Pass
-  u32 sample, room;
+  u32 sample, capacity;
 };
 static_assert(sizeof(Domain) == DOMAIN_BYTES, "as arguments.rs has it");
 struct Motion {

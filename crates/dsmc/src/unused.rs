@@ -1,4 +1,4 @@
-//! Keys of the input that are taken and change nothing, and averages that cannot be what was asked for: warnings of the plan.
+//! Keys of the input that have no effect, and averages that cannot be what was asked for: warnings of the plan.
 
 use crate::config::sides::SideConfig;
 use crate::config::{AUTO, Config, WallConfig, WallModel};
@@ -6,7 +6,7 @@ use crate::grid::Side;
 use crate::model::Model;
 
 /// Of a checked input and its model.
-pub(crate) fn idle(config: &Config, model: &Model) -> Vec<String> {
+pub(crate) fn unused_keys(config: &Config, model: &Model) -> Vec<String> {
     let mut all = Vec::new();
     for axis in 0..model.grid.dimensions {
         for (side, path) in [false, true].map(|upper| config.boundary.side(Side { axis, upper })) {
@@ -52,14 +52,14 @@ fn wall(path: &str, wall: &WallConfig, all: &mut Vec<String>) {
         WallModel::Diffuse => ("diffuse", true, false),
         WallModel::Cll => ("cll", false, true),
     };
-    for (key, idle) in [
+    for (key, unused) in [
         ("temperature", specular && wall.temperature != usual.temperature),
         ("velocity", specular && wall.velocity != usual.velocity),
         ("accommodation", !diffuse && wall.accommodation != usual.accommodation),
         ("normal", !cll && wall.normal != usual.normal),
         ("tangential", !cll && wall.tangential != usual.tangential),
     ] {
-        if idle {
+        if unused {
             all.push(format!("`dsmc.{path}.{key}` does nothing on a wall of the model `{name}`"));
         }
     }
@@ -105,7 +105,7 @@ mod tests {
     use crate::config::{SideConfig, SourceConfig, ZConfig};
 
     fn said(config: &Config) -> Vec<String> {
-        idle(config, &Model::new(config, Path::new(""), 1).unwrap())
+        unused_keys(config, &Model::new(config, Path::new(""), 1).unwrap())
     }
 
     #[test]

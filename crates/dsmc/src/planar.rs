@@ -110,7 +110,8 @@ mod tests {
                 let mean = |f: &dyn Fn(f64) -> f64| {
                     (0..n as usize).map(|i| 2.0 * x(i) * (-x(i) * x(i)).exp() * f(x(i))).sum::<f64>() * 8.0 / f64::from(n)
                 };
-                // The midpoint rule's error: the integrand grows as x^(3 - 2 omega) from 0, so that a first interval of 0.002 is 1e-6 of it.
+                // The midpoint rule's error: the integrand grows as x^(3 - 2 omega) from 0, so that a first interval of 0.002 is 1e-6 of
+                // it.
                 let rate = mean(&|x| pair.sigma_g(scale * x));
                 assert!((mean_rate(&pair, t) / rate - 1.0).abs() < 1e-5, "{name} {t}");
                 let speed = mean(&|x| (2.0 * BOLTZMANN * t / gas.mass).sqrt() * x);
