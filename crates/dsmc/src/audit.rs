@@ -6,7 +6,7 @@ use crate::walls::Model as WallModel;
 
 /// Relative change of the energy of a closed box that rounding makes at random at most: about 1e-7 of a velocity in each collision.
 const ENERGY_LIMIT: f64 = 1e-5;
-/// Part of the collisions above the largest cross-section that was kept: beyond it the rate is too low by a noticeable part.
+/// Fraction of the collisions above (sigma g)max: beyond it the rate is noticeably too low.
 pub(crate) const EXCEEDED_LIMIT: f64 = 1e-2;
 /// Collisions from which that part is known well enough.
 const MANY: u64 = 10_000;
@@ -33,7 +33,7 @@ pub(crate) fn energy_change(totals: &Totals, start: &Totals) -> f64 {
     ((now - start) / start.max(f64::MIN_POSITIVE)).abs()
 }
 
-/// Part of the collisions above the largest cross-section kept, where it is too large.
+/// Fraction of the collisions above (sigma g)max, where it is too large.
 pub(crate) fn exceeded(ledger: &Ledger) -> Option<f64> {
     let part = ledger.exceeded as f64 / ledger.collisions.max(1) as f64;
     (ledger.collisions >= MANY && part > EXCEEDED_LIMIT).then_some(part)

@@ -77,7 +77,7 @@ pub const CASES: &[Case] = &[
 
 /// Molecules of the box, 1/m^3.
 const DENSITY: f64 = 7.07043e22;
-/// Steps before anything is timed: the largest cross-sections settle and neighbours in memory mix.
+/// Steps before anything is timed: (sigma g)max settles and neighbours in memory mix.
 const WARM_UP: u64 = 30;
 /// Particle-steps of a repetition, on the CPU and on a GPU.
 const WORK: [f64; 2] = [2e7, 1e9];
@@ -344,7 +344,7 @@ mod tests {
         for case in CASES {
             assert_eq!(config(case.name).unwrap().check(), [], "{}", case.name);
             let (sparta, must) = others(case.name);
-            // Nobody has timed SPARTA on the cylinder nor on what is measured by a sister; on one core all its cases are in 3D.
+            // SPARTA was not timed on the cylinder nor on what is measured by a sister; on one core all its cases are in 3D.
             let sister = case.about.contains("At most twice");
             assert_eq!(sparta.is_none(), sister || case.name == "dsmc/cylinder-50m", "{}", case.name);
             assert_eq!(must.is_some(), case.about.contains("Must reach"), "{}", case.name);

@@ -73,7 +73,7 @@ fn steepest(model: &Model) -> f64 {
     ratios.fold(1.0, |most, r| most.max(r).max(1.0 / r))
 }
 
-/// With whom particles collide, where the program chooses: `wide` is the width of a cell in free paths.
+/// Collision partner, where the program chooses it: `wide` is the width of a cell in free paths.
 fn partners(config: &Config, model: &Model, wide: f64) -> Option<(String, String)> {
     let c = &model.collisions;
     if config.collisions.partner != Partner::Auto || !matches!(c.scheme, Scheme::Ntc | Scheme::Majorant) || model.grid.len() == 1 {

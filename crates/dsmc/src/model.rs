@@ -87,7 +87,7 @@ pub struct Collisions {
     pub vibration: bool,
     /// Most modes of vibration of a species.
     pub modes: usize,
-    /// With whom a particle collides: never [`Partner::Auto`].
+    /// Choice of the collision partner: never [`Partner::Auto`].
     pub partner: Partner,
     /// True if anything moves along z: walls, injected gas, or the gas at the start. Then products with z are summed, which
     /// otherwise are nothing but noise.
@@ -166,7 +166,7 @@ pub struct Model {
     pub weights: Arc<[f32]>,
     /// Particles expected per cell, for the shape of tiles.
     pub per_cell: f64,
-    /// Temperature from which the largest cross-sections are guessed, K, and the fastest drift, m/s.
+    /// Temperature from which (sigma g)max is estimated, K, and the fastest drift, m/s.
     pub hottest: [f64; 2],
     /// Particles expected at the start.
     pub expected: f64,

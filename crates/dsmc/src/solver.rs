@@ -40,7 +40,7 @@ pub struct Dsmc {
     last: (Ledger, u64),
     /// Fault that the last audit found.
     lost: Option<String>,
-    /// Part of the collisions above the largest cross-section kept, where the last audit found it too large.
+    /// Fraction of the collisions above (sigma g)max, where the last audit found it too large.
     exceeded: Option<f64>,
     device: Device,
 }

@@ -273,7 +273,8 @@ pub struct CollisionConfig {
     pub relax: Relax,
     /// Pairs of species that do not take the mean of theirs.
     pub pairs: Vec<PairConfig>,
-    /// With whom a particle collides: with the nearest in cells wider than the free path, with anyone in others, if left out.
+    /// Choice of the collision partner. If left out: the nearest neighbour in cells wider than the free path, a random one
+    /// elsewhere.
     pub partner: Partner,
     /// If true, vibration relaxes as Millikan and White have it, with Park's limit, in species without a `z_vibration`.
     pub millikan_white: bool,

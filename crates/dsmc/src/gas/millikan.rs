@@ -18,7 +18,7 @@
 //! < P(E) Var(e_v | E) > = Var(e_v) / Z(T)
 //! ```
 //!
-//! over the pools of a gas at T: an integral equation for P, solved once for each pair. Its logarithm is mended by that of the
+//! over the pools of a gas at T: an integral equation for P, solved once for each pair. Its logarithm is corrected by that of the
 //! ratio of both sides at all temperatures, each by the part that pools of E have there, again and again.
 //!
 //! High levels exchange more often than low ones, so that a gas far from equilibrium does not relax exponentially: oxygen at 12000

@@ -48,7 +48,7 @@ fn position(grid: &Grid, (a, b): (Point, Point), (c, d): (Point, Point)) -> [f64
     at([a.x as f64 + s * (b.x - a.x) as f64, a.y as f64 + s * (b.y - a.y) as f64])
 }
 
-/// Ten digits: the rest is round-off, which nobody finds in a file.
+/// Ten digits: the rest is round-off, which no file shows.
 pub(super) fn short(x: f64) -> f64 {
     format!("{x:.9e}").parse().unwrap_or(x)
 }

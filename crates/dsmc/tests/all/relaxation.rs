@@ -104,7 +104,7 @@ fn partners_of_choice_collide_as_often() {
 }
 
 /// Six particles in a cell of their own: of two that share a tag one may collide with another, which leaves the tag with the other
-/// one, but not the two with each other, after which nobody would have it. Random partners would do that in a tenth of the
+/// one, but not the two with each other, after which neither has it. Random partners would do that in a tenth of the
 /// collisions or more.
 #[test]
 fn fresh_partners_are_never_the_last_ones() {

@@ -115,7 +115,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         return w;
       };
 #if TAGGED
-      // One after the other, since the partner depends on who has collided.
+      // One after the other, since the partner depends on earlier collisions.
       for (u32 t = 0; __any_sync(FULL_WARP, t < attempts); t++) {
         u32 i = 0, j = 0;
         bool live = t < attempts;

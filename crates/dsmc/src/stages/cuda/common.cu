@@ -64,7 +64,7 @@ __device__ __forceinline__ u32* copies_of(const Columns& unused) { return reinte
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }
 
 // Layers of a cell that is so full that it is a tile: LAYERS tiles share it, one behind the other, and its particles: those of a
-// layer collide with each other, as often as if they were all. Who goes to another cell goes to the next layer, so that layers mix.
+// layer collide with each other, as often as if they were all. A particle that changes cell changes to the next layer, so that layers mix.
 // Coordinates of a tile in the mosaic, and the tile at coordinates and any number of a layer.
 __device__ __forceinline__ int2 tile_coordinates(const Store& st, u32 tile) {
   return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};

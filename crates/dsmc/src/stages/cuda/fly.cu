@@ -33,7 +33,7 @@ __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile,
   return u32((ty + 1) * 3 + tx + 1);
 }
 
-// MODE 0: only puts in order, and nobody leaves; 1: a step; 2: a step with samples.
+// MODE 0: only sorts, no particle moves; 1: a step; 2: a step with samples.
 template <int MODE, bool FITS>
 __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass& p, const Sorted& s, const Source& from, u32 n, u32* start,
                                      u32 (*counts)[KEYS], u32* near) {

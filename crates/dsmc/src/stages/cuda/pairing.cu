@@ -34,7 +34,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         Vec3<float> g = difference<float>(velocity(s, i), velocity(s, j));
         float g2 = square<float>(g), sigma_g = pair.rate * power_of(g2, pair.power), chance = sigma_g * probability;
         float* kept = gas.sigma_g_max + p * gas.stride + at_cell;
-        // Positive numbers are ordered as their words are; the largest does not depend on who comes first.
+        // Positive numbers are ordered as their words are; the largest does not depend on the order.
         if (sigma_g > *kept) atomicMax(reinterpret_cast<int*>(kept), __float_as_int(sigma_g));
         tally.attempts++;
         tally.exceeded += chance > 1.0f;
