@@ -17,7 +17,7 @@ use crate::setup::{input, unreadable};
 struct Files {
     /// Names of all species of the first.
     names: Vec<String>,
-    species: Vec<sparta::Listed>,
+    species: Vec<sparta::SpeciesLine>,
     vibrations: Vec<(String, Vibration)>,
     vss: sparta::Vss,
 }

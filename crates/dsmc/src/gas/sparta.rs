@@ -47,7 +47,7 @@ pub struct Vss {
 
 /// A line of a `.species` file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct SpeciesLine {
     /// The species; of several modes of vibration it has none yet.
     pub species: Species,
     /// Modes of vibration: half of the degrees of freedom.
@@ -113,9 +113,9 @@ pub const SOFTEST: f64 = 200.0;
 
 /// The species `used` of a `.species` file; how they scatter comes from [`vss`], how molecules of several modes vibrate from
 /// [`vibrations`].
-pub fn species(path: &Path, text: &str, used: &[&str]) -> Result<Vec<Listed>> {
+pub fn species(path: &Path, text: &str, used: &[&str]) -> Result<Vec<SpeciesLine>> {
     let faults = Faults { path, format: "SPARTA species" };
-    let mut all: Vec<Listed> = Vec::new();
+    let mut all: Vec<SpeciesLine> = Vec::new();
     for (line, words) in lines_of(text, used) {
         let number = |i, what| faults.number(line, &words, i, what);
         let mass = number(2, "the mass")?;
@@ -143,7 +143,7 @@ pub fn species(path: &Path, text: &str, used: &[&str]) -> Result<Vec<Listed>> {
         let scatter = Scatter { diameter: 0.0, omega: 0.5, t_ref: 273.15, alpha: 1.0 };
         let found =
             Species { name: words[0].into(), mass, scatter, rotation: rotation as u32, z_rotation, vibration, left_out: Vibration::NONE };
-        all.push(Listed { species: found, modes: freedom as u32 / 2 });
+        all.push(SpeciesLine { species: found, modes: freedom as u32 / 2 });
     }
     if names(text).is_empty() { Err(faults.at(0, "there is no species in it")) } else { Ok(all) }
 }
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(names(SPECIES), ["O2", "N2", "O", "CO2", "O2+", "e"]);
         let all = species(path(), SPECIES, &["O2", "N2", "O", "CO2"]).unwrap();
         let [o2, n2, o, co2] = &all[..] else { panic!("{all:?}") };
-        let z = |s: &Listed| (s.species.z_rotation, s.species.vibration.modes().first().map(|m| m.z));
+        let z = |s: &SpeciesLine| (s.species.z_rotation, s.species.vibration.modes().first().map(|m| m.z));
         assert_eq!((o2.species.mass, o2.species.rotation, o2.species.vibration.modes()[0].theta), (5.31e-26, 2, 2256.0));
         assert_eq!(z(o2), (Relaxation::Constant(5.0), Some(1.0 / 5.58659e-5)));
         assert_eq!(z(n2), (Relaxation::Constant(f64::INFINITY), Some(f64::INFINITY)));

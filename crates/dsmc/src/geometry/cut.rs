@@ -30,7 +30,7 @@ impl Piece {
 
 /// A piece with its cell: ends on the lattice of particles, counted from the corner of the domain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Owned {
+pub(super) struct OwnedPiece {
     pub(super) cell: [usize; 2],
     pub(super) a: Point,
     pub(super) b: Point,
@@ -83,7 +83,7 @@ pub(super) fn cut(cells: [usize; 2], a: Point, b: Point, scratch: &mut Vec<Point
 #[derive(Debug)]
 pub(super) struct Cuts {
     /// By row, then column, then in the order of segments.
-    pub(super) pieces: Vec<Owned>,
+    pub(super) pieces: Vec<OwnedPiece>,
     /// The solid part of the cells that have pieces, in the order of the cells.
     pub(super) solid: Vec<(usize, f64)>,
     /// Windings of the outlines about the runs of cells between: first cell, cell after the last, winding.
@@ -102,7 +102,7 @@ pub(super) fn cuts(cells: [usize; 2], segments: &[(Point, Point)], base: i32) ->
         cut(cells, a, b, &mut scratch, |cell, from, to| {
             let (ca, cb) = (from.coarse(), to.coarse());
             if ca != cb {
-                pieces.push(Owned { cell, a: ca, b: cb, segment: number as u32 });
+                pieces.push(OwnedPiece { cell, a: ca, b: cb, segment: number as u32 });
             }
             let left = (cell[0] as i64) << FINE;
             let width = (from.x - left + to.x - left) as f64 * (0.5 * unit);
@@ -110,7 +110,7 @@ pub(super) fn cuts(cells: [usize; 2], segments: &[(Point, Point)], base: i32) ->
             parts.push((cell[1] * cells[0] + cell[0], width * dy, dy));
         });
     }
-    pieces.sort_by_key(|p: &Owned| (p.cell[1], p.cell[0]));
+    pieces.sort_by_key(|p: &OwnedPiece| (p.cell[1], p.cell[0]));
     parts.sort_by_key(|p| p.0);
 
     // Each row from the right: what is covered is the sum of what pieces further right cover.
@@ -144,7 +144,7 @@ pub(super) fn cuts(cells: [usize; 2], segments: &[(Point, Point)], base: i32) ->
 
 /// The closed cells that a piece touches, its own among them, as steps from the corner of the domain; those of neighbours
 /// across a periodic side lie outside it.
-pub(super) fn touched(piece: &Owned) -> impl Iterator<Item = [i64; 2]> {
+pub(super) fn touched(piece: &OwnedPiece) -> impl Iterator<Item = [i64; 2]> {
     let mut cells = [[i64::MIN; 2]; 9];
     let mut count = 1;
     cells[0] = piece.cell.map(|c| c as i64);

@@ -10,14 +10,14 @@ const DIGIT: f64 = 1e-6;
 
 /// A segment as printed, the solid to its left.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Printed {
+pub(super) struct PrintedSegment {
     pub(super) ends: [[f64; 2]; 2],
     /// Line of the file.
     pub(super) line: usize,
     pub(super) cell: usize,
 }
 
-impl Printed {
+impl PrintedSegment {
     /// Location in the file, in words.
     pub(super) fn at(&self) -> String {
         format!("line {}, cell {}", self.line, self.cell)
@@ -43,7 +43,7 @@ pub(super) fn snapped(mut p: [f64; 2], grid: &Grid) -> [f64; 2] {
 
 /// The segment that follows on each: one that begins exactly where it ends, or, where none does, the nearest one within the last
 /// digit; never itself.
-pub(super) fn followers(all: &[Printed]) -> Vec<Option<usize>> {
+pub(super) fn followers(all: &[PrintedSegment]) -> Vec<Option<usize>> {
     // Adding 0 makes -0 and 0 one.
     let bits = |p: [f64; 2]| p.map(|x| (x + 0.0).to_bits());
     let mut begin: HashMap<[u64; 2], Vec<usize>> = HashMap::new();
@@ -78,7 +78,7 @@ pub(super) fn followers(all: &[Printed]) -> Vec<Option<usize>> {
 }
 
 /// Message about an outline that is open inside the domain: the first such end.
-pub(super) fn open(all: &[Printed], next: &[Option<usize>], grid: &Grid) -> Option<String> {
+pub(super) fn open(all: &[PrintedSegment], next: &[Option<usize>], grid: &Grid) -> Option<String> {
     let on_side = |p: [f64; 2]| (0..2).any(|d| p[d] == grid.origin[d] || p[d] == grid.origin[d] + grid.length(d));
     let mut followed = vec![false; all.len()];
     next.iter().flatten().for_each(|m| followed[*m] = true);

@@ -37,7 +37,7 @@ pub use outline::{Body, Outlines};
 pub use sub_volumes::SMALLEST;
 
 use crate::grid::{Grid, Side};
-use cut::{Owned, cuts, touched};
+use cut::{OwnedPiece, cuts, touched};
 use lattice::{BITS, ONE, Point};
 
 /// A segment of a body's outline, or one side of a thin plate. The gas is on the side of the normal.
@@ -184,7 +184,7 @@ impl Geometry {
     }
 
     /// Lists every piece in all cells that it touches, so that a path need not look into cells that it only grazes.
-    fn list(&mut self, pieces: &[Owned], periodic: [bool; 2]) {
+    fn list(&mut self, pieces: &[OwnedPiece], periodic: [bool; 2]) {
         let mut listed: Vec<(usize, Piece)> = Vec::new();
         for piece in pieces {
             for cell in touched(piece) {
@@ -212,7 +212,7 @@ impl Geometry {
     }
 
     /// A position in each cell with pieces whose winding is counted from the right side of the domain.
-    fn refer(&mut self, pieces: &[Owned], base: i32) {
+    fn refer(&mut self, pieces: &[OwnedPiece], base: i32) {
         let rows: Vec<usize> = (0..=self.cells[1]).map(|row| pieces.partition_point(|p| p.cell[1] < row)).collect();
         self.references = vec![Reference { at: [0; 2], winding: 0 }; self.first.len() - 1];
         for cell in 0..self.slots.len() {
@@ -317,7 +317,7 @@ impl Geometry {
 }
 
 /// Change of the winding number by a piece to the right of `p`: 1 if it rises past it, -1 if it falls.
-fn rises(piece: &Owned, p: Point) -> i32 {
+fn rises(piece: &OwnedPiece, p: Point) -> i32 {
     let up = i32::from(piece.b.y > p.y) - i32::from(piece.a.y > p.y);
     if up == 0 {
         return 0;

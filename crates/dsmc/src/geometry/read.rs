@@ -7,7 +7,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::files::read_text;
 
 use super::curve::{Curve, Form, Gas};
-use super::join::{self, Printed};
+use super::join::{self, PrintedSegment};
 use crate::grid::Grid;
 
 /// Largest file read, bytes: some ten million segments.
@@ -198,7 +198,7 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
                     return Err(format!("the normal in line {number}, cell {cell}, lies along the segment"));
                 }
                 // The normal to the right has the solid on the left.
-                all.push(Printed { ends: if along > 0.0 { [a, b] } else { [b, a] }, line: number, cell });
+                all.push(PrintedSegment { ends: if along > 0.0 { [a, b] } else { [b, a] }, line: number, cell });
             }
             _ => return Err(format!("line {number} is neither `cell 0 x0 y0 x1 y1 nx ny` nor `cell 1`")),
         }
@@ -226,7 +226,7 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
         curves.iter().find(|c| c.form == Form::Closed && c.vertices.len() < 3 && c.vertices.iter().any(|v| !join::near(*v, c.vertices[0])))
     {
         let [x, y] = c.vertices[0];
-        let of = all.iter().find(|s| s.ends[0] == c.vertices[0]).map_or(String::new(), Printed::at);
+        let of = all.iter().find(|s| s.ends[0] == c.vertices[0]).map_or(String::new(), PrintedSegment::at);
         return Err(format!("the segment in {of}, goes from ({x}, {y}) there and back and encloses nothing"));
     }
     curves.retain(|c| c.form != Form::Closed || c.vertices.len() > 2);

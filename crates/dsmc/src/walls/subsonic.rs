@@ -43,7 +43,7 @@ pub enum SubsonicBoundary {
 /// The state of a cell beside the side: sums over steps whose weight falls by a constant factor from step to step. In a mixture
 /// velocities and squares count by the mass of their molecule over that of the first species.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Moving {
+pub struct MovingAverage {
     /// Weight of all steps.
     pub weight: f64,
     /// Particles.
@@ -56,9 +56,9 @@ pub struct Moving {
     pub by_species: Vec<f64>,
 }
 
-/// A step's sums over the particles of a cell, weighted as in [`Moving`].
+/// A step's sums over the particles of a cell, weighted as in [`MovingAverage`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Seen {
+pub struct CellSums {
     /// Particles.
     pub count: f64,
     /// Velocity, m/s.
@@ -67,9 +67,9 @@ pub struct Seen {
     pub square: f64,
 }
 
-impl Moving {
+impl MovingAverage {
     /// Takes a step's sums in, with the particles by species in a mixture. `memory` steps is how long a step counts.
-    pub fn take(&mut self, seen: &Seen, by_species: &[f64], memory: f64) {
+    pub fn take(&mut self, seen: &CellSums, by_species: &[f64], memory: f64) {
         let keep = 1.0 - 1.0 / memory.max(1.0);
         self.weight = self.weight * keep + 1.0;
         self.count = self.count * keep + seen.count;
@@ -95,7 +95,7 @@ impl Moving {
         if species > 1 { species } else { 0 }
     }
 
-    /// From what [`Moving::numbers`] gave.
+    /// From what [`MovingAverage::numbers`] gave.
     pub fn from_numbers(n: &[f64]) -> Self {
         Self { weight: n[0], count: n[1], velocity: [n[2], n[3], n[4]], square: n[5], by_species: n[6..].to_vec() }
     }
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn moving_averages_forget_and_are_not_biased() {
-        let mut m = Moving::default();
+        let mut m = MovingAverage::default();
         assert_eq!(m.gas(&[MASS], 3, 1.0), None);
         for _ in 0..5000 {
-            m.take(&Seen { count: 10.0, velocity: [1000.0, 0.0, 0.0], square: 2e6 }, &[], 100.0);
+            m.take(&CellSums { count: 10.0, velocity: [1000.0, 0.0, 0.0], square: 2e6 }, &[], 100.0);
         }
         assert!((m.weight - 100.0).abs() < 1e-9);
         for _ in 0..2000 {
-            m.take(&Seen { count: 20.0, velocity: [0.0, 400.0, 0.0], square: 1.2e6 }, &[], 100.0);
+            m.take(&CellSums { count: 20.0, velocity: [0.0, 400.0, 0.0], square: 1.2e6 }, &[], 100.0);
         }
         let gas = m.gas(&[MASS], 3, 3.0).unwrap();
         assert!((gas.density - 60.0).abs() < 1e-6 && gas.velocity[0].abs() < 1e-6 && (gas.velocity[1] - 20.0).abs() < 1e-6);
@@ -257,8 +257,8 @@ mod tests {
     fn a_mixture_has_the_velocity_of_its_mass_and_the_flow_is_one_of_mass() {
         let masses = [6.65e-27, 6.63e-26];
         let spread = |m: f64| 3.0 * BOLTZMANN * 300.0 / m;
-        let (ratio, mut m) = (masses[1] / masses[0], Moving::default());
-        let seen = Seen {
+        let (ratio, mut m) = (masses[1] / masses[0], MovingAverage::default());
+        let seen = CellSums {
             count: 40.0,
             velocity: [30.0 * 10.0 + ratio * 10.0 * 2.0, 0.0, 0.0],
             square: 30.0 * (100.0 + spread(masses[0])) + ratio * 10.0 * (4.0 + spread(masses[1])),
@@ -275,7 +275,7 @@ mod tests {
         assert!((gas.density / 80.0 - 1.0).abs() < 1e-9 && (gas.velocity[0] / u - 1.0).abs() < 1e-9, "{gas:?}");
         assert!((gas.mass / (mass / 40.0) - 1.0).abs() < 1e-12 && (gas.temperature / ((300.0 + drift) * unbiased) - 1.0).abs() < 1e-9);
         let kept: Vec<f64> = m.numbers(2).collect();
-        assert_eq!((kept.len(), Moving::from_numbers(&kept)), (8, m.clone()));
+        assert_eq!((kept.len(), MovingAverage::from_numbers(&kept)), (8, m.clone()));
 
         let (within, given) = ([0.75, 0.25], [0.4, 0.6]);
         let [within, given] = [&within, &given].map(|fractions| Composition { masses: &masses, fractions });

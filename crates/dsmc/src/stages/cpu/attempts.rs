@@ -319,7 +319,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, SpeciesConfig};
     use crate::model::Model;
-    use crate::stages::cpu::store::{Body, Row, layout, mosaic};
+    use crate::stages::cpu::store::{ParticleState, Row, layout, mosaic};
     use crate::stages::cpu::tile;
     use zellige_engine::rng::Philox;
 
@@ -339,7 +339,7 @@ mod tests {
             let [a, b] = philox.normals(0, 2 * i as u64);
             let [c, d] = philox.normals(0, 2 * i as u64 + 1);
             let v = [a, b, c].map(|v| (300.0 * v) as f32);
-            let body = Body { x: 0.0, y: 0.0, v, rotation: (200.0 * d * d) as f32, level: 0, tag: 0 };
+            let body = ParticleState { x: 0.0, y: 0.0, v, rotation: (200.0 * d * d) as f32, level: 0, tag: 0 };
             row.push(&body.with_key(((i * 7919) % keys) as u16));
         }
         let mut scratch = Scratch::new(layout);
@@ -353,7 +353,7 @@ mod tests {
         config.collisions.partner = crate::model::Partner::Fresh;
         let mut row = Row::new(layout(&Model::new(&config, Path::new(""), 1).unwrap()), 0);
         for tag in [7, 7, 0, 9, 9, 3] {
-            row.push(&Body { x: 0.0, y: 0.0, v: [0.0; 3], rotation: 0.0, level: 0, tag }.with_key(0));
+            row.push(&ParticleState { x: 0.0, y: 0.0, v: [0.0; 3], rotation: 0.0, level: 0, tag }.with_key(0));
         }
         let columns = Columns::of(&mut row);
         let found = |i, from| fresh(&columns, i, from, [0, 6]);

@@ -2,7 +2,7 @@
 //! a few in a hundred, fly from hit to hit.
 
 use super::math::Stream;
-use super::store::{Body, Columns, HOLE, Mosaic, Outbox, Row, local, shift_of};
+use super::store::{Columns, HOLE, Mosaic, Outbox, ParticleState, Row, local, shift_of};
 use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, FlightEnd, Segment};
 use crate::grid::Side;
@@ -138,7 +138,7 @@ fn wander(
         && (goal[0] as usize) < pass.mosaic.cells[0]
         && (goal[1] as usize) < pass.mosaic.cells[1]
     {
-        let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
+        let body = ParticleState { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
         let goal = [goal[0] as usize, goal[1] as usize];
         let mut to = Destination { pass, number, row, slot: Some(i), out };
         to.put(&mut tile.ledger, goal, species, body, weight, &mut || stream.open());
@@ -174,7 +174,7 @@ impl Destination<'_> {
         ledger: &mut Ledger,
         cell: [usize; 2],
         species: usize,
-        mut body: Body,
+        mut body: ParticleState,
         weight: f64,
         uniform: &mut dyn FnMut() -> f64,
     ) {
@@ -211,11 +211,11 @@ pub(super) fn trace(
     tile: &mut Tile,
     mut flight: Flight,
     species: usize,
-    body: &Body,
+    body: &ParticleState,
     weight: f64,
     mut left: f64,
     uniform: &mut dyn FnMut() -> f64,
-) -> Option<([usize; 2], Body)> {
+) -> Option<([usize; 2], ParticleState)> {
     let model = pass.model;
     let [vx, vy, vz] = body.v;
     let mut motion = Motion { velocity: [vx.into(), vy.into(), vz.into()], rotation: f64::from(body.rotation), level: body.level };
@@ -275,7 +275,7 @@ pub(super) fn trace(
     let [x, y] = model.geometry.stored_offset(&flight);
     let [vx, vy, vz] = motion.velocity;
     let v = [vx as f32, vy as f32, vz as f32];
-    Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level, tag: body.tag }))
+    Some((flight.cell, ParticleState { x, y, v, rotation: motion.rotation as f32, level: motion.level, tag: body.tag }))
 }
 
 /// Hit on a surface. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.

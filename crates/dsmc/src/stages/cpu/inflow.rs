@@ -2,14 +2,14 @@
 
 use super::fly::{Destination, Pass, trace};
 use super::math::Stream;
-use super::store::{Body, Outbox, Row};
+use super::store::{Outbox, ParticleState, Row};
 use super::tile::{Scratch, Tile};
 use crate::geometry::Flight;
 use crate::grid::Side;
 use crate::loading::internal;
 use crate::model::{Gas, purpose};
 use crate::walls::inflow::Stream as Beam;
-use crate::walls::subsonic::{Composition, Moving, Seen, SubsonicBoundary};
+use crate::walls::subsonic::{CellSums, Composition, MovingAverage, SubsonicBoundary};
 
 /// A face of a cell on an open side.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(super) struct Face {
     /// The cell.
     pub(super) cell: [usize; 2],
     /// The gas in it of late, for sides that follow it.
-    pub(super) moving: Moving,
+    pub(super) moving: MovingAverage,
 }
 
 /// Takes the gas of the cells beside sides that follow it into their averages. `scratch` has the particles in order.
@@ -29,7 +29,7 @@ pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
         let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
         let key = usize::from(pass.mosaic.locate(face.cell[0], face.cell[1]).cell) * species.len();
         let v = [2, 3, 4].map(|c| scratch.sorted.column(c));
-        let (mut seen, mut by_species) = (Seen::default(), Vec::with_capacity(Moving::species_counts(species.len())));
+        let (mut seen, mut by_species) = (CellSums::default(), Vec::with_capacity(MovingAverage::species_counts(species.len())));
         for (s, kind) in species.iter().enumerate() {
             let range = scratch.start[key + s] as usize..scratch.start[key + s + 1] as usize;
             let (mut sum, mut square) = ([0.0; 3], 0.0);
@@ -83,7 +83,7 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut 
                     continue;
                 }
                 let flight = Flight { cell: face.cell, offset, path: [0.0; 2], left: None };
-                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
+                let body = ParticleState { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
                 enter(pass, number, tile, row, out, flight, species, &body, weight, left, &mut stream);
             }
         }
@@ -99,14 +99,14 @@ fn enter(
     out: &mut Outbox,
     flight: Flight,
     species: usize,
-    body: &Body,
+    body: &ParticleState,
     weight: f64,
     left: f64,
     stream: &mut Stream,
 ) {
     tile.ledger.injected += 1;
     let [x, y, z] = body.v;
-    let body = &Body { v: [x, y, if pass.model.planar() { 0.0 } else { z }], ..*body };
+    let body = &ParticleState { v: [x, y, if pass.model.planar() { 0.0 } else { z }], ..*body };
     match trace(pass, tile, flight, species, body, weight, left, &mut || stream.open()) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
@@ -155,7 +155,7 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut
                 let (rotation, level) = internal(&model.species[species], source.temperature, &mut || stream.open());
                 let left = stream.open();
                 let flight = Flight { cell, offset, path: [0.0; 2], left: None };
-                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
+                let body = ParticleState { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
                 // A line may cross cells of different weights: its particles stand for the model's.
                 enter(pass, number, tile, row, out, flight, species, &body, 1.0, left, &mut stream);
             }

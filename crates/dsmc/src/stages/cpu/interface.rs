@@ -7,14 +7,14 @@ use zellige_engine::sim::Cost;
 
 use super::fly::Pass;
 use super::inflow::Face;
-use super::store::{Body, Columns, Outbox, Row, held};
+use super::store::{Columns, Outbox, ParticleState, Row, held};
 use super::tile::{Impact, Majorant, Tile};
 use super::{Gas, Work, totals};
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
 use crate::stages::{IN_A_TILE, Ledger, SURFACE_SUMS, Stages, Totals, overfull, samples_at_a_time};
 use crate::walls::BOLTZMANN;
-use crate::walls::subsonic::Moving;
+use crate::walls::subsonic::MovingAverage;
 
 impl Stages for Gas {
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
@@ -76,7 +76,7 @@ impl Stages for Gas {
             tile.rows[0].room(len + n);
         }
         for i in 0..particles.len() {
-            let body = Body {
+            let body = ParticleState {
                 x: particles.offset[0][i],
                 y: particles.offset[1][i],
                 v: [0, 1, 2].map(|c| particles.velocity[c][i]),
@@ -190,7 +190,7 @@ impl Stages for Gas {
             self.complete_exchange()?;
         }
         let (model, layout) = (&self.model, self.store.layout());
-        let add = |sum: &mut Totals, s: usize, b: &Body| {
+        let add = |sum: &mut Totals, s: usize, b: &ParticleState| {
             let kind = &model.species[s];
             let v = b.v.map(f64::from);
             sum.particles += 1;
@@ -209,7 +209,7 @@ impl Stages for Gas {
                     totals::add(model, &Columns::of(row), n, weights, &mut sum);
                 }
                 for p in out.iter() {
-                    add(&mut sum, layout.cell_and_kind(p.key).1, &Body::of(&p, &layout));
+                    add(&mut sum, layout.cell_and_kind(p.key).1, &ParticleState::of(&p, &layout));
                 }
                 sum
             };
@@ -248,7 +248,7 @@ impl Stages for Gas {
         let majorants = 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
         let given = &self.model.given;
         let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
-        let face_numbers = 6 + Moving::species_counts(self.model.species.len());
+        let face_numbers = 6 + MovingAverage::species_counts(self.model.species.len());
         let count = Ledger::length(self.model.weighted());
         let expected = count + majorants + face_numbers * faces.len() + self.tiles.len();
         // Sums of samples are there once there was one.
@@ -266,7 +266,7 @@ impl Stages for Gas {
             tile.sums.set_numbers(&mut recent, if sampled { sums } else { 0 });
         }
         for (face, n) in faces.iter_mut().zip(sides.chunks_exact(face_numbers)) {
-            face.moving = Moving::from_numbers(n);
+            face.moving = MovingAverage::from_numbers(n);
         }
         for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {
             *m = Majorant { sigma_g_max: v[0] as f32, seen: v[1] as f32, attempts: v[2] as f32 };

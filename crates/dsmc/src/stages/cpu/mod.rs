@@ -32,12 +32,12 @@ use zellige_engine::real::{AVX512, Isa};
 
 use self::fly::Pass;
 use self::inflow::Face;
-use self::store::{Body, Mosaic, Outbox, Post, Row, Store};
+use self::store::{Mosaic, Outbox, ParticleState, Post, Row, Store};
 use self::tile::{Scratch, Tile};
 use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
 use crate::model::{Edge, Model};
-use crate::walls::subsonic::Moving;
+use crate::walls::subsonic::MovingAverage;
 
 /// The gas on the CPU.
 struct Gas {
@@ -133,7 +133,7 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
         for along in 0..model.grid.cells[1 - side.axis] {
             let mut cell = [along; 2];
             cell[side.axis] = if side.upper { model.grid.cells[side.axis] - 1 } else { 0 };
-            faces[mosaic.locate(cell[0], cell[1]).tile as usize].push(Face { side, cell, moving: Moving::default() });
+            faces[mosaic.locate(cell[0], cell[1]).tile as usize].push(Face { side, cell, moving: MovingAverage::default() });
         }
     }
     let surfaces = vec![0.0; (Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS];
@@ -197,10 +197,10 @@ impl Gas {
     }
 
     /// Runs `each` over all particles: cell, species, particle.
-    fn for_each(&self, mut each: impl FnMut(usize, usize, &Body)) {
+    fn for_each(&self, mut each: impl FnMut(usize, usize, &ParticleState)) {
         let layout = self.store.layout();
         for (location, species, p) in self.store.iter() {
-            each(self.model.grid.index(self.store.mosaic.cell(location)), species, &Body::of(&p, &layout));
+            each(self.model.grid.index(self.store.mosaic.cell(location)), species, &ParticleState::of(&p, &layout));
         }
     }
 }

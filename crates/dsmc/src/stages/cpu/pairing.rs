@@ -25,7 +25,7 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
         }
         let cell = cell_number(tile, mosaic, slot);
         let divided = tile.divided.get(slot) == Some(&true);
-        // The rounds follow from the largest cross-section of any pair, which is kept as the other schemes keep it.
+        // The rounds follow from (sigma g)max of any pair, which is kept as the other schemes keep it.
         let majorants = &mut tile.majorants[slot * pairs..(slot + 1) * pairs];
         let sigma_g_max = majorants.iter().map(|m| m.sigma_g_max).fold(0.0, f32::max);
         let even = n & !1;

@@ -1,4 +1,4 @@
-//! The attempts of a tile in rows, for vectors: the cross-sections of all with the velocities before anyone has collided, then, of
+//! The attempts of a tile in rows, for vectors: the cross-sections of all with the velocities before the first collision, then, of
 //! those that collide by these or share a particle with an earlier one that may, the scattering; at last these few in their order,
 //! where one with a particle that has changed since is done again by itself. The same bits as one by one.
 
@@ -141,7 +141,7 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, ste
     }
 }
 
-/// Cross-sections with the velocities before anyone has collided, and who collides by them.
+/// Cross-sections with the velocities before the first collision, and the candidates accepted with them.
 #[inline(always)]
 fn cross_sections(rows: &mut Rows, word: &[u32], total: usize) {
     let (gx, gy, gz) = (&rows.g[0][..total], &rows.g[1][..total], &rows.g[2][..total]);
@@ -173,7 +173,7 @@ fn candidates(rows: &mut Rows, total: usize) -> usize {
     k
 }
 
-/// The change of the relative velocity of each candidate, with the velocities before anyone has collided.
+/// The change of the relative velocity of each candidate, with the velocities before the first collision.
 #[inline(always)]
 fn scatter(table: &Table, scratch: &mut Scratch, chosen: usize, isotropic: bool) {
     let pairs = table.pairs.len();

@@ -55,8 +55,8 @@ impl<'a> Columns<'a> {
     }
 
     /// The particle in slot `i`.
-    pub(super) fn get(&self, i: usize) -> Body {
-        Body {
+    pub(super) fn get(&self, i: usize) -> ParticleState {
+        ParticleState {
             x: self.x[i],
             y: self.y[i],
             v: [self.v[0][i], self.v[1][i], self.v[2][i]],
@@ -67,9 +67,9 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A particle by itself.
+/// State of one particle.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Body {
+pub(super) struct ParticleState {
     pub(super) x: f32,
     pub(super) y: f32,
     pub(super) v: [f32; 3],
@@ -79,7 +79,7 @@ pub(super) struct Body {
     pub(super) tag: u32,
 }
 
-impl Body {
+impl ParticleState {
     /// As the engine has it.
     #[inline(always)]
     pub(super) fn with_key(&self, key: u16) -> Particle {

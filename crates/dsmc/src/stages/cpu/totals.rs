@@ -52,7 +52,7 @@ pub(super) fn add(model: &Model, columns: &Columns<'_>, n: usize, weights: &[f32
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::{Body, Row, layout};
+    use super::super::store::{ParticleState, Row, layout};
     use super::*;
     use crate::config::{Config, SpeciesConfig};
 
@@ -70,7 +70,7 @@ mod tests {
                 let v = [i as f32, 3.0 - i as f32, 0.5 * i as f32];
                 let (rotation, level) = (10.0 * i as f32, (i % 3) as u32);
                 let key = if i % 5 == 2 { HOLE } else { i as u16 };
-                row.push(&Body { x: 0.1, y: 0.2, v, rotation, level, tag: 0 }.with_key(key));
+                row.push(&ParticleState { x: 0.1, y: 0.2, v, rotation, level, tag: 0 }.with_key(key));
                 if key != HOLE {
                     let kind = &model.species[i % 2];
                     expected.particles += 1;

@@ -152,7 +152,7 @@ __device__ __forceinline__ void order(const Store& st, const Source& from, const
   __syncthreads();
 }
 
-// Takes the gas beside sides that follow it into their averages: `Moving::take` of subsonic.rs.
+// Takes the gas beside sides that follow it into their averages: `MovingAverage::take` of subsonic.rs.
 __device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
   for (u32 f = p.follow_first[tile] + threadIdx.x; f < p.follow_first[tile + 1]; f += THREADS) {
     uint2 face = p.follow[f];

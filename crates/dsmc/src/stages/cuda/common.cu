@@ -80,7 +80,7 @@ __device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int
   return at.x >= 0 && at.x < st.tiles[0] && at.y >= 0 && at.y < st.tiles[1] ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign) : NONE;
 }
 
-// Numbers of an average beside a side that follows the gas within: `Moving::numbers` of walls/subsonic.rs.
+// Numbers of an average beside a side that follows the gas within: `MovingAverage::numbers` of walls/subsonic.rs.
 #define MOVING (6 + (SPECIES > 1 ? SPECIES : 0))
 
 // Tile and key of a particle in a cell of the grid.

@@ -36,7 +36,7 @@ use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
 use crate::model::{Edge, Model, ZDefinition};
 use crate::walls::BOLTZMANN;
-use crate::walls::subsonic::Moving;
+use crate::walls::subsonic::MovingAverage;
 
 /// Whole numbers of a surface's sums for the momentum and the energy of the heaviest molecule at [`fastest`]: a step's rounding is
 /// 1e-8 of it, and 2^36 hits fit.
@@ -134,7 +134,7 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn 
         ],
         averages: Averages::new(model, &config, store.mosaic, cuda, &pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
-        moving: numbers((6 + Moving::species_counts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
+        moving: numbers((6 + MovingAverage::species_counts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
         groups: pool.alloc_zeros(groups, "dsmc: sources")?,
         totals: numbers(6 * store::TOTAL_BLOCKS as usize, "dsmc: totals")?,

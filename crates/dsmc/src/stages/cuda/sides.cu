@@ -57,8 +57,8 @@ __device__ double mass_flux(const Domain& d, Beam gas, const double* parts, doub
   return sum;
 }
 
-// The gas beyond a face: `Moving::gas`, `SubsonicBoundary::beyond` and `following` of stages/cpu/inflow.rs. Of a mixture both gases are one of the
-// mean mass until they are divided at the end.
+// The gas beyond a face: `MovingAverage::gas`, `SubsonicBoundary::beyond` and `following` of stages/cpu/inflow.rs. Of a mixture both gases are one of
+// the mean mass until they are divided at the end.
 __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Face& face, u32 species) {
   Beam beam = in.beams[face.side * SPECIES + species];
   if (face.follow == 0xffffffffu) return beam;
