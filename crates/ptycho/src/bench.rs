@@ -14,7 +14,7 @@ use crate::scan::{Propagation, Truth};
 use crate::simulate::{Optic, Pair, SimulateConfig};
 use crate::solver::cost;
 use crate::stages::cuda::stream::plan;
-use crate::{halves, setup, simulate};
+use crate::{half_sets, setup, simulate};
 
 /// The cases, with what others reach.
 pub const CASES: &[Case] = &[
@@ -213,15 +213,15 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     let model = setup::model(&config, &mut [scan], 1)?;
     let work = if matches!(device, Device::Cuda(_)) { GPU_WORK } else { WORK };
     let each = (work / (model.views.len() * model.pixels() * model.exits()) as f64).ceil() as u64;
-    let (mut room, mut copies) = (config.room(1.0), None);
+    let (mut budget, mut copies) = (config.memory_budget(1.0), None);
     if let (Device::Cuda(gpu), STREAMED) = (device, case.name) {
         let allowance = STREAMED_MEMORY;
-        room.allowance = Some(allowance);
-        let outline = plan::outline(&model, gpu.properties(), plan::Wish { allowance, half: false, demand: room.demand })?;
+        budget.allowance = Some(allowance);
+        let outline = plan::outline(&model, gpu.properties(), plan::StreamingPlan { allowance, half: false, demand: budget.demand })?;
         let (rates, [up, down]) = (gpu.host_rates()?, outline.traffic.map(|n| n as f64));
         copies = Some(1e3 * (up / rates[0]).max(down / rates[1]));
     }
-    let mut reconstruction = Reconstruction::within(&config, model, device, 1, &room)?;
+    let mut reconstruction = Reconstruction::within(&config, model, device, 1, &budget)?;
     for _ in 0..WARM_UP {
         reconstruction.advance(&mut Profiler::off())?;
     }
@@ -232,7 +232,7 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
 
 /// Distance of the object from the truth, where there is one.
 fn off(whole: &mut Reconstruction, truth: Option<&Truth>) -> Result<Option<f64>> {
-    truth.map_or(Ok(None), |truth| halves::off_truth(whole, truth))
+    truth.map_or(Ok(None), |truth| half_sets::off_truth(whole, truth))
 }
 
 impl Bench for Iterations {

@@ -13,7 +13,7 @@ pub mod bench;
 pub mod config;
 pub mod data;
 pub mod engines;
-pub mod halves;
+pub mod half_sets;
 pub mod model;
 pub mod modes;
 pub mod noise;

@@ -28,7 +28,7 @@ mod cxi;
 mod errors;
 mod ptyr;
 
-use errors::{errors, local_errors, places, views};
+use errors::{errors, local_errors, positions, views};
 pub(crate) use ptyr::POSITIONS;
 
 /// Output besides that of `[output]`.
@@ -95,7 +95,7 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
     let mut all = Vec::new();
     for (i, storage) in model.storages.iter().enumerate() {
         let suffix = of_object(model, i);
-        let shown = Shown::new(results, i);
+        let shown = IlluminatedPart::new(results, i);
         all.extend(shown.fields(model, storage, &suffix));
         let layers = &results.state.object[storage.offset..][..model.modes[1] * storage.layer()];
         let shape = [model.modes[1], storage.shape[0], storage.shape[1]];
@@ -124,7 +124,7 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
 
 /// The object as it stands, for `live.png`: the first layer of each storage that has views, the part that is lit.
 pub fn live(results: &Results) -> Option<Record> {
-    let shown = Shown::new(results, 0);
+    let shown = IlluminatedPart::new(results, 0);
     let (rows, columns) = (shown.rows.len(), shown.columns.len());
     let storage = results.model.storages.first()?;
     let origin = [shown.rows.start, shown.columns.start];
@@ -190,14 +190,14 @@ const DARK: f64 = 0.01;
 const WIDE: f64 = 4.0;
 
 /// The part of an object that was lit.
-struct Shown {
+struct IlluminatedPart {
     rows: std::ops::Range<usize>,
     columns: std::ops::Range<usize>,
     /// First layer; not a number where it was dark; mean phase and slope taken out.
     values: Vec<Complex<f64>>,
 }
 
-impl Shown {
+impl IlluminatedPart {
     fn new(results: &Results, number: usize) -> Self {
         let model = results.model;
         let storage = &model.storages[number];

@@ -6,7 +6,7 @@ use zellige_engine::device::Device;
 use crate::config::{Config, Precision};
 use crate::model::Model;
 use crate::simulate::SimulateConfig;
-use crate::stages::{self, Room};
+use crate::stages::{self, MemoryBudget};
 use crate::{data, setup, solver, start};
 
 /// Memory of a process besides its arrays: a run of nine frames of 16 x 16 pixels has 14.2 MiB (x86-64 Linux), 13 of them pages of
@@ -25,25 +25,25 @@ pub(crate) fn give_back() {
 
 /// Bytes at the most on the CPU, half-scans and results included; nothing of what is mapped from files. `compared`: some scan has a
 /// truth.
-pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room, compared: bool) -> u64 {
+pub(crate) fn of(config: &Config, model: &Model, device: &Device, budget: &MemoryBudget, compared: bool) -> u64 {
     let double = config.precision == Precision::F64;
     let threads = device.threads() as u64;
     let pixels = (model.views.len() * model.counted()) as u64;
     let moduli = 4 * pixels;
-    let mapped = room.folder_for(model, double).map_or(0, |_| stages::mapped(model, room.demand.waves, double));
-    // A thread that never has a view does not touch its room.
-    let rooms = threads.min(model.views.len() as u64) * stages::cpu::room(model, room.demand.likelihood, double);
-    let mut held = moduli + stages::held(model, &room.demand, double) + rooms - mapped;
+    let mapped = budget.folder_for(model, double).map_or(0, |_| stages::mapped(model, budget.demand.waves, double));
+    // A thread that never has a view does not touch its scratch memory.
+    let scratch = threads.min(model.views.len() as u64) * stages::cpu::scratch_bytes(model, budget.demand.likelihood, double);
+    let mut held = moduli + stages::held(model, &budget.demand, double) + scratch - mapped;
     if config.frc {
         // Each half of the views, but whole objects and probes.
         let half = Model { views: model.views.iter().step_by(2).copied().collect(), ..stages::without_frames(model) };
-        held += moduli + 2 * (stages::held(&half, &room.demand, double) + rooms) - mapped;
+        held += moduli + 2 * (stages::held(&half, &budget.demand, double) + scratch) - mapped;
     }
     if config.output.local_errors {
         held = held.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
     }
     held = held.saturating_add(if compared { truths(config, model) } else { 0 });
-    let moment = stages::passing(model, &room.demand, double).max(at_end(config, model, threads, compared));
+    let moment = stages::passing(model, &budget.demand, double).max(at_end(config, model, threads, compared));
     let most = making(config, model, threads).max(setting_up(config, model, threads)).max(held.saturating_add(moment));
     FLOOR.saturating_add(most)
 }
@@ -101,7 +101,7 @@ fn at_end(config: &Config, model: &Model, threads: u64, compared: bool) -> u64 {
     let shown = 16 * probe + 32 * object / model.modes[1] as u64;
     let (mut moment, mut besides) = (written + state + shown, 0);
     if compared {
-        let seen = (0..model.storages.len()).map(|number| crate::halves::compared(model, number) as u64);
+        let seen = (0..model.storages.len()).map(|number| crate::half_sets::compared(model, number) as u64);
         let seen = seen.sum::<u64>();
         // Both on the same pixels, and three more to bring them together beside the state; copies of both for their rings.
         moment = moment.max(written + (80 * seen + state).max(112 * seen));

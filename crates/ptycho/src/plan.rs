@@ -96,10 +96,10 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
         lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
     }
     let double = config.precision == Precision::F64;
-    let [room, _] = streaming::rooms(config, &environment.device);
+    let [budget, _] = streaming::memory_budgets(config, &environment.device);
     let compared = truth || config.scan.iter().any(|s| s.simulate.is_some());
-    let mut memory = peak::of(config, model, &environment.device, &room, compared);
-    if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
+    let mut memory = peak::of(config, model, &environment.device, &budget, compared);
+    if let Some(folder) = budget.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
     }
     if let Device::Cuda(gpu) = &environment.device {

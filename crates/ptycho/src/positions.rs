@@ -62,10 +62,10 @@ impl Frame<'_> {
     /// Returns true if a view at this position is inside its object and not too far from its reported position.
     fn allowed(&self, j: usize, view: &View, limit: [f64; 2]) -> bool {
         let storage = &self.storages[view.object as usize];
-        let place = [view.row, view.col];
+        let position = [view.row, view.col];
         (0..2).all(|d| {
-            let inside = place[d] >= 0 && place[d] as usize + self.frame[d] <= storage.shape[d];
-            inside && (f64::from(place[d]) - self.reported[j][d]).abs() <= limit[d]
+            let inside = position[d] >= 0 && position[d] as usize + self.frame[d] <= storage.shape[d];
+            inside && (f64::from(position[d]) - self.reported[j][d]).abs() <= limit[d]
         })
     }
 }
@@ -156,7 +156,7 @@ impl Affine {
         let own = |i, j| product(from, middle, i, j);
         let (yy, xx, yx) = (own(0, 0), own(1, 1), own(0, 1));
         let det = yy * xx - yx * yx;
-        // Places on a line: what goes across it is unknown.
+        // Positions on a line: what goes across it is unknown.
         if det <= 1e-6 * (yy + xx).powi(2) {
             return None;
         }
@@ -168,8 +168,8 @@ impl Affine {
     }
 
     /// The move of a position.
-    pub fn at(&self, place: [f64; 2]) -> [f64; 2] {
-        let from = [place[0] - self.middle[0], place[1] - self.middle[1]];
+    pub fn at(&self, position: [f64; 2]) -> [f64; 2] {
+        let from = [position[0] - self.middle[0], position[1] - self.middle[1]];
         [0, 1].map(|d| self.shift[d] + self.matrix[d][0] * from[0] + self.matrix[d][1] * from[1])
     }
 }
@@ -251,9 +251,9 @@ mod tests {
         let known = Affine { middle: [76.0, 72.0], shift: [0.4, -0.2], matrix: [[0.012, -0.004], [0.006, -0.008]] };
         let storages = [Storage { shape: [200, 200], offset: 0, origin: [0.0; 2] }];
         let (mut views, mut shifts) = (Vec::new(), Vec::new());
-        for (place, more) in reported.iter().zip(&random) {
-            let by = known.at(*place);
-            let now = [0, 1].map(|d| place[d] + by[d] + more[d]);
+        for (position, more) in reported.iter().zip(&random) {
+            let by = known.at(*position);
+            let now = [0, 1].map(|d| position[d] + by[d] + more[d]);
             let whole = now.map(f64::round);
             views.push(View { probe: 0, object: 0, row: whole[0] as i32, col: whole[1] as i32 });
             shifts.push([now[0] - whole[0], now[1] - whole[1]]);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn few_places_and_places_on_a_line_have_no_affine_part() {
+    fn few_positions_and_positions_on_a_line_have_no_affine_part() {
         let line: Vec<[f64; 2]> = (0..20).map(|j| [f64::from(j), 2.0 * f64::from(j)]).collect();
         assert_eq!(Affine::of(&line, &line), None);
         assert_eq!(Affine::of(&line[..7], &line[..7]), None);

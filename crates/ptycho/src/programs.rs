@@ -7,18 +7,18 @@ use crate::config::{Compatibility, Config, EngineConfig, EngineName, NoiseName};
 use crate::engines;
 use crate::model::Model;
 use crate::stages::Noise;
-use crate::stages::cuda::{Kind, Needed, recipes_for};
+use crate::stages::cuda::{KernelConfig, Needed, recipes_for};
 use crate::streaming;
 
 /// Programs of all engines of the input.
 pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Properties) -> Vec<Recipe> {
-    let [room, _] = streaming::rooms(config, device);
-    let atomic = room.object_update.choose(room.deterministic, model, gpu.multiprocessors).atomic;
+    let [budget, _] = streaming::memory_budgets(config, device);
+    let atomic = budget.object_update.choose(budget.deterministic, model, gpu.multiprocessors).atomic;
     let streamed = match device {
-        Device::Cuda(gpu) => room.wish(model, gpu).is_some(),
-        Device::Cpu(_) => room.allowance.is_some(),
+        Device::Cuda(gpu) => budget.streaming_plan(model, gpu).is_some(),
+        Device::Cpu(_) => budget.allowance.is_some(),
     };
-    let kind = Kind { atomic: atomic && !streamed, ..Kind::of(model, gpu) };
+    let kind = KernelConfig { atomic: atomic && !streamed, ..KernelConfig::of(model, gpu) };
     let ptypy = config.compatibility == Compatibility::Ptypy;
     let needed: Vec<Needed> =
         config.engine.iter().flat_map(|engine| needed(engine, ptypy)).chain(streamed.then_some(Needed::Streaming)).collect();
@@ -36,9 +36,9 @@ fn needed(engine: &EngineConfig, ptypy: bool) -> Vec<Needed> {
         EngineName::Ml => Some(Needed::Descent(noise)),
         EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml => Some(Needed::Sweeps),
     };
-    let places = engine.positions.is_some().then_some(Needed::Places);
+    let positions = engine.positions.is_some().then_some(Needed::Positions);
     let smooth = engine.object_smooth.or(engine.smooth_gradient).is_some();
     let supports = (smooth || engines::supports(engine, ptypy).iter().any(Option::is_some)).then_some(Needed::Supports);
     let wavefield = (engine.wavefield_preconditioner == Some(true)).then_some(Needed::Wavefield);
-    [stages, places, supports, wavefield].into_iter().flatten().collect()
+    [stages, positions, supports, wavefield].into_iter().flatten().collect()
 }

@@ -11,11 +11,11 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use crate::config::{AffinePart, Config, EngineConfig, Precision};
-use crate::engines::{self, Engine, Facts, Memory};
+use crate::engines::{self, Engine, Memory, ProblemSize};
 use crate::model::{Model, State, View};
 use crate::modes;
 use crate::positions::{self, Affine, Frame};
-use crate::stages::{self, Room, Stages};
+use crate::stages::{self, MemoryBudget, Stages};
 
 /// A reconstruction at work.
 pub struct Reconstruction {
@@ -42,14 +42,14 @@ pub struct Reconstruction {
 impl Reconstruction {
     /// Sets the engines of an input up for a model.
     pub fn new(config: &Config, model: Model, device: &Device, seed: u64) -> Result<Self> {
-        Self::within(config, model, device, seed, &config.room(1.0))
+        Self::within(config, model, device, seed, &config.memory_budget(1.0))
     }
 
     /// Sets up as [`Reconstruction::new`] does, within memory limits.
-    pub fn within(config: &Config, mut model: Model, device: &Device, seed: u64, room: &Room) -> Result<Self> {
-        let facts = Facts::of(&model, config.compatibility, seed);
-        let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &facts, i))).collect();
-        let stages = stages::open_within(&model, device, config.precision == Precision::F64, room)?;
+    pub fn within(config: &Config, mut model: Model, device: &Device, seed: u64, budget: &MemoryBudget) -> Result<Self> {
+        let problem = ProblemSize::of(&model, config.compatibility, seed);
+        let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &problem, i))).collect();
+        let stages = stages::open_within(&model, device, config.precision == Precision::F64, budget)?;
         // The stages have it.
         model.start = State::default();
         let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();
@@ -178,12 +178,12 @@ impl Reconstruction {
     /// Positions of the views, metres `[y, x]`, in the coordinates of the scans.
     pub fn positions(&self) -> Vec<[f64; 2]> {
         let (views, shifts) = self.stages.views();
-        let place = |(view, shift): (&View, &[f64; 2])| {
+        let position = |(view, shift): (&View, &[f64; 2])| {
             let at = positions::exact(view, *shift);
             let origin = self.model.storages[view.object as usize].origin;
             [0, 1].map(|d| origin[d] + (at[d] + (self.model.frame[d] / 2) as f64) * self.model.pixel[d])
         };
-        views.iter().zip(shifts).map(place).collect()
+        views.iter().zip(shifts).map(position).collect()
     }
 
     /// Writes everything that a bit-equal continuation needs.

@@ -47,8 +47,8 @@ impl Rings {
 
     /// Converts the rings to a curve; against the half-bit threshold where two halves were compared, the one-bit one where one of
     /// them is the truth.
-    pub fn curve(&self, name: &str, title: &str, halves: bool) -> Record {
-        let (threshold, label, ends) = if halves {
+    pub fn curve(&self, name: &str, title: &str, half_sets: bool) -> Record {
+        let (threshold, label, ends) = if half_sets {
             (&self.half_bit, "half-bit threshold", self.half_bit_resolution())
         } else {
             (&self.one_bit, "one-bit threshold", self.one_bit_resolution())

@@ -15,11 +15,11 @@ use crate::scan::{Frames, Mask, Propagation, Scan};
 use crate::{data, propagation, start};
 
 mod files;
-mod places;
+mod positions;
 mod probes;
 
 pub use files::{planned, scans};
-use places::places;
+use positions::positions;
 
 /// Pixels around what the views see where positions are refined, unless the input says otherwise.
 const REFINED_MARGIN: usize = 8;
@@ -133,7 +133,7 @@ fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
     let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
     let (object_of, objects) = shared(config.scan.iter().map(|s| s.object.clone()));
     let margin = config.object.margin.unwrap_or_else(|| margin(config, pixel));
-    let (views, shifts, mut storages) = places(scans, [&probe_of, &object_of], objects, (margin, config.compatibility), (frame, pixel));
+    let (views, shifts, mut storages) = positions(scans, [&probe_of, &object_of], objects, (margin, config.compatibility), (frame, pixel));
     let mut offset = 0;
     for storage in &mut storages {
         storage.offset = offset;

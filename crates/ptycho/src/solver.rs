@@ -14,7 +14,7 @@ use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, Outcome, Plan, Solver};
 
 use crate::config::{Config, EngineConfig, Precision};
-use crate::halves::{self, Beside, Halves};
+use crate::half_sets::{self, Beside, HalfSets};
 use crate::model::Model;
 use crate::noise::Explained;
 use crate::output::{self, Results};
@@ -28,7 +28,7 @@ pub struct Ptycho {
     /// The folder that paths in the input refer to.
     folder: PathBuf,
     whole: Reconstruction,
-    halves: Option<Halves>,
+    half_sets: Option<HalfSets>,
     truths: Vec<Option<Truth>>,
     beams: Vec<Beam>,
     /// Mean errors of each iteration.
@@ -59,7 +59,7 @@ impl Ptycho {
 
     /// Peak memory of the stages so far, bytes ([`stages::Stages::memory_peak`]); half-scans are taken with the whole.
     pub fn memory_peak(&self) -> u64 {
-        self.whole.stages.memory_peak() + self.halves.as_ref().map_or(0, Halves::memory_peak)
+        self.whole.stages.memory_peak() + self.half_sets.as_ref().map_or(0, HalfSets::memory_peak)
     }
 
     /// The part of the counts that the model does not explain ([`Explained`]), of some of the frames.
@@ -68,7 +68,7 @@ impl Ptycho {
         let (views, pixels) = (model.views.len(), model.counted());
         let mut all = Explained::default();
         let some: Vec<usize> = (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)).collect();
-        // As many at once as there are threads: large frames take much room.
+        // As many at once as there are threads: large frames take much memory.
         for some in some.chunks(threads()) {
             let frames = stages.intensities(some)?;
             let one = |i: usize, j: &usize| Explained::of(&model.mag[j * pixels..(j + 1) * pixels], &frames[i]);
@@ -83,15 +83,15 @@ impl Ptycho {
     fn besides(&mut self) -> Result<Vec<Beside>> {
         match self.besides.take() {
             Some(found) => Ok(found),
-            None => halves::beside_truths(&mut self.whole, &self.truths),
+            None => half_sets::beside_truths(&mut self.whole, &self.truths),
         }
     }
 
     fn all_records(&mut self) -> Result<Vec<Record>> {
         let config = self.config.output.clone();
         let mut records = self.with_results(config.frame, |results| output::records(results, &config))?;
-        if let Some(halves) = &mut self.halves {
-            for (object, rings) in halves.rings()? {
+        if let Some(half_sets) = &mut self.half_sets {
+            for (object, rings) in half_sets.rings()? {
                 let name = format!("frc{}", output::of_object(&self.whole.model, object));
                 records.push(rings.curve(&name, "Fourier ring correlation of two half-scans", true));
             }
@@ -115,7 +115,7 @@ impl Ptycho {
             let of = output::of_object(&self.whole.model, beside.object);
             checks.push(Check::at_most(format!("relative error of the object{of} against the truth"), beside.off(), TRUTH_LIMIT));
         }
-        for (scan, fidelity) in halves::fidelities(&mut self.whole, &self.truths, &besides)? {
+        for (scan, fidelity) in half_sets::fidelities(&mut self.whole, &self.truths, &besides)? {
             let name = format!("infidelity of the probe of scan `{scan}` against the true mixed state");
             checks.push(Check::at_most(name, 1.0 - fidelity, MIXED_LIMIT));
         }
@@ -184,15 +184,15 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
         // Those of the last engine are compiled while the first one works.
         prepare(gpu, programs::programs(config, &model, device, gpu.properties()));
     }
-    let [room, of_half] = streaming::rooms(config, device);
-    let halves = if config.frc { Some(Halves::new(config, &model, device, seed, &of_half)?) } else { None };
-    let whole = Reconstruction::within(config, model, device, seed, &room)?;
+    let [budget, of_half] = streaming::memory_budgets(config, device);
+    let half_sets = if config.frc { Some(HalfSets::new(config, &model, device, seed, &of_half)?) } else { None };
+    let whole = Reconstruction::within(config, model, device, seed, &budget)?;
     let live = Agenda::new(config.output.live, Clock::default());
     Ok(Ptycho {
         config: config.clone(),
         folder: environment.folder.clone(),
         whole,
-        halves,
+        half_sets,
         truths,
         beams,
         history: Vec::new(),
@@ -260,8 +260,8 @@ impl Solver for Ptycho {
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         self.besides = None;
         self.whole.advance(profiler)?;
-        if let Some(halves) = &mut self.halves {
-            profiler.stage_with("halves", Cost::default(), |profiler| halves.advance(profiler))?;
+        if let Some(half_sets) = &mut self.half_sets {
+            profiler.stage_with("half-sets", Cost::default(), |profiler| half_sets.advance(profiler))?;
         }
         self.errors = self.whole.errors()?;
         self.history.push(self.errors);
@@ -327,8 +327,8 @@ impl Solver for Ptycho {
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.json("engines", &self.config.engine)?;
         self.whole.save("whole.", writer)?;
-        if let Some(halves) = &mut self.halves {
-            halves.save(writer)?;
+        if let Some(half_sets) = &mut self.half_sets {
+            half_sets.save(writer)?;
         }
         writer.f64s("errors", &self.errors)?;
         writer.f32s("local", self.local.as_flattened())?;
@@ -339,8 +339,8 @@ impl Solver for Ptycho {
         let before: Vec<EngineConfig> = reader.json("engines")?;
         self.config.goes_on(&before).map_err(|message| reader.unfit(message))?;
         self.whole.restore("whole.", reader, &before)?;
-        if let Some(halves) = &mut self.halves {
-            halves.restore(reader, &before)?;
+        if let Some(half_sets) = &mut self.half_sets {
+            half_sets.restore(reader, &before)?;
         }
         self.besides = None;
         reader.f64s_into("errors", &mut self.errors)?;

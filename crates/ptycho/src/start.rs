@@ -175,8 +175,8 @@ pub(crate) fn object(
             _ => (OBJECT_PART / (modes - 1) as f64).sqrt(),
         };
         let value = |_, i: usize| {
-            let place = [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
-            if let Some(value) = layer.and_then(|image| at(image, o, place)) {
+            let position = [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
+            if let Some(value) = layer.and_then(|image| at(image, o, position)) {
                 return value;
             }
             let phase = if o == 0 { 0.0 } else { std::f64::consts::TAU * philox.uniforms(o as u64, i as u64)[0] };
@@ -220,9 +220,9 @@ pub(crate) fn covered(
 }
 
 /// Layer `o` of an image at a point, between its four nearest pixels.
-fn at(image: &Image, o: usize, place: [f64; 2]) -> Option<C> {
+fn at(image: &Image, o: usize, position: [f64; 2]) -> Option<C> {
     let [_, height, width] = image.shape;
-    let index = [0, 1].map(|d| (place[d] - image.origin[d]) / image.spacing[d]);
+    let index = [0, 1].map(|d| (position[d] - image.origin[d]) / image.spacing[d]);
     let (y, x) = (index[0], index[1]);
     if !(y >= -SLACK && x >= -SLACK && y <= height as f64 - 1.0 + SLACK && x <= width as f64 - 1.0 + SLACK) {
         return None;
@@ -239,9 +239,9 @@ fn at(image: &Image, o: usize, place: [f64; 2]) -> Option<C> {
 
 /// The first layer of an image at the pixels of a window; `None` where it does not reach all of them.
 pub(crate) fn sampled(image: &Image, shape: [usize; 2], origin: [f64; 2], spacing: [f64; 2]) -> Option<Vec<C>> {
-    let place = |i: usize| [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
+    let position = |i: usize| [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
     // Where the first and the last pixel of the window lie on the image, all do.
     let last = (shape[0] * shape[1]).checked_sub(1)?;
-    at(image, 0, place(0)).and(at(image, 0, place(last)))?;
-    Some(map(indices(last + 1), |_, i| at(image, 0, place(i)).unwrap_or_default()))
+    at(image, 0, position(0)).and(at(image, 0, position(last)))?;
+    Some(map(indices(last + 1), |_, i| at(image, 0, position(i)).unwrap_or_default()))
 }

@@ -7,28 +7,28 @@ use zellige_engine::text::bytes;
 
 use crate::config::{Config, ObjectUpdate};
 use crate::model::Model;
-use crate::stages::Room;
+use crate::stages::MemoryBudget;
 use crate::stages::cuda::stream::layout::FRAMES;
 use crate::stages::cuda::stream::plan;
 use crate::stages::scheme::Choice;
 
 /// The memory limits of a reconstruction and of a half-scan's: half-scans have half of the frames, and there are two.
-pub fn rooms(config: &Config, device: &Device) -> [Room; 2] {
+pub fn memory_budgets(config: &Config, device: &Device) -> [MemoryBudget; 2] {
     let parts = if config.frc { [0.5, 0.25] } else { [1.0, 0.0] };
-    let mut rooms = parts.map(|part| config.room(part));
+    let mut budgets = parts.map(|part| config.memory_budget(part));
     // Free memory is shared before anybody takes of it.
     if let (Device::Cuda(gpu), true) = (device, config.frc && config.memory.bytes().is_none()) {
         let free = gpu.memory_free().unwrap_or(gpu.memory()) as f64 * 0.9;
-        rooms.iter_mut().zip(parts).for_each(|(room, part)| room.allowance = Some((free * part) as u64));
+        budgets.iter_mut().zip(parts).for_each(|(budget, part)| budget.allowance = Some((free * part) as u64));
     }
-    rooms
+    budgets
 }
 
 /// Bytes on the GPU, and lines of the plan where frames come and go.
 pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<(String, String)>)> {
-    let [room, _] = rooms(config, &Device::Cuda(gpu.clone()));
+    let [budget, _] = memory_budgets(config, &Device::Cuda(gpu.clone()));
     let times = if config.frc { 2 } else { 1 };
-    let batch = room.demand.largest_batch(model.views.len());
+    let batch = budget.demand.largest_batch(model.views.len());
     if batch > FRAMES {
         let problem = Problem::new("engine", format!("batches of {batch} views: a GPU takes {FRAMES} at once"));
         return Err(Error::input("ptycho", problem.hint("set `batch` of the engine to fewer, or take `--device cpu`")));
@@ -38,13 +38,13 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
         let how = if choice.atomic { "by atomic additions, in no order" } else { "gathered by tile, in one order" };
         ("object sums".to_owned(), format!("{how}: {}", choice.why))
     };
-    let Some(wish) = room.wish(model, gpu) else {
-        let lines = if summed { vec![scheme(&room.object_sums(model, gpu))] } else { Vec::new() };
-        return Ok((times * room.resident(model, gpu), lines));
+    let Some(streaming) = budget.streaming_plan(model, gpu) else {
+        let lines = if summed { vec![scheme(&budget.object_sums(model, gpu))] } else { Vec::new() };
+        return Ok((times * budget.resident(model, gpu), lines));
     };
-    let outline = plan::outline(model, gpu.properties(), wish)?;
+    let outline = plan::outline(model, gpu.properties(), streaming)?;
     let (layout, count) = (outline.layout, outline.layout.blocks());
-    let kept = match (room.demand.waves, wish.half) {
+    let kept = match (budget.demand.waves, streaming.half) {
         (true, true) => "frames, and waves in half precision",
         (true, false) => "frames and waves",
         (false, _) => "frames, no waves",

@@ -27,7 +27,7 @@ use zellige_engine::error::Problem;
 use crate::data::ReadConfig;
 use crate::output::OutputConfig;
 use crate::simulate::{Pair, SimulateConfig};
-use crate::stages::Room;
+use crate::stages::MemoryBudget;
 use crate::stages::cuda::stream::plan::Demand;
 pub use crate::stages::scheme::ObjectUpdate;
 
@@ -297,7 +297,7 @@ impl Config {
     }
 
     /// Memory limits of a run, for the fraction `part` of what was asked for.
-    pub fn room(&self, part: f64) -> Room {
+    pub fn memory_budget(&self, part: f64) -> MemoryBudget {
         let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
         let goes = |e: &&EngineConfig| matches!(e.name, EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml);
         let largest = |which: fn(&EngineConfig) -> bool| {
@@ -310,11 +310,11 @@ impl Config {
             sequence: some(|e| matches!(e, EngineName::Epie | EngineName::Rpie)),
             // SDR may keep no waves either: without a reflection.
             batches: [largest(|_| true), largest(|e| e.name.keeps_exits())],
-            places: self.engine.iter().any(|e| e.positions.is_some()),
+            positions: self.engine.iter().any(|e| e.positions.is_some()),
             default_batch: self.engine.iter().any(|e| e.name == EngineName::Lsqml && e.batch.is_none()),
         };
         let allowance = self.memory.bytes().map(|bytes| (bytes as f64 * part) as u64);
-        Room {
+        MemoryBudget {
             allowance,
             half: self.memory.exit_waves == WaveStorage::F16,
             demand,

@@ -6,7 +6,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_io::tensor::{Elements, Tensor};
 
 use super::pipeline::{Oddities, Pipeline, Stored};
-use super::{Depth, Geometry, Held, Raw, Unread};
+use super::{Depth, FramesInMemory, Geometry, Raw, Unread};
 use crate::config::ScanConfig;
 use crate::scan::{Beam, Frames, HC, Mask, Propagation, Scan, Truth};
 
@@ -119,7 +119,7 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
 /// A scan in memory, cut as the entry says.
 pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str, depth: Depth) -> Result<Scan> {
     let count = scan.positions.len();
-    let held = |elements| Box::new(Held(Tensor { shape: vec![count, scan.shape[0], scan.shape[1]], elements }));
+    let held = |elements| Box::new(FramesInMemory(Tensor { shape: vec![count, scan.shape[0], scan.shape[1]], elements }));
     let frames: Box<dyn super::RawFrames> = match scan.frames {
         Frames::Counts(v) => held(Elements::U16(v)),
         Frames::Real(v) => held(Elements::F32(v)),
@@ -325,10 +325,10 @@ pub(crate) fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Res
     let wide: f64 = (0..2).map(|d| extent[d] / pixel[d] + shape[d] as f64).product();
     if wide > 3e10 {
         let span = format!("positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m", extent[0], extent[1], pixel[0]);
-        let places = "are positions in metres (`read = { positions_unit = 1e-6 }` for micrometres)?";
+        let positions = "are positions in metres (`read = { positions_unit = 1e-6 }` for micrometres)?";
         let optics = format!("are {}, which set the pixel, in these units?", units(beam));
         // What is odd of itself comes first.
-        let [first, second] = if geometry { [&optics[..], places] } else { [places, &optics[..]] };
+        let [first, second] = if geometry { [&optics[..], positions] } else { [positions, &optics[..]] };
         return Err(format!("{span}: {first} And {second}"));
     }
     if positions.len() > 1 && (0..2).all(|d| extent[d] < 0.5 * pixel[d]) {

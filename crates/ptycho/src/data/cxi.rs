@@ -196,8 +196,8 @@ fn positions(file: &File, entry: &str, count: usize, read: &ReadConfig) -> Resul
             None => [[0.0, 1.0], [1.0, 0.0]][d],
         };
         let (rows, columns, unit) = (along(0), along(1), metres(file, &name, told)?);
-        let place = |t: &[f64]| [rows, columns].map(|d| unit * (d[0] * t[0] + d[1] * t[1]));
-        return Ok(values.chunks_exact(width).map(place).collect());
+        let position = |t: &[f64]| [rows, columns].map(|d| unit * (d[0] * t[0] + d[1] * t[1]));
+        return Ok(values.chunks_exact(width).map(position).collect());
     }
     // NeXus: one dataset a motor.
     for (y, x) in [("sample_1/transformations/y", "sample_1/transformations/x"), ("data/y", "data/x")] {

@@ -142,9 +142,9 @@ impl RawFrames for Unread {
 }
 
 /// Frames in memory.
-struct Held(Tensor);
+struct FramesInMemory(Tensor);
 
-impl RawFrames for Held {
+impl RawFrames for FramesInMemory {
     fn read(&mut self, first: usize, count: usize) -> Result<Elements> {
         let pixels = self.0.shape.iter().rev().take(2).product::<usize>();
         let range = first * pixels..(first + count) * pixels;

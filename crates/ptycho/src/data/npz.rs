@@ -19,7 +19,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_io::npz::Archive;
 use zellige_io::tensor::Elements;
 
-use super::{Depth, Geometry, Held, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, image, pairs};
+use super::{Depth, FramesInMemory, Geometry, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, image, pairs};
 use crate::scan::{HC, Image, Propagation, Truth};
 use crate::simulate::Pair;
 
@@ -27,7 +27,7 @@ use crate::simulate::Pair;
 struct Member {
     archive: Archive,
     name: String,
-    held: Option<Held>,
+    held: Option<FramesInMemory>,
 }
 
 impl RawFrames for Member {
@@ -35,7 +35,7 @@ impl RawFrames for Member {
         let Self { archive, name, held } = self;
         let held = match held {
             Some(held) => held,
-            None => held.insert(Held(archive.read(name)?)),
+            None => held.insert(FramesInMemory(archive.read(name)?)),
         };
         held.read(first, count)
     }
@@ -168,8 +168,8 @@ impl Arrays<'_> {
             let (values, pixel) = (addresses.to_reals().unwrap_or_default(), resolution_known()?);
             let start = |j: usize| [values[j * modes * 15 + 4], values[j * modes * 15 + 5]];
             let half = shape.map(|n| (n / 2) as f64);
-            let place = |j: usize| [0, 1].map(|d| (start(j)[d] + half[d]) * pixel[d]);
-            return Ok(((0..views).map(place).collect(), Some([0.0; 2])));
+            let position = |j: usize| [0, 1].map(|d| (start(j)[d] + half[d]) * pixel[d]);
+            return Ok(((0..views).map(position).collect(), Some([0.0; 2])));
         }
         if let Some(name) = ["pos_m", "positions", "translation"].iter().find(|k| archive.has(k)) {
             let tensor = archive.read(name)?;

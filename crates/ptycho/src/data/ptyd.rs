@@ -139,13 +139,14 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
         if *frame.get_or_insert(size) != size {
             return Err(file.wrong(format!("frames of chunk {number} are {size:?}, those before {frame:?}")));
         }
-        let place = file.read(&name("positions"))?;
-        let place = pairs(&place).ok_or_else(|| file.wrong(format!("`{}` is {:?}, not [{n}, 2]", name("positions"), place.shape)))?;
+        let position = file.read(&name("positions"))?;
+        let position =
+            pairs(&position).ok_or_else(|| file.wrong(format!("`{}` is {:?}, not [{n}, 2]", name("positions"), position.shape)))?;
         let weights = name("weights");
         if depth == Depth::Whole && file.shape(&weights)?.is_some_and(|w| w == shape) {
             mask.add(count, &file.part(&weights)?, size)?;
         }
-        positions.extend(place);
+        positions.extend(position);
         parts.push((count, part));
         count += n;
     }

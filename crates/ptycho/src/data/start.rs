@@ -11,7 +11,7 @@ use crate::output::{POSITIONS, plain};
 use crate::scan::Image;
 
 /// Initial probe and object of a scan.
-pub(super) struct Start {
+pub(super) struct InitialImages {
     pub(super) probe: Option<Image>,
     pub(super) object: Option<Image>,
     /// Metres, `[y, x]`, of a file of a scan of this name.
@@ -22,7 +22,7 @@ pub(super) struct Start {
 
 /// Probe, object and positions of a file. Where it has several, those of the scans `label` or, if none is asked for, of the scans
 /// in `names` (of the positions, of the probe, of the object); the first with a note if there are none of these names.
-pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 3]) -> Result<Start> {
+pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 3]) -> Result<InitialImages> {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
         if let Some(label) = label {
             let message = format!("it has no scans to choose `{label}` from: `start_label` is for .ptyr files");
@@ -61,7 +61,7 @@ pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 3]) -> Result
             notes.push(format!("`{}` has no {what}{of}: a start is made in its place", path.display()));
         }
         let positions = positions(&file, label.unwrap_or(names[0]))?;
-        return Ok(Start { probe, object, positions, notes });
+        return Ok(InitialImages { probe, object, positions, notes });
     }
     let ids = ["probe", "obj"].map(|kind| file.children(&format!("content/{kind}")).unwrap_or_default()).concat();
     Err(match label {
@@ -94,7 +94,7 @@ fn named(id: &str, name: &str) -> bool {
     id == name || id == of(name) || id == of(&plain(name))
 }
 
-fn archive(path: &Path) -> Result<Start> {
+fn archive(path: &Path) -> Result<InitialImages> {
     let mut archive = Archive::open(path)?;
     let pixel = archive.maybe("pixel")?.and_then(|t| t.to_reals()).and_then(|v| v.first().map(|y| [*y, v.get(1).copied().unwrap_or(*y)]));
     let origin = archive.maybe("origin")?.and_then(|t| t.to_reals()).and_then(|v| <[f64; 2]>::try_from(v).ok());
@@ -109,5 +109,5 @@ fn archive(path: &Path) -> Result<Start> {
         return Err(Error::format(path, "NPZ", message));
     }
     let notes = if unplaced { vec![format!("the object of `{}` is left out: {lacks}", path.display())] } else { Vec::new() };
-    Ok(Start { probe, object, positions: None, notes })
+    Ok(InitialImages { probe, object, positions: None, notes })
 }

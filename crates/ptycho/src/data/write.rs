@@ -162,7 +162,7 @@ pub fn write_ptyd(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
     let [rows, columns] = scan.shape;
     let weights = valid.to_reals().unwrap_or_default().iter().cycle().take(count * rows * columns).map(|v| *v as u16).collect();
     let weights = Tensor { shape: vec![count, rows, columns], elements: Elements::U16(weights) };
-    let place = positions(&scan.positions);
+    let position = positions(&scan.positions);
     let indices = Tensor { shape: vec![count], elements: Elements::I32((0..count as i32).collect()) };
     let pair = |v: [f64; 2]| Tensor::reals(&[2], v.to_vec());
     let kind = |node: Node<'static>, kind: &str| node.with("type", kind.to_owned());
@@ -172,7 +172,7 @@ pub fn write_ptyd(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
         kind(Node::new("chunks/0", Value::Group), "dict"),
         Node::new("chunks/0/data", Value::Packed(&frames)).with("type", "array"),
         Node::new("chunks/0/weights", Value::Packed(&weights)).with("type", "array"),
-        own("chunks/0/positions", place.clone()),
+        own("chunks/0/positions", position.clone()),
         own("chunks/0/indices", indices),
         kind(Node::new("meta", Value::Group), "dict"),
         kind(Node::text("meta/label", scan.name.clone()), "string"),
@@ -185,7 +185,7 @@ pub fn write_ptyd(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
         own("meta/shape", Tensor { shape: vec![2], elements: Elements::I32(scan.shape.map(|n| n as i32).to_vec()) }),
         own("meta/center", pair(scan.shape.map(|n| (n / 2) as f64))),
         kind(Node::new("info", Value::Group), "dict"),
-        own("info/positions_scan", place),
+        own("info/positions_scan", position),
         kind(Node::text("info/propagation", propagation(scan)), "string"),
     ];
     write_tree(path, &nodes)

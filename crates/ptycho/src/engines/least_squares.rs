@@ -5,7 +5,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
-use super::{Engine, Facts, Memory, Sizes, shuffled};
+use super::{Engine, Memory, ProblemSize, Sizes, shuffled};
 use crate::config::{EngineConfig, NoiseName};
 use crate::stages::{LeastSquares, Noise, Stages};
 
@@ -20,11 +20,11 @@ pub(super) struct Solving {
 }
 
 impl Solving {
-    pub(super) fn new(config: &EngineConfig, facts: &Facts, number: usize) -> Self {
+    pub(super) fn new(config: &EngineConfig, problem: &ProblemSize, number: usize) -> Self {
         let rule = LeastSquares {
             step: [config.object_step.unwrap_or(0.9), config.probe_step.unwrap_or(0.9)],
             damping: config.damping.unwrap_or(0.1),
-            batch: config.batch.unwrap_or_else(|| super::default_batch(facts.views)).max(1),
+            batch: config.batch.unwrap_or_else(|| super::default_batch(problem.views)).max(1),
             // The variance of a modulus is constant: a least-squares fit of moduli is its likelihood. Gaussian noise of counts is refused by the input's check.
             noise: if config.noise == Some(NoiseName::Poisson) { Noise::Poisson } else { Noise::Euclid },
             probe: true,
@@ -36,11 +36,11 @@ impl Solving {
         Self {
             rule,
             start,
-            supports: super::supports(config, facts.ptypy()),
-            views: facts.views,
-            seed: facts.seed,
+            supports: super::supports(config, problem.ptypy()),
+            views: problem.views,
+            seed: problem.seed,
             number,
-            sizes: facts.sizes,
+            sizes: problem.sizes,
         }
     }
 }

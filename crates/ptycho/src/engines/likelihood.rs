@@ -6,7 +6,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::staged::staged;
-use super::{Engine, Facts, Memory, Sizes};
+use super::{Engine, Memory, ProblemSize, Sizes};
 use crate::config::{EngineConfig, NoiseName};
 use crate::stages::{Likelihood, Noise, Slot, Stages};
 
@@ -39,7 +39,7 @@ pub(super) struct Descending {
 }
 
 impl Descending {
-    pub(super) fn new(config: &EngineConfig, facts: &Facts) -> Self {
+    pub(super) fn new(config: &EngineConfig, problem: &ProblemSize) -> Self {
         let noise = match config.noise.unwrap_or_default() {
             NoiseName::Gaussian => Noise::Gaussian,
             NoiseName::Poisson => Noise::Poisson,
@@ -47,13 +47,13 @@ impl Descending {
         };
         // The expected variance of the object's values is pixels over photons; eight differences a pixel: PtyPy's scale, by which
         // a strength of 1 weighs about as much as the data.
-        let measured = (facts.views * facts.frame[0] * facts.frame[1]) as f64;
-        let pixels = facts.object as f64;
-        let rescale = measured * facts.power.total / (8.0 * pixels * pixels);
+        let measured = (problem.views * problem.frame[0] * problem.frame[1]) as f64;
+        let pixels = problem.object as f64;
+        let rescale = measured * problem.power.total / (8.0 * pixels * pixels);
         let rule = Likelihood {
             noise,
             floating: config.floating_intensities.unwrap_or(false),
-            floating_left_out: facts.ptypy(),
+            floating_left_out: problem.ptypy(),
             smoothness: config.smoothness.unwrap_or(0.0) * rescale,
             probe: true,
             object: true,
@@ -61,18 +61,18 @@ impl Descending {
         Self {
             rule,
             start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
-            supports: super::supports(config, facts.ptypy()),
-            scaled: config.scale_preconditioner.unwrap_or(!facts.ptypy()),
+            supports: super::supports(config, problem.ptypy()),
+            scaled: config.scale_preconditioner.unwrap_or(!problem.ptypy()),
             probe_scale: config.probe_scale.unwrap_or(1.0),
             wavefield: (config.wavefield_preconditioner == Some(true)).then(|| {
                 [config.wavefield_probe_damping, config.wavefield_object_damping].map(|damping| damping.unwrap_or(WAVEFIELD_DAMPING))
             }),
             line_steps: config.line_steps.unwrap_or(1),
             smooth: config.smooth_gradient.unwrap_or(0.0),
-            decay: config.smooth_gradient_decay.unwrap_or(if facts.ptypy() { 1.0 } else { 0.95 }),
-            smooth_twice: facts.ptypy(),
+            decay: config.smooth_gradient_decay.unwrap_or(if problem.ptypy() { 1.0 } else { 0.95 }),
+            smooth_twice: problem.ptypy(),
             clip: config.object_clip,
-            sizes: facts.sizes,
+            sizes: problem.sizes,
         }
     }
 

@@ -20,9 +20,9 @@ pub use staged::Sizes;
 pub(crate) use staged::staged;
 pub use sweep::lasting;
 
-/// Facts about the problem that an engine needs.
+/// ProblemSize about the problem that an engine needs.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub struct ProblemSize {
     /// Views.
     pub views: usize,
     /// Views of each probe.
@@ -45,8 +45,8 @@ pub struct Facts {
     pub compatibility: Compatibility,
 }
 
-impl Facts {
-    /// Facts about a model.
+impl ProblemSize {
+    /// ProblemSize about a model.
     pub fn of(model: &Model, compatibility: Compatibility, seed: u64) -> Self {
         Self {
             views: model.views.len(),
@@ -100,12 +100,12 @@ pub trait Engine: Send {
 }
 
 /// The engine that an entry of the input asks for.
-pub fn engine(config: &EngineConfig, facts: &Facts, number: usize) -> Box<dyn Engine> {
+pub fn engine(config: &EngineConfig, problem: &ProblemSize, number: usize) -> Box<dyn Engine> {
     match config.name {
-        EngineName::Dm | EngineName::Raar => Box::new(projection::Projecting::new(config, facts)),
-        EngineName::Epie | EngineName::Rpie | EngineName::Sdr => Box::new(sweep::Sweeping::new(config, facts, number)),
-        EngineName::Ml => Box::new(likelihood::Descending::new(config, facts)),
-        EngineName::Lsqml => Box::new(least_squares::Solving::new(config, facts, number)),
+        EngineName::Dm | EngineName::Raar => Box::new(projection::Projecting::new(config, problem)),
+        EngineName::Epie | EngineName::Rpie | EngineName::Sdr => Box::new(sweep::Sweeping::new(config, problem, number)),
+        EngineName::Ml => Box::new(likelihood::Descending::new(config, problem)),
+        EngineName::Lsqml => Box::new(least_squares::Solving::new(config, problem, number)),
     }
 }
 

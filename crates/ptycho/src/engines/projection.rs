@@ -4,7 +4,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
-use super::{Engine, Facts, Memory, Sizes};
+use super::{Engine, Memory, ProblemSize, Sizes};
 use crate::config::{EngineConfig, EngineName};
 use crate::stages::{ObjectLimits, Overlap, Projection, Stages};
 
@@ -22,8 +22,8 @@ const MOST: f64 = 0.95;
 
 /// Bound on the mean squared deviation of the moduli: a quarter, the variance of a Poisson modulus, of the relaxation squared, of
 /// the brightest frame's mean counts.
-pub fn bound(relax: f64, facts: &Facts) -> f64 {
-    0.25 * relax * relax * facts.power.max / (facts.frame[0] * facts.frame[1]) as f64
+pub fn bound(relax: f64, problem: &ProblemSize) -> f64 {
+    0.25 * relax * relax * problem.power.max / (problem.frame[0] * problem.frame[1]) as f64
 }
 
 pub(super) struct Projecting {
@@ -38,7 +38,7 @@ pub(super) struct Projecting {
 }
 
 impl Projecting {
-    pub(super) fn new(config: &EngineConfig, facts: &Facts) -> Self {
+    pub(super) fn new(config: &EngineConfig, problem: &ProblemSize) -> Self {
         let (a, b, c) = match config.name {
             EngineName::Raar => {
                 let beta = config.beta.unwrap_or(0.75);
@@ -52,13 +52,13 @@ impl Projecting {
         let [bound, noise] = match (config.fourier_bound, config.fourier_relax) {
             (Some(given), _) => [given, 0.0],
             // PtyPy's grows with the light: from 1e8 photons a frame on nothing moves any more.
-            (None, None) if !facts.ptypy() => [0.0, NOISE],
-            (None, relax) => [bound(relax.unwrap_or(RELAX), facts), 0.0],
+            (None, None) if !problem.ptypy() => [0.0, NOISE],
+            (None, relax) => [bound(relax.unwrap_or(RELAX), problem), 0.0],
         };
-        let layers = facts.views_of_probe.len() * facts.modes[0];
+        let layers = problem.views_of_probe.len() * problem.modes[0];
         let inertia = config.probe_inertia.unwrap_or(1e-9);
         // A view of K exit waves counts K times, over the layers of all probes: PtyPy's rule.
-        let weight = |views: &usize| inertia * (views * facts.modes[0] * facts.modes[1]) as f64 / layers as f64;
+        let weight = |views: &usize| inertia * (views * problem.modes[0] * problem.modes[1]) as f64 / layers as f64;
         Self {
             projection: Projection { a, b, c, bound, noise, likelihood: config.log_likelihood.unwrap_or(true) },
             overlap: Overlap {
@@ -67,15 +67,15 @@ impl Projecting {
                 object_first: config.object_first.unwrap_or(true),
                 tolerance: config.overlap_tolerance.unwrap_or(0.05),
                 passes: config.overlap_passes.unwrap_or(10),
-                object_inertia: config.object_inertia.unwrap_or(1e-4) * facts.power.mean,
-                probe_inertia: facts.views_of_probe.iter().map(weight).collect(),
+                object_inertia: config.object_inertia.unwrap_or(1e-4) * problem.power.mean,
+                probe_inertia: problem.views_of_probe.iter().map(weight).collect(),
                 limits: ObjectLimits { clip: config.object_clip, smooth: config.object_smooth.filter(|s| *s > 0.0) },
             },
             start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
-            supports: super::supports(config, facts.ptypy()),
-            sizes: facts.sizes,
-            noise: facts.noise.clone(),
-            mean: facts.power.mean,
+            supports: super::supports(config, problem.ptypy()),
+            sizes: problem.sizes,
+            noise: problem.noise.clone(),
+            mean: problem.power.mean,
         }
     }
 }

@@ -4,7 +4,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
-use super::{Engine, Facts, Memory, Sizes, shuffled};
+use super::{Engine, Memory, ProblemSize, Sizes, shuffled};
 use crate::config::{Compatibility, EngineConfig, EngineName};
 use crate::stages::{Stages, Sweep};
 
@@ -46,11 +46,11 @@ pub fn lasting(config: &EngineConfig, compatibility: Compatibility) -> Option<St
 }
 
 impl Sweeping {
-    pub(super) fn new(config: &EngineConfig, facts: &Facts, number: usize) -> Self {
+    pub(super) fn new(config: &EngineConfig, problem: &ProblemSize, number: usize) -> Self {
         let [object, probe] = [config.object_step, config.probe_step];
         let (a, b, c, step, local) = match config.name {
             EngineName::Sdr => {
-                let [sigma, tau] = relaxations(config, facts.compatibility);
+                let [sigma, tau] = relaxations(config, problem.compatibility);
                 let local = [object.unwrap_or(0.9), probe.unwrap_or(0.1)];
                 (1.0 - tau * (1.0 + sigma), tau, 1.0 + sigma, local, local)
             }
@@ -62,7 +62,7 @@ impl Sweeping {
             _ => (0.0, 1.0, 1.0, [object.unwrap_or(1.0), probe.unwrap_or(1.0)], [0.0; 2]),
         };
         // PtyPy's engines of these names count object (probe) once for every mode of probe (object) in the norm.
-        let times = if facts.ptypy() && config.name != EngineName::Rpie { facts.modes.map(|n| n as f64) } else { [1.0; 2] };
+        let times = if problem.ptypy() && config.name != EngineName::Rpie { problem.modes.map(|n| n as f64) } else { [1.0; 2] };
         let step = [step[0] / times[1], step[1] / times[0]];
         let rule = Sweep {
             a,
@@ -80,11 +80,11 @@ impl Sweeping {
         Self {
             rule,
             start,
-            supports: super::supports(config, facts.ptypy()),
-            views: facts.views,
-            seed: facts.seed,
+            supports: super::supports(config, problem.ptypy()),
+            views: problem.views,
+            seed: problem.seed,
             number,
-            sizes: facts.sizes,
+            sizes: problem.sizes,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use zellige_engine::record::{Archive, Content, Leaf};
 
-use super::{Results, leaf, pair, places, probes, single};
+use super::{Results, leaf, pair, positions, probes, single};
 
 /// CXI: the object as an image of each entry, with the illumination and where the sample went.
 pub(super) fn cxi(results: &Results) -> Archive {
@@ -10,10 +10,10 @@ pub(super) fn cxi(results: &Results) -> Archive {
     let class = |path: &str, class: &str| Leaf { attributes: vec![("NX_class", class.to_owned())], ..leaf(path, Content::Group) };
     let metres = |path: String, content: Content| Leaf { attributes: vec![("units", "m".to_owned())], ..leaf(path, content) };
     let mut leaves = vec![leaf("cxi_version", Content::Whole(160))];
-    let (probes, places) = (probes(results), places(results));
+    let (probes, positions) = (probes(results), positions(results));
     for (k, (name, first)) in model.scans.iter().enumerate() {
         let entry = format!("entry_{}", k + 1);
-        let last = model.scans.get(k + 1).map_or(places.len(), |s| s.1);
+        let last = model.scans.get(k + 1).map_or(positions.len(), |s| s.1);
         let Some(view) = model.views.get(*first) else { continue };
         let storage = &model.storages[view.object as usize];
         let object = single(&results.state.object[storage.offset..][..model.modes[1] * storage.layer()]);
@@ -42,7 +42,7 @@ pub(super) fn cxi(results: &Results) -> Archive {
             leaves.push(metres(format!("{detector}/x_pixel_size"), Content::Number(beam.pixel[1])));
             leaves.push(metres(format!("{detector}/y_pixel_size"), Content::Number(beam.pixel[0])));
         }
-        let moves = places[*first..last].iter().flat_map(|p| [p[1], p[0], 0.0]).collect();
+        let moves = positions[*first..last].iter().flat_map(|p| [p[1], p[0], 0.0]).collect();
         leaves.push(metres(format!("{entry}/sample_1/geometry_1/translation"), Content::Reals(vec![last - first, 3], moves)));
         leaves.push(leaf(format!("{entry}/data_1/data"), Content::Link(format!("{image}/data"))));
     }

@@ -56,16 +56,16 @@ pub(super) fn local_errors(results: &Results) -> Vec<Record> {
 /// Positions of the frames and the errors of each.
 pub(super) fn views(results: &Results) -> Record {
     let model = results.model;
-    let places = places(results);
+    let positions = positions(results);
     let moved = |d: usize| {
         let now = |j: usize| pixels(results.views.0[j], results.views.1.get(j).copied().unwrap_or_default())[d];
         let then = |j: usize| pixels(model.views[j], model.shifts.get(j).copied().unwrap_or_default())[d];
-        (0..places.len()).map(|j| (now(j) - then(j)) * model.pixel[d]).collect()
+        (0..positions.len()).map(|j| (now(j) - then(j)) * model.pixel[d]).collect()
     };
-    let each = |e: usize| (0..places.len()).map(|j| results.errors.get(j).map_or(f64::NAN, |v| v[e])).collect();
+    let each = |e: usize| (0..positions.len()).map(|j| results.errors.get(j).map_or(f64::NAN, |v| v[e])).collect();
     let columns = vec![
-        Column::numbers("position", "y", "m", places.iter().map(|p| p[0]).collect()),
-        Column::numbers("position", "x", "m", places.iter().map(|p| p[1]).collect()),
+        Column::numbers("position", "y", "m", positions.iter().map(|p| p[0]).collect()),
+        Column::numbers("position", "x", "m", positions.iter().map(|p| p[1]).collect()),
         Column::numbers("moved", "y", "m", moved(0)),
         Column::numbers("moved", "x", "m", moved(1)),
         Column::numbers("error_fourier", "", "", each(0)),
@@ -73,7 +73,7 @@ pub(super) fn views(results: &Results) -> Record {
         Column::numbers("error_exit", "", "", each(2)),
     ];
     let (name, title) = ("views".to_owned(), "frames: where they were taken, and their errors".to_owned());
-    Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: places.len(), columns })
+    Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: positions.len(), columns })
 }
 
 /// First pixel of a view, with what is left over.
@@ -82,12 +82,12 @@ fn pixels(view: crate::model::View, rest: [f64; 2]) -> [f64; 2] {
 }
 
 /// Positions of the probe, metres `[y, x]`.
-pub(super) fn places(results: &Results) -> Vec<[f64; 2]> {
+pub(super) fn positions(results: &Results) -> Vec<[f64; 2]> {
     let model = results.model;
-    let place = |(j, view): (usize, &crate::model::View)| {
+    let position = |(j, view): (usize, &crate::model::View)| {
         let at = pixels(*view, results.views.1.get(j).copied().unwrap_or_default());
         let origin = model.storages[view.object as usize].origin;
         [0, 1].map(|d| origin[d] + (at[d] + (model.frame[d] / 2) as f64) * model.pixel[d])
     };
-    results.views.0.iter().enumerate().map(place).collect()
+    results.views.0.iter().enumerate().map(position).collect()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use num_complex::Complex;
 use zellige_engine::record::{Archive, Content, Leaf};
 
-use super::{Results, owner, pair, places, plain, probe_origin, probes, single};
+use super::{Results, owner, pair, plain, positions, probe_origin, probes, single};
 use crate::config::ScanConfig;
 use crate::data::{FileFormat, ReadConfig};
 use crate::scan::{Beam, Propagation};
@@ -102,7 +102,7 @@ pub(super) fn ptyr(results: &Results) -> Archive {
         };
         storage.leaves(model.pixel, results.beams.first(), &mut leaves);
     }
-    let places = places(results);
+    let positions = positions(results);
     for (number, storage) in model.storages.iter().enumerate() {
         let object = Storage {
             kind: "obj",
@@ -113,14 +113,14 @@ pub(super) fn ptyr(results: &Results) -> Archive {
             origin: storage.origin,
             fill: results.config.object.fill,
         };
-        let own = places.iter().zip(&model.views).filter(|(_, v)| v.object as usize == number);
-        let own: Vec<f64> = own.flat_map(|(place, _)| *place).collect();
+        let own = positions.iter().zip(&model.views).filter(|(_, v)| v.object as usize == number);
+        let own: Vec<f64> = own.flat_map(|(position, _)| *position).collect();
         leaves.push(typed(format!("content/positions/{}", object.id()), Content::Reals(vec![own.len() / 2, 2], own), "array"));
         object.leaves(model.pixel, results.beams.first(), &mut leaves);
     }
     for (k, (name, first)) in model.scans.iter().enumerate() {
-        let last = model.scans.get(k + 1).map_or(places.len(), |s| s.1);
-        let values = places[*first..last].iter().flatten().copied().collect();
+        let last = model.scans.get(k + 1).map_or(positions.len(), |s| s.1);
+        let values = positions[*first..last].iter().flatten().copied().collect();
         leaves.push(typed(format!("{POSITIONS}/{}", plain(name)), Content::Reals(vec![last - first, 2], values), "array"));
     }
     runtime(results, &mut leaves);

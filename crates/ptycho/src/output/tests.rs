@@ -65,7 +65,7 @@ fn results<'a>(model: &'a Model, state: &'a State, intensity: &'a [f64], history
 #[test]
 fn a_ramp_and_a_constant_are_taken_out_of_the_phase() {
     let (model, state) = model();
-    let found = Shown::new(&results(&model, &state, &[0.0; 48], &[], &[]), 0);
+    let found = IlluminatedPart::new(&results(&model, &state, &[0.0; 48], &[], &[]), 0);
     // Views reach rows 0 to 14 and columns 0 to 15.
     assert_eq!((found.rows.clone(), found.columns.clone()), (0..14, 0..15));
     let phases: Vec<f64> = found.values.iter().map(|v| v.arg()).collect();
@@ -111,9 +111,9 @@ fn everything_is_written_and_probes_lose_the_filter() {
     assert_eq!(file.read("content/runtime/error").unwrap().to_reals().unwrap(), [3.0, 20.0, 0.5, 2.0, 10.0, 0.25]);
     let cxi = zellige_io::hdf5::File::open(folder.path().join("result_000001.cxi")).unwrap();
     assert_eq!(cxi.read("entry_1/data_1/data").unwrap(), object);
-    let places = cxi.read("entry_1/sample_1/geometry_1/translation").unwrap().to_reals().unwrap();
+    let positions = cxi.read("entry_1/sample_1/geometry_1/translation").unwrap().to_reals().unwrap();
     // View 5 begins at row 3, column 3: its middle is 7 rows and 6 columns into the object.
-    assert!((places[15] - (-2e-6 + 6.0 * 2e-8)).abs() < 1e-18 && (places[16] - (1e-6 + 7.0 * 1e-8)).abs() < 1e-18);
+    assert!((positions[15] - (-2e-6 + 6.0 * 2e-8)).abs() < 1e-18 && (positions[16] - (1e-6 + 7.0 * 1e-8)).abs() < 1e-18);
 }
 
 /// The optical axis of the measured half and of the modelled one lie in the middle of each; masked pixels are not numbers.

@@ -12,14 +12,14 @@ use crate::simulate::SimulateConfig;
 use crate::start;
 
 /// Origin of a probe if its scan has none.
-enum Way<'a> {
+enum ProbeSource<'a> {
     /// Probe that the simulated optics should give.
     Nominal(&'a SimulateConfig),
     Data,
     Opening,
 }
 
-fn way<'a>(config: &'a Config, scan: &Scan, number: usize) -> Result<Way<'a>> {
+fn probe_source<'a>(config: &'a Config, scan: &Scan, number: usize) -> Result<ProbeSource<'a>> {
     let c = &config.probe;
     let near = scan.beam.propagation == Propagation::Near;
     let made = config.scan.get(number).and_then(|s| s.simulate.as_ref());
@@ -28,13 +28,13 @@ fn way<'a>(config: &'a Config, scan: &Scan, number: usize) -> Result<Way<'a>> {
             let problem = Problem::new("ptycho.probe.start", "frames of a near detector do not show the pupil of the optics");
             return Err(Error::input("ptycho", problem.allowed("\"opening\" or a file").hint("left out, the whole field is lit")));
         }
-        ProbeStart::Data => Way::Data,
-        ProbeStart::Opening => Way::Opening,
-        ProbeStart::File if !c.opening().is_empty() => Way::Opening,
+        ProbeStart::Data => ProbeSource::Data,
+        ProbeStart::Opening => ProbeSource::Opening,
+        ProbeStart::File if !c.opening().is_empty() => ProbeSource::Opening,
         ProbeStart::File => match made.filter(|_| c.defocus.is_none()) {
-            Some(made) => Way::Nominal(made),
-            None if near || config.compatibility == Compatibility::Ptypy => Way::Opening,
-            None => Way::Data,
+            Some(made) => ProbeSource::Nominal(made),
+            None if near || config.compatibility == Compatibility::Ptypy => ProbeSource::Opening,
+            None => ProbeSource::Data,
         },
     })
 }
@@ -61,16 +61,16 @@ pub(super) fn start(config: &Config, scans: &[Scan], model: &Model) -> Result<(V
                 let message = format!("the probe of the file has {:?} pixels, waves have {:?}", &image.shape[1..], frame);
                 return Err(wrong(&scan.name, message + ": `start = \"data\"` under [ptycho.probe] makes one"));
             }
-            None => match way(config, scan, number)? {
-                Way::Nominal(made) => {
+            None => match probe_source(config, scan, number)? {
+                ProbeSource::Nominal(made) => {
                     (start::probe_of(made.nominal(beam, frame), c, frame, photons), "as the simulated optics should give it".into())
                 }
-                Way::Opening => (start::probe(c, beam, frame, c.modes, photons), "of an opening".into()),
-                Way::Data if model.mag.is_empty() => {
+                ProbeSource::Opening => (start::probe(c, beam, frame, c.modes, photons), "of an opening".into()),
+                ProbeSource::Data if model.mag.is_empty() => {
                     waiting = true;
                     (Vec::new(), start::mean::TOLD.into())
                 }
-                Way::Data => {
+                ProbeSource::Data => {
                     let (wave, told) = start::mean::wave(model, beam, set as u32, c.defocus);
                     (start::probe_of(wave, c, frame, photons), format!("{}, {told}", start::mean::TOLD))
                 }

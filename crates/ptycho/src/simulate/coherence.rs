@@ -11,8 +11,9 @@ type C = Complex<f64>;
 /// Pixels of all members that are multiplied at once.
 const BLOCK: usize = 4096;
 
-/// Points of Gauss and Hermite for a mean over the normal distribution: places in standard deviations and weights. Seven points are
-/// exact for polynomials up to the thirteenth degree (Abramowitz and Stegun, table 25.10, scaled by the root of 2 and of 1/pi).
+/// Points of Gauss and Hermite for a mean over the normal distribution: positions in standard deviations and weights. Seven
+/// points are exact for polynomials up to the thirteenth degree (Abramowitz and Stegun, table 25.10, scaled by the root of 2
+/// and of 1/pi).
 const POINTS: [(f64, f64); 7] = [
     (-3.750_439_717_725_742, 5.482_688_559_722_18e-4),
     (-2.366_759_410_734_541, 3.075_712_396_758_65e-2),
@@ -42,10 +43,10 @@ pub(super) fn modes(spectrum: &[C], shape: [usize; 2], spacing: [f64; 2], blur: 
     each(chunks_mut(&mut waves, shape[1]), |line, to| {
         let ((shift, weight), row) = (shifts[line / shape[0]], line % shape[0]);
         // The shift to the middle of the frame is whole.
-        let place = [0, 1].map(|d| shift[d] + (shape[d] / 2) as f64);
+        let position = [0, 1].map(|d| shift[d] + (shape[d] / 2) as f64);
         for (column, (to, v)) in to.iter_mut().zip(&spectrum[row * shape[1]..]).enumerate() {
             let at = [row, column];
-            let turns: f64 = (0..2).map(|d| place[d] * signed(at[d], shape[d]) / shape[d] as f64).sum();
+            let turns: f64 = (0..2).map(|d| position[d] * signed(at[d], shape[d]) / shape[d] as f64).sum();
             *to = v * C::from_polar(weight.sqrt() / pixels as f64, -std::f64::consts::TAU * turns);
         }
     });
@@ -175,9 +176,9 @@ mod tests {
         let total: f64 = (0..64 * 64).map(intensity).sum();
         assert!((total / 1000.0 - 1.0).abs() < 1e-9, "{total}");
         for (axis, expected) in [(0, width), (1, width.hypot(blur[1]))] {
-            let place = |i: usize| if axis == 0 { (i / 64) as f64 } else { (i % 64) as f64 } - 32.0;
-            let mean = (0..64 * 64).map(|i| intensity(i) * place(i)).sum::<f64>() / total;
-            let square = (0..64 * 64).map(|i| intensity(i) * (place(i) - mean).powi(2)).sum::<f64>() / total;
+            let position = |i: usize| if axis == 0 { (i / 64) as f64 } else { (i % 64) as f64 } - 32.0;
+            let mean = (0..64 * 64).map(|i| intensity(i) * position(i)).sum::<f64>() / total;
+            let square = (0..64 * 64).map(|i| intensity(i) * (position(i) - mean).powi(2)).sum::<f64>() / total;
             // The frame cuts the Gaussian at 6.4 deviations.
             assert!(mean.abs() < 1e-6 && (square.sqrt() / expected - 1.0).abs() < 1e-3, "axis {axis}: {mean} {}", square.sqrt());
         }

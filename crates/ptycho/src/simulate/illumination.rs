@@ -196,11 +196,11 @@ impl IlluminationConfig {
             Optic::Pinhole | Optic::Diffuser => {
                 let part = if self.optic == Optic::Pinhole { 0.35 } else { 0.75 };
                 let diameter = self.diameter.unwrap_or(part * shorter);
-                let place = |d: usize, i: usize| signed(i, shape[d]) * spacing[d];
+                let position = |d: usize, i: usize| signed(i, shape[d]) * spacing[d];
                 let grid = spacing[0].max(spacing[1]);
                 let open = |_, i: usize| {
                     let (r, c) = at(i);
-                    C::from(self.transmission(place(0, r), place(1, c), diameter, grid))
+                    C::from(self.transmission(position(0, r), position(1, c), diameter, grid))
                 };
                 let mut plane: Vec<C> = map(indices(pixels), open);
                 if self.optic == Optic::Diffuser {

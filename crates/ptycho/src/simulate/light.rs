@@ -60,7 +60,7 @@ pub(super) fn mask(detector: &DetectorConfig, shape: [usize; 2], seed: u64) -> M
 }
 
 /// A frame's patch: its first pixel in the sample, and what is left of the position, in pixels.
-fn place(view: &View, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
+fn in_object(view: &View, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
     let at = [0, 1].map(|d| (position[d] - view.origin[d]) / view.spacing[d] - (view.shape[d] / 2) as f64);
     (at.map(|v| v.round() as usize), at.map(|v| v - v.round()))
 }
@@ -86,7 +86,7 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         let [rows, columns] = view.counted();
         Plan::new(Shape::frames(rows, columns, 1))
     });
-    let mut found = Found::new(positions.len() * counts, view.config.noise);
+    let mut found = FrameBuffer::new(positions.len() * counts, view.config.noise);
     let light = Philox::new(noise::LIGHT, view.seed);
     for (number, part) in positions.chunks(block).enumerate() {
         let first = number * block;
@@ -153,7 +153,7 @@ fn probe_modes(view: &View) -> Vec<Vec<C>> {
 /// Fourier space.
 fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     let [rows, columns] = view.shape;
-    let whole = positions.iter().all(|&p| whole(place(view, p).1));
+    let whole = positions.iter().all(|&p| whole(in_object(view, p).1));
     // Line by line: of large waves there are few.
     let of = |line: usize| (line / rows, line % rows);
     each(chunks_mut(waves, columns), |line, to| {
@@ -164,13 +164,13 @@ fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut
         plan.run(waves, Direction::Forward);
         each(chunks_mut(waves, columns), |line, to| {
             let (k, row) = of(line);
-            shift(view, row, to, place(view, positions[k / modes.len()]).1, 1.0 / (rows * columns) as f64);
+            shift(view, row, to, in_object(view, positions[k / modes.len()]).1, 1.0 / (rows * columns) as f64);
         });
         plan.run(waves, Direction::Inverse);
     }
     each(chunks_mut(waves, columns), |line, to| {
         let (k, row) = of(line);
-        let ([top, left], _) = place(view, positions[k / modes.len()]);
+        let ([top, left], _) = in_object(view, positions[k / modes.len()]);
         let start = (top + row) * view.grid[1] + left;
         to.iter_mut().zip(&view.sample[start..start + columns]).for_each(|(w, o)| *w *= o);
     });
@@ -203,7 +203,7 @@ fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Pl
         let (k, row) = (line / rows, line % rows);
         wave.iter_mut().zip(&kernel[row * columns..]).for_each(|(w, k)| *w *= k);
         // The probe was moved in the frame, which stands where the detector is: back.
-        let rest = place(view, positions[k / modes]).1;
+        let rest = in_object(view, positions[k / modes]).1;
         if !whole(rest) {
             shift(view, row, wave, rest.map(|r| -r), 1.0);
         }
@@ -260,7 +260,7 @@ fn spread(view: &View, mean: &mut [f64], plan: &mut Plan<f64>) {
 
 /// Frames as they come: 16 bits as long as they fit. Zeros that the system makes when they are first touched, by the threads that
 /// fill them.
-struct Found {
+struct FrameBuffer {
     counts: Vec<u16>,
     real: Vec<f32>,
     whole: bool,
@@ -268,7 +268,7 @@ struct Found {
     filled: usize,
 }
 
-impl Found {
+impl FrameBuffer {
     /// Room for `values` in all.
     fn new(values: usize, whole: bool) -> Self {
         let [counts, real] = if whole { [values, 0] } else { [0, values] };

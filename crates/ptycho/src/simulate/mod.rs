@@ -68,9 +68,10 @@ pub fn planned(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) ->
     Ok(Scan { name: name.into(), frames, shape: size, mask: Mask::All, positions, beam, probe: None, object: None, truth: None, notes })
 }
 
-/// Pixels of a sample that the frames do not look beyond, and the place of the first; refused where no memory of the host holds it.
-fn sample(places: &[[f64; 2]], shape: [usize; 2], spacing: [f64; 2]) -> Result<([usize; 2], [f64; 2])> {
-    let edge = |d: usize, f: fn(f64, f64) -> f64| places.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
+/// Pixels of a sample that the frames do not look beyond, and the position of the first; refused where no memory of the host
+/// holds it.
+fn sample(positions: &[[f64; 2]], shape: [usize; 2], spacing: [f64; 2]) -> Result<([usize; 2], [f64; 2])> {
+    let edge = |d: usize, f: fn(f64, f64) -> f64| positions.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
     let (low, high) = ([0, 1].map(|d| edge(d, f64::min)), [0, 1].map(|d| edge(d, f64::max)));
     let grid = [0, 1].map(|d| ((high[d] - low[d]) / spacing[d]).ceil() as usize + shape[d] + 2 * MARGIN);
     let requested = (grid[0] as u64).saturating_mul(grid[1] as u64).saturating_mul(size_of::<Complex<f64>>() as u64);

@@ -110,14 +110,14 @@ fn star(shape: [usize; 2]) -> Vec<f64> {
 fn covering(picture: &Array, shape: [usize; 2]) -> Vec<f64> {
     let (rows, columns) = (picture.shape[0], picture.shape[1]);
     let zoom = (rows as f64 / shape[0] as f64).min(columns as f64 / shape[1] as f64);
-    let place = |i: usize, n: usize, m: usize| {
+    let position = |i: usize, n: usize, m: usize| {
         let at = (i as f64 + 0.5 - 0.5 * n as f64) * zoom + 0.5 * m as f64 - 0.5;
         let at = at.clamp(0.0, (m - 1) as f64);
         (at as usize, (at as usize + 1).min(m - 1), at.fract())
     };
     drawn(shape, |i| {
-        let (r0, r1, fr) = place(i / shape[1], shape[0], rows);
-        let (c0, c1, fc) = place(i % shape[1], shape[1], columns);
+        let (r0, r1, fr) = position(i / shape[1], shape[0], rows);
+        let (c0, c1, fc) = position(i % shape[1], shape[1], columns);
         let at = |r: usize, c: usize| picture.values[r * columns + c];
         (at(r0, c0) * (1.0 - fc) + at(r0, c1) * fc) * (1.0 - fr) + (at(r1, c0) * (1.0 - fc) + at(r1, c1) * fc) * fr
     })

@@ -72,12 +72,12 @@ mod tests {
         use AberrationKind::{Astigmatism, Astigmatism45, ComaX, ComaY, Defocus, Spherical, TrefoilX, TrefoilY};
         let kinds = [Defocus, Astigmatism45, Astigmatism, ComaY, ComaX, TrefoilY, TrefoilX, Spherical];
         let n = 400;
-        let place = |i: usize| 2.0 * (i as f64 + 0.5) / f64::from(n) - 1.0;
+        let position = |i: usize| 2.0 * (i as f64 + 0.5) / f64::from(n) - 1.0;
         for (i, a) in kinds.into_iter().enumerate() {
             for (j, b) in kinds.into_iter().enumerate() {
                 let [a, b] = [a, b].map(|kind| AberrationConfig { kind, waves: 1.0 });
                 let (mut sum, mut area) = (0.0, 0.0);
-                for (y, x) in (0..n as usize).flat_map(|r| (0..n as usize).map(move |c| (place(r), place(c)))) {
+                for (y, x) in (0..n as usize).flat_map(|r| (0..n as usize).map(move |c| (position(r), position(c)))) {
                     if x * x + y * y <= 1.0 {
                         sum += a.at(x, y) * b.at(x, y);
                         area += 1.0;

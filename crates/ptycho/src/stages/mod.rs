@@ -14,8 +14,8 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::ops::fft::CudaPlans;
 
-use self::cuda::Kind;
-use self::cuda::stream::plan::{self, Wish};
+use self::cuda::KernelConfig;
+use self::cuda::stream::plan::{self, StreamingPlan};
 use self::scheme::{Choice, ObjectUpdate};
 use crate::model::{Model, State, View};
 use crate::modes;
@@ -289,7 +289,7 @@ pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stag
 
 /// Memory limits of a run, and the data that its engines keep.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Room {
+pub struct MemoryBudget {
     /// Bytes on the device; nine tenths of what is free on a GPU where nothing is said, on the CPU whatever is needed.
     pub allowance: Option<u64>,
     /// Waves are kept in half precision.
@@ -304,7 +304,7 @@ pub struct Room {
     pub deterministic: bool,
 }
 
-impl Room {
+impl MemoryBudget {
     /// Chooses the summation of the object on `gpu` if it holds all frames.
     pub fn object_sums(&self, model: &Model, gpu: &Cuda) -> Choice {
         self.object_update.choose(self.deterministic, model, gpu.properties().multiprocessors)
@@ -326,24 +326,28 @@ impl Room {
     }
 
     /// Memory settings of a run on `gpu` that streams; `None` where everything fits.
-    pub fn wish(&self, model: &Model, gpu: &Cuda) -> Option<Wish> {
+    pub fn streaming_plan(&self, model: &Model, gpu: &Cuda) -> Option<StreamingPlan> {
         let free = || (gpu.memory_free().unwrap_or(gpu.memory()) as f64 * FREE) as u64;
         let allowance = self.allowance.unwrap_or_else(free);
         let fits = self.resident(model, gpu) <= allowance;
         let half = self.half && self.demand.waves;
-        (half || !fits).then_some(Wish { allowance, half, demand: self.demand })
+        (half || !fits).then_some(StreamingPlan { allowance, half, demand: self.demand })
     }
 }
 
 /// The stages of a model within memory limits; what does not fit on a GPU is streamed.
-pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) -> Result<Box<dyn Stages>> {
+pub fn open_within(model: &Model, device: &Device, double: bool, budget: &MemoryBudget) -> Result<Box<dyn Stages>> {
     match device {
-        Device::Cuda(gpu) if !double => match room.wish(model, gpu) {
-            Some(wish) => cuda::new_within(model, gpu, wish),
-            None => cuda::new_with(model, gpu, Kind { atomic: room.object_sums(model, gpu).atomic, ..Kind::of(model, gpu.properties()) }),
+        Device::Cuda(gpu) if !double => match budget.streaming_plan(model, gpu) {
+            Some(streaming) => cuda::new_within(model, gpu, streaming),
+            None => cuda::new_with(
+                model,
+                gpu,
+                KernelConfig { atomic: budget.object_sums(model, gpu).atomic, ..KernelConfig::of(model, gpu.properties()) },
+            ),
         },
-        Device::Cpu(cpu) if room.folder_for(model, double).is_some() => {
-            let folder = room.folder_for(model, double).unwrap_or_default();
+        Device::Cpu(cpu) if budget.folder_for(model, double).is_some() => {
+            let folder = budget.folder_for(model, double).unwrap_or_default();
             cpu::new_in(model, cpu, double, &folder)
         }
         _ => open(model, device, double),
@@ -354,7 +358,7 @@ pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) ->
 const FREE: f64 = 0.9;
 
 /// Bytes that the stages of a model need on the CPU for what the engines keep, exit waves and those of a batch included; buffers of
-/// threads are [`cpu::room`].
+/// threads are [`cpu::budget`].
 pub fn memory(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     held(model, demand, double) + passing(model, demand, double)
 }
@@ -372,14 +376,14 @@ pub fn held(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
 pub fn passing(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     let views = model.views.len();
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
-    let (batch, lot) = (demand.largest_batch(views), views.min(cpu::LOT));
+    let (largest_batch, batch) = (demand.largest_batch(views), views.min(cpu::BATCH));
     let directions = if batch > 1 { probe + object } else { 0 };
-    let waves = batch.max(if demand.likelihood { lot } else { 0 }) * model.pixels() * model.exits();
-    // Shifted probes and what comes back of a lot of views, and sums of whole objects.
-    let between = if model.subpixel { (4 * lot * model.modes[0] * model.pixels()) as u64 + probe + object } else { 0 };
+    let waves = largest_batch.max(if demand.likelihood { batch } else { 0 }) * model.pixels() * model.exits();
+    // Shifted probes and what comes back of a batch of views, and sums of whole objects.
+    let subpixel = if model.subpixel { (4 * batch * model.modes[0] * model.pixels()) as u64 + probe + object } else { 0 };
     let norms = if batch > 1 || demand.likelihood || model.subpixel { object / 2 } else { 0 };
     let word = if double { 8 } else { 4 };
-    word * (directions + 2 * waves as u64 + between + norms + probe)
+    word * (directions + 2 * waves as u64 + subpixel + norms + probe)
 }
 
 /// The model without its frames.

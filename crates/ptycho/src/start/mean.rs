@@ -141,14 +141,14 @@ impl Window {
     fn of(pupil: &Pupil, shape: [usize; 2]) -> Option<Self> {
         let [rows, columns] = shape;
         let centred = |i: usize, n: usize| (i + n / 2) % n;
-        let place = |i: usize| [centred(i / columns, rows), centred(i % columns, columns)];
-        let lit = || (0..rows * columns).filter(|i| pupil.light[*i] > 0.0).map(place);
+        let position = |i: usize| [centred(i / columns, rows), centred(i % columns, columns)];
+        let lit = || (0..rows * columns).filter(|i| pupil.light[*i] > 0.0).map(position);
         let first = [0, 1].map(|d| lit().map(|p| p[d]).min().unwrap_or(0));
         let last = [0, 1].map(|d| lit().map(|p| p[d]).max().unwrap_or(0));
         let span = (last[0] + 1 - first[0]).max(last[1] + 1 - first[1]);
         let cell = span.div_ceil(CELLS);
         let index = |p: [usize; 2]| ((p[0] - first[0]) / cell * ROOM + (p[1] - first[1]) / cell) as u32;
-        let of = (0..rows * columns).map(|i| (pupil.light[i] > 0.0).then(|| index(place(i)))).collect();
+        let of = (0..rows * columns).map(|i| (pupil.light[i] > 0.0).then(|| index(position(i)))).collect();
         // A handful of cells is the image of a pinhole, or none at all.
         Some(Self { cell, extent: span.div_ceil(cell), of }).filter(|w| w.extent >= SMALLEST)
     }
@@ -242,22 +242,22 @@ fn found(model: &Model, beam: &Beam, views: &[usize], pupil: &Pupil) -> Option<f
 /// Pairs of views of one object with the move from the first to the second, metres: the nearest ones of some that stand evenly
 /// among all.
 fn pairs(model: &Model, views: &[usize]) -> Vec<(usize, usize, [f64; 2])> {
-    let place = |j: usize| {
+    let position = |j: usize| {
         let (view, shift) = (&model.views[j], model.shifts[j]);
         [(f64::from(view.row) + shift[0]) * model.pixel[0], (f64::from(view.col) + shift[1]) * model.pixel[1]]
     };
     let mut pairs = Vec::new();
     for j in views.iter().step_by(views.len().div_ceil(FRAMES).max(1)) {
-        let own = place(*j);
+        let own = position(*j);
         let mut others: Vec<(f64, usize, [f64; 2])> = views
             .iter()
             .filter(|k| model.views[**k].object == model.views[*j].object)
             .map(|k| {
-                let other = place(*k);
+                let other = position(*k);
                 let by = [other[0] - own[0], other[1] - own[1]];
                 (by[0].hypot(by[1]), *k, by)
             })
-            // The same place again tells nothing.
+            // The same position again tells nothing.
             .filter(|(far, ..)| *far > 0.5 * model.pixel[0].min(model.pixel[1]))
             .collect();
         others.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -42,9 +42,9 @@ fn assert_same(mut scan: Scan, what: &str) {
         assert!(*a == b || i % 80 == 3, "{what}: {a} for {b} at {i}");
     }
     for (j, p) in scan.positions.iter().enumerate() {
-        let place = [(j / 3) as f64 * 1e-6, (j % 3) as f64 * 1e-6];
+        let position = [(j / 3) as f64 * 1e-6, (j % 3) as f64 * 1e-6];
         // Positions go through a division by units at most.
-        assert!((0..2).all(|d| (p[d] - place[d]).abs() < 1e-18), "{what}: {p:?} for {place:?}");
+        assert!((0..2).all(|d| (p[d] - position[d]).abs() < 1e-18), "{what}: {p:?} for {position:?}");
     }
     assert!((scan.beam.energy() / 8.0 - 1.0).abs() < 1e-8, "{what}: {}", scan.beam.energy());
     assert_eq!((scan.beam.distance, scan.beam.pixel), (2.0, [55e-6; 2]), "{what}");

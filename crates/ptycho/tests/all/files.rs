@@ -155,7 +155,7 @@ fn lengths_are_in_the_units_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let scan = small();
     let write = |units: [&str; 4]| {
-        let [pixel, distance, place, energy] = units;
+        let [pixel, distance, position, energy] = units;
         let by = |unit: &str| match unit {
             "mm" => 1e3,
             "um" | "micron" => 1e6,
@@ -164,14 +164,14 @@ fn lengths_are_in_the_units_of_the_file() {
         };
         let detector = |name: &str| format!("entry_1/instrument_1/detector_1/{name}");
         let number = |name: &str, value: f64, unit: &str| Node::number(detector(name), value * by(unit)).with("units", unit.to_owned());
-        let moves = scan.positions.iter().flat_map(|p| [p[1], p[0], 0.0]).map(|v| v * by(place)).collect();
+        let moves = scan.positions.iter().flat_map(|p| [p[1], p[0], 0.0]).map(|v| v * by(position)).collect();
         let frames = Tensor::reals(&[6, 8, 8], vec![3.0; 6 * 64]);
         let nodes = vec![
             Node::new(detector("data"), Value::Own(frames)),
             number("x_pixel_size", scan.beam.pixel[1], pixel),
             number("y_pixel_size", scan.beam.pixel[0], pixel),
             number("distance", scan.beam.distance, distance),
-            Node::new(detector("translation"), Value::Own(Tensor::reals(&[6, 3], moves))).with("units", place.to_owned()),
+            Node::new(detector("translation"), Value::Own(Tensor::reals(&[6, 3], moves))).with("units", position.to_owned()),
             Node::number("entry_1/instrument_1/beam_1/energy", scan.beam.energy()).with("units", energy.to_owned()),
         ];
         write_tree(folder.path().join("u.cxi"), &nodes).unwrap();

@@ -11,7 +11,7 @@ use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionConfig, P
 use zellige_ptycho::data::ReadConfig;
 use zellige_ptycho::scan::{Frames, Mask, Scan};
 use zellige_ptycho::simulate::{Pair, SimulateConfig};
-use zellige_ptycho::{halves, setup};
+use zellige_ptycho::{half_sets, setup};
 
 use super::files::{archive, load, made};
 
@@ -67,7 +67,7 @@ fn an_empty_table_shows_the_object() {
         change(&mut config);
         let (model, truth) = super::physics::model(&config);
         let mut done = super::physics::run(&config, model, 2);
-        halves::off_truth(&mut done, &truth).unwrap().unwrap()
+        half_sets::off_truth(&mut done, &truth).unwrap().unwrap()
     };
     let found = off(&|_| ());
     let opening = off(&|c| c.probe.start = ProbeStart::Opening);
@@ -169,9 +169,9 @@ fn wrong_units_are_told_by_name() {
     archive(&folder.path().join("s.npz"), &[]);
     let error = load("s.npz", ReadConfig { pixel: Some(Pair::Same(0.99)), positions_unit: 1e3, ..ReadConfig::default() }, folder.path());
     let error = error.err().unwrap();
-    let (optics, places) =
+    let (optics, positions) =
         (error.find("energy (7.2000 keV), distance (7.19 m) and detector pixel (9.9e-1 m)"), error.find("are positions in metres"));
-    assert!(optics.is_some() && optics < places, "{error}");
+    assert!(optics.is_some() && optics < positions, "{error}");
     let mut file = npz::Archive::open(folder.path().join("s.npz")).unwrap();
     let kept: Vec<(&str, Tensor)> =
         ["intensity", "pos_m", "det_pixel", "distance"].into_iter().map(|n| (n, file.read(n).unwrap())).collect();

@@ -41,9 +41,9 @@ fn the_plan_tells_what_a_gpu_takes() {
     let resampled = |config: &mut Config| {
         (made(config).resample, config.resample) = (Pair::Same(2), Pair::Same(2));
     };
-    let places = |config: &mut Config| {
-        let places = PositionConfig { method: PositionMethod::Gradient, start: 0, every: 1, ..PositionConfig::default() };
-        config.engine[0].positions = Some(places);
+    let positions = |config: &mut Config| {
+        let positions = PositionConfig { method: PositionMethod::Gradient, start: 0, every: 1, ..PositionConfig::default() };
+        config.engine[0].positions = Some(positions);
     };
     let some = |share: f64| move |config: &mut Config| config.memory.device = Some(format!("{} MiB", (share * 64.0) as u64));
     let plain = |_: &mut Config| {};
@@ -63,7 +63,7 @@ fn the_plan_tells_what_a_gpu_takes() {
         ("between pixels", case(200, 128, 1, Dm, |config| config.subpixel = true)),
         ("likelihood between pixels", case(200, 128, 1, Ml, |config| config.subpixel = true)),
         ("resampled", case(200, 64, 1, Dm, resampled)),
-        ("places", case(400, 128, 1, Dm, places)),
+        ("positions", case(400, 128, 1, Dm, positions)),
         ("half-scans", case(400, 128, 1, Dm, |config| config.frc = true)),
         ("in blocks", case(1000, 128, 1, Dm, some(3.0))),
         ("likelihood in blocks", case(1000, 128, 1, Ml, some(1.5))),

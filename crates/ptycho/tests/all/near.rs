@@ -15,8 +15,8 @@ const N: [usize; 2] = [128, 96];
 
 /// Intensities behind `distance`, as the stages in doubles see a probe in front of nothing or of `object`.
 fn seen(beam: &Beam, probe: impl Fn(f64, f64) -> C, object: impl Fn(f64, f64) -> C) -> Vec<f64> {
-    let place = |i: usize| [0, 1].map(|d| ([i / N[1], i % N[1]][d] as f64 - (N[d] / 2) as f64) * beam.pixel[d]);
-    let plane = |of: &dyn Fn(f64, f64) -> C| (0..N[0] * N[1]).map(|i| of(place(i)[0], place(i)[1])).collect::<Vec<C>>();
+    let position = |i: usize| [0, 1].map(|d| ([i / N[1], i % N[1]][d] as f64 - (N[d] / 2) as f64) * beam.pixel[d]);
+    let plane = |of: &dyn Fn(f64, f64) -> C| (0..N[0] * N[1]).map(|i| of(position(i)[0], position(i)[1])).collect::<Vec<C>>();
     let model = Model {
         frame: N,
         bin: [1, 1],

@@ -8,25 +8,25 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, NoiseName, ObjectUpdate, ScanConfig};
-use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::engines::{self, Memory, ProblemSize};
 use zellige_ptycho::model::{Model, View};
 use zellige_ptycho::simulate::SimulateConfig;
-use zellige_ptycho::stages::cuda::{Kind, Way, new_with};
-use zellige_ptycho::stages::{self, ObjectLimits, Overlap, Room, Stages};
+use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig, new_with};
+use zellige_ptycho::stages::{self, MemoryBudget, ObjectLimits, Overlap, Stages};
 
 use super::common::Bench;
 use super::twins_cuda::{Case, PLAIN, close, model, off};
 
 /// An engine at work, sums taken in one of the two ways.
 fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
-    let engine = engines::engine(config, &Facts::of(model, Compatibility::Ptypy, 1), 0);
+    let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::Ptypy, 1), 0);
     let mut stages = stages;
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
     Bench { stages, engine, memory: Memory::default(), k: 0 }
 }
 
 fn summed(model: &Model, cuda: &Cuda, atomic: bool) -> Box<dyn Stages> {
-    new_with(model, cuda, Kind { atomic, ..Kind::of(model, cuda.properties()) }).unwrap()
+    new_with(model, cuda, KernelConfig { atomic, ..KernelConfig::of(model, cuda.properties()) }).unwrap()
 }
 
 #[test]
@@ -77,14 +77,14 @@ fn atomic_sums_are_the_gathered_ones() {
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn deterministic_runs_are_gathered() {
     let model = model(PLAIN);
-    for (wish, deterministic, atomic) in [
+    for (limits, deterministic, atomic) in [
         (ObjectUpdate::Atomic, false, true),
         (ObjectUpdate::Atomic, true, false),
         (ObjectUpdate::Gathered, false, false),
         (ObjectUpdate::Auto, true, false),
     ] {
-        let choice = wish.choose(deterministic, &model, 132);
-        assert_eq!(choice.atomic, atomic, "{wish:?}, {deterministic}: {}", choice.why);
+        let choice = limits.choose(deterministic, &model, 132);
+        assert_eq!(choice.atomic, atomic, "{limits:?}, {deterministic}: {}", choice.why);
     }
     // A hundred tiles that five hundred frames see each; the same frames apart; few frames.
     for (frame, views, step, atomic) in [(64, 1000, 0.01, true), (64, 1000, 0.5, false), (64, 100, 0.05, false), (128, 1000, 0.01, false)] {
@@ -112,8 +112,11 @@ fn deterministic_runs_are_gathered() {
         let errors: Vec<_> = (0..4).map(|_| run.step(None)).collect();
         (errors, run.stages.state().unwrap())
     };
-    let room: Room = config.room(1.0);
-    assert_eq!(steps(stages::open_within(&model, &Device::Cuda(cuda.clone()), false, &room).unwrap()), steps(summed(&model, &cuda, false)));
+    let budget: MemoryBudget = config.memory_budget(1.0);
+    assert_eq!(
+        steps(stages::open_within(&model, &Device::Cuda(cuda.clone()), false, &budget).unwrap()),
+        steps(summed(&model, &cuda, false))
+    );
 }
 
 /// A raster whose steps are a part of a frame.
@@ -189,7 +192,7 @@ fn times() {
         (512, 1, 100, 0.1),
     ] {
         let model = raster(frame, modes, views, step);
-        let kind = Kind { way: Way::Plain, ..Kind::of(&model, cuda.properties()) };
+        let kind = KernelConfig { processing: FrameProcessing::Plain, ..KernelConfig::of(&model, cuda.properties()) };
         let rule = |probe| Overlap {
             probe,
             object: true,
@@ -202,7 +205,7 @@ fn times() {
         };
         let mut found = Vec::new();
         for atomic in [false, true] {
-            let mut stages = new_with(&model, &cuda, Kind { atomic, ..kind }).unwrap();
+            let mut stages = new_with(&model, &cuda, KernelConfig { atomic, ..kind }).unwrap();
             stages.exits_from_product().unwrap();
             let [object, all] = [rule(false), rule(true)];
             let one = microseconds(&cuda, || assert!(stages.overlap(&object).is_ok()));

@@ -13,7 +13,7 @@ use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Propagation, Scan, Truth};
 use zellige_ptycho::simulate::{Pair, SimulateConfig};
 use zellige_ptycho::stages::{Likelihood, Noise, Slot, Stages, cpu};
-use zellige_ptycho::{halves, setup};
+use zellige_ptycho::{half_sets, setup};
 
 use super::common::{Bench, Reference, mean};
 
@@ -111,7 +111,7 @@ fn the_truth_is_a_fixed_point_of_every_engine() {
     for name in ALL {
         let config = input(made(|m| m.pattern.jitter = 0.0), EngineConfig::new(name, 10));
         let (mut start, _) = from_truth(&config, 0.0);
-        // Places on whole pixels: the frames are made anew from the start itself.
+        // Positions on whole pixels: the frames are made anew from the start itself.
         remake(&mut start);
         let before = start.start.clone();
         let mut done = run(&config, start, 2);
@@ -231,10 +231,10 @@ fn the_order_of_frames_changes_rounding_only_and_threads_change_nothing() {
     let one = reference.model();
     let mut other = one.clone();
     let n = one.views.len();
-    let place = |i: usize| (i * 37 + 5) % n;
+    let position = |i: usize| (i * 37 + 5) % n;
     for i in 0..n {
-        other.views[i] = one.views[place(i)];
-        other.mag[i * 4096..(i + 1) * 4096].copy_from_slice(&one.mag[place(i) * 4096..(place(i) + 1) * 4096]);
+        other.views[i] = one.views[position(i)];
+        other.mag[i * 4096..(i + 1) * 4096].copy_from_slice(&one.mag[position(i) * 4096..(position(i) + 1) * 4096]);
     }
     let go = |model: &Model, threads: usize| {
         let mut bench = Bench::new(model, &EngineConfig::new(EngineName::Dm, 6), Compatibility::Ptypy, threads, false);
@@ -349,7 +349,7 @@ fn sdr_goes() {
                         Err(_) => break,
                     }
                 }
-                let off = halves::off_truth(&mut run, &truth).unwrap();
+                let off = half_sets::off_truth(&mut run, &truth).unwrap();
                 println!("photons {photons:e} noise {noise} sigma {sigma} tau {tau} start {start}: {line:.3?}; off {off:?}");
             }
         }
@@ -403,7 +403,7 @@ pub(super) fn moved_views_come_back(mut config: Config, method: PositionMethod) 
     assert!(after < 0.5 * before, "{method:?}: {before} to {after} pixels");
 }
 
-/// Places that were reported wrong by a pixel and a half are found again.
+/// Positions that were reported wrong by a pixel and a half are found again.
 #[test]
 fn positions_come_back() {
     for method in [PositionMethod::Annealing, PositionMethod::Grid, PositionMethod::Gradient] {
@@ -429,12 +429,12 @@ fn a_simulated_scan_is_reconstructed_and_its_resolution_told() {
     scans[0].probe = Some(probe);
     let start = setup::model(&config, &mut scans, 7).unwrap();
     let device = Device::Cpu(Cpu::new(2).unwrap());
-    let mut parts = halves::Halves::new(&config, &start, &device, 7, &config.room(1.0)).unwrap();
+    let mut parts = half_sets::HalfSets::new(&config, &start, &device, 7, &config.memory_budget(1.0)).unwrap();
     for _ in 0..config.iterations() {
         parts.advance(&mut Profiler::off()).unwrap();
     }
     let mut whole = run(&config, start, 2);
-    let off = halves::off_truth(&mut whole, &truth).unwrap().unwrap();
+    let off = half_sets::off_truth(&mut whole, &truth).unwrap().unwrap();
     // Frames of 10^7 photons: noise of a few parts in a thousand, and pixels that few frames see.
     assert!(off < 0.1, "{off}");
     let pixel = whole.model.pixel[0];

@@ -261,7 +261,7 @@ fn programs_of_what_is_asked_for_are_told() {
         let scan = ScanConfig { simulate: Some(small()), ..ScanConfig::default() };
         let config = Config { subpixel, ..Config::new(scan, engine) };
         let told = Ptycho::programs(&config, &environment(Path::new(".")), &Properties::usual("sm_90").unwrap()).unwrap();
-        ["probes between pixels", "supports", "wavefield"].map(|name| told.iter().any(|p| p.name.starts_with(&format!("ptycho {name} "))))
+        ["sub-pixel probes", "supports", "wavefield"].map(|name| told.iter().any(|p| p.name.starts_with(&format!("ptycho {name} "))))
     };
     let dm = || EngineConfig::new(EngineName::Dm, 1);
     assert_eq!(programs(false, dm()), [false; 3]);

@@ -35,14 +35,14 @@ fn views_lie_where_ptypy_puts_them() {
     let found = model(Compatibility::Ptypy);
     assert_eq!(of(&found), corners);
     assert_eq!(found.storages[0].shape, [21, 22]);
-    // The places themselves are those of the scan: first pixel, what is left over, and half a frame.
-    let places = Reference::modes().numbers("pos_m");
-    for ((view, shift), place) in found.views.iter().zip(&found.shifts).zip(places.chunks(2)) {
+    // The positions themselves are those of the scan: first pixel, what is left over, and half a frame.
+    let positions = Reference::modes().numbers("pos_m");
+    for ((view, shift), position) in found.views.iter().zip(&found.shifts).zip(positions.chunks(2)) {
         let at = [f64::from(view.row) + shift[0], f64::from(view.col) + shift[1]];
         for d in 0..2 {
-            let place_of_view = found.storages[0].origin[d] + (at[d] + 8.0) * found.pixel[d];
+            let position_of_view = found.storages[0].origin[d] + (at[d] + 8.0) * found.pixel[d];
             // Rounding of numbers of some hundred pixels.
-            assert!((place_of_view - place[d]).abs() < 1e-12 * found.pixel[d] * 1e3, "{place_of_view} {}", place[d]);
+            assert!((position_of_view - position[d]).abs() < 1e-12 * found.pixel[d] * 1e3, "{position_of_view} {}", position[d]);
         }
     }
     // Otherwise they hang on the least position, which puts some of these views elsewhere.
@@ -140,9 +140,9 @@ fn results_have_what_ptypy_demands() {
     assert!(matches!(scan.read("meta/shape").unwrap().elements, zellige_io::tensor::Elements::I32(_)));
 }
 
-/// Places that an earlier run has refined come with its probe and object, unless the input leaves them alone.
+/// Positions that an earlier run has refined come with its probe and object, unless the input leaves them alone.
 #[test]
-fn a_start_brings_refined_places() {
+fn a_start_brings_refined_positions() {
     let folder = tempfile::tempdir().unwrap();
     drop(results(folder.path()));
     let entry = |label: Option<&str>, read: ReadConfig| {
@@ -150,7 +150,7 @@ fn a_start_brings_refined_places() {
         ScanConfig { name: Some("a scan".into()), file: Some("s.ptyd".into()), read, ..ScanConfig::default() }
     };
     let load = |scan: &ScanConfig| zellige_ptycho::data::load(scan, "a scan", folder.path(), 1).unwrap();
-    // Nothing was refined: places are those of the scan, bit for bit.
+    // Nothing was refined: positions are those of the scan, bit for bit.
     let plain = load(&ScanConfig { read: ReadConfig::default(), ..entry(None, ReadConfig::default()) });
     assert_eq!(load(&entry(None, ReadConfig::default())).positions, plain.positions);
     // Read by other units, positions of the scan are far from those of the results.

@@ -8,7 +8,7 @@ use zellige_engine::record::Check;
 use zellige_engine::sim::{Environment, Solver};
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{AffinePart, Config, EngineConfig, EngineName, PositionConfig, PositionMethod, ProbeStart};
-use zellige_ptycho::halves;
+use zellige_ptycho::half_sets;
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::simulate::{Pair, SimulateConfig};
 
@@ -55,8 +55,8 @@ fn mixed_states_are_compared_where_they_stand() {
     let mut whole = Reconstruction::new(&config, start, &Device::Cpu(Cpu::new(2).unwrap()), 7).unwrap();
     let truths = [Some(truth)];
     let mut found = || {
-        let besides = halves::beside_truths(&mut whole, &truths).unwrap();
-        let fidelity = halves::fidelities(&mut whole, &truths, &besides).unwrap()[0].1;
+        let besides = half_sets::beside_truths(&mut whole, &truths).unwrap();
+        let fidelity = half_sets::fidelities(&mut whole, &truths, &besides).unwrap()[0].1;
         whole.stages.roll(&[[2, -3]], &[[2, -3]]).unwrap();
         fidelity
     };
@@ -78,8 +78,8 @@ fn frames_that_are_not_explained_are_told() {
     assert!(!first.ok && last.ok, "{first:?} {last:?}");
 }
 
-/// Places that were reported a pixel wrong, frames of 1e5 photons: refined, they are nearer to the truth than they were reported;
-/// with the affine part kept they are not as near, and the run tells what it is.
+/// Positions that were reported a pixel wrong, frames of 1e5 photons: refined, they are nearer to the truth than they were
+/// reported; with the affine part kept they are not as near, and the run tells what it is.
 #[test]
 fn places_come_nearer_at_low_dose() {
     let off = |affine: AffinePart| {
@@ -98,8 +98,8 @@ fn places_come_nearer_at_low_dose() {
         };
         let done = run(&config, start, 2);
         // Root mean square of the distances after the mean shift, pixels.
-        let from_truth = |places: &[[f64; 2]]| {
-            let by: Vec<[f64; 2]> = places.iter().zip(&truth.positions).map(|(a, b)| [0, 1].map(|d| (a[d] - b[d]) / pixel[d])).collect();
+        let from_truth = |positions: &[[f64; 2]]| {
+            let by: Vec<[f64; 2]> = positions.iter().zip(&truth.positions).map(|(a, b)| [0, 1].map(|d| (a[d] - b[d]) / pixel[d])).collect();
             let mean = [0, 1].map(|d| by.iter().map(|b| b[d]).sum::<f64>() / by.len() as f64);
             (by.iter().map(|b| (b[0] - mean[0]).powi(2) + (b[1] - mean[1]).powi(2)).sum::<f64>() / by.len() as f64).sqrt()
         };

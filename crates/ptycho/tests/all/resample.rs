@@ -9,7 +9,7 @@ use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Frames, Propagation, Truth};
 use zellige_ptycho::simulate::{Optic, Pair, SimulateConfig, simulate};
 use zellige_ptycho::stages::cpu;
-use zellige_ptycho::{halves, resolution, setup};
+use zellige_ptycho::{half_sets, resolution, setup};
 
 use super::physics::{ALL, from_truth, input, made, model, moved_views_come_back, remake, run};
 
@@ -153,8 +153,8 @@ fn every_engine_converges() {
 
 /// Relative distance of the object from the truth in the part that the middle of the beam went over.
 fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> f64 {
-    let halves::Beside { found, expected, shape: [height, width], .. } =
-        halves::beside_truths(whole, &[Some(truth.clone())]).unwrap().remove(0);
+    let half_sets::Beside { found, expected, shape: [height, width], .. } =
+        half_sets::beside_truths(whole, &[Some(truth.clone())]).unwrap().remove(0);
     let middle = |values: &[Complex<f64>]| -> Vec<Complex<f64>> {
         let [y, x] = [height / 2 - LIT / 2, width / 2 - LIT / 2];
         (0..LIT * LIT).map(|i| values[(y + i / LIT) * width + x + i % LIT]).collect()
@@ -210,7 +210,7 @@ fn a_coarse_probe_is_taken_to_the_middle() {
     }
 }
 
-/// Places that were reported wrong come back.
+/// Positions that were reported wrong come back.
 #[test]
 fn positions_come_back() {
     for method in [PositionMethod::Annealing, PositionMethod::Gradient] {

@@ -9,7 +9,7 @@ use zellige_io::hdf5::{Node, Value, write_tree};
 use zellige_io::tensor::{Elements, Tensor};
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::data::{ReadConfig, write};
-use zellige_ptycho::halves::{Halves, beside_truths};
+use zellige_ptycho::half_sets::{HalfSets, beside_truths};
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::Scan;
 use zellige_ptycho::simulate::{Pair, SimulateConfig, simulate};
@@ -96,13 +96,13 @@ fn every_object_has_its_resolution() {
     }
     let start = setup::model(&config, &mut scans, 7).unwrap();
     let device = Device::Cpu(Cpu::new(2).unwrap());
-    let mut halves = Halves::new(&config, &start, &device, 7, &config.room(1.0)).unwrap();
+    let mut half_sets = HalfSets::new(&config, &start, &device, 7, &config.memory_budget(1.0)).unwrap();
     let mut whole = Reconstruction::new(&config, start, &device, 7).unwrap();
     for _ in 0..config.iterations() {
-        halves.advance(&mut Profiler::off()).unwrap();
+        half_sets.advance(&mut Profiler::off()).unwrap();
         whole.advance(&mut Profiler::off()).unwrap();
     }
-    let rings = halves.rings().unwrap();
+    let rings = half_sets.rings().unwrap();
     assert_eq!(rings.iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1]);
     // They are of different objects.
     assert_ne!(rings[0].1.correlation, rings[1].1.correlation);

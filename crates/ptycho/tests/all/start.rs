@@ -9,7 +9,7 @@ use zellige_ptycho::config::{Config, EngineConfig, EngineName, ProbeStart, ScanC
 use zellige_ptycho::model::Model;
 use zellige_ptycho::scan::Propagation;
 use zellige_ptycho::simulate::{Aperture, Optic, Pair, SimulateConfig};
-use zellige_ptycho::{halves, setup};
+use zellige_ptycho::{half_sets, setup};
 
 use super::physics::run;
 
@@ -39,7 +39,7 @@ fn off(made: &SimulateConfig, change: impl FnOnce(&mut Config)) -> (f64, String)
     let (config, model, truth) = as_file(made, change);
     let begins = model.begins.join(", ");
     let mut done = run(&config, model, 2);
-    (halves::off_truth(&mut done, &truth).unwrap().unwrap(), begins)
+    (half_sets::off_truth(&mut done, &truth).unwrap().unwrap(), begins)
 }
 
 /// The defocus that a start from the data was given or has found, metres.

@@ -4,20 +4,20 @@ use zellige_engine::cuda::Properties;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, ScanConfig};
-use zellige_ptycho::engines::{self, Facts, Memory};
-use zellige_ptycho::halves::Halves;
+use zellige_ptycho::engines::{self, Memory, ProblemSize};
+use zellige_ptycho::half_sets::HalfSets;
 use zellige_ptycho::model::{Model, Power};
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::resolution::Rings;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::SimulateConfig;
-use zellige_ptycho::stages::cuda::stream::plan::{self, Wish};
-use zellige_ptycho::stages::{self, Room, Stages, cpu};
+use zellige_ptycho::stages::cuda::stream::plan::{self, StreamingPlan};
+use zellige_ptycho::stages::{self, MemoryBudget, Stages, cpu};
 
 use super::common::Bench;
 use super::physics::{from_truth, input};
-use super::streamed_cuda::{counted, wishes};
+use super::streamed_cuda::{counted, streaming_plans};
 use super::twins_cuda::{Case, PLAIN, model};
 
 #[test]
@@ -33,7 +33,7 @@ fn arrays_in_files_give_the_same_bits() {
         for name in [EngineName::Dm, EngineName::Sdr, EngineName::Rpie, EngineName::Ml, EngineName::Lsqml] {
             let config = EngineConfig::new(name, 3);
             let run = |mut stages: Box<dyn Stages>| {
-                let engine = engines::engine(&config, &Facts::of(&model, Compatibility::None, 1), 0);
+                let engine = engines::engine(&config, &ProblemSize::of(&model, Compatibility::None, 1), 0);
                 engines::begin(&*engine, &mut *stages, model.frame).unwrap();
                 let mut run = Bench { stages, engine, memory: Memory::default(), k: 0 };
                 let errors: Vec<_> = (0..3).map(|_| run.step(None)).collect();
@@ -90,13 +90,13 @@ pub(super) fn half_scans() -> (Config, Model, Model) {
     (config, start, half)
 }
 
-/// Correlations of the half-scans' objects, each half within `room`.
-pub(super) fn correlated(config: &Config, start: &Model, device: &Device, room: &Room) -> Vec<(usize, Rings)> {
-    let mut halves = Halves::new(config, start, device, 7, room).unwrap();
+/// Correlations of the half-scans' objects, each half within `budget`.
+pub(super) fn correlated(config: &Config, start: &Model, device: &Device, budget: &MemoryBudget) -> Vec<(usize, Rings)> {
+    let mut half_sets = HalfSets::new(config, start, device, 7, budget).unwrap();
     for _ in 0..config.iterations() {
-        halves.advance(&mut Profiler::off()).unwrap();
+        half_sets.advance(&mut Profiler::off()).unwrap();
     }
-    halves.rings().unwrap()
+    half_sets.rings().unwrap()
 }
 
 /// Half-scans whose frames lie in files correlate, bit for bit, as those that are held. (On a GPU: `streamed_cuda`.)
@@ -105,13 +105,13 @@ fn half_scans_in_files_correlate_alike() {
     let folder = tempfile::tempdir().unwrap();
     let (config, start, half) = half_scans();
     let cpu = Device::Cpu(Cpu::new(2).unwrap());
-    let little = Room { allowance: Some(100 << 10), folder: Some(folder.path().to_owned()), ..config.room(1.0) };
+    let little = MemoryBudget { allowance: Some(100 << 10), folder: Some(folder.path().to_owned()), ..config.memory_budget(1.0) };
     assert!(little.folder_for(&half, false).is_some());
-    let held = correlated(&config, &start, &cpu, &config.room(1.0));
+    let held = correlated(&config, &start, &cpu, &config.memory_budget(1.0));
     assert_eq!(held.len(), 1);
     assert!(correlated(&config, &start, &cpu, &little) == held);
     // And there is something to be tried on a GPU.
-    assert!(wishes(&half, &device(), config.room(1.0).demand, false).len() > 1);
+    assert!(streaming_plans(&half, &device(), config.memory_budget(1.0).demand, false).len() > 1);
 }
 
 fn device() -> Properties {
@@ -135,7 +135,7 @@ fn batches_are_planned_for() {
     let demand = |engines: &[EngineConfig]| {
         let mut config = Config::new(ScanConfig::default(), engines[0].clone());
         config.engine = engines.to_vec();
-        config.room(1.0).demand
+        config.memory_budget(1.0).demand
     };
     let dm = EngineConfig::new(EngineName::Dm, 1);
     let of = |name, batch| EngineConfig { batch, ..EngineConfig::new(name, 1) };
@@ -155,7 +155,7 @@ fn batches_are_planned_for() {
         if demand.waves {
             assert!(plan::resident(&model, &device, demand) >= plain + largest as u64 * wave, "{engines:?}");
         }
-        let at = |allowance| plan::outline(&model, &device, Wish { allowance, half: false, demand });
+        let at = |allowance| plan::outline(&model, &device, StreamingPlan { allowance, half: false, demand });
         let (least, all) = (at(1 << 40).unwrap().need.fixed, at(1 << 40).unwrap().memory);
         let (mut streamed, mut refused) = (0, 0);
         for i in 0..=100 {
@@ -189,9 +189,9 @@ fn batches_have_allowances_to_be_tried_in() {
         (Case { views: 61, ..PLAIN }, EngineConfig { batch: Some(4), ..EngineConfig::new(EngineName::Sdr, 3) }),
         (Case { between: true, frame: [61, 45], sets: 2, views: 61, ..PLAIN }, EngineConfig::new(EngineName::Lsqml, 2)),
     ] {
-        let demand = Config::new(ScanConfig::default(), engine).room(1.0).demand;
+        let demand = Config::new(ScanConfig::default(), engine).memory_budget(1.0).demand;
         for model in [model(case), counted(model(case))] {
-            let found = wishes(&model, &device(), demand, false);
+            let found = streaming_plans(&model, &device(), demand, false);
             let gone = found.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks());
             assert!(gone || case.between, "{case:?}, {demand:?}: {found:?}");
         }
@@ -231,8 +231,8 @@ fn a_million_views() {
     };
     let model = setup::model(&config, &mut scans, 1).unwrap();
     told("model");
-    let facts = Facts::of(&model, config.compatibility, 1);
-    let engine = engines::engine(&config.engine[0], &facts, 0);
+    let problem = ProblemSize::of(&model, config.compatibility, 1);
+    let engine = engines::engine(&config.engine[0], &problem, 0);
     told("engine");
     let mut stages = cpu::new(&model, &device, false);
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();

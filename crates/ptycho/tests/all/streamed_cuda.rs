@@ -8,11 +8,11 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, MemoryConfig, NoiseName, ScanConfig};
-use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::engines::{self, Memory, ProblemSize};
 use zellige_ptycho::model::{MASKED, Model, Power, View};
-use zellige_ptycho::stages::cuda::stream::plan::{self, Demand, Outline, Wish};
+use zellige_ptycho::stages::cuda::stream::plan::{self, Demand, Outline, StreamingPlan};
 use zellige_ptycho::stages::cuda::{new, new_within};
-use zellige_ptycho::stages::{Room, Stages};
+use zellige_ptycho::stages::{MemoryBudget, Stages};
 
 use super::common::Bench;
 use super::streamed::{correlated, half_scans};
@@ -24,7 +24,7 @@ fn demand(name: EngineName) -> Demand {
 
 /// Data that the solver keeps for an input of this engine.
 fn demand_of(engine: &EngineConfig) -> Demand {
-    Config::new(ScanConfig::default(), engine.clone()).room(1.0).demand
+    Config::new(ScanConfig::default(), engine.clone()).memory_budget(1.0).demand
 }
 
 /// Magnitudes whose squares are counts.
@@ -37,19 +37,19 @@ pub(super) fn counted(mut model: Model) -> Model {
 }
 
 fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
-    let engine = engines::engine(config, &Facts::of(model, Compatibility::None, 1), 0);
+    let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::None, 1), 0);
     let mut stages = stages;
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
     Bench { stages, engine, memory: Memory::default(), k: 0 }
 }
 
 /// Allowances within which all, some and none of the blocks stay on the device.
-pub(super) fn wishes(model: &Model, device: &Properties, demand: Demand, half: bool) -> Vec<(Outline, Wish)> {
-    let at = |allowance| plan::outline(model, device, Wish { allowance, half, demand });
+pub(super) fn streaming_plans(model: &Model, device: &Properties, demand: Demand, half: bool) -> Vec<(Outline, StreamingPlan)> {
+    let at = |allowance| plan::outline(model, device, StreamingPlan { allowance, half, demand });
     let all = at(1 << 40).unwrap();
     let least = all.need.fixed;
     let span = all.memory - least + (8 << 20);
-    let mut found: Vec<(Outline, Wish)> = Vec::new();
+    let mut found: Vec<(Outline, StreamingPlan)> = Vec::new();
     let mut seen = [false; 3];
     for i in (0..200).rev() {
         let allowance = least + span * i / 200;
@@ -58,7 +58,7 @@ pub(super) fn wishes(model: &Model, device: &Properties, demand: Demand, half: b
         let kind = usize::from(layout.streamed > 0) + usize::from(layout.streamed == layout.blocks());
         if layout.blocks() > 3 && !std::mem::replace(&mut seen[kind], true) || kind == 0 && found.is_empty() {
             assert!(outline.memory <= allowance);
-            found.push((outline, Wish { allowance, half, demand }));
+            found.push((outline, StreamingPlan { allowance, half, demand }));
         }
     }
     assert!(seen[1], "no allowance makes blocks stay and go: {seen:?}");
@@ -134,19 +134,22 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 let mut whole = run(&model, config, new(&model, &cuda).unwrap());
                 let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
-                let wishes = wishes(&model, cuda.properties(), demand_of(config), false);
-                // Where a frame is kept in little room beside what it is computed in, there is always some for a block that stays.
+                let streaming_plans = streaming_plans(&model, cuda.properties(), demand_of(config), false);
+                // Where a frame is kept in little memory beside what it is computed in, there is always some for a block that stays.
                 let small = case.between || case.bin != [1, 1] || case.frame[1] % 2 == 1;
-                assert!(small || wishes.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks()), "{case:?}: no block ever stays away");
-                for (outline, wish) in wishes {
+                assert!(
+                    small || streaming_plans.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks()),
+                    "{case:?}: no block ever stays away"
+                );
+                for (outline, streaming) in streaming_plans {
                     assert_eq!(outline.need.raw, if counts { 2 } else { 4 } * model.counted() as u64);
-                    let mut part = run(&model, config, new_within(&model, &cuda, wish).unwrap());
+                    let mut part = run(&model, config, new_within(&model, &cuda, streaming).unwrap());
                     let found: Vec<_> = (0..config.iterations()).map(|_| part.step(None)).collect();
                     let what = format!("{case:?}, {:?}, {:?}", config.name, outline.layout);
                     assert_eq!(found, expected, "{what}: errors");
                     assert!(part.stages.state().unwrap() == state, "{what}: state");
                     assert_eq!(part.stages.errors().unwrap(), errors, "{what}: errors of the views");
-                    assert!(part.stages.memory() <= wish.allowance, "{what}: {} of {}", part.stages.memory(), wish.allowance);
+                    assert!(part.stages.memory() <= streaming.allowance, "{what}: {} of {}", part.stages.memory(), streaming.allowance);
                 }
             }
         }
@@ -166,8 +169,8 @@ fn half_precision_keeps_waves_to_its_rounding() {
     }
     let state = whole.stages.state().unwrap();
     let mut one = None;
-    for (outline, wish) in wishes(&model, cuda.properties(), demand(EngineName::Dm), true) {
-        let mut part = run(&model, &config, new_within(&model, &cuda, wish).unwrap());
+    for (outline, streaming) in streaming_plans(&model, cuda.properties(), demand(EngineName::Dm), true) {
+        let mut part = run(&model, &config, new_within(&model, &cuda, streaming).unwrap());
         for _ in 0..3 {
             part.step(None);
         }
@@ -189,8 +192,8 @@ fn a_streamed_state_goes_on_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
     for half in [false, true] {
-        let wishes = wishes(&model, cuda.properties(), demand(EngineName::Dm), half);
-        let mut first = run(&model, &config, new_within(&model, &cuda, wishes[1].1).unwrap());
+        let streaming_plans = streaming_plans(&model, cuda.properties(), demand(EngineName::Dm), half);
+        let mut first = run(&model, &config, new_within(&model, &cuda, streaming_plans[1].1).unwrap());
         for _ in 0..3 {
             first.step(None);
         }
@@ -202,8 +205,8 @@ fn a_streamed_state_goes_on_the_same_way() {
         writer.finish().unwrap();
         let expected = [first.step(None), first.step(None)];
         // Other blocks than those that wrote it.
-        for (_, wish) in &wishes {
-            let mut again = run(&model, &config, new_within(&model, &cuda, *wish).unwrap());
+        for (_, streaming) in &streaming_plans {
+            let mut again = run(&model, &config, new_within(&model, &cuda, *streaming).unwrap());
             again.stages.restore("stages.", &zellige_engine::checkpoint::Reader::open(&path, "ptycho").unwrap()).unwrap();
             again.k = 3;
             assert_eq!([again.step(None), again.step(None)], expected);
@@ -219,10 +222,10 @@ fn half_scans_in_blocks_correlate_alike() {
     let Some(cuda) = testing::gpu() else { return };
     let (config, start, half) = half_scans();
     let device = Device::Cuda(cuda.clone());
-    let room = Room { deterministic: true, ..config.room(1.0) };
-    let held = correlated(&config, &start, &device, &room);
-    for (outline, wish) in wishes(&half, cuda.properties(), room.demand, false) {
-        let found = correlated(&config, &start, &device, &Room { allowance: Some(wish.allowance), ..room.clone() });
+    let budget = MemoryBudget { deterministic: true, ..config.memory_budget(1.0) };
+    let held = correlated(&config, &start, &device, &budget);
+    for (outline, streaming) in streaming_plans(&half, cuda.properties(), budget.demand, false) {
+        let found = correlated(&config, &start, &device, &MemoryBudget { allowance: Some(streaming.allowance), ..budget.clone() });
         assert!(found == held, "{:?}", outline.layout);
     }
 }
@@ -234,8 +237,8 @@ fn waves_are_moved_alike() {
     let Some(cuda) = testing::gpu() else { return };
     let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
     let config = EngineConfig::new(EngineName::Dm, 6);
-    let (_, wish) = wishes(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
-    let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()].map(|stages| {
+    let (_, streaming) = streaming_plans(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
+    let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, streaming).unwrap()].map(|stages| {
         let mut run = run(&model, &config, stages);
         run.step(None);
         run.stages.roll(&[[2, 7]], &[[2, 7]]).unwrap();
@@ -245,7 +248,7 @@ fn waves_are_moved_alike() {
     assert!(runs[0].1 == runs[1].1);
 }
 
-/// Waves that are kept go with their probes to other places between the pixels.
+/// Waves that are kept go with their probes to other positions between the pixels.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn waves_are_turned_alike() {
@@ -254,8 +257,8 @@ fn waves_are_turned_alike() {
         let model = counted(model(Case { views: 61, between: true, near, ..PLAIN }));
         let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| [0.5 * s[0] + 0.1, s[1] - 0.2]).collect();
         let config = EngineConfig::new(EngineName::Dm, 6);
-        let (_, wish) = wishes(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
-        let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()].map(|stages| {
+        let (_, streaming) = streaming_plans(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
+        let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, streaming).unwrap()].map(|stages| {
             let mut run = run(&model, &config, stages);
             run.step(None);
             run.stages.set_views(&model.views, &shifts).unwrap();
@@ -281,8 +284,8 @@ fn places_are_judged_alike() {
         let moved: Vec<[i32; 2]> = (0..case.views as i32).map(|n| if n % 3 == 0 { [0, 0] } else { [-(n % 2), 0] }).collect();
         let fits = |v: &View, by: [i32; 2]| v.row + by[0] >= 0 && v.col + by[1] >= 0;
         let moved: Vec<[i32; 2]> = moved.iter().zip(&model.views).map(|(by, v)| if fits(v, *by) { *by } else { [0, 0] }).collect();
-        let (_, wish) = wishes(&model, cuda.properties(), demand(EngineName::Epie), false)[1];
-        let [whole, part] = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()]
+        let (_, streaming) = streaming_plans(&model, cuda.properties(), demand(EngineName::Epie), false)[1];
+        let [whole, part] = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, streaming).unwrap()]
             .map(|mut stages| (stages.trial(&moved).unwrap(), stages.slope().unwrap()));
         assert_eq!(whole, part, "{case:?}");
     }
@@ -372,8 +375,8 @@ fn times() {
             ("half of what is kept", fixed + 0.5 * frames * if demand.waves { if half { 3.0 } else { 5.0 } } else { 1.0 }),
             ("a tenth of resident", 0.1 * held as f64),
         ] {
-            let wish = Wish { allowance: allowance as u64, half, demand };
-            let outline = match plan::outline(&model, cuda.properties(), wish) {
+            let streaming = StreamingPlan { allowance: allowance as u64, half, demand };
+            let outline = match plan::outline(&model, cuda.properties(), streaming) {
                 Ok(outline) => outline,
                 Err(error) => {
                     println!("  {what}: {error}");
@@ -381,7 +384,7 @@ fn times() {
                 }
             };
             let set_up = std::time::Instant::now();
-            let stages = new_within(&model, &cuda, wish).unwrap();
+            let stages = new_within(&model, &cuda, streaming).unwrap();
             let set_up = set_up.elapsed().as_secs_f64();
             let (least, median, memory) = time(stages);
             let copies = [outline.traffic[0] as f64 / up, outline.traffic[1] as f64 / down].map(|t| t * 1e3);
@@ -391,7 +394,7 @@ fn times() {
                 copies[0],
                 copies[1],
                 least / limit,
-                wish.allowance as f64 * 1e-9,
+                streaming.allowance as f64 * 1e-9,
                 outline.layout
             );
         }

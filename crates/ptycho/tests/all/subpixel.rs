@@ -1,11 +1,11 @@
-//! Probes that stand between pixels (`subpixel`): derivatives, fixed points, the truth of a simulated scan, restarts, places.
+//! Probes that stand between pixels (`subpixel`): derivatives, fixed points, the truth of a simulated scan, restarts, positions.
 
 use std::path::Path;
 
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_ptycho::config::{AffinePart, Config, EngineConfig, EngineName, PositionConfig, PositionMethod};
-use zellige_ptycho::halves;
+use zellige_ptycho::half_sets;
 use zellige_ptycho::positions::exact;
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::setup;
@@ -14,7 +14,7 @@ use zellige_ptycho::stages::{Noise, cpu};
 
 use super::physics::{ALL, from_truth, gradient_is_right, input, made, remake, restart_is_bit_equal, run};
 
-/// A scan at places as they come.
+/// A scan at positions as they come.
 pub(super) fn between(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfig {
     made(|m| {
         m.pattern.round = false;
@@ -87,15 +87,15 @@ fn frames_of_the_simulation_are_those_of_the_model() {
             assert!((off - off.round()).abs() < 0.5);
             (scans[0].probe, config.object.margin) = (Some(truth.probe.clone()), Some(3));
             let mut model = setup::model(&config, &mut scans, 7).unwrap();
-            // Places anew in the pixels of the truth.
+            // Positions anew in the pixels of the truth.
             let shape = [truth.object.shape[1], truth.object.shape[2]];
             (model.storages[0].shape, model.storages[0].origin) = (shape, truth.object.origin);
             model.start.object = truth.object.values.iter().map(|v| num_complex::Complex::new(f64::from(v.re), f64::from(v.im))).collect();
             for (j, at) in truth.positions.iter().enumerate() {
-                let place = |d: usize| (at[d] - truth.object.origin[d]) / truth.object.spacing[d] - (model.frame[d] / 2) as f64;
-                let whole = [place(0).round(), place(1).round()];
+                let position = |d: usize| (at[d] - truth.object.origin[d]) / truth.object.spacing[d] - (model.frame[d] / 2) as f64;
+                let whole = [position(0).round(), position(1).round()];
                 (model.views[j].row, model.views[j].col) = (whole[0] as i32, whole[1] as i32);
-                model.shifts[j] = [place(0) - whole[0], place(1) - whole[1]];
+                model.shifts[j] = [position(0) - whole[0], position(1) - whole[1]];
             }
             let mut stages = cpu::new(&model, &Cpu::new(1).unwrap(), true);
             let pixels = model.counted();
@@ -114,7 +114,7 @@ fn frames_of_the_simulation_are_those_of_the_model() {
     }
 }
 
-/// The derivative by the place is that of the summed squared deviation, between pixels.
+/// The derivative by the position is that of the summed squared deviation, between pixels.
 #[test]
 fn slopes_are_the_differences_of_the_deviation() {
     for scan in [between(|m| m.frames = 9), near(|m| m.frames = 9)] {
@@ -169,8 +169,8 @@ fn threads_change_nothing() {
     }
 }
 
-/// A scan whose places are not whole pixels, from a rough start: the model that knows of it comes nearer to the frames and to the
-/// truth.
+/// A scan whose positions are not whole pixels, from a rough start: the model that knows of it comes nearer to the frames and
+/// to the truth.
 #[test]
 fn a_scan_between_pixels_is_reconstructed_better() {
     let found = |subpixel: bool, name: EngineName| {
@@ -178,7 +178,7 @@ fn a_scan_between_pixels_is_reconstructed_better() {
         let scan = between(|m| (m.frames, m.size, m.pattern.step) = (scan.frames, scan.size, scan.pattern.step));
         let mut config = Config { subpixel, ..input(scan, EngineConfig::new(name, 20)) };
         if name == EngineName::Ml {
-            // From so far it stays at the next best place, whatever the model.
+            // From so far it stays at the next best position, whatever the model.
             config.engine.insert(0, EngineConfig::new(EngineName::Dm, 12));
         }
         let mut scans = setup::scans(&config, Path::new(""), 7).unwrap();
@@ -188,7 +188,7 @@ fn a_scan_between_pixels_is_reconstructed_better() {
         scans[0].probe = Some(probe);
         let start = setup::model(&config, &mut scans, 7).unwrap();
         let mut done = run(&config, start, 2);
-        (done.errors().unwrap(), halves::off_truth(&mut done, &truth).unwrap().unwrap())
+        (done.errors().unwrap(), half_sets::off_truth(&mut done, &truth).unwrap().unwrap())
     };
     for name in [EngineName::Dm, EngineName::Rpie, EngineName::Ml, EngineName::Lsqml] {
         let (with, without) = (found(true, name), found(false, name));
@@ -198,7 +198,7 @@ fn a_scan_between_pixels_is_reconstructed_better() {
     }
 }
 
-/// Places that are a third of a pixel off come back to a twentieth.
+/// Positions that are a third of a pixel off come back to a twentieth.
 #[test]
 fn thirds_of_a_pixel_are_found() {
     let mut config = shifted(between(|m| (m.frames, m.photons) = (49, 1e7)), EngineConfig::new(EngineName::Epie, 40));
@@ -215,11 +215,11 @@ fn thirds_of_a_pixel_are_found() {
         shift[1] += [0.0, 1.0, -1.0][j / 3 % 3] / 3.0;
     }
     let far = |views: &[zellige_ptycho::model::View], shifts: &[[f64; 2]]| {
-        let places: Vec<[f64; 2]> = views.iter().zip(shifts).map(|(v, s)| exact(v, *s)).collect();
+        let positions: Vec<[f64; 2]> = views.iter().zip(shifts).map(|(v, s)| exact(v, *s)).collect();
         // Object and probe may have gone together: the mean is theirs.
-        let n = places.len() as f64;
-        let mean = [0, 1].map(|d| places.iter().zip(&truth).map(|(a, b)| a[d] - b[d]).sum::<f64>() / n);
-        let off = places.iter().zip(&truth).map(|(a, b)| (0..2).map(|d| (a[d] - b[d] - mean[d]).powi(2)).sum::<f64>());
+        let n = positions.len() as f64;
+        let mean = [0, 1].map(|d| positions.iter().zip(&truth).map(|(a, b)| a[d] - b[d]).sum::<f64>() / n);
+        let off = positions.iter().zip(&truth).map(|(a, b)| (0..2).map(|d| (a[d] - b[d] - mean[d]).powi(2)).sum::<f64>());
         (off.sum::<f64>() / n).sqrt()
     };
     let before = far(&start.views, &start.shifts);
@@ -260,7 +260,7 @@ fn example() {
         let mean = [0, 1].map(|d| found.iter().zip(&truth.positions).map(|(a, b)| a[d] - b[d]).sum::<f64>() / n);
         let off = found.iter().zip(&truth.positions).map(|(a, b)| (0..2).map(|d| (a[d] - b[d] - mean[d]).powi(2)).sum::<f64>());
         let off = (off.sum::<f64>() / n).sqrt();
-        println!("{more:?}: {:.4e} {:.4e} {:.4e}, places {off:.3e} m, {seconds:.1} s", errors[0], errors[99], errors[errors.len() - 1]);
+        println!("{more:?}: {:.4e} {:.4e} {:.4e}, positions {off:.3e} m, {seconds:.1} s", errors[0], errors[99], errors[errors.len() - 1]);
         println!("  {checks:?}");
     }
 }

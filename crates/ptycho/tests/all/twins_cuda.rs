@@ -8,10 +8,10 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
 use zellige_engine::testing;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName};
-use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::engines::{self, Memory, ProblemSize};
 use zellige_ptycho::model::{MASKED, Model, Power, State, Storage, Transfer, View};
 use zellige_ptycho::noise::of_frames;
-use zellige_ptycho::stages::cuda::{Kind, Way, new_with};
+use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig, new_with};
 use zellige_ptycho::stages::{self, Likelihood, Noise, Overlap, Projection, Slot, Stages};
 
 use super::common::{Bench, Reference, mean};
@@ -136,16 +136,19 @@ const CASES: [Case; 32] = [
 
 /// Stages on both, and on the GPU in pieces.
 pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'static str, Box<dyn Stages>)> {
-    let kind = Kind::of(model, cuda.properties());
+    let kind = KernelConfig::of(model, cuda.properties());
     let mut list = vec![
         ("processor", stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true)),
-        ("GPU in pieces", new_with(model, cuda, Kind { way: Way::Plain, ..kind }).unwrap()),
+        ("GPU in pieces", new_with(model, cuda, KernelConfig { processing: FrameProcessing::Plain, ..kind }).unwrap()),
     ];
-    if kind.way != Way::Plain {
+    if kind.processing != FrameProcessing::Plain {
         list.push(("GPU", new_with(model, cuda, kind).unwrap()));
     }
-    if kind.way == (Way::Tiled { joined: true }) {
-        list.push(("GPU, columns apart", new_with(model, cuda, Kind { way: Way::Tiled { joined: false }, ..kind }).unwrap()));
+    if kind.processing == (FrameProcessing::Tiled { joined: true }) {
+        list.push((
+            "GPU, columns apart",
+            new_with(model, cuda, KernelConfig { processing: FrameProcessing::Tiled { joined: false }, ..kind }).unwrap(),
+        ));
     }
     list
 }
@@ -209,13 +212,13 @@ fn first_errors(model: &Model) -> Vec<[f64; 3]> {
 }
 
 /// A run on a GPU, as [`Bench`] makes one on the CPU.
-pub(super) fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, way: Option<Way>) -> Bench {
-    let kind = Kind::of(model, cuda.properties());
-    bench_of(model, config, cuda, Kind { way: way.unwrap_or(kind.way), ..kind })
+pub(super) fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, processing: Option<FrameProcessing>) -> Bench {
+    let kind = KernelConfig::of(model, cuda.properties());
+    bench_of(model, config, cuda, KernelConfig { processing: processing.unwrap_or(kind.processing), ..kind })
 }
 
-fn bench_of(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, kind: Kind) -> Bench {
-    let engine = engines::engine(config, &Facts::of(model, Compatibility::Ptypy, 1), 0);
+fn bench_of(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, kind: KernelConfig) -> Bench {
+    let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::Ptypy, 1), 0);
     let mut stages = new_with(model, cuda, kind).unwrap();
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
     Bench { stages, engine, memory: Memory::default(), k: 0 }
@@ -227,9 +230,9 @@ fn trajectories_are_those_of_ptypy() {
     let Some(cuda) = testing::gpu() else { return };
     let mut reference = Reference::open();
     let model = reference.model();
-    for (name, engine, way, limits) in [
+    for (name, engine, processing, limits) in [
         ("DM", EngineName::Dm, None, [(5, 1e-5), (20, 1e-3)]),
-        ("DM", EngineName::Dm, Some(Way::Plain), [(5, 1e-5), (20, 1e-3)]),
+        ("DM", EngineName::Dm, Some(FrameProcessing::Plain), [(5, 1e-5), (20, 1e-3)]),
         ("RAAR", EngineName::Raar, None, [(5, 1e-5), (20, 1e-3)]),
         ("EPIE", EngineName::Epie, None, [(1, 1e-5), (4, 1e-3)]),
         ("SDR", EngineName::Sdr, None, [(4, 1e-4), (4, 1e-4)]),
@@ -237,13 +240,13 @@ fn trajectories_are_those_of_ptypy() {
         let expected = reference.errors(name);
         let ordered = matches!(engine, EngineName::Epie | EngineName::Sdr);
         let orders = if ordered { reference.orders(name, model.views.len()) } else { Vec::new() };
-        let mut run = bench(&model, &EngineConfig::new(engine, expected.len() as u64), &cuda, way);
+        let mut run = bench(&model, &EngineConfig::new(engine, expected.len() as u64), &cuda, processing);
         for (k, expected) in expected[..limits[1].0].iter().enumerate() {
             let found = run.step(orders.get(k).map(Vec::as_slice));
             let limit = limits.iter().find(|(until, _)| k < *until).unwrap().1;
             for c in 0..if name == "EPIE" { 2 } else { 3 } {
                 let off = (found[c] / expected[c] - 1.0).abs();
-                assert!(off < limit, "{name} {way:?}, iteration {k}, error {c}: {} for {}", found[c], expected[c]);
+                assert!(off < limit, "{name} {processing:?}, iteration {k}, error {c}: {} for {}", found[c], expected[c]);
             }
         }
     }
@@ -272,7 +275,7 @@ fn sweeps_agree() {
             here.step(None);
             let (errors, state) = (here.stages.errors().unwrap(), here.stages.state().unwrap());
             for registers in [true, false] {
-                let mut there = bench_of(&model, &config, &cuda, Kind { registers, ..Kind::of(&model, cuda.properties()) });
+                let mut there = bench_of(&model, &config, &cuda, KernelConfig { registers, ..KernelConfig::of(&model, cuda.properties()) });
                 there.step(None);
                 let what = format!("{case:?}, {:?}, in registers: {registers}", config.name);
                 // Every view starts from what the one before left: noise divided by weak light grows by a third or so from one to the next,
@@ -380,7 +383,7 @@ fn goes_on(name: EngineName, between: bool, cuda: &zellige_engine::cuda::Cuda) {
         run.step(None);
     }
     if between {
-        // Places that were refined: waves have gone with them.
+        // Positions that were refined: waves have gone with them.
         let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| s.map(|d| 0.8 * d)).collect();
         run.stages.set_views(&model.views, &shifts).unwrap();
     }
@@ -402,19 +405,19 @@ fn goes_on(name: EngineName, between: bool, cuda: &zellige_engine::cuda::Cuda) {
 fn times() {
     let Some(cuda) = testing::gpu() else { return };
     let wanted = std::env::var("ZELLIGE_CASES").unwrap_or_default();
-    for (name, engine, frame, modes, views, way) in [
+    for (name, engine, frame, modes, views, processing) in [
         ("dm-1000x128", EngineName::Dm, 128, 1, 1000, None),
-        ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(Way::Plain)),
+        ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(FrameProcessing::Plain)),
         ("dm-1000x128 between", EngineName::Dm, 128, 1, 1000, None),
         ("epie-1000x128 between", EngineName::Epie, 128, 1, 1000, None),
         ("ml-1000x128 between", EngineName::Ml, 128, 1, 1000, None),
-        ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(Way::Plain)),
+        ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(FrameProcessing::Plain)),
         ("lsqml-1000x128 between", EngineName::Lsqml, 128, 1, 1000, None),
         ("dm-500x128", EngineName::Dm, 128, 1, 500, None),
         ("dm-500x256", EngineName::Dm, 256, 1, 500, None),
-        ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(Way::Plain)),
+        ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::Plain)),
         ("dm-500x256m4", EngineName::Dm, 256, 4, 500, None),
-        ("dm-500x256m4 plain", EngineName::Dm, 256, 4, 500, Some(Way::Plain)),
+        ("dm-500x256m4 plain", EngineName::Dm, 256, 4, 500, Some(FrameProcessing::Plain)),
         ("epie-1000x128", EngineName::Epie, 128, 1, 1000, None),
         ("ml-1000x128", EngineName::Ml, 128, 1, 1000, None),
         ("ml-500x256", EngineName::Ml, 256, 1, 500, None),
@@ -433,11 +436,11 @@ fn times() {
         ("dm-200x512m4", EngineName::Dm, 512, 4, 200, None),
         ("dm-60x1024", EngineName::Dm, 1024, 1, 60, None),
         ("dm-300x200", EngineName::Dm, 200, 1, 300, None),
-        ("dm-60x1024 plain", EngineName::Dm, 1024, 1, 60, Some(Way::Plain)),
-        ("dm-500x192 plain", EngineName::Dm, 192, 1, 500, Some(Way::Plain)),
-        ("dm-500x256 tiled", EngineName::Dm, 256, 1, 500, Some(Way::Tiled { joined: true })),
-        ("dm-500x256m4 tiled", EngineName::Dm, 256, 4, 500, Some(Way::Tiled { joined: false })),
-        ("dm-1000x128 tiled", EngineName::Dm, 128, 1, 1000, Some(Way::Tiled { joined: true })),
+        ("dm-60x1024 plain", EngineName::Dm, 1024, 1, 60, Some(FrameProcessing::Plain)),
+        ("dm-500x192 plain", EngineName::Dm, 192, 1, 500, Some(FrameProcessing::Plain)),
+        ("dm-500x256 tiled", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::Tiled { joined: true })),
+        ("dm-500x256m4 tiled", EngineName::Dm, 256, 4, 500, Some(FrameProcessing::Tiled { joined: false })),
+        ("dm-1000x128 tiled", EngineName::Dm, 128, 1, 1000, Some(FrameProcessing::Tiled { joined: true })),
         ("dm-16x2048", EngineName::Dm, 2048, 1, 16, None),
         ("ml-500x192", EngineName::Ml, 192, 1, 500, None),
         ("ml-200x512", EngineName::Ml, 512, 1, 200, None),
@@ -461,7 +464,7 @@ fn times() {
         model.start.object = (0..shape[0] * shape[1]).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();
         model.mag = model.mag.repeat(views);
         let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(1), ..EngineConfig::new(engine, 100) };
-        let mut run = bench(&model, &config, &cuda, way);
+        let mut run = bench(&model, &config, &cuda, processing);
         let repeats = if matches!(engine, EngineName::Epie | EngineName::Lsqml) { 3 } else { 20 };
         let mut off = Profiler::off();
         let mut times: Vec<f64> = (0..7)

@@ -6,10 +6,10 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
-use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::engines::{self, Memory, ProblemSize};
 use zellige_ptycho::model::{Model, State};
 use zellige_ptycho::positions::exact;
-use zellige_ptycho::stages::cuda::Way;
+use zellige_ptycho::stages::cuda::FrameProcessing;
 use zellige_ptycho::stages::{self, Projection, Stages, Sweep};
 
 use super::common::{Bench, Reference, distance, seen};
@@ -70,10 +70,10 @@ fn sweeps_in_pieces_and_with_supports_agree() {
     }
 }
 
-/// Waves that are kept go with their probes where places between pixels are refined.
+/// Waves that are kept go with their probes where positions between pixels are refined.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn waves_that_are_kept_agree_when_places_change() {
+fn waves_that_are_kept_agree_when_positions_change() {
     let Some(cuda) = testing::gpu() else { return };
     for near in [false, true] {
         let model = model(Case { between: true, near, frame: [48, 64], ..PLAIN });
@@ -129,7 +129,7 @@ fn least_squares_agree() {
 fn the_object_beside_the_frame_does_not_matter() {
     let case = Case { frame: [44, 62], modes: [2, 1], views: 3, ..PLAIN };
     let mut plain = model(case);
-    // All views in one place.
+    // All views in one position.
     for view in &mut plain.views {
         (view.row, view.col) = (3, 5);
     }
@@ -221,7 +221,7 @@ fn likelihoods_go_ptypys_way() {
         }
         if let Some(cuda) = &cuda {
             runs.push(("GPU", bench(&model, &config, cuda, None)));
-            runs.push(("GPU in pieces", bench(&model, &config, cuda, Some(Way::Plain))));
+            runs.push(("GPU in pieces", bench(&model, &config, cuda, Some(FrameProcessing::Plain))));
         }
         for (on, mut run) in runs {
             for (k, expected) in expected[..limits[1].0].iter().enumerate() {
@@ -243,7 +243,7 @@ fn likelihoods_go_ptypys_way() {
 /// One engine after another on the same stages; gives the errors of the last iteration and the state.
 fn stacked(model: &Model, engines: &[EngineConfig], mut stages: Box<dyn Stages>) -> (Vec<[f64; 3]>, State) {
     for (number, config) in engines.iter().enumerate() {
-        let engine = engines::engine(config, &Facts::of(model, Compatibility::None, 1), number);
+        let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::None, 1), number);
         engines::begin(&*engine, &mut *stages, model.frame).unwrap();
         let mut memory = Memory::default();
         for k in 0..config.iterations() {
@@ -323,11 +323,11 @@ fn examples_run_on_both() {
             let (here, there) = (here.whole(), there.whole());
             let (a, b) = (there.errors().unwrap(), here.errors().unwrap());
             // Where a start's light ends, waves at the detector are rounding, and their phases with them: in single and in double precision the processor
-            // itself is 3e-4 apart in the second iteration, and 5e-4 in the last, with its views in the same places.
+            // itself is 3e-4 apart in the second iteration, and 5e-4 in the last, with its views in the same positions.
             assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {iterations}: {a:?} and {b:?}");
             // A view of which two trials are as good as one another may take the other one, and one such view moves the errors by 4e-3 (28.68 for 28.57 of
             // position_errors on an H100: errors of 3.7515 and 3.7526, on the processor 3.7555 and 3.7546): both go on from
-            // the same places, and are 7e-4 apart.
+            // the same positions, and are 7e-4 apart.
             let ((views, shifts), (ours, before)) = (there.stages.views(), here.stages.views());
             let far = |j: &usize| {
                 let (a, b) = (exact(&views[*j], shifts[*j]), exact(&ours[*j], before[*j]));

@@ -6,7 +6,7 @@ use zellige_engine::device::Cpu;
 use zellige_engine::testing;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName};
 use zellige_ptycho::model::{Model, State};
-use zellige_ptycho::stages::cuda::{Kind, new_with};
+use zellige_ptycho::stages::cuda::{KernelConfig, new_with};
 use zellige_ptycho::stages::{self, Likelihood, Noise, Slot, Stages};
 
 use super::common::Bench;
@@ -80,7 +80,7 @@ fn the_wavefield_is_its_definition() {
             for (name, mut stages) in all(&model, cuda).into_iter().skip(1) {
                 compare(name, &mut *stages, 1e-5);
             }
-            let atomic = Kind { atomic: true, ..Kind::of(&model, cuda.properties()) };
+            let atomic = KernelConfig { atomic: true, ..KernelConfig::of(&model, cuda.properties()) };
             compare("atomic sums", &mut *new_with(&model, cuda, atomic).unwrap(), 1e-5);
         }
     }

@@ -96,8 +96,8 @@ pub(crate) struct Plan<T> {
     columns: Line<T>,
 }
 
-/// Room of a thread for the transform.
-pub(crate) struct Room<T> {
+/// Work buffers of a thread for the transform.
+pub(crate) struct Workspace<T> {
     /// Two buffers of columns.
     columns: [Aligned<T>; 2],
     /// One column, where a library transforms it.
@@ -111,42 +111,42 @@ impl<T: Number> Plan<T> {
         Self { shape, isa, rows: Line::new(shape.ny, isa), columns: Line::new(shape.nx, isa) }
     }
 
-    pub(crate) fn room(&self) -> Room<T> {
+    pub(crate) fn workspace(&self) -> Workspace<T> {
         let longest = self.shape.sy.max(self.shape.sx);
         let buffer = || Aligned::zeros(2 * longest * PAD);
-        Room { columns: [buffer(), buffer()], line: vec![Complex::new(T::ZERO, T::ZERO); longest], near: Aligned::default() }
+        Workspace { columns: [buffer(), buffer()], line: vec![Complex::new(T::ZERO, T::ZERO); longest], near: Aligned::default() }
     }
 
     /// `to[nx][sy] = F from[ny][sx]`, each two planes; `to` holds `sx` lines.
-    pub(crate) fn forward(&self, from: [&[T]; 2], to: [&mut [T]; 2], room: &mut Room<T>) {
+    pub(crate) fn forward(&self, from: [&[T]; 2], to: [&mut [T]; 2], workspace: &mut Workspace<T>) {
         let Shape { sx, sy, ny, .. } = self.shape;
         assert!(from.iter().all(|p| p.len() >= ny * sx) && to.iter().all(|p| p.len() >= sx * sy));
         let [a, b] = to;
         let (from, to) = (from.map(<[T]>::as_ptr), [a.as_mut_ptr(), b.as_mut_ptr()]);
-        self.both([&self.rows, &self.columns], room, from, to, [sx, sy]);
+        self.both([&self.rows, &self.columns], workspace, from, to, [sx, sy]);
     }
 
     /// `to[ny][sx] = nx ny F^-1 from[nx][sy]`; `to` holds `sy` lines.
-    pub(crate) fn inverse(&self, from: [&[T]; 2], to: [&mut [T]; 2], room: &mut Room<T>) {
+    pub(crate) fn inverse(&self, from: [&[T]; 2], to: [&mut [T]; 2], workspace: &mut Workspace<T>) {
         let Shape { sx, sy, nx, .. } = self.shape;
         assert!(from.iter().all(|p| p.len() >= nx * sy) && to.iter().all(|p| p.len() >= sx * sy));
         let [re, im] = to;
         let (from, to) = ([from[1].as_ptr(), from[0].as_ptr()], [im.as_mut_ptr(), re.as_mut_ptr()]);
-        self.both([&self.columns, &self.rows], room, from, to, [sy, sx]);
+        self.both([&self.columns, &self.rows], workspace, from, to, [sy, sx]);
     }
 }
 
 impl<T: Number> Plan<T> {
     /// Transforms along both axes: along the first of `from`, whose lines are `stride[0]` long, into lines of `to` that are
     /// `stride[1]` long; then along the first of `to`.
-    fn both(&self, [first, second]: [&Line<T>; 2], room: &mut Room<T>, from: [*const T; 2], to: [*mut T; 2], stride: [usize; 2]) {
+    fn both(&self, [first, second]: [&Line<T>; 2], workspace: &mut Workspace<T>, from: [*const T; 2], to: [*mut T; 2], stride: [usize; 2]) {
         let n = T::lanes(self.isa);
         let padded = stride[1];
         // SAFETY: the planes were measured by the caller; buffers hold `PAD` columns of the longer axis.
         unsafe {
             for at in (0..stride[0]).step_by(n) {
-                let turned = self.columns_of(first, from.map(|p| p.add(at)), stride[0], None, room);
-                let buffer = &mut room.columns[turned];
+                let turned = self.columns_of(first, from.map(|p| p.add(at)), stride[0], None, workspace);
+                let buffer = &mut workspace.columns[turned];
                 // Lines that pad the buffer become columns that pad the frame: nothing, not what an earlier line left there.
                 for plane in 0..2 {
                     buffer[(plane * padded + first.len()) * n..(plane + 1) * padded * n].fill(T::ZERO);
@@ -155,28 +155,28 @@ impl<T: Number> Plan<T> {
                 T::with(self.isa, Turn { from: buffer.as_ptr(), to, lines: padded });
             }
             for at in (0..stride[1]).step_by(n) {
-                let place = to.map(|p| p.add(at));
-                self.columns_of(second, place.map(<*mut T>::cast_const), stride[1], Some((place, stride[1])), room);
+                let target = to.map(|p| p.add(at));
+                self.columns_of(second, target.map(<*mut T>::cast_const), stride[1], Some((target, stride[1])), workspace);
             }
         }
     }
 
-    /// Transforms a register of columns along lines that are `stride` apart, to `to`, or into a buffer of `room`, planes one behind
-    /// the other and lines a register apart; gives the number of that buffer.
+    /// Transforms a register of columns along lines that are `stride` apart, to `to`, or into a buffer of `workspace`, planes
+    /// one behind the other and lines a register apart; gives the number of that buffer.
     unsafe fn columns_of(
         &self,
         line: &Line<T>,
         from: [*const T; 2],
         stride: usize,
         to: Option<([*mut T; 2], usize)>,
-        room: &mut Room<T>,
+        workspace: &mut Workspace<T>,
     ) -> usize {
         let lanes = T::lanes(self.isa);
         let padded = line.len().next_multiple_of(PAD);
         // SAFETY: the caller's.
         unsafe {
             let buffers = [0, 1].map(|i: usize| {
-                let start = room.columns[i].as_mut_ptr();
+                let start = workspace.columns[i].as_mut_ptr();
                 [start, start.add(padded * lanes)]
             });
             match line {
@@ -197,12 +197,12 @@ impl<T: Number> Plan<T> {
                     let (dst, dst_step) = to.unwrap_or((buffers[0], lanes));
                     for l in 0..lanes {
                         for i in 0..*n {
-                            room.line[i] = Complex::new(*from[0].add(i * stride + l), *from[1].add(i * stride + l));
+                            workspace.line[i] = Complex::new(*from[0].add(i * stride + l), *from[1].add(i * stride + l));
                         }
-                        transform(&mut room.line[..*n]);
+                        transform(&mut workspace.line[..*n]);
                         for i in 0..*n {
-                            *dst[0].add(i * dst_step + l) = room.line[i].re;
-                            *dst[1].add(i * dst_step + l) = room.line[i].im;
+                            *dst[0].add(i * dst_step + l) = workspace.line[i].re;
+                            *dst[1].add(i * dst_step + l) = workspace.line[i].im;
                         }
                     }
                     0
@@ -229,7 +229,7 @@ impl<T: Number> Work<T> for Turn<T> {
             for plane in 0..2 {
                 let from = self.from.add(plane * self.lines * V::N);
                 for y in (0..self.lines).step_by(V::N) {
-                    V::turn(from.add(y * V::N), V::N, self.to[plane].add(y), self.lines);
+                    V::transpose(from.add(y * V::N), V::N, self.to[plane].add(y), self.lines);
                 }
             }
         }

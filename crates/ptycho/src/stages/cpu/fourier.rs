@@ -19,7 +19,7 @@ use crate::stages::Projection;
 const GUARD: f64 = 1e-10;
 
 /// A view's step.
-struct Step<'a, T> {
+struct FourierStep<'a, T> {
     fixed: &'a Fixed<T>,
     rule: &'a Projection,
     probe: &'a [T],
@@ -32,20 +32,20 @@ struct Step<'a, T> {
     scratch: &'a mut Scratch<T>,
 }
 
-impl<T: Number> Work<T> for Step<'_, T> {
+impl<T: Number> Work<T> for FourierStep<'_, T> {
     type Out = [f64; 3];
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 3] {
         let Self { fixed, rule, probe, object, view, mag, valid, bound, exit, scratch } = self;
-        let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
+        let Scratch { workspace, product, wave, one, two, plane: [power, ..], .. } = scratch;
         let shape = fixed.shape;
         let (size, stored) = (2 * shape.plane(), 2 * shape.stored());
         fixed.products(probe, object, &view, product);
         let mut likelihood = 0.0;
         if rule.likelihood {
             for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
-                fixed.propagate(from, to, two, room);
+                fixed.propagate(from, to, two, workspace);
             }
             likelihood = fixed.photons(wave, power, mag);
         }
@@ -55,14 +55,14 @@ impl<T: Number> Work<T> for Step<'_, T> {
             for (k, exit) in exit.chunks_exact(stored).enumerate() {
                 let at = k * size..(k + 1) * size;
                 mix(shape.stored(), parts, &product[at.clone()], exit, one);
-                fixed.propagate(one, &mut wave[at], two, room);
+                fixed.propagate(one, &mut wave[at], two, workspace);
             }
         }
         let error = fixed.constrain(wave, power, mag, valid, bound);
         let mut change = 0.0;
         for (k, exit) in exit.chunks_exact_mut(stored).enumerate() {
             let at = k * size..(k + 1) * size;
-            fixed.back(&wave[at.clone()], one, two, room);
+            fixed.back(&wave[at.clone()], one, two, workspace);
             change += update(fixed, rule, &product[at], one, exit);
         }
         [error, likelihood, change / (shape.ny * shape.nx) as f64]
@@ -227,7 +227,7 @@ impl<T: Number> Host<T> {
                 let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);
                 let (mag, [valid, noise]) = (fixed.moduli(j), fixed.valid[j]);
                 let bound = rule.bound + rule.noise * noise;
-                *errors = T::with(fixed.isa, Step { fixed, rule, probe, object, view, mag, valid, bound, exit, scratch });
+                *errors = T::with(fixed.isa, FourierStep { fixed, rule, probe, object, view, mag, valid, bound, exit, scratch });
                 scratch.own = own;
             });
         });

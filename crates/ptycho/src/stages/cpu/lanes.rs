@@ -64,7 +64,7 @@ pub(crate) unsafe trait Lanes: Copy {
     /// `b - self * a`.
     unsafe fn mul_from(self, a: Self, b: Self) -> Self;
     /// Turns the square of `N` registers at `from`, `step` numbers apart, into that at `to`.
-    unsafe fn turn(from: *const Self::T, from_step: usize, to: *mut Self::T, to_step: usize) {
+    unsafe fn transpose(from: *const Self::T, from_step: usize, to: *mut Self::T, to_step: usize) {
         for i in 0..Self::N {
             for j in 0..Self::N {
                 // SAFETY: the caller's.
@@ -189,11 +189,11 @@ mod x86 {
     #[allow(clippy::wildcard_imports)] // some thirty intrinsics
     use std::arch::x86_64::*;
 
-    use super::super::turn;
+    use super::super::transpose;
     use super::Lanes;
 
     macro_rules! register {
-        ($name:ident, $reg:ident, $t:ident, $n:literal, $load:ident, $store:ident, $set1:ident, $add:ident, $sub:ident, $mul:ident, $fma:ident, $fnma:ident, $turn:ident) => {
+        ($name:ident, $reg:ident, $t:ident, $n:literal, $load:ident, $store:ident, $set1:ident, $add:ident, $sub:ident, $mul:ident, $fma:ident, $fnma:ident, $transpose:ident) => {
             #[derive(Clone, Copy)]
             pub(crate) struct $name($reg);
 
@@ -234,8 +234,8 @@ mod x86 {
                     Self(unsafe { $fnma(self.0, a.0, b.0) })
                 }
                 #[inline(always)]
-                unsafe fn turn(from: *const $t, from_step: usize, to: *mut $t, to_step: usize) {
-                    unsafe { turn::$turn(from, from_step, to, to_step) }
+                unsafe fn transpose(from: *const $t, from_step: usize, to: *mut $t, to_step: usize) {
+                    unsafe { transpose::$transpose(from, from_step, to, to_step) }
                 }
             }
         };

@@ -35,11 +35,11 @@ impl<T: Number> Work<T> for Residual<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 3] {
         let Self { fixed, noise, state, view, mag, valid, out, scratch } = self;
-        let Scratch { room, product: waves, wave, one, two, plane: [power, ..], .. } = scratch;
+        let Scratch { workspace, product: waves, wave, one, two, plane: [power, ..], .. } = scratch;
         let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
         fixed.products(state.probe, state.object, &view, waves);
         for (from, to) in waves.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
-            fixed.propagate(from, to, two, room);
+            fixed.propagate(from, to, two, workspace);
         }
         fixed.intensity(wave, power);
         let likelihood = fixed.photons_of(power, mag);
@@ -62,7 +62,7 @@ impl<T: Number> Work<T> for Residual<'_, T> {
         let mut change = 0.0;
         fixed.apply(wave, power);
         for (k, out) in out.chunks_exact_mut(stored).enumerate() {
-            fixed.back(&wave[k * size..(k + 1) * size], one, two, room);
+            fixed.back(&wave[k * size..(k + 1) * size], one, two, workspace);
             for (to, from) in out.chunks_exact_mut(stored / 2).zip(one.chunks_exact(size / 2)) {
                 to.copy_from_slice(&from[..stored / 2]);
             }
@@ -95,17 +95,17 @@ impl<T: Number> Work<T> for Solve<'_, T> {
         let Self { fixed, state, direction, both, view, residual, scratch } = self;
         let Scratch { product: first, one, .. } = scratch;
         let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
-        let place = fixed.places[view.object as usize];
+        let storage = fixed.storages[view.object as usize];
         // <a, a>, <b, b>, Re<a, b>, Re<a, chi>, Re<b, chi> with a = P dO, b = dP O.
         let mut s = [0.0; 5];
         for p in 0..fixed.modes[0] {
             let probes = [state.probe, direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
             for o in 0..fixed.modes[1] {
-                let objects = [state.object, direction.object].map(|object| place.layer(object, o));
+                let objects = [state.object, direction.object].map(|object| storage.layer(object, o));
                 let k = p * fixed.modes[1] + o;
                 let a = &mut first[..size];
-                product(fixed, probes[0], objects[1], &place, &view, a);
-                product(fixed, probes[1], objects[0], &place, &view, one);
+                product(fixed, probes[0], objects[1], &storage, &view, a);
+                product(fixed, probes[1], objects[0], &storage, &view, one);
                 let chi = &residual[k * stored..(k + 1) * stored];
                 let pairs: [(&[T], &[T], usize, usize); 5] =
                     [(a, a, size, size), (one, one, size, size), (a, one, size, size), (a, chi, size, stored), (one, chi, size, stored)];
@@ -148,7 +148,7 @@ impl<T: Number> Host<T> {
         let most = rule.batch.min(order.len()).max(1);
         let mut residuals = vec![T::ZERO; most * size];
         let mut direction = Pair { probe: vec![T::ZERO; self.state.probe.len()], object: vec![T::ZERO; self.state.object.len()] };
-        let mut norm = vec![T::ZERO; self.fixed.places.iter().map(|p| p.model.layer()).sum()];
+        let mut norm = vec![T::ZERO; self.fixed.storages.iter().map(|p| p.model.layer()).sum()];
         for batch in order.chunks(most) {
             let Self { fixed, views, shifts, state, errors, .. } = self;
             let fixed = &*fixed;
@@ -226,13 +226,13 @@ impl<T: Number> Fixed<T> {
     /// Divides the objects by the illumination and a part of its largest value.
     fn precondition(&self, object: &mut [T], norm: &[T], part: f64) {
         let mut norm = norm;
-        for place in &self.places {
-            let (here, rest) = norm.split_at(place.model.layer());
+        for storage in &self.storages {
+            let (here, rest) = norm.split_at(storage.model.layer());
             norm = rest;
             let largest = here.iter().fold(0.0, |a: f64, v| a.max(v.to_f64()));
             let damping = T::from_f64(part * largest);
             for o in 0..self.modes[1] {
-                let [re, im] = place.layer_mut(object, o).map(|plane| &mut plane[..here.len()]);
+                let [re, im] = storage.layer_mut(object, o).map(|plane| &mut plane[..here.len()]);
                 let (a, b) = (re.to_vec(), im.to_vec());
                 divide(re, im, &a, &b, here, damping);
             }

@@ -53,11 +53,11 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 2] {
         let Self { fixed, rule, probe, object, view, mag, constant, out, scratch } = self;
-        let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
+        let Scratch { workspace, product, wave, one, two, plane: [power, ..], .. } = scratch;
         let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
         fixed.products(probe, object, &view, product);
         for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
-            fixed.propagate(from, to, two, room);
+            fixed.propagate(from, to, two, workspace);
         }
         fixed.intensity(wave, power);
         let factor = if rule.floating { fixed.brightness(rule.noise, power, mag) } else { 1.0 };
@@ -94,7 +94,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
         };
         fixed.apply(wave, power);
         for (k, out) in out.chunks_exact_mut(stored).enumerate() {
-            fixed.back(&wave[k * size..(k + 1) * size], one, two, room);
+            fixed.back(&wave[k * size..(k + 1) * size], one, two, workspace);
             for plane in 0..2 {
                 let from = &one[plane * fixed.shape.plane()..];
                 out[plane * stored / 2..(plane + 1) * stored / 2].copy_from_slice(&from[..stored / 2]);
@@ -162,9 +162,9 @@ impl<T: Number> Work<T> for Line<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 2] {
         let Self { fixed, noise, state, direction, view, mag, factor, scratch } = self;
-        let Scratch { room, product: waves, wave, one, two, more, plane: [a0, a1, a2], .. } = scratch;
+        let Scratch { workspace, product: waves, wave, one, two, more, plane: [a0, a1, a2], .. } = scratch;
         let size = 2 * fixed.shape.plane();
-        let place = fixed.places[view.object as usize];
+        let storage = fixed.storages[view.object as usize];
         for plane in [&mut *a0, a1, a2] {
             plane.fill(T::ZERO);
         }
@@ -172,20 +172,20 @@ impl<T: Number> Work<T> for Line<'_, T> {
         for p in 0..fixed.modes[0] {
             let probes = [state.probe, direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
             for o in 0..fixed.modes[1] {
-                let objects = [state.object, direction.object].map(|object| place.layer(object, o));
+                let objects = [state.object, direction.object].map(|object| storage.layer(object, o));
                 // Three waves: P O, P dO + dP O, dP dO. The rooms of one mode are used again for the next.
                 let first = &mut wave[..size];
-                product(fixed, probes[0], objects[0], &place, &view, &mut waves[..size]);
-                fixed.propagate(&waves[..size], first, two, room);
-                product(fixed, probes[0], objects[1], &place, &view, &mut waves[..size]);
-                product(fixed, probes[1], objects[0], &place, &view, one);
+                product(fixed, probes[0], objects[0], &storage, &view, &mut waves[..size]);
+                fixed.propagate(&waves[..size], first, two, workspace);
+                product(fixed, probes[0], objects[1], &storage, &view, &mut waves[..size]);
+                product(fixed, probes[1], objects[0], &storage, &view, one);
                 for i in (0..size).step_by(PAD) {
                     (Row::load(&waves[i..]) + Row::load(&one[i..])).store(&mut waves[i..]);
                 }
                 let [second, third] = fixed.pair(more);
-                fixed.propagate(&waves[..size], second, two, room);
-                product(fixed, probes[1], objects[1], &place, &view, &mut waves[..size]);
-                fixed.propagate(&waves[..size], third, two, room);
+                fixed.propagate(&waves[..size], second, two, workspace);
+                product(fixed, probes[1], objects[1], &storage, &view, &mut waves[..size]);
+                fixed.propagate(&waves[..size], third, two, workspace);
                 add_powers([first, second, third], [&mut *a0, &mut *a1, &mut *a2], scale);
             }
         }
@@ -267,7 +267,7 @@ impl<T: Number> Host<T> {
         factors.resize(views.len(), 1.0);
         let size = fixed.exits() * 2 * fixed.shape.stored();
         let mut waves = vec![T::ZERO; CHUNK.min(views.len()) * size];
-        let mut norm = vec![T::ZERO; fixed.places.iter().map(|p| p.model.layer()).sum()];
+        let mut norm = vec![T::ZERO; fixed.storages.iter().map(|p| p.model.layer()).sum()];
         let pixels = fixed.counted();
         let spectra = fixed.spectra(&state.probe);
         let mut value = 0.0;
@@ -347,15 +347,15 @@ impl<T: Number> Host<T> {
     fn smoothness(&self, a: f64, gradient: Option<&mut Pair<T>>) -> f64 {
         let mut value = 0.0;
         let mut gradient = gradient;
-        for place in &self.fixed.places {
+        for storage in &self.fixed.storages {
             for o in 0..self.fixed.modes[1] {
                 for half in 0..2 {
-                    let plane = place.layer(&self.state.object, o)[half];
+                    let plane = storage.layer(&self.state.object, o)[half];
                     let mut out = gradient.as_deref_mut().map(|g| {
-                        let [re, im] = place.layer_mut(&mut g.object, o);
+                        let [re, im] = storage.layer_mut(&mut g.object, o);
                         if half == 0 { re } else { im }
                     });
-                    neighbours(place.shape, |i, j| {
+                    neighbours(storage.shape, |i, j| {
                         let d = plane[j].to_f64() - plane[i].to_f64();
                         value += d * d;
                         if let Some(out) = &mut out {
@@ -373,11 +373,11 @@ impl<T: Number> Host<T> {
     /// First and second order of the same along a direction.
     fn smoothness_line(&self, a: f64, direction: &Pair<T>) -> [f64; 2] {
         let mut both = [0.0; 2];
-        for place in &self.fixed.places {
+        for storage in &self.fixed.storages {
             for o in 0..self.fixed.modes[1] {
                 for half in 0..2 {
-                    let (plane, along) = (place.layer(&self.state.object, o)[half], place.layer(&direction.object, o)[half]);
-                    neighbours(place.shape, |i, j| {
+                    let (plane, along) = (storage.layer(&self.state.object, o)[half], storage.layer(&direction.object, o)[half]);
+                    neighbours(storage.shape, |i, j| {
                         let d = plane[j].to_f64() - plane[i].to_f64();
                         let h = along[j].to_f64() - along[i].to_f64();
                         both[0] += d * h;

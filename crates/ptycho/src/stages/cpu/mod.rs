@@ -10,7 +10,7 @@ mod least_squares;
 mod likelihood;
 mod overlap;
 mod passes;
-mod places;
+mod positions;
 mod shift;
 mod smooth;
 mod stages;
@@ -19,7 +19,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
-mod turn;
+mod transpose;
 mod view;
 mod wavefield;
 
@@ -37,9 +37,9 @@ use zellige_engine::parallel::thread;
 use crate::model::{Model, Transfer, View};
 use crate::stages::{SLOTS, Stages};
 use bins::Bins;
-use fft::{Plan, Room, Shape};
+use fft::{Plan, Shape, Workspace};
 use lanes::{Isa, Number};
-use store::Place;
+use store::StoragePlanes;
 
 /// A pair of arrays as long as probe and object.
 #[derive(Debug, Clone, Default)]
@@ -48,9 +48,9 @@ struct Pair<T> {
     object: Vec<T>,
 }
 
-/// Room of a thread.
+/// Scratch memory of a thread.
 struct Scratch<T> {
-    room: Room<T>,
+    workspace: Workspace<T>,
     /// Waves behind the sample, `[K][2][sy][sx]`.
     product: Aligned<T>,
     /// Waves at the detector, `[K][2][lines][length]`.
@@ -79,7 +79,7 @@ struct Fixed<T> {
     modes: [usize; 2],
     /// Marks sub-pixel shifts of the probe.
     subpixel: bool,
-    places: Vec<Place>,
+    storages: Vec<StoragePlanes>,
     /// Kernel of the near field where the transform leaves it, over the pixels: two planes.
     near: Option<Vec<T>>,
     /// Moduli `[n][lines][length]`, as they were counted.
@@ -131,9 +131,9 @@ impl<T: Number> Fixed<T> {
         if self.far() { T::from_f64(1.0 / ((self.shape.ny * self.shape.nx) as f64).sqrt()) } else { T::ONE }
     }
 
-    /// Room of the thread that asks.
+    /// Scratch memory of the calling thread.
     fn scratch(&self) -> MutexGuard<'_, Scratch<T>> {
-        // A thread has its room for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
+        // A thread has its scratch memory for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
         self.scratch[thread() % self.scratch.len()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,11 +146,11 @@ impl<T: Number> Fixed<T> {
 }
 
 /// Views whose waves are made at once where not all are kept.
-pub(crate) const LOT: usize = shift::LOT;
+pub(crate) const BATCH: usize = shift::BATCH;
 
 /// Bytes of a thread's buffers, as `Scratch` has them: waves on both sides of the transform, planes, and three more waves for a
 /// likelihood.
-pub fn room(model: &Model, likelihood: bool, double: bool) -> u64 {
+pub fn scratch_bytes(model: &Model, likelihood: bool, double: bool) -> u64 {
     let planes =
         4 * model.exits() + 7 + if likelihood { 4 * model.exits() } else { 0 } + if model.subpixel { 2 * model.modes[0] } else { 0 };
     (planes * Shape::new(model.frame).plane() * if double { 8 } else { 4 }) as u64
@@ -192,11 +192,11 @@ impl<T: Number> Host<T> {
                 Some([part(&|k| k.re), part(&|k| k.im)].concat())
             }
         };
-        let places = Place::all(&model.storages, model.modes[1]);
+        let storages = StoragePlanes::all(&model.storages, model.modes[1]);
         let bins = Bins::new(model.frame, model.bin, far);
         let (mag, valid) = store::moduli(model, bins.shape, far, folder)?;
-        let room = || Scratch {
-            room: plan.room(),
+        let scratch = || Scratch {
+            workspace: plan.workspace(),
             product: Aligned::zeros(2 * model.exits() * shape.plane()),
             wave: Aligned::zeros(2 * model.exits() * shape.plane()),
             one: Aligned::zeros(2 * shape.plane()),
@@ -205,10 +205,10 @@ impl<T: Number> Host<T> {
             plane: std::array::from_fn(|_| Aligned::zeros(shape.plane())),
             own: Aligned::default(),
         };
-        let scratch = (0..cpu.threads()).map(|_| Mutex::new(room())).collect();
+        let scratch = (0..cpu.threads()).map(|_| Mutex::new(scratch())).collect();
         let state = Pair {
             probe: store::frames_in(&model.start.probe, shape),
-            object: store::objects_in(&model.start.object, &places, model.modes[1]),
+            object: store::objects_in(&model.start.object, &storages, model.modes[1]),
         };
         let fixed = Fixed {
             cpu: cpu.clone(),
@@ -218,7 +218,7 @@ impl<T: Number> Host<T> {
             bins,
             modes: model.modes,
             subpixel: model.subpixel,
-            places,
+            storages,
             near,
             mag,
             valid,
@@ -246,7 +246,7 @@ impl<T: Number> Host<T> {
 
     /// Finds out which views see which band.
     fn sort_views(&mut self) {
-        let heights = self.fixed.places.iter().map(|p| p.shape[0].div_ceil(overlap::BAND));
+        let heights = self.fixed.storages.iter().map(|p| p.shape[0].div_ceil(overlap::BAND));
         self.bands = heights.map(|n| vec![Vec::new(); n]).collect();
         for (j, view) in self.views.iter().enumerate() {
             let (first, last) = (view.row as usize, view.row as usize + self.fixed.shape.ny - 1);

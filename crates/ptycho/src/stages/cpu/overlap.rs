@@ -111,11 +111,11 @@ impl<T: Number> Work<T> for ProbeBand<'_, T> {
             if view.probe != set {
                 continue;
             }
-            let place = &fixed.places[view.object as usize];
+            let storage = &fixed.storages[view.object as usize];
             for o in 0..fixed.modes[1] {
-                let layer = place.layer(object, o);
+                let layer = storage.layer(object, o);
                 for y in 0..rows {
-                    let from = place.at(view, first + y);
+                    let from = storage.at(view, first + y);
                     let (o0, o1) = (&layer[0][from..from + shape.sx], &layer[1][from..from + shape.sx]);
                     let norm = &mut norm[y * shape.sx..(y + 1) * shape.sx];
                     for x in (0..shape.sx).step_by(PAD) {
@@ -170,17 +170,17 @@ impl<T: Number> Host<T> {
         let (fixed, waves) = (&*fixed, Waves { views, exit, own: false });
         let inertia = T::from_f64(inertia);
         fixed.cpu.install(|| {
-            for (place, bands) in fixed.places.iter().zip(&*bands) {
+            for (storage, bands) in fixed.storages.iter().zip(&*bands) {
                 for layer in 0..fixed.modes[1] {
-                    let (width, pixels) = (place.shape[1], place.model.layer());
-                    let [re, im] = place.layer_mut(&mut state.object, layer);
+                    let (width, pixels) = (storage.shape[1], storage.model.layer());
+                    let [re, im] = storage.layer_mut(&mut state.object, layer);
                     let piece = PIECE * width;
                     each_task((chunks_mut(&mut re[..pixels], piece), chunks_mut(&mut im[..pixels], piece)), |i, (re, im)| {
                         let list = &bands[i * PIECE / BAND];
                         let [mut a, mut b, mut norm] = std::array::from_fn(|_| Aligned::zeros(re.len()));
                         let sums = [&mut a[..], &mut b[..], &mut norm[..]];
                         T::with(fixed.isa, ObjectBand { fixed, waves, list, probe: &state.probe, layer, first: i * PIECE, width, sums });
-                        settle(re, im, [&a, &b, &norm], inertia);
+                        update_values(re, im, [&a, &b, &norm], inertia);
                         if let Some(range) = limits.clip {
                             clip(re, im, range);
                         }
@@ -197,20 +197,20 @@ impl<T: Number> Host<T> {
         let spectra = fixed.spectra(&state.probe);
         let size = fixed.exits() * 2 * fixed.shape.stored();
         let mut sum = vec![T::ZERO; state.object.len()];
-        let mut norm = vec![T::ZERO; fixed.places.iter().map(|p| p.model.layer()).sum()];
-        for (lot, exit) in all.chunks(super::shift::LOT).zip(exit.chunks(super::shift::LOT * size)) {
-            let probes = fixed.all_shifted(&spectra, views, shifts, lot);
-            let list: Vec<[u32; 2]> = lot.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
+        let mut norm = vec![T::ZERO; fixed.storages.iter().map(|p| p.model.layer()).sum()];
+        for (batch, exit) in all.chunks(super::shift::BATCH).zip(exit.chunks(super::shift::BATCH * size)) {
+            let probes = fixed.all_shifted(&spectra, views, shifts, batch);
+            let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
             fixed.object_sums(Waves { views, exit, own: true }, &list, &probes, &mut sum, &mut norm);
         }
         let (inertia, mut norm) = (T::from_f64(inertia), &norm[..]);
-        for place in &fixed.places {
-            let (here, rest) = norm.split_at(place.model.layer());
+        for storage in &fixed.storages {
+            let (here, rest) = norm.split_at(storage.model.layer());
             norm = rest;
             for o in 0..fixed.modes[1] {
-                let [a, b] = place.layer(&sum, o).map(|plane| &plane[..here.len()]);
-                let [re, im] = place.layer_mut(&mut state.object, o).map(|plane| &mut plane[..here.len()]);
-                settle(re, im, [a, b, here], inertia);
+                let [a, b] = storage.layer(&sum, o).map(|plane| &plane[..here.len()]);
+                let [re, im] = storage.layer_mut(&mut state.object, o).map(|plane| &mut plane[..here.len()]);
+                update_values(re, im, [a, b, here], inertia);
                 if let Some(range) = limits.clip {
                     clip(re, im, range);
                 }
@@ -234,7 +234,7 @@ impl<T: Number> Host<T> {
                 fixed.probe_sums(waves, all, set, &state.object)
             };
             let probe = &mut state.probe[set * set_len..(set + 1) * set_len];
-            fixed.each_band(probe, &sums, |re, im, sums| settle(re, im, sums, weight));
+            fixed.each_band(probe, &sums, |re, im, sums| update_values(re, im, sums, weight));
             fixed.supported(probe);
             let last = &mut last[set * set_len..(set + 1) * set_len];
             let (mut moved, mut all) = (0.0, 0.0);
@@ -289,14 +289,14 @@ impl<T: Number> Fixed<T> {
     /// (`[storage][H][W]`, counted for the first object mode).
     pub(super) fn object_sums(&self, waves: Waves<T>, list: &[[u32; 2]], probe: &[T], sum: &mut [T], norm: &mut [T]) {
         let mut norm = norm;
-        for (number, place) in self.places.iter().enumerate() {
+        for (number, storage) in self.storages.iter().enumerate() {
             let own: Vec<[u32; 2]> = list.iter().filter(|[j, _]| waves.views[*j as usize].object as usize == number).copied().collect();
-            let (pixels, width) = (place.model.layer(), place.shape[1]);
+            let (pixels, width) = (storage.model.layer(), storage.shape[1]);
             let (here, rest) = norm.split_at_mut(pixels);
             norm = rest;
             let mut none = vec![T::ZERO; if self.modes[1] > 1 { pixels } else { 0 }];
             for layer in 0..self.modes[1] {
-                let [re, im] = place.layer_mut(sum, layer).map(|plane| &mut plane[..pixels]);
+                let [re, im] = storage.layer_mut(sum, layer).map(|plane| &mut plane[..pixels]);
                 let norm = if layer == 0 { &mut *here } else { &mut none[..] };
                 let band = BAND * width;
                 let parts = (chunks_mut(re, band), chunks_mut(im, band), chunks_mut(norm, band));
@@ -317,7 +317,7 @@ impl<T: Number> Fixed<T> {
 }
 
 /// `old = (w old + sum) / (w + norm)`; where there is neither, it stays.
-fn settle<T: Number>(re: &mut [T], im: &mut [T], [a, b, norm]: [&[T]; 3], w: T) {
+fn update_values<T: Number>(re: &mut [T], im: &mut [T], [a, b, norm]: [&[T]; 3], w: T) {
     for i in 0..re.len() {
         let down = w + norm[i];
         if down > T::ZERO {

@@ -9,7 +9,7 @@ use zellige_engine::large::Aligned;
 use zellige_engine::parallel::{chunks_mut, each, each_task, each_with, items, map_tasks};
 use zellige_engine::real::Real;
 
-use super::fft::{PAD, Room, Shape};
+use super::fft::{PAD, Shape, Workspace};
 use super::lanes::{Lanes, Number, Work};
 use super::overlap::{BandSums, ROWS, Waves, gather};
 use super::store::{planes, planes_mut};
@@ -18,7 +18,7 @@ use super::{Fixed, Pair, Scratch};
 use crate::model::View;
 
 /// Views whose shifted probes are held at once, where sums go over all views.
-pub(super) const LOT: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// Probe and object as one view sees them: the probe may be its own.
 #[derive(Clone, Copy)]
@@ -91,7 +91,7 @@ struct Transformed<'a, T> {
     /// `[2][ny][sx]`.
     mode: &'a [T],
     to: &'a mut [T],
-    room: &'a mut Room<T>,
+    workspace: &'a mut Workspace<T>,
 }
 
 impl<T: Number> Work<T> for Transformed<'_, T> {
@@ -99,8 +99,8 @@ impl<T: Number> Work<T> for Transformed<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, mode, to, room } = self;
-        fixed.plan.forward(planes(mode), planes_mut(to), room);
+        let Self { fixed, mode, to, workspace } = self;
+        fixed.plan.forward(planes(mode), planes_mut(to), workspace);
     }
 }
 
@@ -121,13 +121,13 @@ impl<T: Number> Work<T> for Shifted<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, spectra, by, along, out, scratch: Scratch { room, one, two, .. } } = self;
+        let Self { fixed, spectra, by, along, out, scratch: Scratch { workspace, one, two, .. } } = self;
         let (shape, size) = (fixed.shape, 2 * fixed.shape.plane());
         let ramp = Ramp::new(shape, by);
         let factor = 1.0 / (shape.ny * shape.nx) as f64;
         for (spectrum, out) in spectra.chunks_exact(size).zip(out.chunks_exact_mut(2 * shape.stored())) {
             ramp.apply(shape, planes(spectrum), planes_mut(one), factor, along);
-            fixed.plan.inverse(planes(one), planes_mut(two), room);
+            fixed.plan.inverse(planes(one), planes_mut(two), workspace);
             for (to, from) in planes_mut(out).into_iter().zip(planes(two)) {
                 to.copy_from_slice(&from[..shape.stored()]);
             }
@@ -149,14 +149,14 @@ impl<T: Number> Work<T> for Moved<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, by, waves, scratch: Scratch { room, one, two, .. } } = self;
+        let Self { fixed, by, waves, scratch: Scratch { workspace, one, two, .. } } = self;
         let shape = fixed.shape;
         let ramp = Ramp::new(shape, by);
         let factor = 1.0 / (shape.ny * shape.nx) as f64;
         for wave in waves.chunks_exact_mut(2 * shape.stored()) {
-            fixed.plan.forward(planes(wave), planes_mut(one), room);
+            fixed.plan.forward(planes(wave), planes_mut(one), workspace);
             ramp.apply(shape, planes(one), planes_mut(two), factor, None);
-            fixed.plan.inverse(planes(two), planes_mut(one), room);
+            fixed.plan.inverse(planes(two), planes_mut(one), workspace);
             for (to, from) in planes_mut(wave).into_iter().zip(planes(one)) {
                 to.copy_from_slice(&from[..shape.stored()]);
             }
@@ -184,20 +184,20 @@ impl<T: Number> Work<T> for Returned<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, object, probe, view, by, wave, out, scratch: Scratch { room, one, two, plane: [unused, ..], .. } } = self;
-        let (shape, place) = (fixed.shape, fixed.places[view.object as usize]);
+        let Self { fixed, object, probe, view, by, wave, out, scratch: Scratch { workspace, one, two, plane: [unused, ..], .. } } = self;
+        let (shape, storage) = (fixed.shape, fixed.storages[view.object as usize]);
         let (stored, size) = (2 * shape.stored(), 2 * shape.plane());
         let ramp = Ramp::new(shape, [-by[0], -by[1]]);
         for (p, out) in out.chunks_exact_mut(size).enumerate() {
             one.fill(T::ZERO);
             for o in 0..fixed.modes[1] {
-                let layer = place.layer(object, o);
+                let layer = storage.layer(object, o);
                 let k = p * fixed.modes[1] + o;
                 let psi = &wave[k * stored..(k + 1) * stored];
                 let rest = &mut two[..size];
                 let half = size / 2;
                 if let Some(probe) = probe {
-                    product(fixed, fixed.probe(probe, 0, p), layer, &place, &view, rest);
+                    product(fixed, fixed.probe(probe, 0, p), layer, &storage, &view, rest);
                     for plane in 0..2 {
                         let (from, to) = (&psi[plane * stored / 2..], &mut rest[plane * half..]);
                         for i in (0..stored / 2).step_by(PAD) {
@@ -211,13 +211,13 @@ impl<T: Number> Work<T> for Returned<'_, T> {
                 let (sum, rest) = (planes_mut(one), planes(rest));
                 let [re, im] = sum;
                 for y in 0..shape.ny {
-                    let (from, row) = (place.at(&view, y), y * shape.sx..y * shape.sx + shape.nx);
+                    let (from, row) = (storage.at(&view, y), y * shape.sx..y * shape.sx + shape.nx);
                     let (o0, o1) = (&layer[0][from..from + shape.nx], &layer[1][from..from + shape.nx]);
                     let (e0, e1) = (&rest[0][row.clone()], &rest[1][row.clone()]);
                     gather([o0, o1], [e0, e1], [&mut re[row.clone()], &mut im[row.clone()]], &mut unused[row]);
                 }
             }
-            fixed.plan.forward(planes(one), planes_mut(two), room);
+            fixed.plan.forward(planes(one), planes_mut(two), workspace);
             ramp.apply(shape, planes(two), planes_mut(out), 1.0, None);
         }
     }
@@ -241,11 +241,11 @@ impl<T: Number> Work<T> for Clearness<'_, T> {
     unsafe fn run<V: Lanes<T = T>>(self) {
         let Self { fixed, views, list, set, object, first, norm } = self;
         for view in list.iter().map(|[j, _]| &views[*j as usize]).filter(|v| v.probe == set) {
-            let place = &fixed.places[view.object as usize];
+            let storage = &fixed.storages[view.object as usize];
             for o in 0..fixed.modes[1] {
-                let layer = place.layer(object, o);
+                let layer = storage.layer(object, o);
                 for (y, norm) in norm.chunks_exact_mut(fixed.shape.sx).enumerate() {
-                    let from = place.at(view, first + y);
+                    let from = storage.at(view, first + y);
                     for x in (0..norm.len()).step_by(PAD) {
                         let (a, b) = (Row::load(&layer[0][from + x..]), Row::load(&layer[1][from + x..]));
                         (Row::load(&norm[x..]) + (a * a + b * b)).store(&mut norm[x..]);
@@ -293,10 +293,10 @@ pub(super) fn lean<T: Number>(shape: Shape, from: &[T], to: &mut [T], axis: usiz
 
 impl<T: Number> Fixed<T> {
     /// Prepares the way to a near detector and back for a view; nothing where it is the same for all.
-    fn aim(&self, by: [f64; 2], room: &mut Room<T>) {
+    fn aim(&self, by: [f64; 2], workspace: &mut Workspace<T>) {
         if let (Some(kernel), true) = (&self.near, self.subpixel) {
-            room.near.need(kernel.len());
-            T::with(self.isa, Aimed { fixed: self, kernel, by, to: &mut room.near });
+            workspace.near.need(kernel.len());
+            T::with(self.isa, Aimed { fixed: self, kernel, by, to: &mut workspace.near });
         }
     }
 
@@ -308,10 +308,14 @@ impl<T: Number> Fixed<T> {
         let (stored, size) = (2 * self.shape.stored(), 2 * self.shape.plane());
         let mut out = vec![T::ZERO; probe.len() / stored * size];
         self.cpu.install(|| {
-            let room = || self.plan.room();
-            each_with(room, (zellige_engine::parallel::chunks(probe, stored), chunks_mut(&mut out, size)), |room, _, (mode, to)| {
-                T::with(self.isa, Transformed { fixed: self, mode, to, room });
-            });
+            let workspace = || self.plan.workspace();
+            each_with(
+                workspace,
+                (zellige_engine::parallel::chunks(probe, stored), chunks_mut(&mut out, size)),
+                |workspace, _, (mode, to)| {
+                    T::with(self.isa, Transformed { fixed: self, mode, to, workspace });
+                },
+            );
         });
         out
     }
@@ -341,7 +345,7 @@ impl<T: Number> Fixed<T> {
         }
         own.need(self.probe_len());
         self.shifted(spectra, &view, by, None, own, scratch);
-        self.aim(by, &mut scratch.room);
+        self.aim(by, &mut scratch.workspace);
         (Seen { probe: own, ..plain }, View { probe: 0, ..view })
     }
 
@@ -375,7 +379,7 @@ impl<T: Number> Fixed<T> {
         if !self.subpixel {
             return (seen, view);
         }
-        self.aim(by, &mut scratch.room);
+        self.aim(by, &mut scratch.workspace);
         (Seen { probe: &all[slot * self.probe_len()..(slot + 1) * self.probe_len()], ..seen }, View { probe: 0, ..view })
     }
 
@@ -412,11 +416,11 @@ impl<T: Number> Fixed<T> {
         let (stored, size) = (2 * shape.stored(), self.modes[0] * 2 * shape.plane());
         let mut sum = vec![T::ZERO; size];
         let own: Vec<[u32; 2]> = list.iter().copied().filter(|[j, _]| views[*j as usize].probe as usize == set).collect();
-        let mut back = vec![T::ZERO; own.len().min(LOT) * size];
+        let mut back = vec![T::ZERO; own.len().min(BATCH) * size];
         self.cpu.install(|| {
-            for lot in own.chunks(LOT) {
-                let back = &mut back[..lot.len() * size];
-                each_task((chunks_mut(back, size), items(lot)), |_, (out, [j, slot])| {
+            for batch in own.chunks(BATCH) {
+                let back = &mut back[..batch.len() * size];
+                each_task((chunks_mut(back, size), items(batch)), |_, (out, [j, slot])| {
                     let (j, at) = (*j as usize, *slot as usize * self.exits() * stored);
                     let wave = &waves.exit[at..at + self.exits() * stored];
                     let scratch = &mut *self.scratch();

@@ -16,7 +16,7 @@ pub(in crate::stages) fn kernel<T: Number>(sigma: f64) -> Vec<T> {
     weights.into_iter().map(|w| T::from_f64(w / all)).collect()
 }
 
-/// Place `i` mirrored into 0 to n - 1, edges counted twice.
+/// Index `i` mirrored into 0 to n - 1, edges counted twice.
 fn mirrored(i: isize, n: usize) -> usize {
     let i = i.rem_euclid(2 * n as isize) as usize;
     if i < n { i } else { 2 * n - 1 - i }
@@ -26,10 +26,10 @@ fn mirrored(i: isize, n: usize) -> usize {
 pub(super) fn objects<T: Number>(fixed: &Fixed<T>, object: &mut [T], sigma: f64) {
     let weights = kernel::<T>(sigma);
     fixed.cpu.install(|| {
-        for place in &fixed.places {
+        for storage in &fixed.storages {
             for o in 0..fixed.modes[1] {
-                for plane in place.layer_mut(object, o) {
-                    layer(&mut plane[..place.model.layer()], place.shape, &weights);
+                for plane in storage.layer_mut(object, o) {
+                    layer(&mut plane[..storage.model.layer()], storage.shape, &weights);
                 }
             }
         }

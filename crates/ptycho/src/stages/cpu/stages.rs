@@ -43,16 +43,16 @@ impl<T: Number> Work<T> for Supported<'_, T> {
         let pixels = fixed.shape.stored();
         if let Some(fourier) = fourier {
             let mut scratch = fixed.scratch();
-            let super::Scratch { room, one, two, .. } = &mut *scratch;
+            let super::Scratch { workspace, one, two, .. } = &mut *scratch;
             let [re, im] = planes_mut(mode);
-            fixed.plan.forward([re, im], planes_mut(two), room);
+            fixed.plan.forward([re, im], planes_mut(two), workspace);
             let scale = T::from_f64(1.0 / (fixed.shape.ny * fixed.shape.nx) as f64);
             for plane in planes_mut(two) {
                 for (value, inside) in plane.iter_mut().zip(fourier) {
                     *value = *value * *inside * scale;
                 }
             }
-            fixed.plan.inverse(store::planes(two), planes_mut(one), room);
+            fixed.plan.inverse(store::planes(two), planes_mut(one), workspace);
             let [a, b] = store::planes(one);
             re.copy_from_slice(&a[..pixels]);
             im.copy_from_slice(&b[..pixels]);
@@ -83,7 +83,7 @@ impl<T: Number> Host<T> {
         let Some(i) = number(slot) else { return std::mem::take(&mut self.state) };
         let mut pair = std::mem::take(&mut self.slots[i]);
         // Not the state's lengths: it may be out.
-        let object = self.fixed.places.iter().map(|p| 2 * p.plane * self.fixed.modes[1]).sum();
+        let object = self.fixed.storages.iter().map(|p| 2 * p.plane * self.fixed.modes[1]).sum();
         pair.probe.resize(self.last.len(), T::ZERO);
         pair.object.resize(object, T::ZERO);
         pair
@@ -193,9 +193,9 @@ impl<T: Number> Stages for Host<T> {
 
     fn clip(&mut self, range: [f64; 2]) -> Result<()> {
         let Self { fixed, state, .. } = self;
-        for place in &fixed.places {
+        for storage in &fixed.storages {
             for o in 0..fixed.modes[1] {
-                let [re, im] = place.layer_mut(&mut state.object, o).map(|plane| &mut plane[..place.model.layer()]);
+                let [re, im] = storage.layer_mut(&mut state.object, o).map(|plane| &mut plane[..storage.model.layer()]);
                 overlap::clip(re, im, range);
             }
         }
@@ -213,10 +213,10 @@ impl<T: Number> Stages for Host<T> {
             set.chunks_exact_mut(one).zip(probes).for_each(|(planes, by)| all(planes, *by));
         }
         exit.chunks_exact_mut(wave).zip(&*views).for_each(|(planes, view)| all(planes, probes[view.probe as usize]));
-        for (place, by) in fixed.places.iter().zip(objects) {
+        for (storage, by) in fixed.storages.iter().zip(objects) {
             for o in 0..fixed.modes[1] {
-                for plane in place.layer_mut(&mut state.object, o) {
-                    roll(&mut plane[..place.model.layer()], place.shape, place.shape[1], *by);
+                for plane in storage.layer_mut(&mut state.object, o) {
+                    roll(&mut plane[..storage.model.layer()], storage.shape, storage.shape[1], *by);
                 }
             }
         }
@@ -279,7 +279,7 @@ impl<T: Number> Stages for Host<T> {
         let Self { fixed, state, .. } = self;
         Ok(State {
             probe: store::frames_out(&state.probe, fixed.shape),
-            object: store::objects_out(&state.object, &fixed.places, fixed.modes[1]),
+            object: store::objects_out(&state.object, &fixed.storages, fixed.modes[1]),
         })
     }
 
@@ -289,7 +289,7 @@ impl<T: Number> Stages for Host<T> {
 
     fn set_state(&mut self, state: &State) -> Result<()> {
         self.state.probe = store::frames_in(&state.probe, self.fixed.shape);
-        self.state.object = store::objects_in(&state.object, &self.fixed.places, self.fixed.modes[1]);
+        self.state.object = store::objects_in(&state.object, &self.fixed.storages, self.fixed.modes[1]);
         Ok(())
     }
 
@@ -302,11 +302,11 @@ impl<T: Number> Stages for Host<T> {
             let mut scratch = fixed.scratch();
             let mut own = Aligned::default();
             let (Seen { probe, object }, view) = fixed.seen(plain(), &spectra, (views[j], shifts[j]), &mut own, &mut scratch);
-            let super::Scratch { room, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
+            let super::Scratch { workspace, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
             fixed.products(probe, object, &view, product);
             let size = 2 * fixed.shape.plane();
             for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
-                fixed.propagate(from, to, two, room);
+                fixed.propagate(from, to, two, workspace);
             }
             fixed.intensity(wave, power);
             let power = &power[..fixed.bins.plane()];
@@ -363,10 +363,10 @@ impl<T: Number> Stages for Host<T> {
         let mut views = self.views.clone();
         bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
         let inside = |v: &View| {
-            let place = self.fixed.places.get(v.object as usize);
+            let storage = self.fixed.storages.get(v.object as usize);
             let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
             let shape = self.fixed.shape;
-            place.is_some_and(|p| fits(v.row, shape.ny, p.shape[0]) && fits(v.col, shape.nx, p.shape[1]))
+            storage.is_some_and(|p| fits(v.row, shape.ny, p.shape[0]) && fits(v.col, shape.nx, p.shape[1]))
                 && ((v.probe as usize + 1) * self.fixed.modes[0] * 2 * shape.stored() <= probe)
         };
         if !views.iter().all(inside) {

@@ -18,7 +18,7 @@ use crate::noise;
 
 /// Location of a storage.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct StoragePlanes {
     /// Rows and columns.
     pub(crate) shape: [usize; 2],
     /// Offset of its first number.
@@ -29,16 +29,16 @@ pub(crate) struct Place {
     pub(crate) model: Storage,
 }
 
-impl Place {
+impl StoragePlanes {
     pub(crate) fn all(storages: &[Storage], layers: usize) -> Vec<Self> {
         let mut offset = 0;
-        let place = |model: &Storage| {
+        let storage = |model: &Storage| {
             let plane = model.layer() + PAD;
-            let place = Self { shape: model.shape, offset, plane, model: *model };
+            let storage = Self { shape: model.shape, offset, plane, model: *model };
             offset += 2 * plane * layers;
-            place
+            storage
         };
-        storages.iter().map(place).collect()
+        storages.iter().map(storage).collect()
     }
 
     /// The planes of layer `o` in the array of all objects.
@@ -100,12 +100,12 @@ pub(crate) fn frames_out<T: Number>(values: &[T], shape: Shape) -> Vec<Complex<f
 }
 
 /// Objects as planes.
-pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], places: &[Place], layers: usize) -> Vec<T> {
-    let mut out = vec![T::ZERO; places.iter().map(|p| 2 * p.plane * layers).sum()];
-    for place in places {
+pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], storages: &[StoragePlanes], layers: usize) -> Vec<T> {
+    let mut out = vec![T::ZERO; storages.iter().map(|p| 2 * p.plane * layers).sum()];
+    for storage in storages {
         for o in 0..layers {
-            let from = &values[place.model.offset + o * place.model.layer()..][..place.model.layer()];
-            let [re, im] = place.layer_mut(&mut out, o);
+            let from = &values[storage.model.offset + o * storage.model.layer()..][..storage.model.layer()];
+            let [re, im] = storage.layer_mut(&mut out, o);
             for (i, value) in from.iter().enumerate() {
                 (re[i], im[i]) = (T::from_f64(value.re), T::from_f64(value.im));
             }
@@ -115,13 +115,13 @@ pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], places: &[Place], l
 }
 
 /// Back.
-pub(crate) fn objects_out<T: Number>(values: &[T], places: &[Place], layers: usize) -> Vec<Complex<f64>> {
-    let mut out = vec![Complex::default(); places.iter().map(|p| p.model.layer() * layers).sum()];
+pub(crate) fn objects_out<T: Number>(values: &[T], storages: &[StoragePlanes], layers: usize) -> Vec<Complex<f64>> {
+    let mut out = vec![Complex::default(); storages.iter().map(|p| p.model.layer() * layers).sum()];
     let mut rest = &mut out[..];
-    for place in places {
+    for storage in storages {
         for o in 0..layers {
-            let [re, im] = place.layer(values, o);
-            let own = rest.split_off_mut(..place.model.layer()).unwrap_or_default();
+            let [re, im] = storage.layer(values, o);
+            let own = rest.split_off_mut(..storage.model.layer()).unwrap_or_default();
             each((items_mut(own), items(re), items(im)), |_, (to, re, im)| *to = Complex::new(re.to_f64(), im.to_f64()));
         }
     }
@@ -155,8 +155,8 @@ pub(crate) fn from_detector<T: Copy>(values: &[T], shape: Shape, far: bool) -> V
 /// of their moduli.
 pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: Option<&Path>) -> Result<(Large<T>, Vec<[f64; 2]>)> {
     let mut out = Large::zeros(model.views.len() * shape.plane(), folder)?;
-    let places = (chunks_mut(&mut out, shape.plane()), chunks(&model.mag, model.counted()));
-    let valid = map(places, |_, (out, frame)| {
+    let frames = (chunks_mut(&mut out, shape.plane()), chunks(&model.mag, model.counted()));
+    let valid = map(frames, |_, (out, frame)| {
         for (out, m) in out.iter_mut().zip(to_detector(frame, shape, far, MASKED)) {
             *out = T::from_f64(f64::from(m));
         }

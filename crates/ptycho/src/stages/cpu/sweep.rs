@@ -33,14 +33,14 @@ impl<T: Number> Work<T> for Difference<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 3] {
         let Self { fixed, rule, probe, object, view, mag, valid, exit, out, scratch } = self;
-        let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
+        let Scratch { workspace, product, wave, one, two, plane: [power, ..], .. } = scratch;
         let shape = fixed.shape;
         let (size, stored) = (2 * shape.plane(), 2 * shape.stored());
         fixed.products(probe, object, &view, product);
         let mut likelihood = 0.0;
         if rule.likelihood || exit.is_empty() {
             for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
-                fixed.propagate(from, to, two, room);
+                fixed.propagate(from, to, two, workspace);
             }
             likelihood = fixed.photons(wave, power, mag);
         }
@@ -49,14 +49,14 @@ impl<T: Number> Work<T> for Difference<'_, T> {
             for (k, exit) in exit.chunks_exact(stored).enumerate() {
                 let at = k * size..(k + 1) * size;
                 mix(stored / 2, parts, &product[at.clone()], exit, one);
-                fixed.propagate(one, &mut wave[at], two, room);
+                fixed.propagate(one, &mut wave[at], two, workspace);
             }
         }
         let error = fixed.constrain(wave, power, mag, valid, 0.0);
         let mut change = 0.0;
         for (k, out) in out.chunks_exact_mut(stored).enumerate() {
             let at = k * size..(k + 1) * size;
-            fixed.back(&wave[at.clone()], one, two, room);
+            fixed.back(&wave[at.clone()], one, two, workspace);
             let exit = if exit.is_empty() { &mut [][..] } else { &mut exit[k * stored..(k + 1) * stored] };
             change += update_to(fixed, [rule.a, rule.b], &product[at], one, exit, out);
         }
@@ -113,7 +113,7 @@ impl<T: Number> Apply<'_, T> {
     fn object(&mut self) {
         let Self { fixed, rule, view, difference, probe, object, norm, .. } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
-        let place = fixed.places[view.object as usize];
+        let storage = fixed.storages[view.object as usize];
         norm.fill(T::ZERO);
         for p in 0..fixed.modes[0] {
             let [re, im] = fixed.probe(probe, view.probe, p);
@@ -121,20 +121,20 @@ impl<T: Number> Apply<'_, T> {
         }
         weights(norm, shape.nx, shape.sx, rule.step[0], rule.local[0]);
         for o in 0..fixed.modes[1] {
-            let [re, im] = place.layer_mut(object, o);
+            let [re, im] = storage.layer_mut(object, o);
             for p in 0..fixed.modes[0] {
                 let k = p * fixed.modes[1] + o;
                 let d = planes(&difference[2 * k * stored..2 * (k + 1) * stored]);
                 let probe = fixed.probe(probe, view.probe, p);
                 for y in 0..shape.ny {
-                    let (to, at) = (place.at(view, y), y * shape.sx..y * shape.sx + shape.nx);
+                    let (to, at) = (storage.at(view, y), y * shape.sx..y * shape.sx + shape.nx);
                     let rows = [probe[0], probe[1], d[0], d[1]].map(|plane| &plane[at.clone()]);
                     step_row(&mut re[to..to + shape.nx], &mut im[to..to + shape.nx], rows, &norm[at]);
                 }
             }
             if let Some(range) = rule.clip {
                 for y in 0..shape.ny {
-                    let to = place.at(view, y);
+                    let to = storage.at(view, y);
                     super::overlap::clip(&mut re[to..to + shape.nx], &mut im[to..to + shape.nx], range);
                 }
             }
@@ -146,12 +146,12 @@ impl<T: Number> Apply<'_, T> {
     fn probe(&mut self) {
         let Self { fixed, rule, view, difference, batch, object, norm, step, .. } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
-        let place = fixed.places[view.object as usize];
+        let storage = fixed.storages[view.object as usize];
         norm.fill(T::ZERO);
         for o in 0..fixed.modes[1] {
-            let [re, im] = place.layer(object, o);
+            let [re, im] = storage.layer(object, o);
             for y in 0..shape.ny {
-                let from = place.at(view, y);
+                let from = storage.at(view, y);
                 add_norm(&mut norm[y * shape.sx..y * shape.sx + shape.nx], &re[from..], &im[from..]);
             }
         }
@@ -161,9 +161,9 @@ impl<T: Number> Apply<'_, T> {
             for o in 0..fixed.modes[1] {
                 let k = p * fixed.modes[1] + o;
                 let d = planes(&difference[2 * k * stored..2 * (k + 1) * stored]);
-                let layer = place.layer(object, o);
+                let layer = storage.layer(object, o);
                 for y in 0..shape.ny {
-                    let (from, at) = (place.at(view, y), y * shape.sx..y * shape.sx + shape.nx);
+                    let (from, at) = (storage.at(view, y), y * shape.sx..y * shape.sx + shape.nx);
                     let (o0, o1) = (&layer[0][from..from + shape.nx], &layer[1][from..from + shape.nx]);
                     let rows = [o0, o1, &d[0][at.clone()], &d[1][at.clone()]];
                     step_row(&mut re[at.clone()], &mut im[at.clone()], rows, &norm[at]);

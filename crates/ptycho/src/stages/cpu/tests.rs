@@ -22,22 +22,22 @@ fn difference(a: &[Complex<f64>], b: &[Complex<f64>]) -> f64 {
 fn check<T: Number>(frame: [usize; 2], isa: Isa, limit: f64) {
     let shape = Shape::new(frame);
     let plan = Plan::<T>::new(shape, isa);
-    let mut room = plan.room();
+    let mut workspace = plan.workspace();
     let x = noise(frame[0] * frame[1]);
     let mut expected = x.clone();
     Library::<f64>::new(Frames::frames(frame[0], frame[1], 1)).run(&mut expected, Direction::Forward);
-    // What stands in the room and in the output before must not matter.
+    // What stands in the workspace and in the output before must not matter.
     let mut wave = vec![T::from_f64(7.0); 2 * shape.plane()];
     let mut back = wave.clone();
     for _ in 0..2 {
         let from = store::frames_in::<T>(&x, shape);
-        plan.forward(store::planes(&from), store::planes_mut(&mut wave), &mut room);
+        plan.forward(store::planes(&from), store::planes_mut(&mut wave), &mut workspace);
         let [re, im] = store::planes(&wave);
         let [re, im] = [re, im].map(|p| store::from_detector(p, shape, true));
         let found: Vec<_> = re.iter().zip(&im).map(|(a, b)| Complex::new(a.to_f64(), b.to_f64())).collect();
         let error = difference(&found, &expected);
         assert!(error < limit, "{frame:?} {isa:?}: {error:e}");
-        plan.inverse(store::planes(&wave), store::planes_mut(&mut back), &mut room);
+        plan.inverse(store::planes(&wave), store::planes_mut(&mut back), &mut workspace);
         let [re, im] = store::planes(&back);
         let stored = [&re[..shape.stored()], &im[..shape.stored()]].concat();
         let scaled: Vec<_> = x.iter().map(|v| v * x.len() as f64).collect();
@@ -49,7 +49,8 @@ fn check<T: Number>(frame: [usize; 2], isa: Isa, limit: f64) {
     }
 }
 
-/// Rounding of a fast transform is about eps log2 n (Higham, Accuracy and Stability, ch. 24): 6e-8 and 1e-16 times 17, with room.
+/// Rounding of a fast transform is about eps log2 n (Higham, Accuracy and Stability, ch. 24): 6e-8 and 1e-16 times 17, with
+/// workspace.
 #[test]
 fn transforms_are_those_of_the_library_on_every_instruction_set() {
     for isa in Isa::all() {

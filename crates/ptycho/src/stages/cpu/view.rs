@@ -2,9 +2,9 @@
 
 use zellige_engine::real::{Lanes, Real};
 
-use super::fft::{PAD, Room};
+use super::fft::{PAD, Workspace};
 use super::lanes::Number;
-use super::store::{Place, planes, planes_mut};
+use super::store::{StoragePlanes, planes, planes_mut};
 use super::{Fixed, Scratch};
 use crate::model::View;
 
@@ -41,11 +41,18 @@ pub(super) use sum;
 
 /// `out = P O` for a view's patch, `[ny][sx]`.
 #[inline(always)]
-pub(super) fn product<T: Number>(fixed: &Fixed<T>, probe: [&[T]; 2], object: [&[T]; 2], place: &Place, view: &View, out: &mut [T]) {
+pub(super) fn product<T: Number>(
+    fixed: &Fixed<T>,
+    probe: [&[T]; 2],
+    object: [&[T]; 2],
+    storage: &StoragePlanes,
+    view: &View,
+    out: &mut [T],
+) {
     let sx = fixed.shape.sx;
     let [re, im] = planes_mut(out);
     for y in 0..fixed.shape.ny {
-        let from = place.at(view, y);
+        let from = storage.at(view, y);
         let (o0, o1) = (&object[0][from..from + sx], &object[1][from..from + sx]);
         let row = y * sx..(y + 1) * sx;
         let (p0, p1) = (&probe[0][row.clone()], &probe[1][row.clone()]);
@@ -63,13 +70,13 @@ impl<T: Number> Fixed<T> {
     /// All products of a view's modes, into `out[K][2][sy][sx]`.
     #[inline(always)]
     pub(super) fn products(&self, probe: &[T], object: &[T], view: &View, out: &mut [T]) {
-        let place = &self.places[view.object as usize];
+        let storage = &self.storages[view.object as usize];
         let size = 2 * self.shape.plane();
         for p in 0..self.modes[0] {
             for o in 0..self.modes[1] {
                 let k = p * self.modes[1] + o;
                 let out = &mut out[k * size..(k + 1) * size];
-                product(self, self.probe(probe, view.probe, p), place.layer(object, o), place, view, out);
+                product(self, self.probe(probe, view.probe, p), storage.layer(object, o), storage, view, out);
             }
         }
     }
@@ -77,24 +84,24 @@ impl<T: Number> Fixed<T> {
     /// Propagates a wave to the detector, without the factor of [`Fixed::scale`]. `one` is space for a wave; it keeps what the near
     /// field's kernel left.
     #[inline(always)]
-    pub(super) fn propagate(&self, wave: &[T], out: &mut [T], one: &mut [T], room: &mut Room<T>) {
+    pub(super) fn propagate(&self, wave: &[T], out: &mut [T], one: &mut [T], workspace: &mut Workspace<T>) {
         let Some(kernel) = &self.near else {
-            return self.plan.forward(planes(wave), planes_mut(out), room);
+            return self.plan.forward(planes(wave), planes_mut(out), workspace);
         };
-        self.plan.forward(planes(wave), planes_mut(one), room);
-        times(one, if self.subpixel { &room.near } else { kernel }, false);
-        self.plan.inverse(planes(one), planes_mut(out), room);
+        self.plan.forward(planes(wave), planes_mut(one), workspace);
+        times(one, if self.subpixel { &workspace.near } else { kernel }, false);
+        self.plan.inverse(planes(one), planes_mut(out), workspace);
     }
 
     /// Back from the detector.
     #[inline(always)]
-    pub(super) fn back(&self, wave: &[T], out: &mut [T], one: &mut [T], room: &mut Room<T>) {
+    pub(super) fn back(&self, wave: &[T], out: &mut [T], one: &mut [T], workspace: &mut Workspace<T>) {
         let Some(kernel) = &self.near else {
-            return self.plan.inverse(planes(wave), planes_mut(out), room);
+            return self.plan.inverse(planes(wave), planes_mut(out), workspace);
         };
-        self.plan.forward(planes(wave), planes_mut(one), room);
-        times(one, if self.subpixel { &room.near } else { kernel }, true);
-        self.plan.inverse(planes(one), planes_mut(out), room);
+        self.plan.forward(planes(wave), planes_mut(one), workspace);
+        times(one, if self.subpixel { &workspace.near } else { kernel }, true);
+        self.plan.inverse(planes(one), planes_mut(out), workspace);
     }
 
     /// Lines of the detector's plane, as it was counted, and their length.

@@ -16,12 +16,12 @@ impl<T: Number> Host<T> {
         let probes = state.probe.chunks_exact(fixed.probe_len());
         let light: Vec<Vec<T>> =
             probes.map(|set| power(set.chunks_exact(2 * stored).map(|mode| mode.split_at(stored).into()), stored)).collect();
-        let layers = |place: &super::Place| (0..fixed.modes[1]).map(|o| place.layer(&state.object, o)).collect::<Vec<_>>();
-        let passed: Vec<Vec<T>> = fixed.places.iter().map(|place| power(layers(place).into_iter(), place.model.layer())).collect();
+        let layers = |storage: &super::StoragePlanes| (0..fixed.modes[1]).map(|o| storage.layer(&state.object, o)).collect::<Vec<_>>();
+        let passed: Vec<Vec<T>> = fixed.storages.iter().map(|storage| power(layers(storage).into_iter(), storage.model.layer())).collect();
         fixed.cpu.install(|| {
-            for (number, place) in fixed.places.iter().enumerate() {
-                let width = place.shape[1];
-                let mut weights = vec![T::ZERO; place.model.layer()];
+            for (number, storage) in fixed.storages.iter().enumerate() {
+                let width = storage.shape[1];
+                let mut weights = vec![T::ZERO; storage.model.layer()];
                 each(chunks_mut(&mut weights, BAND * width), |band, rows: &mut [T]| {
                     let first = band * BAND;
                     for [j, _] in &bands[number][band] {
@@ -36,14 +36,14 @@ impl<T: Number> Host<T> {
                     invert(rows, damping[1]);
                 });
                 for o in 0..fixed.modes[1] {
-                    place.layer_mut(&mut pair.object, o).into_iter().for_each(|plane| multiply(plane, &weights));
+                    storage.layer_mut(&mut pair.object, o).into_iter().for_each(|plane| multiply(plane, &weights));
                 }
             }
             for (set, probe) in pair.probe.chunks_exact_mut(fixed.probe_len()).enumerate() {
                 let mut weights = vec![T::ZERO; stored];
                 each(chunks_mut(&mut weights, shape.sx), |y, row: &mut [T]| {
                     for view in views.iter().filter(|view| view.probe as usize == set) {
-                        let from = fixed.places[view.object as usize].at(view, y);
+                        let from = fixed.storages[view.object as usize].at(view, y);
                         add(&mut row[..shape.nx], &passed[view.object as usize][from..from + shape.nx]);
                     }
                     invert(row, damping[0]);

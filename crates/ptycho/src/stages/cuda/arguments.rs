@@ -48,10 +48,10 @@ impl From<&Sweep> for Rule {
     }
 }
 
-/// `Step`.
+/// `PieStep`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Step {
+pub(super) struct PieStep {
     by_object: f32,
     object_local: f32,
     by_probe: f32,
@@ -65,7 +65,7 @@ pub(super) struct Step {
     support: u64,
 }
 
-impl Step {
+impl PieStep {
     /// `support`: address of the mask of the probes, or 0.
     pub(super) fn new(rule: &Sweep, keep: bool, support: u64) -> Self {
         let [low, high] = clip(rule.clip);

@@ -3,26 +3,26 @@
 //
 // Bytes a pixel and object mode of a frame: 16 more than gathering, to the cache; of the objects: 32.
 
-// Pixels of a frame that a block takes at a time, and how many such lots a frame has.
-#define LOT 4
-#define LOTS ((NX * NY + TEAM * LOT - 1) / (TEAM * LOT))
+// Pixels of a frame that a block takes at a time, and the number of such strips of a frame has.
+#define STRIP 4
+#define STRIPS ((NX * NY + TEAM * STRIP - 1) / (TEAM * STRIP))
 
-// Lot `w` of all views adds conj(P) exit, and |P|^2 with `WEIGHED`, to the pool, or without to `to`, shaped as the objects.
+// Strip `w` of all views adds conj(P) exit, and |P|^2 with `WEIGHED`, to the pool, or without to `to`, shaped as the objects.
 template <bool WEIGHED> __device__ __forceinline__ void scatter(const Model& model, const C* exits, const Sums& sums, C* to, u32 w) {
-  const u32 n = w / LOTS, begin = w % LOTS * (TEAM * LOT) + threadIdx.x;
+  const u32 n = w / STRIPS, begin = w % STRIPS * (TEAM * STRIP) + threadIdx.x;
   const View view = model.views[n];
   const Storage storage = model.storages[view.object];
   const C* probe = model.probe + (SHIFTED ? (u64)n : SETS > 1 ? (u64)view.probe : 0) * (PROBES * NX * NY) + begin;
   for (int o = 0; o < OBJECTS; ++o) {
     const C* exit = exits + ((u64)n * MODES + o) * (NX * NY) + begin;
-    C sum[LOT];
-    float weight[LOT];
+    C sum[STRIP];
+    float weight[STRIP];
 #pragma unroll
-    for (int i = 0; i < LOT; ++i) sum[i] = make_float2(0, 0), weight[i] = 0;
+    for (int i = 0; i < STRIP; ++i) sum[i] = make_float2(0, 0), weight[i] = 0;
 #pragma unroll(PROBES <= 4 ? PROBES : 2)
     for (int p = 0; p < PROBES; ++p) {
 #pragma unroll
-      for (int i = 0; i < LOT; ++i) {
+      for (int i = 0; i < STRIP; ++i) {
         if (begin + i * TEAM < NX * NY) {
           C a = probe[p * (NX * NY) + i * TEAM], e = __ldcs(exit + p * (OBJECTS * NX * NY) + i * TEAM);
           add_overlap(sum[i], a, e);
@@ -32,7 +32,7 @@ template <bool WEIGHED> __device__ __forceinline__ void scatter(const Model& mod
     }
     const u64 corner = storage.offset + ((u64)o * storage.height + view.row) * storage.width + view.col;
 #pragma unroll
-    for (int i = 0; i < LOT; ++i) {
+    for (int i = 0; i < STRIP; ++i) {
       const u32 pixel = begin + i * TEAM;
       if (pixel >= NX * NY) continue;
       const u64 at = corner + (u64)(pixel / NX) * storage.width + pixel % NX;
@@ -43,7 +43,7 @@ template <bool WEIGHED> __device__ __forceinline__ void scatter(const Model& mod
 }
 
 // Value `i` of the objects from the pool, which is left empty.
-__device__ __forceinline__ void settle_object(const Model& model, const Sums& sums, u64 i, const Update& update) {
+__device__ __forceinline__ void update_object_value(const Model& model, const Sums& sums, u64 i, const Update& update) {
   const float4 all = __ldcg(sums.pool + i);
   sums.pool[i] = make_float4(0, 0, 0, 0);
   C sum = model.object[i] * update.object_inertia + make_float2(all.x, all.y);

@@ -40,13 +40,13 @@ columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums,
     transform<-1, YA>(v);
     twist<-1, YA, NY>(v, i);
 #pragma unroll
-    for (int k = 0; k < YA; ++k) room[Column::place(line, k * Column::PITCH + i)] = v[k];
+    for (int k = 0; k < YA; ++k) room[Column::slot(line, k * Column::PITCH + i)] = v[k];
   }
   __syncthreads();
   // g / scale at rows i + j YA; threads beyond them keep others company.
   C v[YB];
 #pragma unroll
-  for (int j = 0; j < YB; ++j) v[j] = room[Column::place(line, (i < YA ? i : 0) * Column::PITCH + j)];
+  for (int j = 0; j < YB; ++j) v[j] = room[Column::slot(line, (i < YA ? i : 0) * Column::PITCH + j)];
   transform<-1, YB>(v);
   float2 sum = make_float2(0, 0);
   EACH_EIGHTH(YB, j0) {
@@ -78,13 +78,13 @@ columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums,
     transform<1, YB>(v);
     twist<1, YB, NY>(v, i);
 #pragma unroll
-    for (int k = 0; k < YB; ++k) room[Back::place(line, k * Back::PITCH + i)] = v[k];
+    for (int k = 0; k < YB; ++k) room[Back::slot(line, k * Back::PITCH + i)] = v[k];
   }
   __syncthreads();
   if (i < YB) {
     C w[YA];
 #pragma unroll
-    for (int j = 0; j < YA; ++j) w[j] = room[Back::place(line, i * Back::PITCH + j)];
+    for (int j = 0; j < YA; ++j) w[j] = room[Back::slot(line, i * Back::PITCH + j)];
     transform<1, YA>(w);
 #pragma unroll
     for (int j = 0; j < YA; ++j)

@@ -1,6 +1,6 @@
 // Fourier transforms of one frame held in registers: 32 values a thread, by radix 2 to 32 in registers with exchanges between.
 //
-// NX = 2^LX by NY = 2^LY values, NX at least 32; 2^CL blocks of a cluster share a frame. Bits of a place in a thread's 32 values, before:
+// NX = 2^LX by NY = 2^LY values, NX at least 32; 2^CL blocks of a cluster share a frame. Bits of an index in a thread's 32 values, before:
 //   x = xr * 32 + lane, y = yr * SLOW + s with s = warp << CL | block; register r = yr << XR | xr.
 // After the forward transform (which is left in this order; the inverse comes back from it): see `order` of program.rs.
 // Exchange 1 lies within a warp, exchange 2 within a block, exchange 3 within a cluster, the last only for CL > 0.
@@ -85,8 +85,8 @@ __device__ __forceinline__ C root(int k, int n) {
   return make_float2(c, s);
 }
 
-// Place of a thread in its frame, and the factors that go with it for the whole run of a kernel.
-struct Seat {
+// Index of a thread in its frame, and the factors that go with it for the whole run of a kernel.
+struct ThreadContext {
   int lane, warp, block;
   float* part;    // this warp's part of the exchange
   float* all;     // the whole exchange: WARPS * PART floats, shared
@@ -97,15 +97,15 @@ struct Seat {
 
 // Values of the tables of a block, and their making; all threads come here.
 #define TABLES ((WARPS << YR) + WARPS)
-__device__ __forceinline__ Seat seated(float* all, C* tables, int block) {
-  Seat seat = {(int)lane_index(), (int)threadIdx.x / WARP, block};
-  seat.part = all + seat.warp * PART;
-  seat.all = all;
-  seat.table = tables + (seat.warp << YR);
-  seat.slow = tables + (WARPS << YR);
-  seat.along = root(seat.lane, NX);
-  if (seat.lane < (1 << YR)) tables[(seat.warp << YR) + seat.lane] = root((seat.warp << CL | block) * seat.lane, NY);
+__device__ __forceinline__ ThreadContext thread_context(float* all, C* tables, int block) {
+  ThreadContext thread = {(int)lane_index(), (int)threadIdx.x / WARP, block};
+  thread.part = all + thread.warp * PART;
+  thread.all = all;
+  thread.table = tables + (thread.warp << YR);
+  thread.slow = tables + (WARPS << YR);
+  thread.along = root(thread.lane, NX);
+  if (thread.lane < (1 << YR)) tables[(thread.warp << YR) + thread.lane] = root((thread.warp << CL | block) * thread.lane, NY);
   if (threadIdx.x < WARPS) tables[(WARPS << YR) + threadIdx.x] = root(block * threadIdx.x, SLOW);
   __syncthreads();
-  return seat;
+  return thread;
 }

@@ -5,9 +5,9 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::CudaPlans;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
-use super::arguments::{ModelArgument, Rule, Step};
+use super::arguments::{ModelArgument, PieStep, Rule};
 use super::plain::{GROUP, Group, Plain, step_group};
-use super::program::{Kind, TEAM, Way};
+use super::program::{FrameProcessing, KernelConfig, TEAM};
 use super::recipes::{frames_recipe, sequence_recipe};
 use super::{C, narrow, refused};
 use crate::model::{Model, Transfer};
@@ -21,7 +21,7 @@ enum Kernels {
 /// Kernel that goes from view to view.
 struct Sequence {
     kernel: Kernel,
-    kind: Kind,
+    kind: KernelConfig,
     keep: bool,
     /// Moduli, where they are not those of [`Frames`].
     mag: Option<Buffer<f32>>,
@@ -30,7 +30,7 @@ struct Sequence {
 
 /// All frames.
 pub(super) struct Frames {
-    pub(super) kind: Kind,
+    pub(super) kind: KernelConfig,
     cuda: Cuda,
     pool: Pool,
     kernels: Kernels,
@@ -57,10 +57,12 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
-        let kernels = match kind.way {
-            Way::Plain | Way::Tiled { .. } => Kernels::Plain(Box::new(Plain::new(cuda, pool, kind, model.views.len())?)),
-            Way::Fused { cluster, .. } => {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
+        let kernels = match kind.processing {
+            FrameProcessing::Plain | FrameProcessing::Tiled { .. } => {
+                Kernels::Plain(Box::new(Plain::new(cuda, pool, kind, model.views.len())?))
+            }
+            FrameProcessing::Fused { cluster, .. } => {
                 let program = frames_recipe(&kind).build(cuda)?;
                 let project = program.kernel("project")?;
                 let blocks = if cluster == 0 {
@@ -194,11 +196,11 @@ impl Frames {
             let group = Group { first, count: group.min(views - first), near: near.as_ref(), shifts: *shifts };
             plain.project(model, rule, (&mut *waves, &mut *exits), (mag, weight), &group)?;
         }
-        plain.settle(views, weight, errors)
+        plain.frame_errors(views, weight, errors)
     }
 
     /// One pass from view to view; `keep`: waves are kept from one pass to the next.
-    pub(super) fn sequence(&mut self, model: ModelArgument, rule: Rule, step: Step, keep: bool, order: &[u32]) -> Result<()> {
+    pub(super) fn sequence(&mut self, model: ModelArgument, rule: Rule, step: PieStep, keep: bool, order: &[u32]) -> Result<()> {
         if keep {
             self.need()?;
         }
@@ -219,14 +221,15 @@ impl Frames {
 
     /// The kind that goes from view to view in registers: one mode, and frames whose probe fits into shared memory, where cuFFT is
     /// not there or not wanted.
-    pub(super) fn sequence_kind(&self, keep: bool) -> Option<Kind> {
+    pub(super) fn sequence_kind(&self, keep: bool) -> Option<KernelConfig> {
         if !self.kind.registers && CudaPlans::new(&self.cuda).is_ok() {
             return None;
         }
         let device = self.cuda.properties();
         let same = self.kind.unfetched();
         let kind = if keep { same } else { same.spread_out(device) };
-        (matches!(kind.way, Way::Fused { .. }) && kind.exits() == 1 && kind.sequence_shared() <= device.shared_per_block).then_some(kind)
+        (matches!(kind.processing, FrameProcessing::Fused { .. }) && kind.exits() == 1 && kind.sequence_shared() <= device.shared_per_block)
+            .then_some(kind)
     }
 
     fn make_sequence(&self, keep: bool) -> Result<Sequence> {
@@ -236,7 +239,7 @@ impl Frames {
         let program = sequence_recipe(&kind).build(&self.cuda)?;
         let kernel = program.kernel("sequence")?;
         // Moduli lie as the blocks that share a frame want them.
-        let mag = if kind == same || self.one_block { None } else { Some(self.turned(kind, &program.kernel("turn_frames")?)?) };
+        let mag = if kind == same || self.one_block { None } else { Some(self.reordered(kind, &program.kernel("reorder_frames")?)?) };
         let near =
             match &self.near {
                 Some(near) if kind != same => {
@@ -252,23 +255,24 @@ impl Frames {
     }
 
     /// Positions of the values of another kind's frame, in its order, in one of this kind.
-    fn between(&self, kind: Kind, pack: usize, real: bool) -> Vec<usize> {
+    fn between(&self, kind: KernelConfig, pack: usize, real: bool) -> Vec<usize> {
         let (Some(old), Some(new)) = (self.kind.order_in(pack, real), kind.order_in(pack, real)) else {
             return (0..self.pixels()).collect();
         };
-        let mut places = vec![0; old.len()];
-        old.iter().enumerate().for_each(|(i, place)| places[*place as usize] = i);
-        new.iter().map(|place| places[*place as usize]).collect()
+        let mut slots = vec![0; old.len()];
+        old.iter().enumerate().for_each(|(i, slot)| slots[*slot as usize] = i);
+        new.iter().map(|slot| slots[*slot as usize]).collect()
     }
 
-    /// The moduli in the order of another kind, by `turn` of turn.cu.
-    fn turned(&self, kind: Kind, turn: &Kernel) -> Result<Buffer<f32>> {
+    /// The moduli in the order of another kind, by `reorder_frames` of reorder.cu.
+    fn reordered(&self, kind: KernelConfig, reorder: &Kernel) -> Result<Buffer<f32>> {
         let mut to = self.pool.alloc_zeros(self.mag.len(), "ptycho: frames")?;
         let order: Vec<u32> = self.between(kind, 4, self.kind.near).into_iter().map(|i| i as u32).collect();
         let order = self.pool.buffer_from(&order, "ptycho: order of frames")?;
         let blocks = 8 * self.cuda.properties().multiprocessors;
-        let launch = turn.launch(blocks, TEAM).arg(&self.mag).arg(&order).arg(&mut to).arg(self.mag.len() as u64);
-        // SAFETY: (const float*, const u32*, float*, u64) as `turn_frames` declares; both hold as many whole frames, the order numbers of a frame's pixels.
+        let launch = reorder.launch(blocks, TEAM).arg(&self.mag).arg(&order).arg(&mut to).arg(self.mag.len() as u64);
+        // SAFETY: (const float*, const u32*, float*, u64) as `reorder_frames` declares; both hold as many whole frames, the order numbers
+        // of a frame's pixels.
         unsafe { launch.run()? };
         Ok(to)
     }

@@ -8,14 +8,14 @@ __device__ __forceinline__ double across_warp(double value) {
 }
 
 // Adds up what the warps of a block have; blocks of a cluster write one behind the other.
-__device__ __forceinline__ void write_sums(double a, double b, double* to, double* room, const Seat& seat) {
+__device__ __forceinline__ void write_sums(double a, double b, double* to, double* room, const ThreadContext& thread) {
   a = across_warp(a), b = across_warp(b);
-  if (seat.lane == 0) room[2 * seat.warp] = a, room[2 * seat.warp + 1] = b;
+  if (thread.lane == 0) room[2 * thread.warp] = a, room[2 * thread.warp + 1] = b;
   __syncthreads();
   if (threadIdx.x < 2) {
     double sum = 0;
     for (int w = 0; w < WARPS; ++w) sum += room[2 * w + threadIdx.x];
-    to[2 * seat.block + threadIdx.x] = sum;
+    to[2 * thread.block + threadIdx.x] = sum;
   }
   __syncthreads();
 }
@@ -31,17 +31,17 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
   __shared__ double room[2 * WARPS];
   C* big = (C*)shared;
   const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const Seat& seat = desk.seat;
+  const ThreadContext& thread = desk.thread;
   const float scale = SCALE;
-  const u64 mine = (u64)seat.block * 32 * THREADS;
+  const u64 mine = (u64)thread.block * 32 * THREADS;
   float4* power_of = (float4*)big + threadIdx.x; // intensities, then what waves are multiplied by
   for (u32 n = blockIdx.x >> CL; n < search.views; n += gridDim.x >> CL) {
     const View view = model.views[n];
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
     C v[32];
     for (int k = 0; k < MODES; ++k) {
-      product(v, model, view, k, seat, scale);
-      outward(v, model.near, seat, 0);
+      product(v, model, view, k, thread, scale);
+      propagate(v, model.near, thread, 0);
       add_powers(power_of, v, k == 0);
       if (MODES > 1) put_pairs(exits + ((u64)n * MODES + k) * (NX * NY) + mine, v);
     }
@@ -68,8 +68,8 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
       value += a.x + b.x + c.x + d.x;
       power_of[(r >> 2) * THREADS] = make_float4(a.y * weight, b.y * weight, c.y * weight, d.y * weight);
     }
-    write_sums(value, 0, values + 2 * BLOCKS * (u64)n, room, seat);
-    if (threadIdx.x == 0 && seat.block == 0) factors[n] = factor;
+    write_sums(value, 0, values + 2 * BLOCKS * (u64)n, room, thread);
+    if (threadIdx.x == 0 && thread.block == 0) factors[n] = factor;
     for (int k = 0; k < MODES; ++k) {
       C* frame = exits + ((u64)n * MODES + k) * (NX * NY);
       if (MODES > 1) take_pairs(v, frame + mine);
@@ -78,8 +78,8 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
         float4 q = power_of[(r >> 2) * THREADS];
         v[r] = v[r] * q.x, v[r + 1] = v[r + 1] * q.y, v[r + 2] = v[r + 2] * q.z, v[r + 3] = v[r + 3] * q.w;
       }
-      homeward(v, model.near, seat, 0);
-      keep(frame, v, seat);
+      propagate_back(v, model.near, thread, 0);
+      keep(frame, v, thread);
     }
   }
 }
@@ -91,9 +91,9 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
   __shared__ double room[2 * WARPS];
   C* big = (C*)shared;
   const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const Seat& seat = desk.seat;
+  const ThreadContext& thread = desk.thread;
   const float scale = SCALE;
-  const u64 mine = (u64)seat.block * 32 * THREADS;
+  const u64 mine = (u64)thread.block * 32 * THREADS;
   float4* zeroth = (float4*)big + threadIdx.x;  // intensities
   float4* first = zeroth + 8 * THREADS;         // and what they change by, to first order
   Model mixed = along;
@@ -105,8 +105,8 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
     C v[32];
     double b1 = 0, b2 = 0;
     for (int k = 0; k < MODES; ++k) {
-      product(v, model, view, k, seat, scale);
-      outward(v, model.near, seat, 0);
+      product(v, model, view, k, thread, scale);
+      propagate(v, model.near, thread, 0);
       add_powers(zeroth, v, k == 0);
       put_pairs(exits + ((u64)n * MODES + k) * (NX * NY) + mine, v);
     }
@@ -116,14 +116,14 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
       for (int order = 2; order > 0; --order) {
         // dP dO is of second order, P dO + dP O of first.
         if (order == 2) {
-          product(v, along, view, k, seat, scale);
+          product(v, along, view, k, thread, scale);
         } else {
-          product(v, mixed, view, k, seat, scale);
+          product(v, mixed, view, k, thread, scale);
           Model other = model;
           other.object = along.object;
-          add_product(v, other, view, k, seat, scale);
+          add_product(v, other, view, k, thread, scale);
         }
-        outward(v, model.near, seat, 0);
+        propagate(v, model.near, thread, 0);
         float part = 0;
 #pragma unroll
         for (int r = 0; r < 32; r += 4) {
@@ -152,6 +152,6 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
       bend += curvature(i.x, m.x) * d.x * d.x + curvature(i.y, m.y) * d.y * d.y + curvature(i.z, m.z) * d.z * d.z + curvature(i.w, m.w) * d.w * d.w;
     }
     b1 += line, b2 += bend;
-    write_sums(b1, b2, values + 2 * BLOCKS * (u64)n, room, seat);
+    write_sums(b1, b2, values + 2 * BLOCKS * (u64)n, room, thread);
   }
 }

@@ -6,11 +6,11 @@ use zellige_engine::cuda::{Address, Argument, Buffer, Cuda, Kernel, Launch, Pool
 use zellige_engine::error::Result;
 
 use super::arguments::{ModelArgument, Search};
-use super::between::Between;
 use super::frames::Frames;
-use super::pieces::{Lot, Pieces};
-use super::program::{Kind, TEAM, Way, pair};
+use super::pieces::{Batch, Pieces};
+use super::program::{FrameProcessing, KernelConfig, TEAM, pair};
 use super::recipes::{likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
+use super::subpixel::SubpixelProbe;
 use super::sums::Sums;
 use super::{C, Pair, refused};
 use crate::model::Model;
@@ -24,13 +24,13 @@ enum Passes {
     /// Processing in registers; blocks of both kernels.
     Fused { gradient: Kernel, line: Kernel, blocks: u32 },
     /// Processing in pieces around cuFFT.
-    Pieces { brighten: Kernel, settle_brightness: Kernel, weigh: Kernel, bend: Kernel },
+    Pieces { brighten: Kernel, view_brightness: Kernel, weigh: Kernel, bend: Kernel },
 }
 
 /// Kernels and buffers, made when first asked for.
 pub(super) struct Descent {
     cuda: Cuda,
-    kind: Kind,
+    kind: KernelConfig,
     noise: Noise,
     passes: Passes,
     object_sums: Kernel,
@@ -50,11 +50,11 @@ pub(super) struct Descent {
 }
 
 impl Descent {
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, noise: Noise, views: usize) -> Result<Self> {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: KernelConfig, noise: Noise, views: usize) -> Result<Self> {
         let vectors = vectors_recipe(&kind).build(cuda)?;
-        let (passes, kind, room) = if let Way::Fused { cluster, .. } = kind.way {
+        let (passes, kind, room) = if let FrameProcessing::Fused { cluster, .. } = kind.processing {
             // The wave to come is not fetched here.
-            let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };
+            let kind = KernelConfig { processing: FrameProcessing::Fused { cluster, fetch: false }, ..kind };
             let frames = likelihood_recipe(&kind, noise).build(cuda)?;
             let line = frames.kernel("line")?;
             let (threads, shared) = (kind.threads(), kind.likelihood_shared());
@@ -68,7 +68,7 @@ impl Descent {
             let program = pieces_likelihood_recipe(&kind, noise).build(cuda)?;
             let passes = Passes::Pieces {
                 brighten: program.kernel("brighten")?,
-                settle_brightness: program.kernel("settle_brightness")?,
+                view_brightness: program.kernel("view_brightness")?,
                 weigh: program.kernel("weigh")?,
                 bend: program.kernel("bend")?,
             };
@@ -121,11 +121,11 @@ impl Descent {
             .collect())
     }
 
-    /// Waves of the gradient of some views to the exit waves' place; `places` and the arrays of `frames` begin with the first of
-    /// them. Their values are given where there are `pieces`, and are among [`Descent::totals`] otherwise.
+    /// Waves of the gradient of some views to the buffer of the exit waves; `argument` and the arrays of `frames` begin with
+    /// the first of them. Their values are given where there are `pieces`, and are among [`Descent::totals`] otherwise.
     pub(super) fn gradient_part(
         &mut self,
-        places: ModelArgument,
+        argument: ModelArgument,
         frames: &mut Frames,
         pieces: Option<&mut Pieces>,
         rule: &Likelihood,
@@ -139,10 +139,10 @@ impl Descent {
         self.floated = rule.floating;
         let Passes::Fused { gradient, blocks, .. } = &self.passes else {
             let pieces = pieces.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
-            return self.gradient_in_pieces(places, frames, pieces, rule, views.start);
+            return self.gradient_in_pieces(argument, frames, pieces, rule, views.start);
         };
         let values = self.values.from((views.start * 2) << self.kind.cluster());
-        let launch = self.launch(gradient, *blocks).plain(places).arg(&mut frames.exits).arg(&frames.mag).arg(values);
+        let launch = self.launch(gradient, *blocks).plain(argument).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `gradient` declares; every array holds the views.
         unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
         Ok(Vec::new())
@@ -151,7 +151,7 @@ impl Descent {
     /// First and second order of some views, likewise; exit waves are overwritten.
     pub(super) fn line_part(
         &mut self,
-        places: ModelArgument,
+        argument: ModelArgument,
         along: ModelArgument,
         frames: &mut Frames,
         pieces: Option<&mut Pieces>,
@@ -160,10 +160,10 @@ impl Descent {
     ) -> Result<Vec<[f64; 2]>> {
         let Passes::Fused { line, blocks, .. } = &self.passes else {
             let pieces = pieces.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
-            return self.line_in_pieces(places, along, frames, pieces, views.start);
+            return self.line_in_pieces(argument, along, frames, pieces, views.start);
         };
         let values = self.values.from((views.start * 2) << self.kind.cluster());
-        let launch = self.launch(line, *blocks).plain(places).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(values);
+        let launch = self.launch(line, *blocks).plain(argument).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `line` declares; every array holds the views.
         unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
         Ok(Vec::new())
@@ -182,39 +182,39 @@ impl Descent {
     /// Gradient to `to`; gives the value of every view.
     pub(super) fn gradient(
         &mut self,
-        places: ModelArgument,
+        argument: ModelArgument,
         frames: &mut Frames,
-        (mut pieces, between): (Option<&mut Pieces>, Option<&mut Between>),
+        (mut pieces, subpixel): (Option<&mut Pieces>, Option<&mut SubpixelProbe>),
         sums: &Sums,
         rule: &Likelihood,
         to: &mut Pair,
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
-        let values = self.gradient_part(places, frames, pieces.as_deref_mut(), rule, &(0..frames.views))?;
+        let values = self.gradient_part(argument, frames, pieces.as_deref_mut(), rule, &(0..frames.views))?;
         let list = sums.argument(0);
         if rule.object && sums.atomic() {
             self.cuda.fill_zero(&mut to.object)?;
-            let launch = self.object_adds.launch(sums.blocks, TEAM).plain(places).arg(&frames.exits).plain(list);
+            let launch = self.object_adds.launch(sums.blocks, TEAM).plain(argument).arg(&frames.exits).plain(list);
             // SAFETY: (Model, const C*, Sums, C*) as declared; every view lies in its object.
             unsafe { launch.arg(&mut to.object).run()? };
         } else if rule.object {
-            let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).plain(places).arg(&frames.exits).plain(list);
+            let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).plain(argument).arg(&frames.exits).plain(list);
             // SAFETY: (Model, const C*, Sums, C*) as declared; every pixel of the objects is in a tile.
             unsafe { launch.arg(&mut to.object).run()? };
         } else {
             self.cuda.fill_zero(&mut to.object)?;
         }
-        if let (Some(between), Some(pieces), true) = (between, pieces, rule.probe) {
-            between.ask_all(pieces, places, frames, false)?;
+        if let (Some(subpixel), Some(pieces), true) = (subpixel, pieces, rule.probe) {
+            subpixel.probe_sums(pieces, argument, frames, false)?;
             let len = to.probe.len();
-            self.cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
+            self.cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
             return Ok(values);
         }
         if rule.probe {
             let launch = self.probe_parts.launch(((pixels / pair(self.kind.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
             // SAFETY: (Model, const C*, Sums) as declared.
-            unsafe { launch.plain(places).arg(&frames.exits).plain(list).run()? };
+            unsafe { launch.plain(argument).arg(&frames.exits).plain(list).run()? };
         }
         self.probe_gradient(sums, rule, &mut to.probe)?;
         if self.in_pieces() { Ok(values) } else { Ok(self.totals()?.iter().map(|v| v[0]).collect()) }
@@ -223,7 +223,7 @@ impl Descent {
     /// First and second order along a direction.
     pub(super) fn line(
         &mut self,
-        places: ModelArgument,
+        argument: ModelArgument,
         along: ModelArgument,
         frames: &mut Frames,
         pieces: Option<&mut Pieces>,
@@ -233,21 +233,21 @@ impl Descent {
         if !self.in_pieces() {
             frames.need_exits()?;
         }
-        let values = self.line_part(places, along, frames, pieces, rule, &(0..frames.views))?;
+        let values = self.line_part(argument, along, frames, pieces, rule, &(0..frames.views))?;
         Ok(all(&if self.in_pieces() { values } else { self.totals()? }))
     }
 
-    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views, the first of which is view
-    /// `start` of all.
+    /// Waves of the gradient to the buffer of the exit waves, around cuFFT; gives the values of the views, the first of which
+    /// is view `start` of all.
     fn gradient_in_pieces(
         &self,
-        places: ModelArgument,
+        argument: ModelArgument,
         frames: &mut Frames,
         pieces: &mut Pieces,
         rule: &Likelihood,
         start: usize,
     ) -> Result<Vec<f64>> {
-        let Passes::Pieces { brighten, settle_brightness, weigh, .. } = &self.passes else { return Ok(Vec::new()) };
+        let Passes::Pieces { brighten, view_brightness, weigh, .. } = &self.passes else { return Ok(Vec::new()) };
         let (views, chunks, wave) = (frames.views, pieces.chunks(), pieces.wave());
         let group = pieces.group(views);
         let part = views * chunks as usize;
@@ -258,23 +258,24 @@ impl Descent {
             let count = group.min(views - first);
             let grid = (chunks, count as u32);
             let work = frames.exits.from(first * wave).value();
-            let lot = Lot { work, ..pieces.lot(frames, first, first * chunks as usize) };
-            pieces.multiply(places, None, lot, count, -1)?;
-            pieces.propagate_in(&mut frames.exits, first * wave, lot, count, false)?;
-            pieces.intensity(lot, count)?;
+            let batch = Batch { work, ..pieces.batch(frames, first, first * chunks as usize) };
+            pieces.multiply(argument, None, batch, count, -1)?;
+            pieces.propagate_in(&mut frames.exits, first * wave, batch, count, false)?;
+            pieces.intensity(batch, count)?;
             if rule.floating {
-                let behind = Lot { sums: pieces.sums.from(part).value(), ..lot };
-                // SAFETY: (Lot), (Lot, u32, u32, float*) as declared; there is room for two sums a block of the lot behind the values.
+                let behind = Batch { sums: pieces.sums.from(part).value(), ..batch };
+                // SAFETY: (Batch), (Batch, u32, u32, float*) as declared; there is room for two sums a block of the batch behind the
+                // values.
                 unsafe {
                     brighten.launch(grid, TEAM).plain(behind).run()?;
-                    let launch = settle_brightness.launch((count as u32).div_ceil(TEAM), TEAM).plain(behind);
+                    let launch = view_brightness.launch((count as u32).div_ceil(TEAM), TEAM).plain(behind);
                     launch.arg(chunks).arg(count as u32).arg(factors()).run()?;
                 }
             }
-            let launch = weigh.launch(grid, TEAM).plain(lot).arg(factors());
-            // SAFETY: (Lot, const float*, u32) as `weigh` declares.
+            let launch = weigh.launch(grid, TEAM).plain(batch).arg(factors());
+            // SAFETY: (Batch, const float*, u32) as `weigh` declares.
             unsafe { launch.arg(u32::from(rule.floating_left_out)).run()? };
-            pieces.propagate_in(&mut frames.exits, first * wave, lot, count, true)?;
+            pieces.propagate_in(&mut frames.exits, first * wave, batch, count, true)?;
         }
         Ok(pieces.totals::<1>(0..views)?.into_iter().map(|[v]| v).collect())
     }
@@ -282,7 +283,7 @@ impl Descent {
     /// First and second order of every view, likewise.
     fn line_in_pieces(
         &self,
-        places: ModelArgument,
+        argument: ModelArgument,
         along: ModelArgument,
         frames: &Frames,
         pieces: &mut Pieces,
@@ -293,20 +294,20 @@ impl Descent {
         let group = pieces.group(views);
         pieces.need(group, 3, 1, 2 * views * chunks as usize)?;
         // P dO and dP O.
-        let mixed = [ModelArgument { object: along.object, ..places }, ModelArgument { probe: along.probe, ..places }];
+        let mixed = [ModelArgument { object: along.object, ..argument }, ModelArgument { probe: along.probe, ..argument }];
         for first in (0..views).step_by(group) {
             let count = group.min(views - first);
-            let lot = pieces.lot(frames, first, 2 * first * chunks as usize);
-            let others = [1, 2].map(|i| Lot { work: pieces.waves[i].address(), ..lot });
-            pieces.multiply(places, None, lot, count, -1)?;
+            let batch = pieces.batch(frames, first, 2 * first * chunks as usize);
+            let others = [1, 2].map(|i| Batch { work: pieces.waves[i].address(), ..batch });
+            pieces.multiply(argument, None, batch, count, -1)?;
             pieces.multiply(mixed[0], Some(mixed[1]), others[0], count, -1)?;
             pieces.multiply(along, None, others[1], count, -1)?;
             for which in 0..3 {
-                pieces.propagate(which, lot, count, false)?;
+                pieces.propagate(which, batch, count, false)?;
             }
-            pieces.intensity(lot, count)?;
-            let launch = bend.launch((chunks, count as u32), TEAM).plain(lot).arg(&pieces.waves[1]).arg(&pieces.waves[2]);
-            // SAFETY: (Lot, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every view.
+            pieces.intensity(batch, count)?;
+            let launch = bend.launch((chunks, count as u32), TEAM).plain(batch).arg(&pieces.waves[1]).arg(&pieces.waves[2]);
+            // SAFETY: (Batch, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every view.
             unsafe { launch.arg(self.factors.from(start)).run()? };
         }
         pieces.totals::<2>(0..views)
@@ -326,9 +327,9 @@ impl Descent {
         for storage in &model.storages {
             for o in 0..model.modes[1] {
                 let at = storage.offset + o * storage.layer();
-                let place = |b: Option<&Buffer<C>>| b.map_or(0, |b| zellige_engine::cuda::Argument::value(b.from(at)));
+                let address = |b: Option<&Buffer<C>>| b.map_or(0, |b| zellige_engine::cuda::Argument::value(b.from(at)));
                 let [height, width] = storage.shape.map(|n| n as u32);
-                let launch = self.neighbours.launch(BLOCKS, TEAM).arg(place(Some(object))).arg(place(along)).arg(place(gradient));
+                let launch = self.neighbours.launch(BLOCKS, TEAM).arg(address(Some(object))).arg(address(along)).arg(address(gradient));
                 // SAFETY: (const C*, const C*, C*, u32, u32, float, double*) as declared; the layer lies in every array given.
                 unsafe { launch.arg(height).arg(width).arg(a as f32).arg(&mut self.parts).run()? };
                 for part in self.cuda.download(&self.parts)?.chunks_exact(2) {

@@ -5,7 +5,7 @@ template <int A_, int B_, int D_, int LINES_, int THREADS_, bool ACROSS_> struct
   static constexpr int A = A_, B = B_, D = D_, N = A * B * D, REST = B * D, PITCH = REST | 1, LINES = LINES_, THREADS = THREADS_;
   static constexpr int LAST = D > 1 ? D : B, STEP = N / LAST;
   // An odd pitch: what is A apart lies in different banks.
-  static __device__ __forceinline__ int place(int line, int i) { return ACROSS_ ? i * LINES + line : line * (A * PITCH) + i; }
+  static __device__ __forceinline__ int slot(int line, int i) { return ACROSS_ ? i * LINES + line : line * (A * PITCH) + i; }
   static __device__ __forceinline__ int line(int i, int each) { return ACROSS_ ? i % LINES : i / each; }
   static __device__ __forceinline__ int inner(int i, int each) { return ACROSS_ ? i / LINES : i % each; }
 };
@@ -22,7 +22,7 @@ template <class X, int SIGN, class Load, class Store> __device__ __forceinline__
     transform<SIGN, X::A>(v);
     twist<SIGN, X::A, X::N>(v, rest);
 #pragma unroll
-    for (int k = 0; k < X::A; ++k) room[X::place(line, k * X::PITCH + rest)] = v[k];
+    for (int k = 0; k < X::A; ++k) room[X::slot(line, k * X::PITCH + rest)] = v[k];
   }
   __syncthreads();
   if constexpr (X::D > 1) {
@@ -31,11 +31,11 @@ template <class X, int SIGN, class Load, class Store> __device__ __forceinline__
       const int line = X::line(i, X::A * X::D), inner = X::inner(i, X::A * X::D), first = inner % X::A * X::PITCH + inner / X::A;
       C v[X::B];
 #pragma unroll
-      for (int b = 0; b < X::B; ++b) v[b] = room[X::place(line, first + b * X::D)];
+      for (int b = 0; b < X::B; ++b) v[b] = room[X::slot(line, first + b * X::D)];
       transform<SIGN, X::B>(v);
       twist<SIGN, X::B, X::REST>(v, inner / X::A);
 #pragma unroll
-      for (int b = 0; b < X::B; ++b) room[X::place(line, first + b * X::D)] = v[b];
+      for (int b = 0; b < X::B; ++b) room[X::slot(line, first + b * X::D)] = v[b];
     }
     __syncthreads();
   }
@@ -44,7 +44,7 @@ template <class X, int SIGN, class Load, class Store> __device__ __forceinline__
     const int line = X::line(i, X::STEP), inner = X::inner(i, X::STEP), first = inner % X::A * X::PITCH + inner / X::A * X::LAST;
     C v[X::LAST];
 #pragma unroll
-    for (int j = 0; j < X::LAST; ++j) v[j] = room[X::place(line, first + j)];
+    for (int j = 0; j < X::LAST; ++j) v[j] = room[X::slot(line, first + j)];
     transform<SIGN, X::LAST>(v);
     store(v, line, inner);
   }

@@ -6,21 +6,21 @@
 //! memory, in tiles of lines (`tiles.cu`) or around cuFFT (`plain.cu`), and so do batches and LSQML (`pieces.rs`, `sweeps.rs`).
 //! Engines that go from view to view replay recorded launches (`walk.rs`). The overlap loop is one launch whose blocks wait for
 //! each other (`overlap.cu`); its sums have one order, so that equal runs give equal bits, unless atomic ones are asked for
-//! ([`Kind::atomic`]).
+//! ([`KernelConfig::atomic`]).
 
 mod arguments;
-mod between;
 mod frames;
 mod likelihood;
 mod lists;
 mod pieces;
-mod places;
 mod plain;
+mod positions;
 mod program;
 mod recipes;
 mod saved;
 mod stages;
 pub mod stream;
+mod subpixel;
 mod sums;
 mod supports;
 mod sweeps;
@@ -34,15 +34,15 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{items, map};
 
 use self::arguments::{ModelArgument, StorageArgument};
-use self::between::Between;
 use self::frames::Frames;
 use self::likelihood::Descent;
 pub(super) use self::lists::crowding;
 use self::pieces::Pieces;
-use self::places::Seeker;
-pub use self::program::{Kind, Way};
+use self::positions::Seeker;
+pub use self::program::{FrameProcessing, KernelConfig};
 pub use self::recipes::{Needed, recipes_for};
 pub(crate) use self::stream::plan::without_frames;
+use self::subpixel::SubpixelProbe;
 use self::sums::Sums;
 use self::supports::Supports;
 use self::sweeps::Sweeps;
@@ -55,18 +55,18 @@ type C = Complex<f32>;
 
 /// The stages of a model on `cuda`; equal runs give equal bits.
 pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    let kind = Kind::of(model, cuda.properties());
+    let kind = KernelConfig::of(model, cuda.properties());
     new_with(model, cuda, kind)
 }
 
 /// Stages as [`new`] gives, with a kernel configuration of the caller's choice: for measurements and tests.
-pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
+pub fn new_with(model: &Model, cuda: &Cuda, kind: KernelConfig) -> Result<Box<dyn Stages>> {
     Ok(Box::new(CudaStages::new(model, cuda, kind)?))
 }
 
 /// Stages as [`new`] gives, within a limit of device memory, with frames and waves streamed where they do not fit.
-pub fn new_within(model: &Model, cuda: &Cuda, wish: stream::plan::Wish) -> Result<Box<dyn Stages>> {
-    stream::new(model, cuda, Kind::of(model, cuda.properties()), wish)
+pub fn new_within(model: &Model, cuda: &Cuda, streaming: stream::plan::StreamingPlan) -> Result<Box<dyn Stages>> {
+    stream::new(model, cuda, KernelConfig::of(model, cuda.properties()), streaming)
 }
 
 /// Error for a feature that GPUs do not have.
@@ -87,7 +87,7 @@ impl Pair {
 }
 
 /// Views on both sides, objects on the device.
-struct Places {
+struct ScanViews {
     views: Vec<View>,
     shifts: Vec<[f64; 2]>,
     on_device: Buffer<View>,
@@ -96,7 +96,7 @@ struct Places {
     near: u64,
 }
 
-impl Places {
+impl ScanViews {
     /// `Model` of model.cu over a pair.
     fn model(&self, pair: &Pair) -> ModelArgument {
         ModelArgument {
@@ -115,7 +115,7 @@ struct CudaStages {
     pool: Pool,
     /// The problem without its frames.
     model: Model,
-    places: Places,
+    scan: ScanViews,
     state: Pair,
     /// All slots but the first.
     slots: [Option<Pair>; SLOTS - 1],
@@ -125,7 +125,7 @@ struct CudaStages {
     seeker: Option<Seeker>,
     pieces: Option<Pieces>,
     /// Kernels and arrays of sub-pixel shifts.
-    between: Option<Between>,
+    subpixel: Option<SubpixelProbe>,
     sweeps: Option<Sweeps>,
     supports: Option<Supports>,
     wavefield: Option<Wavefield>,
@@ -134,14 +134,14 @@ struct CudaStages {
 }
 
 impl CudaStages {
-    fn new(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Self> {
+    fn new(model: &Model, cuda: &Cuda, kind: KernelConfig) -> Result<Self> {
         let pool = cuda.pool();
         let storages: Vec<_> = model
             .storages
             .iter()
             .map(|s| StorageArgument { offset: s.offset as u64, height: s.shape[0] as u32, width: s.shape[1] as u32 })
             .collect();
-        let mut places = Places {
+        let mut scan = ScanViews {
             views: model.views.clone(),
             shifts: model.shifts.clone(),
             on_device: pool.buffer_from(&model.views, "ptycho: views")?,
@@ -153,14 +153,14 @@ impl CudaStages {
             object: pool.buffer_from(&narrow(&model.start.object), "ptycho: objects")?,
         };
         let frames = Frames::new(model, cuda, &pool, kind)?;
-        places.near = frames.near();
+        scan.near = frames.near();
         let sums = Sums::new(model, cuda, &pool, kind)?;
         let model = stream::plan::without_frames(model);
         Ok(Self {
             cuda: cuda.clone(),
             pool,
             model,
-            places,
+            scan,
             state,
             slots: [const { None }; SLOTS - 1],
             frames,
@@ -168,7 +168,7 @@ impl CudaStages {
             descent: None,
             seeker: None,
             pieces: None,
-            between: None,
+            subpixel: None,
             sweeps: None,
             supports: None,
             wavefield: None,

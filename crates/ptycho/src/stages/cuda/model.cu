@@ -9,7 +9,7 @@ __device__ __forceinline__ C operator*(C a, C b) { return make_float2(a.x * b.x 
 __device__ __forceinline__ C conj(C a) { return make_float2(a.x, -a.y); }
 __device__ __forceinline__ float power(C a) { return a.x * a.x + a.y * a.y; }
 
-// A place in a scan: the set of probes, the object, and the corner of its patch there.
+// A view of a scan: the set of probes, the object, and the corner of its patch there.
 struct View {
   u32 probe, object;
   i32 row, col;
@@ -42,9 +42,9 @@ __device__ __forceinline__ C clipped(C value, float low, float high) {
 }
 
 // exp(-2 pi i k d / n) of both axes at a pixel of Fourier space.
-__device__ __forceinline__ float place_of(u32 i, u32 n) { return i < (n + 1) / 2 ? float(i) : float(i) - float(n); }
+__device__ __forceinline__ float frequency_of(u32 i, u32 n) { return i < (n + 1) / 2 ? float(i) : float(i) - float(n); }
 __device__ __forceinline__ C ramp(float2 by, u32 pixel) {
   C value;
-  sincospif(-2 * (place_of(pixel / NX, NY) * by.x / NY + place_of(pixel % NX, NX) * by.y / NX), &value.y, &value.x);
+  sincospif(-2 * (frequency_of(pixel / NX, NY) * by.x / NY + frequency_of(pixel % NX, NX) * by.y / NX), &value.y, &value.x);
   return value;
 }

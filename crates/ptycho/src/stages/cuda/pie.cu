@@ -1,6 +1,6 @@
 // The rule of engines that go from view to view, and its weight at a pixel.
 
-struct Step {
+struct PieStep {
   float object_step, object_mix, probe_step, probe_mix; // s_o, t_o, s_p, t_p
   float low, high;                                      // of the object's magnitude; low < 0: none
   u32 object, probe, keep, unused;                      // whether each is updated; whether waves are kept, or begin as F(P O) every time

@@ -1,11 +1,11 @@
-// What any engine needs of frames of any shape and any number of modes, in pieces around a library's transforms, on a lot of views at a
-// time: everything in natural order, but for magnitudes and waves that lie as the kernels in registers left them (`place`).
-// Grids: (CHUNKS, views of the lot) of TEAM threads; `multiply`: (CHUNKS, views of the lot, MODES).
+// What any engine needs of frames of any shape and any number of modes, in pieces around a library's transforms, on a batch of views at a
+// time: everything in natural order, but for magnitudes and waves that lie as the kernels in registers left them (`mag_order`, `wave_order`).
+// Grids: (CHUNKS, views of the batch) of TEAM threads; `multiply`: (CHUNKS, views of the batch, MODES).
 
-struct Lot {
+struct Batch {
   const u32* list;       // numbers of the views, or null for `first` and those after it
-  const u32* mag_place;  // where a pixel's magnitude lies in its frame, or null
-  const u32* wave_place; // and a wave's value
+  const u32* mag_order;  // where a pixel's magnitude lies in its frame, or null
+  const u32* wave_order; // and a wave's value
   const float* mag;
   C* work;      // [views][MODES][NY * NX]
   float* power; // [views][MY * MX]
@@ -14,15 +14,15 @@ struct Lot {
   float scale; // what a transform to the detector leaves out
 };
 
-__device__ __forceinline__ u32 view_number(const Lot& lot, u32 i) { return lot.list ? lot.list[i] : lot.first + i; }
-__device__ __forceinline__ float magnitude(const Lot& lot, u32 n, u32 pixel) {
-  return lot.mag[(u64)n * (MX * MY) + (lot.mag_place ? lot.mag_place[pixel] : pixel)];
+__device__ __forceinline__ u32 view_number(const Batch& batch, u32 i) { return batch.list ? batch.list[i] : batch.first + i; }
+__device__ __forceinline__ float magnitude(const Batch& batch, u32 n, u32 pixel) {
+  return batch.mag[(u64)n * (MX * MY) + (batch.mag_order ? batch.mag_order[pixel] : pixel)];
 }
-__device__ __forceinline__ C* work_of(const Lot& lot, u32 i, u32 k) { return lot.work + ((u64)i * MODES + k) * (NX * NY); }
-// Number of the probe that view `i` of the lot sees: of its set, or where views see it between pixels (SHIFTED) its own, in the order of the lot's list or of
-// all views.
-__device__ __forceinline__ u32 probe_number(const Lot& lot, const View& view, u32 i) {
-  return !SHIFTED ? view.probe : lot.list ? i : lot.first + i;
+__device__ __forceinline__ C* work_of(const Batch& batch, u32 i, u32 k) { return batch.work + ((u64)i * MODES + k) * (NX * NY); }
+// Number of the probe that view `i` of the batch sees: of its set, or where views see it between pixels (SHIFTED) its own, in the order of the
+// batch's list or of all views.
+__device__ __forceinline__ u32 probe_number(const Batch& batch, const View& view, u32 i) {
+  return !SHIFTED ? view.probe : batch.list ? i : batch.first + i;
 }
 #define EACH_PIXEL(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < NX * NY; pixel += gridDim.x * TEAM)
 #define EACH_COUNTED(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += gridDim.x * TEAM)
@@ -34,13 +34,13 @@ __device__ __forceinline__ void put_greatest(float value, u32* to) {
   if (threadIdx.x == 0) atomicMax(to, __float_as_uint(value));
 }
 
-// Sums of a block, in doubles, to its place.
-template <int COUNT> __device__ __forceinline__ void put_sums(const Lot& lot, const float (&value)[COUNT]) {
+// Sums of a block, in doubles, to its slot.
+template <int COUNT> __device__ __forceinline__ void put_sums(const Batch& batch, const float (&value)[COUNT]) {
   __shared__ double scratch[TEAM / WARP];
 #pragma unroll
   for (int i = 0; i < COUNT; ++i) {
     double sum = block_reduce<Sum<double>>(double(value[i]), scratch);
-    if (threadIdx.x == 0) lot.sums[((u64)blockIdx.y * gridDim.x + blockIdx.x) * COUNT + i] = sum;
+    if (threadIdx.x == 0) batch.sums[((u64)blockIdx.y * gridDim.x + blockIdx.x) * COUNT + i] = sum;
   }
 }
 
@@ -56,65 +56,65 @@ __device__ __forceinline__ C patch_value(const Model& model, const View& view, u
 }
 
 // work = P O of the first pair of arrays, and of the second if `both`.
-extern "C" __global__ void __launch_bounds__(TEAM) multiply(Model model, Model other, Lot lot, u32 both, i32 axis) {
+extern "C" __global__ void __launch_bounds__(TEAM) multiply(Model model, Model other, Batch batch, u32 both, i32 axis) {
   const u32 i = blockIdx.y, k = blockIdx.z;
-  const View view = model.views[view_number(lot, i)];
-  const u64 probe = ((u64)probe_number(lot, view, i) * PROBES + k / OBJECTS) * (NX * NY);
+  const View view = model.views[view_number(batch, i)];
+  const u64 probe = ((u64)probe_number(batch, view, i) * PROBES + k / OBJECTS) * (NX * NY);
   EACH_PIXEL(pixel) {
     C value = model.probe[probe + pixel] * patch_value(model, view, k % OBJECTS, pixel, axis);
     if (both) value = value + other.probe[probe + pixel] * patch_value(other, view, k % OBJECTS, pixel, axis);
-    work_of(lot, i, k)[pixel] = value;
+    work_of(batch, i, k)[pixel] = value;
   }
 }
 
 // Intensities at the detector to `power`.
-extern "C" __global__ void __launch_bounds__(TEAM) intensity(Lot lot) {
+extern "C" __global__ void __launch_bounds__(TEAM) intensity(Batch batch) {
   EACH_COUNTED(pixel) {
     float sum = 0;
     EACH_PART(part) {
       const u32 at = pixel_of(pixel, part);
-      for (u32 k = 0; k < MODES; ++k) sum += power(work_of(lot, blockIdx.y, k)[at]);
+      for (u32 k = 0; k < MODES; ++k) sum += power(work_of(batch, blockIdx.y, k)[at]);
     }
-    lot.power[(u64)blockIdx.y * (MX * MY) + pixel] = sum * lot.scale * lot.scale;
+    batch.power[(u64)blockIdx.y * (MX * MY) + pixel] = sum * batch.scale * batch.scale;
   }
 }
 
 // Summed squared deviations of the magnitudes to `sums`.
-extern "C" __global__ void __launch_bounds__(TEAM) deviation(Lot lot) {
-  const u32 n = view_number(lot, blockIdx.y);
+extern "C" __global__ void __launch_bounds__(TEAM) deviation(Batch batch) {
+  const u32 n = view_number(batch, blockIdx.y);
   float sum[1] = {0};
   EACH_COUNTED(pixel) {
-    const float i = lot.power[(u64)blockIdx.y * (MX * MY) + pixel];
-    sum[0] += misfit(i, i, magnitude(lot, n, pixel)).y;
+    const float i = batch.power[(u64)blockIdx.y * (MX * MY) + pixel];
+    sum[0] += misfit(i, i, magnitude(batch, n, pixel)).y;
   }
-  put_sums(lot, sum);
+  put_sums(batch, sum);
 }
 
 // Re <waves, other waves> of all modes to `to` [views][MY * MX]: half of what intensities change by.
-extern "C" __global__ void __launch_bounds__(TEAM) change(Lot lot, const C* other, float* to) {
+extern "C" __global__ void __launch_bounds__(TEAM) change(Batch batch, const C* other, float* to) {
   EACH_COUNTED(pixel) {
     float sum = 0;
     EACH_PART(part) {
       const u32 at = pixel_of(pixel, part);
       for (u32 k = 0; k < MODES; ++k) {
-        const C a = work_of(lot, blockIdx.y, k)[at], b = other[((u64)blockIdx.y * MODES + k) * (NX * NY) + at];
+        const C a = work_of(batch, blockIdx.y, k)[at], b = other[((u64)blockIdx.y * MODES + k) * (NX * NY) + at];
         sum += a.x * b.x + a.y * b.y;
       }
     }
-    to[(u64)blockIdx.y * (MX * MY) + pixel] = sum * lot.scale * lot.scale;
+    to[(u64)blockIdx.y * (MX * MY) + pixel] = sum * batch.scale * batch.scale;
   }
 }
 
-// Derivatives of the squared deviation by the place, as `slope` of places.cu: five sums.
-extern "C" __global__ void __launch_bounds__(TEAM) slopes(Lot lot, const float* down, const float* across) {
-  const u32 n = view_number(lot, blockIdx.y);
+// Derivatives of the squared deviation by the position, as `slope` of positions.cu: five sums.
+extern "C" __global__ void __launch_bounds__(TEAM) slopes(Batch batch, const float* down, const float* across) {
+  const u32 n = view_number(batch, blockIdx.y);
   float sums[5] = {0, 0, 0, 0, 0};
   EACH_COUNTED(pixel) {
     const u64 at = (u64)blockIdx.y * (MX * MY) + pixel;
-    const float m = magnitude(lot, n, pixel), i = lot.power[at];
+    const float m = magnitude(batch, n, pixel), i = batch.power[at];
     if (m < 0 || !(i > 0)) continue;
     const float size = sqrtf(i), y = down[at] / size, x = across[at] / size, off = 2 * (size - m);
     sums[0] += off * y, sums[1] += off * x, sums[2] += 2 * y * y, sums[3] += 2 * x * x, sums[4] += 2 * y * x;
   }
-  put_sums(lot, sums);
+  put_sums(batch, sums);
 }

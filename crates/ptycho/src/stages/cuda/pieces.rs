@@ -9,21 +9,21 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::arguments::ModelArgument;
-use super::between::Between;
 use super::frames::Frames;
 use super::plain;
-use super::program::{Kind, TEAM};
+use super::program::{KernelConfig, TEAM};
 use super::recipes::pieces_recipe;
+use super::subpixel::SubpixelProbe;
 use super::{C, narrow};
 use crate::model::{Model, Transfer, View};
 
-/// `Lot` of pieces.cu.
+/// `Batch` of pieces.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Lot {
+pub(super) struct Batch {
     pub(super) list: u64,
-    pub(super) mag_place: u64,
-    pub(super) wave_place: u64,
+    pub(super) mag_order: u64,
+    pub(super) wave_order: u64,
     pub(super) mag: u64,
     pub(super) work: u64,
     pub(super) power: u64,
@@ -36,20 +36,20 @@ pub(super) struct Lot {
 pub(super) struct Pieces {
     pub(super) cuda: Cuda,
     pub(super) pool: Pool,
-    pub(super) kind: Kind,
+    pub(super) kind: KernelConfig,
     plans: CudaPlans,
     multiply: Kernel,
     intensity: Kernel,
     deviation: Kernel,
     change: Kernel,
     slopes: Kernel,
-    shade: Kernel,
+    apply_transfer: Kernel,
     /// Kernel of the near field, in the order of the transform.
     near: Option<Buffer<C>>,
     /// Sub-pixel remainders of every view, where frames are shifted back by them; 0 elsewhere.
     pub(super) shifts: u64,
-    mag_place: Option<Buffer<u32>>,
-    wave_place: Option<Buffer<u32>>,
+    mag_order: Option<Buffer<u32>>,
+    wave_order: Option<Buffer<u32>>,
     /// Waves of a batch, as many as were asked for.
     pub(super) waves: [Buffer<C>; 3],
     /// Planes of a batch.
@@ -59,13 +59,13 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
         let program = pieces_recipe(&kind).build(cuda)?;
-        let place = |pack: usize| -> Result<Option<Buffer<u32>>> {
+        let order_of = |pack: usize| -> Result<Option<Buffer<u32>>> {
             let Some(order) = kind.order(pack) else { return Ok(None) };
-            let mut place = vec![0_u32; order.len()];
-            order.iter().enumerate().for_each(|(i, pixel)| place[*pixel as usize] = i as u32);
-            Ok(Some(pool.buffer_from(&place, "ptycho: order of frames")?))
+            let mut slots = vec![0_u32; order.len()];
+            order.iter().enumerate().for_each(|(i, pixel)| slots[*pixel as usize] = i as u32);
+            Ok(Some(pool.buffer_from(&slots, "ptycho: order of frames")?))
         };
         let near = match &model.transfer {
             Transfer::Far => None,
@@ -83,15 +83,15 @@ impl Pieces {
             deviation: program.kernel("deviation")?,
             change: program.kernel("change")?,
             slopes: program.kernel("slopes")?,
-            shade: program.kernel("shade")?,
+            apply_transfer: program.kernel("apply_transfer")?,
             near,
             shifts: 0,
-            mag_place: place(4)?,
-            wave_place: place(2)?,
+            mag_order: order_of(4)?,
+            wave_order: order_of(2)?,
             waves: [waves()?, waves()?, waves()?],
             planes: [planes()?, planes()?, planes()?],
             sums: pool.alloc_zeros(0, "ptycho: sums")?,
-            moved: pool.alloc_zeros(0, "ptycho: places")?,
+            moved: pool.alloc_zeros(0, "ptycho: positions")?,
         })
     }
 
@@ -135,12 +135,12 @@ impl Pieces {
     }
 
     /// A batch of the views from `first` on, whose sums begin at number `sums`.
-    pub(super) fn lot(&self, frames: &Frames, first: usize, sums: usize) -> Lot {
-        let place = |p: &Option<Buffer<u32>>| p.as_ref().map_or(0, Buffer::address);
-        Lot {
+    pub(super) fn batch(&self, frames: &Frames, first: usize, sums: usize) -> Batch {
+        let address = |p: &Option<Buffer<u32>>| p.as_ref().map_or(0, Buffer::address);
+        Batch {
             list: 0,
-            mag_place: place(&self.mag_place),
-            wave_place: place(&self.wave_place),
+            mag_order: address(&self.mag_order),
+            wave_order: address(&self.wave_order),
             mag: frames.mag.address(),
             work: self.waves[0].address(),
             power: self.planes[0].address(),
@@ -151,29 +151,29 @@ impl Pieces {
     }
 
     /// `P O` of `count` views to the batch's waves; of `other` added, or with `axis` of the object's difference along it.
-    pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, lot: Lot, count: usize, axis: i32) -> Result<()> {
+    pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, batch: Batch, count: usize, axis: i32) -> Result<()> {
         let grid = (self.chunks(), count as u32, self.kind.exits() as u32);
-        let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(lot);
-        // SAFETY: (Model, Model, Lot, u32, i32) as `multiply` declares; the lot's views exist and its waves have room for them.
+        let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(batch);
+        // SAFETY: (Model, Model, Batch, u32, i32) as `multiply` declares; the batch's views exist and its waves have room for them.
         unsafe { launch.arg(u32::from(other.is_some())).arg(axis).run() }
     }
 
     /// Waves number `which` of `count` views to the detector or back, without the factor of [`Pieces::scale`].
-    pub(super) fn propagate(&mut self, which: usize, lot: Lot, count: usize, back: bool) -> Result<()> {
-        let Self { kind, plans, shade, near, shifts, waves, .. } = self;
-        carry(*kind, plans, shade, (near.as_ref(), *shifts), (&mut waves[which], 0), (lot, count), back)
+    pub(super) fn propagate(&mut self, which: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
+        let Self { kind, plans, apply_transfer, near, shifts, waves, .. } = self;
+        carry(*kind, plans, apply_transfer, (near.as_ref(), *shifts), (&mut waves[which], 0), (batch, count), back)
     }
 
     /// Propagates the waves of `count` views from value `at` on, likewise.
-    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, lot: Lot, count: usize, back: bool) -> Result<()> {
-        let Self { kind, plans, shade, near, shifts, .. } = self;
-        carry(*kind, plans, shade, (near.as_ref(), *shifts), (waves, at), (lot, count), back)
+    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
+        let Self { kind, plans, apply_transfer, near, shifts, .. } = self;
+        carry(*kind, plans, apply_transfer, (near.as_ref(), *shifts), (waves, at), (batch, count), back)
     }
 
     /// Modelled intensities of a batch to its plane.
-    pub(super) fn intensity(&self, lot: Lot, count: usize) -> Result<()> {
-        // SAFETY: (Lot) as `intensity` declares; its waves and its plane hold `count` views.
-        unsafe { self.intensity.launch((self.chunks(), count as u32), TEAM).plain(lot).run() }
+    pub(super) fn intensity(&self, batch: Batch, count: usize) -> Result<()> {
+        // SAFETY: (Batch) as `intensity` declares; its waves and its plane hold `count` views.
+        unsafe { self.intensity.launch((self.chunks(), count as u32), TEAM).plain(batch).run() }
     }
 
     /// Sums of `each` numbers, added up over the blocks of every view.
@@ -191,49 +191,54 @@ impl Pieces {
         if self.moved.len() == views.len() {
             self.cuda.upload(&mut self.moved, views)?;
         } else {
-            self.moved = self.pool.buffer_from(views, "ptycho: places")?;
+            self.moved = self.pool.buffer_from(views, "ptycho: positions")?;
         }
         let model = ModelArgument { views: self.moved.address(), ..model };
         for first in (0..views.len()).step_by(group) {
             let count = group.min(views.len() - first);
-            let lot = self.lot(frames, first, first * chunks);
-            self.multiply(model, None, lot, count, -1)?;
-            self.propagate(0, lot, count, false)?;
-            self.intensity(lot, count)?;
-            // SAFETY: (Lot) as `deviation` declares; there is room for a sum a block of every view.
-            unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).plain(lot).run()? };
+            let batch = self.batch(frames, first, first * chunks);
+            self.multiply(model, None, batch, count, -1)?;
+            self.propagate(0, batch, count, false)?;
+            self.intensity(batch, count)?;
+            // SAFETY: (Batch) as `deviation` declares; there is room for a sum a block of every view.
+            unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).plain(batch).run()? };
         }
         let weights = self.cuda.download(&frames.weight)?;
         Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], [w, _])| sum * f64::from(w)).collect())
     }
 
     /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
-    pub(super) fn slope(&mut self, model: ModelArgument, frames: &Frames, mut between: Option<&mut Between>) -> Result<Vec<[f64; 5]>> {
+    pub(super) fn slope(
+        &mut self,
+        model: ModelArgument,
+        frames: &Frames,
+        mut subpixel: Option<&mut SubpixelProbe>,
+    ) -> Result<Vec<[f64; 5]>> {
         let (views, chunks) = (frames.views, self.chunks() as usize);
         let group = self.group(views);
         let mut along = self.pool.alloc_zeros(0, "ptycho: shifted probes")?;
-        // A near detector's frame, which is shifted back, moves with the place as well: that needs the waves' transforms.
-        let leaning = self.near.is_some() && between.is_some();
+        // A near detector's frame, which is shifted back, moves with the position as well: that needs the waves' transforms.
+        let leaning = self.near.is_some() && subpixel.is_some();
         self.need(group, if leaning { 3 } else { 2 }, 3, 5 * views * chunks)?;
         for first in (0..views).step_by(group) {
             let count = group.min(views - first);
             let grid = (chunks as u32, count as u32);
-            let lot = self.lot(frames, first, 5 * first * chunks);
-            self.multiply(model, None, lot, count, -1)?;
+            let batch = self.batch(frames, first, 5 * first * chunks);
+            self.multiply(model, None, batch, count, -1)?;
             if leaning {
                 let [first, _, still] = &mut self.waves;
                 self.cuda.copy(first, 0, still, 0, count * self.kind.exits() * self.kind.frame[0] * self.kind.frame[1])?;
                 self.transform_own(2, count, Direction::Forward)?;
             }
-            self.propagate(0, lot, count, false)?;
-            self.intensity(lot, count)?;
+            self.propagate(0, batch, count, false)?;
+            self.intensity(batch, count)?;
             for axis in 0..2 {
-                let other = Lot { work: self.waves[1].address(), ..lot };
-                if let Some(between) = between.as_deref_mut() {
+                let other = Batch { work: self.waves[1].address(), ..batch };
+                if let Some(subpixel) = subpixel.as_deref_mut() {
                     // Views see probes of their own, whose derivative is exact; they stand in the order of all views.
-                    between.grow(&mut along, group)?;
-                    between.see(self, model, lot, count, (&mut along, 0), axis)?;
-                    let before = (first * between.modes() * size_of::<C>()) as u64;
+                    subpixel.grow(&mut along, group)?;
+                    subpixel.shift_probes(self, model, batch, count, (&mut along, 0), axis)?;
+                    let before = (first * subpixel.modes() * size_of::<C>()) as u64;
                     let slopes = ModelArgument { probe: along.address().wrapping_sub(before), ..model };
                     self.multiply(slopes, None, other, count, -1)?;
                 } else {
@@ -241,17 +246,17 @@ impl Pieces {
                 }
                 if leaning {
                     self.transform_own(1, count, Direction::Forward)?;
-                    self.lean(lot, count, axis)?;
+                    self.lean(batch, count, axis)?;
                     self.transform_own(1, count, Direction::Inverse)?;
                 } else {
-                    self.propagate(1, lot, count, false)?;
+                    self.propagate(1, batch, count, false)?;
                 }
-                let launch = self.change.launch(grid, TEAM).plain(lot).arg(&self.waves[1]).arg(&self.planes[1 + axis as usize]);
-                // SAFETY: (Lot, const C*, float*) as `change` declares; waves and planes hold `count` views.
+                let launch = self.change.launch(grid, TEAM).plain(batch).arg(&self.waves[1]).arg(&self.planes[1 + axis as usize]);
+                // SAFETY: (Batch, const C*, float*) as `change` declares; waves and planes hold `count` views.
                 unsafe { launch.run()? };
             }
-            // SAFETY: (Lot, const float*, const float*) as `slopes` declares; there is room for five sums a block of every view.
-            unsafe { self.slopes.launch(grid, TEAM).plain(lot).arg(&self.planes[1]).arg(&self.planes[2]).run()? };
+            // SAFETY: (Batch, const float*, const float*) as `slopes` declares; there is room for five sums a block of every view.
+            unsafe { self.slopes.launch(grid, TEAM).plain(batch).arg(&self.planes[1]).arg(&self.planes[2]).run()? };
         }
         self.totals::<5>(0..views)
     }
@@ -264,14 +269,15 @@ impl Pieces {
 
     /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with
     /// respect to the position along `axis`.
-    fn lean(&mut self, lot: Lot, count: usize, axis: i32) -> Result<()> {
-        let Self { kind, shade, near, shifts, waves, .. } = self;
+    fn lean(&mut self, batch: Batch, count: usize, axis: i32) -> Result<()> {
+        let Self { kind, apply_transfer, near, shifts, waves, .. } = self;
         let pixels = kind.frame[0] * kind.frame[1];
         let values = count * kind.exits() * pixels;
-        let launch = shade.launch((values as u32).div_ceil(256), 256).arg(&waves[1]).arg(near.as_ref().map_or(0, Buffer::address));
+        let launch = apply_transfer.launch((values as u32).div_ceil(256), 256).arg(&waves[1]).arg(near.as_ref().map_or(0, Buffer::address));
         let launch = launch.arg(values as u64).arg(pixels as u32).arg(0_u32).arg((1.0 / pixels as f64) as f32);
-        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the waves hold the values.
-        unsafe { launch.arg(*shifts).arg(lot.list).arg(lot.first).arg(&waves[2]).arg(axis).run() }
+        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the
+        // waves hold the values.
+        unsafe { launch.arg(*shifts).arg(batch.list).arg(batch.first).arg(&waves[2]).arg(axis).run() }
     }
 
     /// Transforms of frames that lie in `waves` one after another, in place and without a factor.
@@ -289,12 +295,12 @@ impl Pieces {
 /// Waves of the `count` views of a batch from value `at` on to the detector or back; `near`: kernel of the near field, and the
 /// shifts of frames.
 fn carry(
-    kind: Kind,
+    kind: KernelConfig,
     plans: &mut CudaPlans,
-    shade: &Kernel,
+    apply_transfer: &Kernel,
     (near, shifts): (Option<&Buffer<C>>, u64),
     (waves, at): (&mut Buffer<C>, usize),
-    (lot, count): (Lot, usize),
+    (batch, count): (Batch, usize),
     back: bool,
 ) -> Result<()> {
     let pixels = kind.frame[0] * kind.frame[1];
@@ -304,9 +310,10 @@ fn carry(
     };
     plan.run_at(waves, at, Direction::Forward)?;
     let values = count * kind.exits() * pixels;
-    let launch = shade.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
+    let launch = apply_transfer.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
     let launch = launch.arg(pixels as u32).arg(u32::from(back)).arg((1.0 / pixels as f64) as f32);
-    // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the values lie in the buffer.
-    unsafe { launch.arg(shifts).arg(lot.list).arg(lot.first).arg(0_u64).arg(-1_i32).run()? };
+    // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the values
+    // lie in the buffer.
+    unsafe { launch.arg(shifts).arg(batch.list).arg(batch.first).arg(0_u64).arg(-1_i32).run()? };
     plan.run_at(waves, at, Direction::Inverse)
 }

@@ -4,17 +4,17 @@
 #define GUARD 1e-10f // added to magnitudes in the denominator
 
 // From waves P O at the detector to residual waves chi there; three sums for the errors. `poisson`: the noise, else that of magnitudes.
-extern "C" __global__ void __launch_bounds__(TEAM) residual(Lot lot, u32 poisson) {
-  const u32 n = view_number(lot, blockIdx.y);
+extern "C" __global__ void __launch_bounds__(TEAM) residual(Batch batch, u32 poisson) {
+  const u32 n = view_number(batch, blockIdx.y);
   float sums[3] = {0, 0, 0};
   EACH_COUNTED(pixel) {
-    const float m = magnitude(lot, n, pixel);
+    const float m = magnitude(batch, n, pixel);
     float i = 0;
     EACH_PART(part) {
       const u32 at = pixel_of(pixel, part);
-      for (u32 k = 0; k < MODES; ++k) i += power(work_of(lot, blockIdx.y, k)[at]);
+      for (u32 k = 0; k < MODES; ++k) i += power(work_of(batch, blockIdx.y, k)[at]);
     }
-    i *= lot.scale * lot.scale;
+    i *= batch.scale * batch.scale;
     const float2 both = misfit(i, i, m);
     // Near the solution Poisson's is the ratio of magnitudes to first order.
     const float factor = m < 0 ? 0.0f : poisson ? 0.5f * (m * m - i) / (i + 1) : m / (sqrtf(i) + GUARD) - 1;
@@ -22,18 +22,18 @@ extern "C" __global__ void __launch_bounds__(TEAM) residual(Lot lot, u32 poisson
     EACH_PART(part) {
       const u32 at = pixel_of(pixel, part);
       for (u32 k = 0; k < MODES; ++k) {
-        C* place = work_of(lot, blockIdx.y, k) + at;
-        *place = *place * (factor * lot.scale * lot.scale);
+        C* target = work_of(batch, blockIdx.y, k) + at;
+        *target = *target * (factor * batch.scale * batch.scale);
       }
     }
   }
-  put_sums(lot, sums);
+  put_sums(batch, sums);
 }
 
 // conj(P) chi and |P|^2 over `count` views in their order, for a tile of 32 by TEAM / 32 pixels of object `number`; the greatest |P|^2 to `largest`.
 // Grid: (tiles along a row, tiles along a column).
 extern "C" __global__ void __launch_bounds__(TEAM)
-object_direction(Model model, Lot lot, u32 number, u32 count, C* to, float* norms, u32* largest) {
+object_direction(Model model, Batch batch, u32 number, u32 count, C* to, float* norms, u32* largest) {
   __shared__ u32 hits[TEAM], crowd[TEAM / WARP];
   const Storage storage = model.storages[number];
   const i32 left = blockIdx.x * WARP, top = blockIdx.y * (TEAM / WARP), lane = lane_index(), crew = threadIdx.x / WARP;
@@ -46,7 +46,7 @@ object_direction(Model model, Lot lot, u32 number, u32 count, C* to, float* norm
     // Those of the next views that touch the tile, in their order.
     bool touches = false;
     if (base + threadIdx.x < count) {
-      const View v = model.views[view_number(lot, base + threadIdx.x)];
+      const View v = model.views[view_number(batch, base + threadIdx.x)];
       touches = v.object == number && v.col < left + WARP && v.col + NX > left && v.row < top + TEAM / WARP && v.row + NY > top;
     }
     const u32 all = __ballot_sync(FULL_WARP, touches);
@@ -57,14 +57,14 @@ object_direction(Model model, Lot lot, u32 number, u32 count, C* to, float* norm
     if (touches) hits[before] = base + threadIdx.x;
     __syncthreads();
     for (u32 h = 0; h < found; ++h) {
-      const View v = model.views[view_number(lot, hits[h])];
+      const View v = model.views[view_number(batch, hits[h])];
       const u32 x = col - v.col, y = row - v.row;
       if (x >= NX || y >= NY) continue;
       for (u32 p = 0; p < PROBES; ++p) {
-        const C probe = model.probe[((u64)probe_number(lot, v, hits[h]) * PROBES + p) * (NX * NY) + y * NX + x];
+        const C probe = model.probe[((u64)probe_number(batch, v, hits[h]) * PROBES + p) * (NX * NY) + y * NX + x];
         norm += power(probe);
 #pragma unroll
-        for (int o = 0; o < OBJECTS; ++o) sum[o] = sum[o] + conj(probe) * work_of(lot, hits[h], p * OBJECTS + o)[y * NX + x];
+        for (int o = 0; o < OBJECTS; ++o) sum[o] = sum[o] + conj(probe) * work_of(batch, hits[h], p * OBJECTS + o)[y * NX + x];
       }
     }
     __syncthreads();
@@ -80,10 +80,10 @@ object_direction(Model model, Lot lot, u32 number, u32 count, C* to, float* norm
 }
 
 // The same for all objects by atomic additions to what is zero, without the greatest; the norms of the objects stand one behind the other.
-extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Lot lot, C* to, float* norms) {
-  const View view = model.views[view_number(lot, blockIdx.y)];
+extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Batch batch, C* to, float* norms) {
+  const View view = model.views[view_number(batch, blockIdx.y)];
   const Storage storage = model.storages[view.object];
-  const C* probe = model.probe + (u64)probe_number(lot, view, blockIdx.y) * PROBES * (NX * NY);
+  const C* probe = model.probe + (u64)probe_number(batch, view, blockIdx.y) * PROBES * (NX * NY);
   EACH_PIXEL(pixel) {
     const u64 at = (u64)(view.row + pixel / NX) * storage.width + view.col + pixel % NX;
     float norm = 0;
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, L
     atomicAdd(norms + storage.offset / OBJECTS + at, norm);
     for (u32 o = 0; o < OBJECTS; ++o) {
       C sum = make_float2(0, 0);
-      for (u32 p = 0; p < PROBES; ++p) sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(lot, blockIdx.y, p * OBJECTS + o)[pixel];
+      for (u32 p = 0; p < PROBES; ++p) sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(batch, blockIdx.y, p * OBJECTS + o)[pixel];
       add_to(to + storage.offset + (u64)o * storage.height * storage.width + at, sum);
     }
   }
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) greatest_of(const float* valu
 }
 
 // conj(O) chi and |O|^2 over the views of set `set`; the greatest |O|^2 to `largest`. Grid: (CHUNKS).
-extern "C" __global__ void __launch_bounds__(TEAM) probe_direction(Model model, Lot lot, u32 set, u32 count, C* to, float* norms, u32* largest) {
+extern "C" __global__ void __launch_bounds__(TEAM) probe_direction(Model model, Batch batch, u32 set, u32 count, C* to, float* norms, u32* largest) {
   float most = 0;
   EACH_PIXEL(pixel) {
     C sum[PROBES];
@@ -113,13 +113,13 @@ extern "C" __global__ void __launch_bounds__(TEAM) probe_direction(Model model, 
 #pragma unroll
     for (int p = 0; p < PROBES; ++p) sum[p] = make_float2(0, 0);
     for (u32 i = 0; i < count; ++i) {
-      const View view = model.views[view_number(lot, i)];
+      const View view = model.views[view_number(batch, i)];
       if (view.probe != set) continue;
       for (u32 o = 0; o < OBJECTS; ++o) {
         const C object = patch_value(model, view, o, pixel, -1);
         norm += power(object);
 #pragma unroll
-        for (int p = 0; p < PROBES; ++p) sum[p] = sum[p] + conj(object) * work_of(lot, i, p * OBJECTS + o)[pixel];
+        for (int p = 0; p < PROBES; ++p) sum[p] = sum[p] + conj(object) * work_of(batch, i, p * OBJECTS + o)[pixel];
       }
     }
     norms[pixel] = norm;
@@ -140,19 +140,19 @@ extern "C" __global__ void __launch_bounds__(TEAM) divide(C* values, const float
 }
 
 // Products of a = P dO and b = dP O with each other and with chi: aa, bb, ab, a chi, b chi.
-extern "C" __global__ void __launch_bounds__(TEAM) products(Model model, Model along, Lot lot) {
-  const View view = model.views[view_number(lot, blockIdx.y)];
+extern "C" __global__ void __launch_bounds__(TEAM) products(Model model, Model along, Batch batch) {
+  const View view = model.views[view_number(batch, blockIdx.y)];
   float sums[5] = {0, 0, 0, 0, 0};
   EACH_PIXEL(pixel) {
     for (u32 k = 0; k < MODES; ++k) {
-      const u64 probe = ((u64)probe_number(lot, view, blockIdx.y) * PROBES + k / OBJECTS) * (NX * NY) + pixel;
+      const u64 probe = ((u64)probe_number(batch, view, blockIdx.y) * PROBES + k / OBJECTS) * (NX * NY) + pixel;
       const C a = model.probe[probe] * patch_value(along, view, k % OBJECTS, pixel, -1);
-      const C b = along.probe[probe] * patch_value(model, view, k % OBJECTS, pixel, -1), chi = work_of(lot, blockIdx.y, k)[pixel];
+      const C b = along.probe[probe] * patch_value(model, view, k % OBJECTS, pixel, -1), chi = work_of(batch, blockIdx.y, k)[pixel];
       sums[0] += power(a), sums[1] += power(b), sums[2] += a.x * b.x + a.y * b.y;
       sums[3] += a.x * chi.x + a.y * chi.y, sums[4] += b.x * chi.x + b.y * chi.y;
     }
   }
-  put_sums(lot, sums);
+  put_sums(batch, sums);
 }
 
 // to += factor from.

@@ -3,18 +3,18 @@
 // asks for with the object as it found it. Behind pieces.cu and pie.cu. Grids: (CHUNKS), or (CHUNKS, sets) for `finish`.
 
 // From waves P O at the detector to (psi - P O) there, psi as the rule says; three sums for the errors. `waves`: the exit waves that are kept, or null.
-extern "C" __global__ void __launch_bounds__(TEAM) difference(Lot lot, C* waves, Rule rule) {
-  const u32 n = view_number(lot, blockIdx.y);
+extern "C" __global__ void __launch_bounds__(TEAM) difference(Batch batch, C* waves, Rule rule) {
+  const u32 n = view_number(batch, blockIdx.y);
   const Blend blend = blend_of(rule, 0);
   float sums[3] = {0, 0, 0};
   EACH_COUNTED(pixel) {
-    const float m = magnitude(lot, n, pixel);
+    const float m = magnitude(batch, n, pixel);
     float model = 0, estimate = 0;
     EACH_PART(part) {
       const u32 at = pixel_of(pixel, part);
-      const C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (lot.wave_place ? lot.wave_place[at] : at) : 0;
+      const C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (batch.wave_order ? batch.wave_order[at] : at) : 0;
       for (u32 k = 0; k < MODES; ++k) {
-        const C g = work_of(lot, blockIdx.y, k)[at] * lot.scale, e = kept ? kept[k * (NX * NY)] : g;
+        const C g = work_of(batch, blockIdx.y, k)[at] * batch.scale, e = kept ? kept[k * (NX * NY)] : g;
         model += power(g), estimate += power(g * rule.c + e * (1 - rule.c));
       }
     }
@@ -23,37 +23,38 @@ extern "C" __global__ void __launch_bounds__(TEAM) difference(Lot lot, C* waves,
     sums[0] += both.x, sums[1] += both.y;
     EACH_PART(part) {
       const u32 at = pixel_of(pixel, part);
-      C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (lot.wave_place ? lot.wave_place[at] : at) : 0;
+      C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (batch.wave_order ? batch.wave_order[at] : at) : 0;
       for (u32 k = 0; k < MODES; ++k) {
-        C* place = work_of(lot, blockIdx.y, k) + at;
-        const C g = *place * lot.scale, e = kept ? kept[k * (NX * NY)] : g, now = g * by_g + e * by_e;
+        C* target = work_of(batch, blockIdx.y, k) + at;
+        const C g = *target * batch.scale, e = kept ? kept[k * (NX * NY)] : g, now = g * by_g + e * by_e;
         sums[2] += power(now - e);
         if (kept) kept[k * (NX * NY)] = now;
-        *place = (now - g) * lot.scale;
+        *target = (now - g) * batch.scale;
       }
     }
   }
-  put_sums(lot, sums);
+  put_sums(batch, sums);
 }
 
-// Errors of the views in `lot.list` from the sums of `chunks` blocks each. A thread a view.
-extern "C" __global__ void __launch_bounds__(TEAM) settle_errors(Lot lot, u32 chunks, u32 count, const float2* weight, float* errors) {
+// Errors of the views in `batch.list` from the sums of `chunks` blocks each. A thread a view.
+extern "C" __global__ void __launch_bounds__(TEAM) view_errors(Batch batch, u32 chunks, u32 count, const float2* weight, float* errors) {
   const u64 i = thread_index();
   if (i >= count) return;
   double sums[3] = {0, 0, 0};
   for (u64 c = i * chunks; c < (i + 1) * chunks; ++c) {
-    for (int s = 0; s < 3; ++s) sums[s] += lot.sums[3 * c + s];
+    for (int s = 0; s < 3; ++s) sums[s] += batch.sums[3 * c + s];
   }
-  const u32 n = lot.list[i];
+  const u32 n = batch.list[i];
   errors[3 * (u64)n] = float(sums[1] * weight[n].x), errors[3 * (u64)n + 1] = float(sums[0] / (MX * MY));
   errors[3 * (u64)n + 2] = float(sums[2] / (NX * NY));
 }
 
-// The object gets what view `i` of the lot asks for, where views see probes of their own with the greatest |P|^2 of each in `brightest`; its greatest |O|^2 in the view to `clearest`.
-extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Lot lot, u32 i, const u32* brightest, u32* clearest, Step step) {
-  const View view = model.views[view_number(lot, i)];
+// The object gets what view `i` of the batch asks for, where views see probes of their own with the greatest |P|^2 of each in `brightest`; its
+// greatest |O|^2 in the view to `clearest`.
+extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Batch batch, u32 i, const u32* brightest, u32* clearest, PieStep step) {
+  const View view = model.views[view_number(batch, i)];
   const Storage storage = model.storages[view.object];
-  const C* probe = model.probe + (u64)probe_number(lot, view, i) * PROBES * (NX * NY);
+  const C* probe = model.probe + (u64)probe_number(batch, view, i) * PROBES * (NX * NY);
   const float largest = __uint_as_float(brightest[SHIFTED ? i : view.probe]);
   float most = 0;
   EACH_PIXEL(pixel) {
@@ -61,13 +62,13 @@ extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Lot 
     for (u32 p = 0; p < PROBES; ++p) norm += power(probe[p * (NX * NY) + pixel]);
     const float w = pie_weight(step.object_step, step.object_mix, largest, norm);
     for (u32 o = 0; o < OBJECTS; ++o) {
-      C* place = model.object + patch_of(model, view, o) + (u64)(pixel / NX) * storage.width + pixel % NX;
-      C value = *place;
+      C* target = model.object + patch_of(model, view, o) + (u64)(pixel / NX) * storage.width + pixel % NX;
+      C value = *target;
       if (step.object) {
         C sum = make_float2(0, 0);
-        for (u32 p = 0; p < PROBES; ++p) sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(lot, i, p * OBJECTS + o)[pixel];
+        for (u32 p = 0; p < PROBES; ++p) sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(batch, i, p * OBJECTS + o)[pixel];
         value = clipped(value + sum * w, step.low, step.high);
-        *place = value;
+        *target = value;
       }
       seen += power(value);
     }
@@ -77,10 +78,10 @@ extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Lot 
 }
 
 // What view `i` asks for of the probe, added to `steps` [sets][P][NY * NX]; of the one that it sees itself, to its place in [views][P][NY * NX].
-extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Lot lot, u32 i, const u32* clearest, Step step, float share, C* steps) {
-  const View view = model.views[view_number(lot, i)];
+extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Batch batch, u32 i, const u32* clearest, PieStep step, float share, C* steps) {
+  const View view = model.views[view_number(batch, i)];
   const Storage storage = model.storages[view.object];
-  C* to = steps + (u64)probe_number(lot, view, i) * PROBES * (NX * NY);
+  C* to = steps + (u64)probe_number(batch, view, i) * PROBES * (NX * NY);
   const float largest = __uint_as_float(*clearest);
   EACH_PIXEL(pixel) {
     const C* object = model.object + patch_of(model, view, 0) + (u64)(pixel / NX) * storage.width + pixel % NX;
@@ -90,17 +91,18 @@ extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Lot l
     const float w = pie_weight(step.probe_step * share, step.probe_mix, largest, norm);
     for (u32 p = 0; p < PROBES; ++p) {
       C sum = make_float2(0, 0);
-      for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(lot, i, p * OBJECTS + o)[pixel];
+      for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(batch, i, p * OBJECTS + o)[pixel];
       to[p * (NX * NY) + pixel] = SHIFTED ? sum * w : to[p * (NX * NY) + pixel] + sum * w;
     }
   }
 }
 
-// For batches of one view, what `step_probe`, `finish` and, where there is another view behind the lot's first, `multiply` for that one do. The greatest
+// For batches of one view, what `step_probe`, `finish` and, where there is another view behind the batch's first, `multiply` for that one do. The
+// greatest
 // |P|^2 of the view's set to `next`; those of the other sets come over from `now`.
 extern "C" __global__ void __launch_bounds__(TEAM)
-step_on(Model model, Lot lot, u32 more, u32 sets, const u32* clearest, const u32* now, u32* next, Step step) {
-  const View view = model.views[view_number(lot, 0)], after = model.views[view_number(lot, more ? 1 : 0)];
+step_on(Model model, Batch batch, u32 more, u32 sets, const u32* clearest, const u32* now, u32* next, PieStep step) {
+  const View view = model.views[view_number(batch, 0)], after = model.views[view_number(batch, more ? 1 : 0)];
   const Storage storage = model.storages[view.object];
   const u64 layer = (u64)storage.height * storage.width;
   C* probe = model.probe + (u64)view.probe * PROBES * (NX * NY);
@@ -117,7 +119,7 @@ step_on(Model model, Lot lot, u32 more, u32 sets, const u32* clearest, const u32
       C value = probe[p * (NX * NY) + pixel];
       if (step.probe) {
         C sum = make_float2(0, 0);
-        for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(lot, 0, p * OBJECTS + o)[pixel];
+        for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(batch, 0, p * OBJECTS + o)[pixel];
         probe[p * (NX * NY) + pixel] = value = (value + sum * w) * inside;
       }
       norm += power(value);
@@ -125,7 +127,7 @@ step_on(Model model, Lot lot, u32 more, u32 sets, const u32* clearest, const u32
     most = fmaxf(most, norm);
     // Differences and objects are read by whoever writes here, and by nobody else.
     for (u32 k = 0; more && k < MODES; ++k)
-      work_of(lot, 0, k)[pixel] = later[(k / OBJECTS) * (NX * NY) + pixel] * patch_value(model, after, k % OBJECTS, pixel, -1);
+      work_of(batch, 0, k)[pixel] = later[(k / OBJECTS) * (NX * NY) + pixel] * patch_value(model, after, k % OBJECTS, pixel, -1);
   }
   put_greatest(most, next + view.probe);
   for (u32 s = blockIdx.x * TEAM + threadIdx.x; s < sets; s += gridDim.x * TEAM)

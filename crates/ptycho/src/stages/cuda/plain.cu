@@ -13,9 +13,9 @@ extern "C" __global__ void spread(Model model, C* exits, u32 first) {
 }
 
 // values[i] *= factor[i % period] (or its conjugate) * scale. With `shifts` (views see the probe between pixels) the frames of the views, number
-// list[..] or first + .., go back by what the probe was shifted in them; with `axis` 0 (rows) or 1 the derivative by the place of that is added, of `still`.
-// Grid: as many threads as values.
-extern "C" __global__ void shade(C* values, const C* factor, u64 count, u32 period, u32 conjugate, float scale, const float2* shifts, const u32* list, u32 first,
+// list[..] or first + .., go back by what the probe was shifted in them; with `axis` 0 (rows) or 1 the derivative by the position of that is added,
+// of `still`. Grid: as many threads as values.
+extern "C" __global__ void apply_transfer(C* values, const C* factor, u64 count, u32 period, u32 conjugate, float scale, const float2* shifts, const u32* list, u32 first,
                                  const C* still, i32 axis) {
   let_next_kernel_start(), wait_for_previous_kernel();
   u64 i = thread_index();
@@ -23,12 +23,12 @@ extern "C" __global__ void shade(C* values, const C* factor, u64 count, u32 peri
   const u32 pixel = i % period, slot = i / period / MODES;
   C value = values[i] * scale;
   if (axis >= 0) {
-    const float k = axis ? place_of(pixel % NX, NX) / NX : place_of(pixel / NX, NY) / NY;
+    const float k = axis ? frequency_of(pixel % NX, NX) / NX : frequency_of(pixel / NX, NY) / NY;
     value = value + make_float2(-still[i].y, still[i].x) * (6.2831853f * k * scale);
   }
-  C turn = factor ? factor[pixel] : make_float2(1, 0);
-  if (shifts) turn = turn * conj(ramp(shifts[list ? list[slot] : first + slot], pixel));
-  values[i] = value * (conjugate ? conj(turn) : turn);
+  C phase = factor ? factor[pixel] : make_float2(1, 0);
+  if (shifts) phase = phase * conj(ramp(shifts[list ? list[slot] : first + slot], pixel));
+  values[i] = value * (conjugate ? conj(phase) : phase);
 }
 
 // A frame's sum number `which` of `each` over its `parts` parts, in one order, in thread 0.
@@ -39,7 +39,7 @@ template <int THREADS> __device__ __forceinline__ float total(const float* sums,
   return block_reduce<Sum<float>>(sum, scratch);
 }
 
-// A block's part of a frame's misfits, to its place in `sums` [views][PARTS][2].
+// A block's part of a frame's misfits, to its slot in `sums` [views][PARTS][2].
 template <int THREADS> __device__ __forceinline__ void put_misfit(float2 sum, float* sums, u32 n, u32 part) {
   __shared__ float scratch[2][THREADS / WARP];
   sum.x = block_reduce<Sum<float>>(sum.x, scratch[0]);
@@ -113,7 +113,7 @@ constrain(C* waves, C* exits, const float* ratios, const float2* weight, const f
 }
 
 // Errors of all views from their sums; `turns`, two numbers a view, become 0. Grid: (views).
-extern "C" __global__ void __launch_bounds__(TEAM) settle(const float* sums, const float* changes, const float2* weight, float* errors, u32* turns) {
+extern "C" __global__ void __launch_bounds__(TEAM) frame_errors(const float* sums, const float* changes, const float2* weight, float* errors, u32* turns) {
   let_next_kernel_start(), wait_for_previous_kernel();
   const u32 n = blockIdx.x;
   const float model = total<TEAM>(sums, n, PARTS, 2, 0), fourier = total<TEAM>(sums, n, PARTS, 2, 1), change = total<TEAM>(changes, n, CHANGES, 1, 0);

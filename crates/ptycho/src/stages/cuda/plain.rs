@@ -6,7 +6,7 @@ use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::C;
 use super::arguments::{ModelArgument, Rule};
-use super::program::{Kind, TEAM, Way};
+use super::program::{FrameProcessing, KernelConfig, TEAM};
 use super::recipes::frames_recipe;
 use super::tiles::Tiles;
 
@@ -32,10 +32,10 @@ enum Columns {
 
 /// Kernels and what passes between them.
 pub(super) struct Plain {
-    kind: Kind,
+    kind: KernelConfig,
     spread: Kernel,
-    shade: Kernel,
-    settle: Kernel,
+    apply_transfer: Kernel,
+    frame_errors: Kernel,
     passes: Passes,
     plans: CudaPlans,
     /// Measured over estimated moduli of a group of frames.
@@ -58,20 +58,20 @@ pub(super) struct Group<'a> {
 }
 
 impl Plain {
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, views: usize) -> Result<Self> {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: KernelConfig, views: usize) -> Result<Self> {
         let program = frames_recipe(&kind).build(cuda)?;
         let kernel = |name| program.kernel(name);
         Ok(Self {
             kind,
             spread: kernel("spread")?,
-            shade: kernel("shade")?,
-            settle: kernel("settle")?,
+            apply_transfer: kernel("apply_transfer")?,
+            frame_errors: kernel("frame_errors")?,
             passes: match kind.tiles() {
                 None => Passes::Around { measure: kernel("measure")?, constrain: kernel("constrain")? },
                 Some(tiles) => Passes::Tiles {
                     tiles,
                     rows_out: kernel("rows_out")?,
-                    columns: if kind.way == (Way::Tiled { joined: true }) {
+                    columns: if kind.processing == (FrameProcessing::Tiled { joined: true }) {
                         Columns::Joined(kernel("columns")?)
                     } else {
                         Columns::Apart { out: kernel("columns_out")?, measure: kernel("measure")?, back: kernel("columns_back")? }
@@ -107,7 +107,7 @@ impl Plain {
     pub(super) fn carry(&mut self, waves: &mut Buffer<C>, group: &Group) -> Result<()> {
         self.propagate(waves, group, false)?;
         let scale = self.scale(group.near.is_some());
-        self.shade(waves, group, None, scale)
+        self.apply_transfer(waves, group, None, scale)
     }
 
     /// The Fourier step of the group.
@@ -120,7 +120,7 @@ impl Plain {
         group: &Group,
     ) -> Result<()> {
         let (first, scale) = (group.first as u32, self.scale(group.near.is_some()));
-        let (lot, parts, changes) = ((group.count * self.kind.exits()) as u32, self.kind.parts(), self.kind.changes());
+        let (batch, parts, changes) = ((group.count * self.kind.exits()) as u32, self.kind.parts(), self.kind.changes());
         let measured = |measure: &Kernel, waves: &Buffer<C>, exits: &Buffer<C>, ratios: &mut Buffer<f32>, sums: &mut Buffer<f32>| {
             let launch = measure.launch((parts, group.count as u32), TEAM).early().arg(waves).arg(exits).arg(mag).arg(ratios).arg(sums);
             // SAFETY: arguments as `measure` declares; the group's views exist, ratios have room for them, sums for all.
@@ -149,32 +149,39 @@ impl Plain {
             }
             Passes::Tiles { tiles, rows_out, columns, rows_back } => (tiles, rows_out, columns, rows_back),
         };
-        let rows = (kind.frame[0] as u32 * lot).div_ceil(tiles.rows.count);
+        let rows = (kind.frame[0] as u32 * batch).div_ceil(tiles.rows.count);
         // SAFETY: (Model, C*, u32, u32) as `rows_out` declares; the group's views exist.
-        unsafe { tiles.rows.launch(rows_out, rows).plain(model).arg(&mut *exits).arg(first).arg(lot).run()? };
+        unsafe { tiles.rows.launch(rows_out, rows).plain(model).arg(&mut *exits).arg(first).arg(batch).run()? };
         match columns {
             Columns::Joined(columns) => {
-                let launch =
-                    tiles.columns.launch(columns, tiles.across() * lot).arg(waves).arg(&mut *exits).arg(mag).arg(weight).arg(sums).arg(to);
+                let launch = tiles
+                    .columns
+                    .launch(columns, tiles.across() * batch)
+                    .arg(waves)
+                    .arg(&mut *exits)
+                    .arg(mag)
+                    .arg(weight)
+                    .arg(sums)
+                    .arg(to);
                 let launch = launch.arg(turns).arg(first);
                 // SAFETY: arguments as `columns` declares; the group's views exist, the device holds all blocks of one of them at once (`Tiles::join`).
                 unsafe { launch.plain(rule).arg(scale).run()? };
             }
             Columns::Apart { out, measure, back } => {
                 // SAFETY: (C*, u32) as `columns_out` declares; the group's views exist.
-                unsafe { tiles.columns.launch(out, (tiles.across(), lot)).arg(&mut *exits).arg(first).run()? };
+                unsafe { tiles.columns.launch(out, (tiles.across(), batch)).arg(&mut *exits).arg(first).run()? };
                 measured(measure, waves, exits, ratios, sums)?;
-                constrained(tiles.columns.launch(back, (tiles.across(), lot)), waves, exits, ratios, sums, to)?;
+                constrained(tiles.columns.launch(back, (tiles.across(), batch)), waves, exits, ratios, sums, to)?;
             }
         }
         // SAFETY: (C*, u32, u32) as `rows_back` declares; the group's views exist.
-        unsafe { tiles.rows.launch(rows_back, rows).arg(exits).arg(first).arg(lot).run() }
+        unsafe { tiles.rows.launch(rows_back, rows).arg(exits).arg(first).arg(batch).run() }
     }
 
     /// Errors of all views after their Fourier step.
-    pub(super) fn settle(&mut self, views: usize, weight: &Buffer<[f32; 2]>, errors: &mut Buffer<f32>) -> Result<()> {
-        let launch = self.settle.launch(views as u32, TEAM).early().arg(&self.sums).arg(&self.changes).arg(weight).arg(errors);
-        // SAFETY: (const float*, const float*, const float2*, float*, u32*) as `settle` declares; all hold all views.
+    pub(super) fn frame_errors(&mut self, views: usize, weight: &Buffer<[f32; 2]>, errors: &mut Buffer<f32>) -> Result<()> {
+        let launch = self.frame_errors.launch(views as u32, TEAM).early().arg(&self.sums).arg(&self.changes).arg(weight).arg(errors);
+        // SAFETY: (const float*, const float*, const float2*, float*, u32*) as `frame_errors` declares; all hold all views.
         unsafe { launch.arg(&mut self.turns).run() }
     }
 
@@ -184,7 +191,7 @@ impl Plain {
             return self.transform(data, group, if back { Direction::Inverse } else { Direction::Forward });
         }
         self.transform(data, group, Direction::Forward)?;
-        self.shade(data, group, Some(back), (1.0 / self.pixels() as f64) as f32)?;
+        self.apply_transfer(data, group, Some(back), (1.0 / self.pixels() as f64) as f32)?;
         self.transform(data, group, Direction::Inverse)
     }
 
@@ -195,37 +202,39 @@ impl Plain {
     }
 
     /// Times the near field's kernel (its conjugate for `Some(true)`), and `scale`.
-    fn shade(&self, data: &Buffer<C>, group: &Group, kernel: Option<bool>, scale: f32) -> Result<()> {
+    fn apply_transfer(&self, data: &Buffer<C>, group: &Group, kernel: Option<bool>, scale: f32) -> Result<()> {
         let wave = self.kind.exits() * self.pixels();
         let (values, at) = (group.count * wave, group.first * wave);
         let factor = match (group.near, kernel) {
             (Some(near), Some(_)) => near.address(),
             _ => 0,
         };
-        let launch = self.shade.launch((values as u32).div_ceil(256), 256).early().arg(data.from(at)).arg(factor).arg(values as u64);
+        let launch =
+            self.apply_transfer.launch((values as u32).div_ceil(256), 256).early().arg(data.from(at)).arg(factor).arg(values as u64);
         let launch = launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale);
         let launch = launch.arg(if factor == 0 { 0 } else { group.shifts }).arg(0_u64).arg(group.first as u32);
-        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the values lie in the buffer.
+        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the
+        // values lie in the buffer.
         unsafe { launch.arg(0_u64).arg(-1_i32).run() }
     }
 }
 
 /// Bytes of waves that pieces work on at a time: so many that launches begin and end seldom, so few that their buffers are small
 /// beside frames. What stays in the second-level cache saves less: 60 frames of 1024 x 1024 took 2.66 ms in batches of 96 MiB, 3.68
-/// in lots of 24.
+/// in batches of 24.
 pub(super) const GROUP: usize = 128 << 20;
 
 /// Views that pieces work on at a time, if `bytes` of waves are.
-pub(super) fn group(kind: &Kind, views: usize, bytes: usize) -> usize {
+pub(super) fn group(kind: &KernelConfig, views: usize, bytes: usize) -> usize {
     (bytes / (16 * kind.exits() * kind.frame[0] * kind.frame[1])).clamp(1, views.max(1)).min(4096)
 }
 
 /// Views that go through the Fourier step at a time: where all happens in place, as many as there are.
-pub(super) fn step_group(kind: &Kind, views: usize) -> usize {
-    group(kind, views, if kind.way == (Way::Tiled { joined: true }) { 16 * GROUP } else { 2 * GROUP })
+pub(super) fn step_group(kind: &KernelConfig, views: usize) -> usize {
+    group(kind, views, if kind.processing == (FrameProcessing::Tiled { joined: true }) { 16 * GROUP } else { 2 * GROUP })
 }
 
 /// Numbers that are kept between the passes of the Fourier step.
-pub(super) fn ratios(kind: &Kind, views: usize) -> usize {
-    if kind.way == (Way::Tiled { joined: true }) { 0 } else { step_group(kind, views) * kind.counted() }
+pub(super) fn ratios(kind: &KernelConfig, views: usize) -> usize {
+    if kind.processing == (FrameProcessing::Tiled { joined: true }) { 0 } else { step_group(kind, views) * kind.counted() }
 }

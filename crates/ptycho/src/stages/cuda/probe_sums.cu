@@ -67,9 +67,9 @@ __device__ __forceinline__ float2 update_probe(const Model& model, const Sums& s
   const float inertia = sums.inertia[set];
   float weight = inertia;
   C numerator[PROBES];
-  C* place = model.probe + (u64)set * PROBES * (NX * NY) + pixel;
+  C* target = model.probe + (u64)set * PROBES * (NX * NY) + pixel;
 #pragma unroll
-  for (int q = 0; q < PROBES; ++q) numerator[q] = place[q * (NX * NY)] * inertia;
+  for (int q = 0; q < PROBES; ++q) numerator[q] = target[q * (NX * NY)] * inertia;
   for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) {
     weight += sums.weights[(u64)p * (NX * NY) + pixel];
 #pragma unroll
@@ -80,11 +80,11 @@ __device__ __forceinline__ float2 update_probe(const Model& model, const Sums& s
 #pragma unroll
   for (int q = 0; q < PROBES; ++q) {
     // Where there is neither weight nor inertia, a probe stays.
-    C now = (weight > 0 ? numerator[q] * (1 / weight) : place[q * (NX * NY)]) * inside;
+    C now = (weight > 0 ? numerator[q] * (1 / weight) : target[q * (NX * NY)]) * inside;
     C* before = sums.before + ((u64)set * PROBES + q) * (NX * NY) + pixel;
     change = change + make_float2(power(now - *before), power(now));
     *before = now;
-    place[q * (NX * NY)] = now;
+    target[q * (NX * NY)] = now;
   }
   return change;
 }

@@ -28,7 +28,7 @@ const PART: u32 = 1056;
 
 /// Processing of frames in the Fourier constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum FrameProcessing {
     /// Processing in pieces around cuFFT.
     Plain,
     /// Processing in pieces, with transforms of the Fourier step by kernels of this program (`tiles.cu`).
@@ -47,7 +47,7 @@ pub enum Way {
 
 /// Compile-time parameters of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct KernelConfig {
     /// Rows and columns of the waves of a frame.
     pub frame: [usize; 2],
     /// Rows and columns of them that are counted as one pixel; other than one by one only in pieces.
@@ -66,10 +66,10 @@ pub struct Kind {
     /// Marks sub-pixel shifts: views see the probe shifted, each its own; only in pieces.
     pub shifted: bool,
     /// Processing of frames.
-    pub way: Way,
+    pub processing: FrameProcessing,
 }
 
-impl Kind {
+impl KernelConfig {
     /// The kind for a model on a device.
     pub fn of(model: &Model, device: &Properties) -> Self {
         let kind = Self {
@@ -81,7 +81,7 @@ impl Kind {
             atomic: false,
             registers: false,
             shifted: model.subpixel,
-            way: Way::Plain,
+            processing: FrameProcessing::Plain,
         };
         let hopper = device.capability.0 >= 9;
         let fits = |kind: &Self| kind.shared() <= device.shared_per_block && device.capability.0 >= 8;
@@ -89,7 +89,7 @@ impl Kind {
         let kind = match Tiles::of(kind.frame, device.shared_per_block) {
             Some(tiles) if !kind.near && !kind.shifted => {
                 let joined = kind.exits() == 1 && kind.bin == [1, 1] && tiles.join(device);
-                Self { way: Way::Tiled { joined }, ..kind }
+                Self { processing: FrameProcessing::Tiled { joined }, ..kind }
             }
             _ => kind,
         };
@@ -102,7 +102,7 @@ impl Kind {
             return kind;
         }
         let fetch = hopper && cluster == 0 && kind.exits() == 1;
-        let fused = [fetch, false].map(|fetch| Self { way: Way::Fused { cluster, fetch }, ..kind });
+        let fused = [fetch, false].map(|fetch| Self { processing: FrameProcessing::Fused { cluster, fetch }, ..kind });
         fused.into_iter().find(fits).unwrap_or(kind)
     }
 
@@ -120,8 +120,8 @@ impl Kind {
     /// Blocks that share a frame in pieces: `PARTS` of plain.cu. Four pixels a thread at least, and no more blocks than one of them
     /// has threads to add up what they found.
     pub(super) fn parts(&self) -> u32 {
-        match (self.way, self.tiles()) {
-            (Way::Tiled { joined: true }, Some(tiles)) => tiles.across(),
+        match (self.processing, self.tiles()) {
+            (FrameProcessing::Tiled { joined: true }, Some(tiles)) => tiles.across(),
             _ => (self.counted() as u32).div_ceil(4 * TEAM).min(TEAM),
         }
     }
@@ -133,7 +133,7 @@ impl Kind {
 
     /// Tiles of lines of this kind.
     pub(super) fn tiles(&self) -> Option<Tiles> {
-        if matches!(self.way, Way::Tiled { .. }) { Tiles::of(self.frame, u32::MAX) } else { None }
+        if matches!(self.processing, FrameProcessing::Tiled { .. }) { Tiles::of(self.frame, u32::MAX) } else { None }
     }
 
     /// Modes of an exit wave.
@@ -151,9 +151,9 @@ impl Kind {
 
     /// Logarithm of the blocks that share a frame.
     pub(super) fn cluster(&self) -> u32 {
-        match self.way {
-            Way::Plain | Way::Tiled { .. } => 0,
-            Way::Fused { cluster, .. } => cluster,
+        match self.processing {
+            FrameProcessing::Plain | FrameProcessing::Tiled { .. } => 0,
+            FrameProcessing::Fused { cluster, .. } => cluster,
         }
     }
 
@@ -167,7 +167,7 @@ impl Kind {
         self.cluster() > 0 && self.exits() == 1
     }
 
-    /// `DESK` of seat.cu.
+    /// `DESK` of registers.cu.
     fn desk(&self) -> u32 {
         let [_, _, cluster, warps, rows] = self.bits();
         let (blocks, warps) = (1 << cluster, 1 << warps);
@@ -176,7 +176,7 @@ impl Kind {
 
     /// Bytes of shared memory of a block of `project`.
     pub(super) fn shared(&self) -> u32 {
-        let Way::Fused { fetch, .. } = self.way else { return 0 };
+        let FrameProcessing::Fused { fetch, .. } = self.processing else { return 0 };
         let big = if fetch || self.wide() || self.exits() > 1 { 32 * self.threads() * 8 } else { 0 };
         big + self.desk()
     }
@@ -198,21 +198,21 @@ impl Kind {
 
     /// Configuration without a wave that is fetched ahead.
     pub(super) fn unfetched(self) -> Self {
-        match self.way {
-            Way::Plain | Way::Tiled { .. } => self,
-            Way::Fused { cluster, .. } => Self { way: Way::Fused { cluster, fetch: false }, ..self },
+        match self.processing {
+            FrameProcessing::Plain | FrameProcessing::Tiled { .. } => self,
+            FrameProcessing::Fused { cluster, .. } => Self { processing: FrameProcessing::Fused { cluster, fetch: false }, ..self },
         }
     }
 
     /// The kind that goes from view to view where no waves are kept: a frame at a time is spread over as many multiprocessors as it
     /// can be, 64 threads each; measured on an H200 with 128 x 128 pixels: 31 us a frame on one, 24 on 2, 21 on 4, 18 on 8.
     pub(super) fn spread_out(self, device: &Properties) -> Self {
-        let Way::Fused { cluster, .. } = self.way else { return self };
+        let FrameProcessing::Fused { cluster, .. } = self.processing else { return self };
         if device.capability.0 < 9 {
-            return Self { way: Way::Fused { cluster, fetch: false }, ..self };
+            return Self { processing: FrameProcessing::Fused { cluster, fetch: false }, ..self };
         }
         let most = cluster + (self.threads() / 64).max(1).ilog2();
-        Self { way: Way::Fused { cluster: most.clamp(cluster, 3), fetch: false }, ..self }
+        Self { processing: FrameProcessing::Fused { cluster: most.clamp(cluster, 3), fetch: false }, ..self }
     }
 
     /// Position of value `i` of a wave (`pack` 2) or of the magnitudes (`pack` 4) at the detector in its frame.
@@ -220,9 +220,9 @@ impl Kind {
         self.order_in(pack, self.near)
     }
 
-    /// Positions as [`Kind::order`], in real space, as `row_of` of frame.cu says, or where the transform leaves it.
+    /// Positions as [`KernelConfig::order`], in real space, as `row_of` of frame.cu says, or where the transform leaves it.
     pub(super) fn order_in(&self, pack: usize, real: bool) -> Option<Vec<u32>> {
-        let Way::Fused { .. } = self.way else { return None };
+        let FrameProcessing::Fused { .. } = self.processing else { return None };
         let [columns, _, cluster, warps, register_rows] = self.bits();
         let register_columns = columns - 5;
         let (blocks, threads) = (1_usize << cluster, self.threads() as usize);
@@ -250,12 +250,12 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for KernelConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [by, bx] = self.bin;
         let bins = if self.bin == [1, 1] { String::new() } else { format!(" in bins of {by}x{bx}") };
-        let between = if self.shifted { ", probes between pixels" } else { "" };
-        write!(f, "{}x{}{bins}, {} modes{between}", self.frame[0], self.frame[1], self.exits())
+        let subpixel = if self.shifted { ", probes subpixel pixels" } else { "" };
+        write!(f, "{}x{}{bins}, {} modes{subpixel}", self.frame[0], self.frame[1], self.exits())
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn orders_are_permutations() {
         for (frame, cluster) in [([32, 32], 0), ([64, 128], 0), ([128, 128], 0), ([128, 256], 1), ([256, 256], 2)] {
-            let kind = Kind {
+            let kind = KernelConfig {
                 frame,
                 bin: [1, 1],
                 modes: [1, 1],
@@ -275,7 +275,7 @@ mod tests {
                 atomic: false,
                 registers: false,
                 shifted: false,
-                way: Way::Fused { cluster, fetch: false },
+                processing: FrameProcessing::Fused { cluster, fetch: false },
             };
             for pack in [2, 4] {
                 for real in [false, true] {

@@ -4,7 +4,7 @@
 // less, since F is linear, and the errors come along: E_LL from g, E_F from f, E_ex from the change of e (F is unitary).
 //
 // Grid: persistent; a block (or a cluster of 2^CL) does a frame at a time. Transforms: 2 a mode. Bytes a pixel and mode: e 8 + 8, exit 8
-// (and 4 of magnitudes); with several modes 16 + 8 more for all but the last, since g waits in the exit wave's place until all modes are known.
+// (and 4 of magnitudes); with several modes 16 + 8 more for all but the last, since g waits in the exit wave's buffer until all modes are known.
 // They are taken up again from the last one, whose g is still in registers, so that what was written last comes from the cache.
 
 // Waves from probe and object, or from the exit waves that are there. Grid as above.
@@ -12,18 +12,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
   const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const Seat& seat = desk.seat;
+  const ThreadContext& thread = desk.thread;
   C* wide = WIDE ? big : 0;
   for (u32 i = blockIdx.x >> CL; i < views * MODES; i += gridDim.x >> CL) {
     C v[32];
-    if (from_exits) fill(v, exits + (u64)i * (NX * NY), seat);
-    else product(v, model, model.views[i / MODES], i % MODES, seat, 1);
-    if (!from_exits) keep(exits + (u64)i * (NX * NY), v, seat);
-    outward(v, model.near, seat, wide);
+    if (from_exits) fill(v, exits + (u64)i * (NX * NY), thread);
+    else product(v, model, model.views[i / MODES], i % MODES, thread, 1);
+    if (!from_exits) keep(exits + (u64)i * (NX * NY), v, thread);
+    propagate(v, model.near, thread, wide);
     const float scale = SCALE;
 #pragma unroll
     for (int r = 0; r < 32; r += 2)
-      ((float4*)(waves + (u64)i * (NX * NY)))[(seat.block * 16 + (r >> 1)) * THREADS + threadIdx.x] =
+      ((float4*)(waves + (u64)i * (NX * NY)))[(thread.block * 16 + (r >> 1)) * THREADS + threadIdx.x] =
           make_float4(v[r].x * scale, v[r].y * scale, v[r + 1].x * scale, v[r + 1].y * scale);
   }
 }
@@ -38,10 +38,10 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared; // the wave to come, or a wide exchange, or intensities of two kinds
   const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const Seat& seat = desk.seat;
+  const ThreadContext& thread = desk.thread;
   const float scale = SCALE;
   const u32 groups = gridDim.x >> CL;
-  const u64 mine = (u64)seat.block * 32 * THREADS;
+  const u64 mine = (u64)thread.block * 32 * THREADS;
   C* wide = WIDE ? big : 0;
 #if FETCH
   if (threadIdx.x == 0) {
@@ -56,7 +56,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
     const View view = model.views[n];
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
     C v[32];
-    [[maybe_unused]] float4* held = (float4*)desk.seat.all + threadIdx.x; // ratios, while the exchange rests
+    [[maybe_unused]] float4* held = (float4*)desk.thread.all + threadIdx.x; // ratios, while the exchange rests
     float2 sums = make_float2(0, 0);
     float change = 0;
 #if MODES == 1
@@ -64,8 +64,8 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
     const C* old = FETCH ? big : wave;
     if (threadIdx.x == 0) expect(magnitudes, 32 * THREADS * 4);
     if (CL > 0 && threadIdx.x == 0) expect(wave, 32 * THREADS * 8);
-    product(v, model, view, 0, seat, scale);
-    outward(v, model.near, seat, wide);
+    product(v, model, view, 0, thread, scale);
+    propagate(v, model.near, thread, wide);
     float4 measured[8];
     if (FETCH) pass_gate(desk.gate, phase), phase ^= 1;
     all_magnitudes(measured, magnitudes); // not before the gate, through which they would have to be kept
@@ -100,15 +100,15 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
     __syncthreads();
     if (threadIdx.x == 0 && i + groups < count) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
 #endif
-    homeward(v, model.near, seat, wide);
-    keep(exits + (u64)n * (NX * NY), v, seat);
+    propagate_back(v, model.near, thread, wide);
+    keep(exits + (u64)n * (NX * NY), v, thread);
 #else
     float4* seen = (float4*)big + threadIdx.x;    // intensities of the model
     float4* meant = seen + 8 * THREADS;           // of the estimate, then the ratios
     for (int k = 0; k < MODES; ++k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
-      product(v, model, view, k, seat, scale);
-      outward(v, model.near, seat, wide);
+      product(v, model, view, k, thread, scale);
+      propagate(v, model.near, thread, wide);
 #pragma unroll
       for (int s = 0; s < 32; s += 8) {
         float4 e[4];
@@ -153,8 +153,8 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
         }
       }
       if (k == 0) tell(change, desk);
-      homeward(v, model.near, seat, wide);
-      keep_last(exits + frame, v, seat);
+      propagate_back(v, model.near, thread, wide);
+      keep_last(exits + frame, v, thread);
     }
 #endif
     report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n].x, desk);

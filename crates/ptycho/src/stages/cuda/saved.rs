@@ -45,11 +45,11 @@ impl CudaStages {
         if !kept {
             return Ok(());
         }
-        let (wave, views) = (self.model.exits() * pixels, &self.places.views);
+        let (wave, views) = (self.model.exits() * pixels, &self.scan.views);
         Self::on_host(&self.cuda, &mut self.frames.exits, |exits| {
             exits.chunks_exact_mut(wave).zip(views).for_each(|(waves, view)| planes(waves, probes[view.probe as usize]));
         })?;
-        let model = self.places.model(&self.state);
+        let model = self.scan.model(&self.state);
         self.frames.begin(model, true)
     }
 
@@ -66,14 +66,14 @@ impl CudaStages {
             writer.bytes(&format!("{prefix}slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
         }
         writer.f32s(&format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
-        writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.places.views))?;
-        writer.f64s(&format!("{prefix}shifts"), self.places.shifts.as_flattened())
+        writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.scan.views))?;
+        writer.f64s(&format!("{prefix}shifts"), self.scan.shifts.as_flattened())
     }
 
     /// Takes it back.
     pub(super) fn restore_all(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
         let bytes = reader.bytes(&format!("{prefix}views"))?;
-        let mut views = self.places.views.clone();
+        let mut views = self.scan.views.clone();
         if bytes.len() != size_of_val(&views[..]) {
             return Err(reader.wrong("the number of views is not that of this input"));
         }
@@ -81,7 +81,7 @@ impl CudaStages {
         if !views.iter().all(|v| self.inside(v)) {
             return Err(reader.wrong("a view lies outside the objects of this input"));
         }
-        let mut shifts = self.places.shifts.clone();
+        let mut shifts = self.scan.shifts.clone();
         reader.f64s_into(&format!("{prefix}shifts"), shifts.as_flattened_mut())?;
         self.set_views(&views, &shifts)?;
         if !reader.bytes(&format!("{prefix}waves"))?.is_empty() {

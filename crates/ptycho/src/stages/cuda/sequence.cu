@@ -5,14 +5,14 @@
 // Grid: one block or one cluster, persistent; every thread keeps its part of the probe in shared memory. Transforms: 2 a view.
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-sequence(Model model, C* waves, const float* mag, const float2* weight, float* errors, const u32* order, u32 count, Rule rule, Step step) {
+sequence(Model model, C* waves, const float* mag, const float2* weight, float* errors, const u32* order, u32 count, Rule rule, PieStep step) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
   C* probe = big + (WIDE ? 32 * THREADS : 0) + threadIdx.x; // value r at r * THREADS
   const Desk desk = desk_of(big + (WIDE ? 64 : 32) * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const Seat& seat = desk.seat;
+  const ThreadContext& thread = desk.thread;
   const float scale = SCALE;
-  const u64 mine = (u64)seat.block * 32 * THREADS;
+  const u64 mine = (u64)thread.block * 32 * THREADS;
   C* wide = WIDE ? big : 0;
   u32 set = 0xffffffffu;
   float brightest = 0;
@@ -37,10 +37,10 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
       float most = 0;
 #pragma unroll
       for (int r = 0; r < 32; ++r) {
-        int place = row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane;
-        if (set != 0xffffffffu) model.probe[(u64)set * (NX * NY) + place] = probe[r * THREADS];
-        C p = model.probe[(u64)view.probe * (NX * NY) + place];
-        if (i && step.support) p = p * step.support[place]; // as the step of any view has left all probes
+        int pixel = row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane;
+        if (set != 0xffffffffu) model.probe[(u64)set * (NX * NY) + pixel] = probe[r * THREADS];
+        C p = model.probe[(u64)view.probe * (NX * NY) + pixel];
+        if (i && step.support) p = p * step.support[pixel]; // as the step of any view has left all probes
         probe[r * THREADS] = p;
         most = fmaxf(most, power(p));
       }
@@ -48,10 +48,10 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
       brightest = highest(most, desk);
     }
 #pragma unroll
-    for (int r = 0; r < 32; ++r) v[r] = probe[r * THREADS] * (patch[row_of(seat, r) * width + (r & ((1 << XR) - 1)) * 32 + seat.lane] * scale);
-    outward(v, model.near, seat, wide);
+    for (int r = 0; r < 32; ++r) v[r] = probe[r * THREADS] * (patch[row_of(thread, r) * width + (r & ((1 << XR) - 1)) * 32 + thread.lane] * scale);
+    propagate(v, model.near, thread, wide);
     float2 sums = make_float2(0, 0);
-    float4* held = (float4*)seat.all + threadIdx.x;
+    float4* held = (float4*)thread.all + threadIdx.x;
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
       float4 m = magnitudes_at(mag + (u64)n * (NX * NY) + mine, r);
@@ -68,16 +68,16 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
       change += advance(v, both(v, r), step.keep ? pair(wave, r) : both(v, r), step.keep ? wave : 0, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
     }
     tell(change, desk);
-    homeward(v, model.near, seat, wide);
+    propagate_back(v, model.near, thread, wide);
     float most = 0;
 #pragma unroll
     for (int r = 0; r < 32; ++r) {
-      C* place = patch + row_of(seat, r) * width + (r & ((1 << XR) - 1)) * 32 + seat.lane;
-      C p = probe[r * THREADS], o = *place;
+      C* target = patch + row_of(thread, r) * width + (r & ((1 << XR) - 1)) * 32 + thread.lane;
+      C p = probe[r * THREADS], o = *target;
       v[r] = v[r] - p * o;
       if (step.object) {
         o = clipped(o + conj(p) * v[r] * pie_weight(step.object_step, step.object_mix, brightest, power(p)), step.low, step.high);
-        *place = o;
+        *target = o;
       }
       most = fmaxf(most, power(o));
     }
@@ -86,9 +86,9 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
       most = 0;
 #pragma unroll
       for (int r = 0; r < 32; ++r) {
-        C o = patch[row_of(seat, r) * width + (r & ((1 << XR) - 1)) * 32 + seat.lane], p = probe[r * THREADS];
+        C o = patch[row_of(thread, r) * width + (r & ((1 << XR) - 1)) * 32 + thread.lane], p = probe[r * THREADS];
         p = p + conj(o) * v[r] * pie_weight(step.probe_step, step.probe_mix, clearest, power(o));
-        if (step.support) p = p * step.support[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane];
+        if (step.support) p = p * step.support[row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane];
         probe[r * THREADS] = p;
         most = fmaxf(most, power(p));
       }
@@ -98,5 +98,5 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
   }
 #pragma unroll
   for (int r = 0; r < 32; ++r)
-    if (set != 0xffffffffu) model.probe[(u64)set * (NX * NY) + row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane] = probe[r * THREADS];
+    if (set != 0xffffffffu) model.probe[(u64)set * (NX * NY) + row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane] = probe[r * THREADS];
 }

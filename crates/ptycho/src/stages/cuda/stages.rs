@@ -6,12 +6,12 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 use zellige_engine::parallel::{items, map};
 
-use super::arguments::{ModelArgument, Rule, Step, Update};
-use super::between::Between;
+use super::arguments::{ModelArgument, PieStep, Rule, Update};
 use super::likelihood::Descent;
 use super::pieces::Pieces;
-use super::places::Seeker;
-use super::program::Way;
+use super::positions::Seeker;
+use super::program::FrameProcessing;
+use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
 use super::sweeps::Sweeps;
 use super::wavefield::Wavefield;
@@ -34,11 +34,11 @@ impl CudaStages {
             Slot::Last => 1,
             Slot::Direction => 2,
         };
-        let place = &mut self.slots[number];
-        if place.is_none() {
-            *place = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
+        let slot = &mut self.slots[number];
+        if slot.is_none() {
+            *slot = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
         }
-        place.as_mut().ok_or_else(absent)
+        slot.as_mut().ok_or_else(absent)
     }
 
     /// A slot that was made.
@@ -55,7 +55,7 @@ impl CudaStages {
     pub(super) fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
         if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
             let kind = self.frames.kind;
-            self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.places.views.len())?);
+            self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.scan.views.len())?);
         }
         if self.descent.as_ref().is_some_and(Descent::in_pieces) {
             self.need_pieces()?;
@@ -65,9 +65,9 @@ impl CudaStages {
 
     /// Builds the kernels of position refinement.
     pub(super) fn need_seeker(&mut self) -> Result<()> {
-        let Way::Fused { cluster, .. } = self.frames.kind.way else { return self.need_pieces() };
+        let FrameProcessing::Fused { cluster, .. } = self.frames.kind.processing else { return self.need_pieces() };
         if self.seeker.is_none() {
-            self.seeker = Some(Seeker::new(&self.cuda, &self.pool, self.frames.kind, cluster, self.places.views.len())?);
+            self.seeker = Some(Seeker::new(&self.cuda, &self.pool, self.frames.kind, cluster, self.scan.views.len())?);
         }
         Ok(())
     }
@@ -82,26 +82,26 @@ impl CudaStages {
 
     /// Prepares the kernels of sub-pixel shifts, if there are any; returns the argument of the kernels of all views.
     pub(super) fn seen(&mut self) -> Result<ModelArgument> {
-        let places = self.places.model(&self.state);
-        self.seen_in(places)
+        let argument = self.scan.model(&self.state);
+        self.seen_in(argument)
     }
 
-    /// Prepares probes, as [`Self::seen`] does, for the views that `places` and the present frames begin with.
-    pub(super) fn seen_in(&mut self, places: ModelArgument) -> Result<ModelArgument> {
+    /// Prepares probes, as [`Self::seen`] does, for the views that `argument` and the present frames begin with.
+    pub(super) fn seen_in(&mut self, argument: ModelArgument) -> Result<ModelArgument> {
         if !self.frames.kind.shifted {
-            return Ok(places);
+            return Ok(argument);
         }
-        self.need_between()?;
-        let Self { state, frames, pieces: Some(pieces), between: Some(between), .. } = self else { return Err(absent()) };
-        Ok(ModelArgument { probe: between.all(pieces, places, frames, &state.probe, 0)?, ..places })
+        self.need_subpixel()?;
+        let Self { state, frames, pieces: Some(pieces), subpixel: Some(subpixel), .. } = self else { return Err(absent()) };
+        Ok(ModelArgument { probe: subpixel.all(pieces, argument, frames, &state.probe, 0)?, ..argument })
     }
 
     /// Builds the kernels of sub-pixel shifts, if there are any.
-    pub(super) fn need_between(&mut self) -> Result<()> {
-        if self.frames.kind.shifted && self.between.is_none() {
+    pub(super) fn need_subpixel(&mut self) -> Result<()> {
+        if self.frames.kind.shifted && self.subpixel.is_none() {
             self.need_pieces()?;
-            let places = Model { shifts: self.places.shifts.clone(), ..stream::plan::without_frames(&self.model) };
-            self.between = Some(Between::new(&places, &self.cuda, &self.pool, self.frames.kind)?);
+            let argument = Model { shifts: self.scan.shifts.clone(), ..stream::plan::without_frames(&self.model) };
+            self.subpixel = Some(SubpixelProbe::new(&argument, &self.cuda, &self.pool, self.frames.kind)?);
             self.begin_at(0);
         }
         Ok(())
@@ -109,8 +109,8 @@ impl CudaStages {
 
     /// Arrays begin with view `first` of all.
     pub(super) fn begin_at(&mut self, first: usize) {
-        let Self { between: Some(between), pieces: Some(pieces), frames, .. } = self else { return };
-        let shifts = between.begin_at(first);
+        let Self { subpixel: Some(subpixel), pieces: Some(pieces), frames, .. } = self else { return };
+        let shifts = subpixel.begin_at(first);
         // A near detector's frames go back by what the probe was shifted in them.
         if frames.kind.near {
             (pieces.shifts, frames.shifts) = (shifts, shifts);
@@ -156,14 +156,14 @@ impl Stages for CudaStages {
     }
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
-        let places = self.places.model(&self.state);
+        let argument = self.scan.model(&self.state);
         if self.frames.kind.shifted {
-            self.need_between()?;
+            self.need_subpixel()?;
             self.need_supports()?;
-            let Self { model, state, frames, sums, pieces, supports: Some(supports), between: Some(between), .. } = self else {
+            let Self { model, state, frames, sums, pieces, supports: Some(supports), subpixel: Some(subpixel), .. } = self else {
                 return Err(absent());
             };
-            return between.overlap(model, places, state, frames, sums, supports, pieces, rule);
+            return subpixel.overlap(model, argument, state, frames, sums, supports, pieces, rule);
         }
         let apart = self.supports.as_ref().is_some_and(Supports::apart);
         if rule.limits.smooth.is_some() || apart {
@@ -172,54 +172,54 @@ impl Stages for CudaStages {
                 self.need_pieces()?;
             }
             let Self { model, state, frames, sums, pieces, supports: Some(supports), .. } = self else { return Err(absent()) };
-            return supports.overlap(model, places, state, &frames.exits, sums, pieces, rule);
+            return supports.overlap(model, argument, state, &frames.exits, sums, pieces, rule);
         }
         let support = self.supports.as_ref().map_or(0, Supports::real);
-        self.sums.overlap(places, &self.frames.exits, Update::from(rule), &rule.probe_inertia, support)
+        self.sums.overlap(argument, &self.frames.exits, Update::from(rule), &rule.probe_inertia, support)
     }
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
-        let views = self.places.views.len();
+        let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
         let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
-        let places = self.places.model(&self.state);
+        let argument = self.scan.model(&self.state);
         let supports = self.supports.as_ref().filter(|_| rule.probe);
         if rule.batch <= 1 && !supports.is_some_and(Supports::apart) && self.frames.sequence_kind(keep).is_some() {
-            let step = Step::new(rule, keep, supports.map_or(0, Supports::real));
-            return self.frames.sequence(places, Rule::from(rule), step, keep, order);
+            let step = PieStep::new(rule, keep, supports.map_or(0, Supports::real));
+            return self.frames.sequence(argument, Rule::from(rule), step, keep, order);
         }
         self.need_sweeps()?;
-        self.need_between()?;
-        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, between, .. } = self else {
+        self.need_subpixel()?;
+        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
             return Err(absent());
         };
-        sweeps.walk.sweep(model, places, state, frames, pieces, (supports.as_ref(), between.as_mut()), rule, order)
+        sweeps.walk.sweep(model, argument, state, frames, pieces, (supports.as_ref(), subpixel.as_mut()), rule, order)
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
-        let views = self.places.views.len();
+        let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
-        let places = self.places.model(&self.state);
+        let argument = self.scan.model(&self.state);
         self.need_sweeps()?;
-        self.need_between()?;
-        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, between, .. } = self else {
+        self.need_subpixel()?;
+        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
             return Err(absent());
         };
-        sweeps.least_squares(model, places, state, frames, pieces, (supports.as_ref(), between.as_mut()), rule, order)?;
+        sweeps.least_squares(model, argument, state, frames, pieces, (supports.as_ref(), subpixel.as_mut()), rule, order)?;
         rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Gradient)?;
-        let places = self.seen()?;
-        let Self { model, state, slots: [Some(to), ..], frames, sums, pieces, descent: Some(descent), between, .. } = self else {
+        let argument = self.seen()?;
+        let Self { model, state, slots: [Some(to), ..], frames, sums, pieces, descent: Some(descent), subpixel, .. } = self else {
             return Err(absent());
         };
         let pieces = pieces.as_mut().filter(|_| descent.in_pieces());
-        let values = descent.gradient(places, frames, (pieces, between.as_mut()), sums, rule, to)?;
+        let values = descent.gradient(argument, frames, (pieces, subpixel.as_mut()), sums, rule, to)?;
         let mut value = values.iter().sum();
         if rule.smoothness > 0.0 {
             let gradient = rule.object.then_some(&to.object);
@@ -233,16 +233,16 @@ impl Stages for CudaStages {
     fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Direction)?;
-        let places = self.seen()?;
-        let Self { model, state, slots: [_, _, Some(along)], frames, pieces, descent: Some(descent), between, .. } = self else {
+        let argument = self.seen()?;
+        let Self { model, state, slots: [_, _, Some(along)], frames, pieces, descent: Some(descent), subpixel, .. } = self else {
             return Err(absent());
         };
         let mut pieces = pieces.as_mut().filter(|_| descent.in_pieces());
-        let mut direction = self.places.model(along);
-        if let Some((between, pieces)) = between.as_mut().zip(pieces.as_deref_mut()) {
-            direction.probe = between.all(pieces, direction, frames, &along.probe, 1)?;
+        let mut direction = self.scan.model(along);
+        if let Some((subpixel, pieces)) = subpixel.as_mut().zip(pieces.as_deref_mut()) {
+            direction.probe = subpixel.all(pieces, direction, frames, &along.probe, 1)?;
         }
-        let mut both = descent.line(places, direction, frames, pieces, rule)?;
+        let mut both = descent.line(argument, direction, frames, pieces, rule)?;
         if rule.smoothness > 0.0 {
             let more = descent.neighbours(model, &state.object, Some(&along.object), None, rule.smoothness)?;
             both = [both[0] + more[0], both[1] + more[1]];
@@ -278,7 +278,7 @@ impl Stages for CudaStages {
             self.wavefield = Some(Wavefield::new(&self.cuda, self.frames.kind)?);
         }
         let (Some(wavefield), Some(to)) = (&self.wavefield, self.held(slot)) else { return Err(absent()) };
-        wavefield.divide(self.places.model(&self.state), &self.sums, to, damping)
+        wavefield.divide(self.scan.model(&self.state), &self.sums, to, damping)
     }
 
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
@@ -327,39 +327,39 @@ impl Stages for CudaStages {
 
     fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
         let views: Vec<View> =
-            self.places.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
-        assert!(views.len() == self.places.views.len() && views.iter().all(|v| self.inside(v)), "a trial outside of the objects");
-        let places = self.seen()?;
+            self.scan.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
+        assert!(views.len() == self.scan.views.len() && views.iter().all(|v| self.inside(v)), "a trial outside of the objects");
+        let argument = self.seen()?;
         self.need_seeker()?;
         match self {
-            Self { seeker: Some(seeker), frames, .. } => seeker.trial(places, frames, &views),
-            Self { pieces: Some(pieces), frames, .. } => pieces.trial(places, frames, &views),
+            Self { seeker: Some(seeker), frames, .. } => seeker.trial(argument, frames, &views),
+            Self { pieces: Some(pieces), frames, .. } => pieces.trial(argument, frames, &views),
             _ => Err(absent()),
         }
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
-        let places = self.seen()?;
+        let argument = self.seen()?;
         self.need_seeker()?;
         match self {
-            Self { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
-            Self { pieces: Some(pieces), frames, between, .. } => pieces.slope(places, frames, between.as_mut()),
+            Self { seeker: Some(seeker), frames, .. } => seeker.slope(argument, frames),
+            Self { pieces: Some(pieces), frames, subpixel, .. } => pieces.slope(argument, frames, subpixel.as_mut()),
             _ => Err(absent()),
         }
     }
 
     fn views(&self) -> (&[View], &[[f64; 2]]) {
-        (&self.places.views, &self.places.shifts)
+        (&self.scan.views, &self.scan.shifts)
     }
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
-        self.need_between()?;
-        if let Self { between: Some(between), pieces: Some(pieces), frames, places, .. } = self {
-            between.set(pieces, frames, &places.shifts, shifts)?;
+        self.need_subpixel()?;
+        if let Self { subpixel: Some(subpixel), pieces: Some(pieces), frames, scan, .. } = self {
+            subpixel.set(pieces, frames, &scan.shifts, shifts)?;
         }
-        self.places.views.copy_from_slice(views);
-        self.places.shifts.copy_from_slice(shifts);
-        self.cuda.upload(&mut self.places.on_device, views)?;
+        self.scan.views.copy_from_slice(views);
+        self.scan.shifts.copy_from_slice(shifts);
+        self.cuda.upload(&mut self.scan.on_device, views)?;
         self.sums.list(&self.model, views)
     }
 
@@ -390,8 +390,8 @@ impl Stages for CudaStages {
 
     fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>> {
         let state = self.state()?;
-        let (model, places) = (&self.model, &self.places);
-        Ok(map(items(views), |_, j| intensity(model, &state, (places.views[*j], places.shifts[*j]))))
+        let (model, argument) = (&self.model, &self.scan);
+        Ok(map(items(views), |_, j| intensity(model, &state, (argument.views[*j], argument.shifts[*j]))))
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {

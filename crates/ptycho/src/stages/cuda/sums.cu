@@ -112,10 +112,10 @@ __device__ __forceinline__ void update_tile(const Model& model, const C* exits, 
     gather(model, exits, sums, tile, o, numerator, weight, room);
     int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
     if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width) {
-      C* place = model.object + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
-      C sum = *place * update.object_inertia + numerator[0];
+      C* target = model.object + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
+      C sum = *target * update.object_inertia + numerator[0];
       float over = update.object_inertia + weight[0];
-      if (over > 0) *place = clipped(sum * (1 / over), update.low, update.high);
+      if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
     }
   }
 }

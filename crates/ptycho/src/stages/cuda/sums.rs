@@ -7,7 +7,7 @@ use zellige_engine::error::Result;
 use super::C;
 use super::arguments::{ModelArgument, SumsArgument, Update};
 use super::lists::{self, Part, Tile, Visit};
-use super::program::{Kind, TEAM};
+use super::program::{KernelConfig, TEAM};
 use super::recipes::sums_recipe;
 use crate::model::{Model, View};
 use crate::modes;
@@ -73,7 +73,7 @@ impl Mixing {
 }
 
 impl Sums {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
         let program = sums_recipe(&kind).build(cuda)?;
         let overlap = program.kernel("overlap")?;
         let blocks = overlap.blocks_per_multiprocessor(TEAM, 0)? * cuda.properties().multiprocessors;
@@ -167,7 +167,7 @@ impl Sums {
     }
 
     /// Updates the probes from sums of the probes' parts that exist already, in one pass: nothing is summed over views.
-    pub(super) fn settle_probes(
+    pub(super) fn update_probes(
         &mut self,
         model: ModelArgument,
         exits: &Buffer<C>,

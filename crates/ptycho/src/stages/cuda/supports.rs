@@ -6,7 +6,7 @@ use zellige_engine::ops::fft::Direction;
 
 use super::arguments::{ModelArgument, Update};
 use super::pieces::Pieces;
-use super::program::{Kind, TEAM};
+use super::program::{KernelConfig, TEAM};
 use super::recipes::supports_recipe;
 use super::sums::Sums;
 use super::{C, Pair};
@@ -34,7 +34,7 @@ pub(super) struct Supports {
 }
 
 impl Supports {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
         let program = supports_recipe(&kind).build(cuda)?;
         Ok(Self {
             cuda: cuda.clone(),
@@ -110,8 +110,8 @@ impl Supports {
         for storage in &model.storages {
             let [height, width] = storage.shape.map(|n| n as u32);
             for layer in 0..model.modes[1] {
-                let place = object.from(storage.offset + layer * storage.layer());
-                for (from, to, axis) in [(place, self.middle.from(0), 0_u32), (self.middle.from(0), place, 1)] {
+                let layer = object.from(storage.offset + layer * storage.layer());
+                for (from, to, axis) in [(layer, self.middle.from(0), 0_u32), (self.middle.from(0), layer, 1)] {
                     let launch = self.smooth.launch((storage.layer() as u32).div_ceil(TEAM), TEAM).arg(from).arg(to);
                     // SAFETY: (const C*, C*, u32, u32, const float*, u32, u32) as `smooth` declares; both hold a layer.
                     unsafe { launch.arg(height).arg(width).arg(&self.weights.1).arg(reach).arg(axis).run()? };
@@ -158,7 +158,7 @@ impl Supports {
     pub(super) fn overlap(
         &mut self,
         model: &Model,
-        places: ModelArgument,
+        argument: ModelArgument,
         state: &mut Pair,
         exits: &Buffer<C>,
         sums: &mut Sums,
@@ -171,13 +171,13 @@ impl Supports {
                 if let Some(sigma) = rule.limits.smooth {
                     self.smooth(model, &state.object, sigma)?;
                 }
-                sums.overlap(places, exits, once(true), &rule.probe_inertia, 0)?;
+                sums.overlap(argument, exits, once(true), &rule.probe_inertia, 0)?;
             }
             if !rule.probe {
                 return Ok(pass + 1);
             }
             self.keep_before(sums)?;
-            sums.overlap(places, exits, once(false), &rule.probe_inertia, if self.apart() { 0 } else { self.real() })?;
+            sums.overlap(argument, exits, once(false), &rule.probe_inertia, if self.apart() { 0 } else { self.real() })?;
             if self.changed(model, state, sums, pieces)? < rule.tolerance {
                 return Ok(pass + 1);
             }

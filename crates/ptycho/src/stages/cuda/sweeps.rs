@@ -4,11 +4,11 @@ use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 
 use super::arguments::ModelArgument;
-use super::between::Between;
 use super::frames::Frames;
-use super::pieces::{Lot, Pieces};
-use super::program::{Kind, TEAM};
+use super::pieces::{Batch, Pieces};
+use super::program::{KernelConfig, TEAM};
 use super::recipes::sweeps_recipe;
+use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
 use super::walk::Walk;
 use super::{C, Pair};
@@ -24,7 +24,7 @@ pub(super) struct Sweeps {
     pool: Pool,
     /// Processing from view to view.
     pub(super) walk: Walk,
-    settle_errors: Kernel,
+    view_errors: Kernel,
     residual: Kernel,
     object_direction: Kernel,
     object_scatter: Kernel,
@@ -45,13 +45,13 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
         let program = sweeps_recipe(&kind).build(cuda)?;
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
             walk: Walk::new(model, cuda, pool, &program)?,
-            settle_errors: program.kernel("settle_errors")?,
+            view_errors: program.kernel("view_errors")?,
             residual: program.kernel("residual")?,
             object_direction: program.kernel("object_direction")?,
             object_scatter: program.kernel("object_scatter")?,
@@ -71,9 +71,9 @@ impl Sweeps {
 
     /// Errors of all views of the order from the sums of their blocks.
     fn errors(&self, pieces: &Pieces, frames: &Frames, views: usize) -> Result<()> {
-        let lot = Lot { list: self.order.address(), ..pieces.lot(frames, 0, 0) };
-        let launch = self.settle_errors.launch((views as u32).div_ceil(TEAM), TEAM).plain(lot).arg(pieces.chunks()).arg(views as u32);
-        // SAFETY: (Lot, u32, u32, const float*, float*) as `settle_errors` declares; every view of the order has its sums.
+        let batch = Batch { list: self.order.address(), ..pieces.batch(frames, 0, 0) };
+        let launch = self.view_errors.launch((views as u32).div_ceil(TEAM), TEAM).plain(batch).arg(pieces.chunks()).arg(views as u32);
+        // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the order has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }
 
@@ -81,82 +81,83 @@ impl Sweeps {
     pub(super) fn least_squares(
         &mut self,
         model: &Model,
-        places: ModelArgument,
+        argument: ModelArgument,
         state: &mut Pair,
         frames: &mut Frames,
         pieces: &mut Pieces,
-        (supports, mut between): (Option<&Supports>, Option<&mut Between>),
+        (supports, mut subpixel): (Option<&Supports>, Option<&mut SubpixelProbe>),
         rule: &LeastSquares,
         order: &[u32],
     ) -> Result<()> {
         let chunks = pieces.chunks();
-        let batch = rule.batch.clamp(1, order.len().max(1));
+        let batch_size = rule.batch.clamp(1, order.len().max(1));
         // Sums of the errors, and behind them those of a batch's steps.
         let behind = 3 * order.len() * chunks as usize;
-        pieces.need(batch, 1, 0, behind + 5 * batch * chunks as usize)?;
+        pieces.need(batch_size, 1, 0, behind + 5 * batch_size * chunks as usize)?;
         self.cuda.upload_at(&mut self.order, 0, order)?;
         let layers: Vec<usize> = model.storages.iter().map(Storage::layer).collect();
         let norms = layers.iter().sum::<usize>().max(model.pixels());
         if self.norms.len() != norms {
             self.norms = self.pool.alloc_zeros(norms, "ptycho: norms")?;
         }
-        let batches = order.len().div_ceil(batch);
+        let batches = order.len().div_ceil(batch_size);
         let each = model.storages.len() + model.probes;
         self.brightest = self.pool.alloc_zeros(batches * each, "ptycho: greatest values")?;
         let mut direction = match self.direction.take() {
             Some(direction) => direction,
             None => Pair::zeros(model, &self.pool, "ptycho: directions")?,
         };
-        let mut along = ModelArgument { probe: direction.probe.address(), object: direction.object.address(), ..places };
+        let mut along = ModelArgument { probe: direction.probe.address(), object: direction.object.address(), ..argument };
         let mut own = self.own.each_ref().map(|_| None);
-        if let Some(between) = between.as_deref() {
+        if let Some(subpixel) = subpixel.as_deref() {
             for (own, kept) in own.iter_mut().zip(&mut self.own) {
                 let mut buffer = std::mem::replace(kept, self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
-                between.grow(&mut buffer, batch)?;
+                subpixel.grow(&mut buffer, batch_size)?;
                 *own = Some(buffer);
             }
         }
-        let plain = places;
-        for (number, views) in order.chunks(batch).enumerate() {
-            let first = number * batch;
+        let plain = argument;
+        for (number, views) in order.chunks(batch_size).enumerate() {
+            let first = number * batch_size;
             let count = views.len() as u32;
-            let lot = Lot { list: self.order.from(first).value(), ..pieces.lot(frames, 0, 3 * first * chunks as usize) };
-            let mut places = plain;
-            if let (Some(between), Some(own)) = (between.as_deref_mut(), &mut own[0]) {
-                between.take(pieces, &state.probe)?;
-                between.see(pieces, plain, lot, views.len(), (own, 0), -1)?;
-                places.probe = own.address();
+            let batch = Batch { list: self.order.from(first).value(), ..pieces.batch(frames, 0, 3 * first * chunks as usize) };
+            let mut argument = plain;
+            if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[0]) {
+                subpixel.take(pieces, &state.probe)?;
+                subpixel.shift_probes(pieces, plain, batch, views.len(), (own, 0), -1)?;
+                argument.probe = own.address();
             }
-            pieces.multiply(places, None, lot, views.len(), -1)?;
-            pieces.propagate(0, lot, views.len(), false)?;
+            pieces.multiply(argument, None, batch, views.len(), -1)?;
+            pieces.propagate(0, batch, views.len(), false)?;
             let poisson = u32::from(rule.noise == Noise::Poisson);
-            // SAFETY: (Lot, u32) as `residual` declares; the sums hold all views of the order.
-            unsafe { self.residual.launch((chunks, count), TEAM).plain(lot).arg(poisson).run()? };
-            pieces.propagate(0, lot, views.len(), true)?;
+            // SAFETY: (Batch, u32) as `residual` declares; the sums hold all views of the order.
+            unsafe { self.residual.launch((chunks, count), TEAM).plain(batch).arg(poisson).run()? };
+            pieces.propagate(0, batch, views.len(), true)?;
             self.cuda.fill_zero(&mut direction.object)?;
             self.cuda.fill_zero(&mut direction.probe)?;
             if rule.object {
-                self.object_directions(model, places, lot, count, &direction, rule.damping, number * each)?;
+                self.object_directions(model, argument, batch, count, &direction, rule.damping, number * each)?;
             }
             if rule.probe {
                 let largest = number * each + layers.len();
-                if let Some(between) = between.as_deref_mut() {
-                    self.probe_directions_between(model, plain, lot, count, pieces, between, &mut direction, rule.damping, largest)?;
+                if let Some(subpixel) = subpixel.as_deref_mut() {
+                    self.probe_directions_subpixel(model, plain, batch, count, pieces, subpixel, &mut direction, rule.damping, largest)?;
                 } else {
-                    self.probe_directions(model, places, lot, count, &direction, rule.damping, largest, chunks)?;
+                    self.probe_directions(model, argument, batch, count, &direction, rule.damping, largest, chunks)?;
                 }
                 if let Some(supports) = supports {
                     supports.apply(Some(pieces), &mut direction.probe)?;
                 }
             }
-            if let (Some(between), Some(own)) = (between.as_deref_mut(), &mut own[1]) {
-                between.take(pieces, &direction.probe)?;
-                between.see(pieces, plain, lot, views.len(), (own, 0), -1)?;
+            if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[1]) {
+                subpixel.take(pieces, &direction.probe)?;
+                subpixel.shift_probes(pieces, plain, batch, views.len(), (own, 0), -1)?;
                 along.probe = own.address();
             }
-            let steps = Lot { sums: pieces.sums.from(behind).value(), ..lot };
-            // SAFETY: (Model, Model, Lot) as `products` declares; five sums a block of every view of the batch lie behind those of the errors.
-            unsafe { self.products.launch((chunks, count), TEAM).plain(places).plain(along).plain(steps).run()? };
+            let steps = Batch { sums: pieces.sums.from(behind).value(), ..batch };
+            // SAFETY: (Model, Model, Batch) as `products` declares; five sums a block of every view of the batch lie behind those of the
+            // errors.
+            unsafe { self.products.launch((chunks, count), TEAM).plain(argument).plain(along).plain(steps).run()? };
             let sums = self.cuda.download_range(&pieces.sums, behind..behind + 5 * (count * chunks) as usize)?;
             let mut mean = [0.0; 2];
             for view in sums.chunks_exact(5 * chunks as usize) {
@@ -184,8 +185,8 @@ impl Sweeps {
     fn object_directions(
         &mut self,
         model: &Model,
-        places: ModelArgument,
-        lot: Lot,
+        argument: ModelArgument,
+        batch: Batch,
         count: u32,
         to: &Pair,
         damping: f64,
@@ -194,8 +195,8 @@ impl Sweeps {
         if self.atomic {
             self.cuda.fill_zero(&mut self.norms)?;
             let chunks = (model.pixels() as u32).div_ceil(4 * TEAM);
-            let launch = self.object_scatter.launch((chunks, count), TEAM).plain(places).plain(lot).arg(&to.object).arg(&self.norms);
-            // SAFETY: (Model, Lot, C*, float*) as `object_scatter` declares; the norms hold a layer of every object.
+            let launch = self.object_scatter.launch((chunks, count), TEAM).plain(argument).plain(batch).arg(&to.object).arg(&self.norms);
+            // SAFETY: (Model, Batch, C*, float*) as `object_scatter` declares; the norms hold a layer of every object.
             unsafe { launch.run()? };
         }
         let mut at = 0;
@@ -207,8 +208,9 @@ impl Sweeps {
             } else {
                 let [height, width] = storage.shape.map(|n| n as u32);
                 let grid = (width.div_ceil(32), height.div_ceil(TEAM / 32));
-                let launch = self.object_direction.launch(grid, TEAM).plain(places).plain(lot).arg(number as u32).arg(count);
-                // SAFETY: (Model, Lot, u32, u32, C*, float*, u32*) as `object_direction` declares; the norms hold a layer of every object.
+                let launch = self.object_direction.launch(grid, TEAM).plain(argument).plain(batch).arg(number as u32).arg(count);
+                // SAFETY: (Model, Batch, u32, u32, C*, float*, u32*) as `object_direction` declares; the norms hold a layer of every
+                // object.
                 unsafe { launch.arg(&to.object).arg(self.norms.from(at)).arg(self.brightest.from(largest + number)).run()? };
             }
             let launch = self
@@ -227,27 +229,27 @@ impl Sweeps {
     /// Directions of the probes with sub-pixel shifts: the contribution of each view is shifted back, the transmission is that of
     /// the views' own pixels.
     #[allow(clippy::too_many_arguments)] // as the kernels have
-    fn probe_directions_between(
+    fn probe_directions_subpixel(
         &self,
         model: &Model,
-        places: ModelArgument,
-        lot: Lot,
+        argument: ModelArgument,
+        batch: Batch,
         count: u32,
         pieces: &mut Pieces,
-        between: &mut Between,
+        subpixel: &mut SubpixelProbe,
         to: &mut Pair,
         damping: f64,
         largest: usize,
     ) -> Result<()> {
-        between.begin(count as usize);
-        between.ask(pieces, places, lot, count as usize, false)?;
-        between.end(pieces)?;
+        subpixel.begin(count as usize);
+        subpixel.add_probe_sums(pieces, argument, batch, count as usize, false)?;
+        subpixel.end(pieces)?;
         let len = to.probe.len();
-        self.cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
+        self.cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
         let (pixels, size) = (model.pixels(), model.modes[0] * model.pixels());
         for set in 0..model.probes {
             let brightest = || self.brightest.from(largest + set);
-            let norms = || between.norms.from(set * pixels);
+            let norms = || subpixel.norms.from(set * pixels);
             let launch = self.greatest_of.launch(GREATEST, TEAM).arg(norms()).arg(pixels as u64).arg(brightest());
             // SAFETY: (const float*, u64, u32*) as `greatest_of` declares.
             unsafe { launch.run()? };
@@ -264,8 +266,8 @@ impl Sweeps {
     fn probe_directions(
         &self,
         model: &Model,
-        places: ModelArgument,
-        lot: Lot,
+        argument: ModelArgument,
+        batch: Batch,
         count: u32,
         to: &Pair,
         damping: f64,
@@ -274,8 +276,8 @@ impl Sweeps {
     ) -> Result<()> {
         let size = model.modes[0] * model.pixels();
         for set in 0..model.probes {
-            let launch = self.probe_direction.launch(chunks, TEAM).plain(places).plain(lot).arg(set as u32).arg(count);
-            // SAFETY: (Model, Lot, u32, u32, C*, float*, u32*) as `probe_direction` declares; the norms hold a frame.
+            let launch = self.probe_direction.launch(chunks, TEAM).plain(argument).plain(batch).arg(set as u32).arg(count);
+            // SAFETY: (Model, Batch, u32, u32, C*, float*, u32*) as `probe_direction` declares; the norms hold a frame.
             unsafe { launch.arg(&to.probe).arg(&self.norms).arg(self.brightest.from(largest + set)).run()? };
             let launch = self.divide.launch((model.pixels() as u32).div_ceil(TEAM), TEAM).arg(to.probe.from(set * size)).arg(&self.norms);
             let launch = launch.arg(self.brightest.from(largest + set)).arg(model.pixels() as u64).arg(model.modes[0] as u32);

@@ -7,11 +7,11 @@
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Graph, Kernel, Pool, Program};
 use zellige_engine::error::Result;
 
-use super::arguments::{ModelArgument, Rule, Step};
-use super::between::Between;
+use super::arguments::{ModelArgument, PieStep, Rule};
 use super::frames::Frames;
-use super::pieces::{Lot, Pieces};
+use super::pieces::{Batch, Pieces};
 use super::program::TEAM;
+use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
 use super::{C, Pair};
 use crate::model::Model;
@@ -25,14 +25,14 @@ pub(super) struct Walk {
     cuda: Cuda,
     pool: Pool,
     kernels: Kernels,
-    room: Room,
+    buffers: GroupBuffers,
     /// Recorded launches of whole groups, and of the last one.
     recorded: [Option<Recorded>; 2],
 }
 
 struct Kernels {
     difference: Kernel,
-    settle_errors: Kernel,
+    view_errors: Kernel,
     step_object: Kernel,
     step_probe: Kernel,
     step_on: Kernel,
@@ -40,7 +40,7 @@ struct Kernels {
 }
 
 /// Buffers of a group's launches besides the state.
-struct Room {
+struct GroupBuffers {
     /// All views, and those of the group at work.
     order: Buffer<u32>,
     group: Buffer<u32>,
@@ -60,7 +60,7 @@ struct Room {
 struct Recorded {
     rule: Sweep,
     /// Addresses of everything that they use, and how much there is of it.
-    places: Vec<u64>,
+    argument: Vec<u64>,
     graph: Option<Graph>,
     /// The driver or cuFFT would not have it.
     refused: bool,
@@ -69,8 +69,8 @@ struct Recorded {
 /// One sweep.
 struct Pass<'a> {
     rule: &'a Sweep,
-    places: ModelArgument,
-    batch: usize,
+    argument: ModelArgument,
+    batch_size: usize,
     sets: usize,
     /// Address of the waves that are kept, or 0.
     waves: u64,
@@ -86,13 +86,13 @@ impl Walk {
             pool: pool.clone(),
             kernels: Kernels {
                 difference: program.kernel("difference")?,
-                settle_errors: program.kernel("settle_errors")?,
+                view_errors: program.kernel("view_errors")?,
                 step_object: program.kernel("step_object")?,
                 step_probe: program.kernel("step_probe")?,
                 step_on: program.kernel("step_on")?,
                 finish: program.kernel("finish")?,
             },
-            room: Room {
+            buffers: GroupBuffers {
                 order: order()?,
                 group: order()?,
                 steps: pool.alloc_zeros(model.probe_len(), "ptycho: steps of the probes")?,
@@ -110,11 +110,11 @@ impl Walk {
     pub(super) fn sweep(
         &mut self,
         model: &Model,
-        places: ModelArgument,
+        argument: ModelArgument,
         state: &mut Pair,
         frames: &mut Frames,
         pieces: &mut Pieces,
-        (supports, mut between): (Option<&Supports>, Option<&mut Between>),
+        (supports, mut subpixel): (Option<&Supports>, Option<&mut SubpixelProbe>),
         rule: &Sweep,
         order: &[u32],
     ) -> Result<()> {
@@ -122,42 +122,42 @@ impl Walk {
         if keep {
             frames.need()?;
         }
-        let batch = rule.batch.clamp(1, order.len().max(1));
+        let batch_size = rule.batch.clamp(1, order.len().max(1));
         let waves = if keep { frames.waves.address() } else { 0 };
-        let pass = Pass { rule, places, batch, sets: model.probes, waves, supports };
-        let group = (GROUP / batch).max(1) * batch;
-        pieces.need(batch, 1, 1, 3 * group * pieces.chunks() as usize)?;
-        let Self { cuda, pool, kernels, room, recorded } = self;
-        let (greatest, what) = ((group / batch + 2) * pass.sets, "ptycho: greatest values");
-        if [room.brightest.len(), room.clearest.len()] != [greatest, group] {
-            room.brightest = pool.alloc_zeros(greatest, what)?;
-            room.clearest = pool.alloc_zeros(group, what)?;
-            room.seen = pool.alloc_zeros(group, what)?;
+        let pass = Pass { rule, argument, batch_size, sets: model.probes, waves, supports };
+        let group = (GROUP / batch_size).max(1) * batch_size;
+        pieces.need(batch_size, 1, 1, 3 * group * pieces.chunks() as usize)?;
+        let Self { cuda, pool, kernels, buffers, recorded } = self;
+        let (greatest, what) = ((group / batch_size + 2) * pass.sets, "ptycho: greatest values");
+        if [buffers.brightest.len(), buffers.clearest.len()] != [greatest, group] {
+            buffers.brightest = pool.alloc_zeros(greatest, what)?;
+            buffers.clearest = pool.alloc_zeros(group, what)?;
+            buffers.seen = pool.alloc_zeros(group, what)?;
         }
-        if let Some(between) = between.as_deref_mut() {
-            between.grow(&mut room.own, batch)?;
-            between.need_back(batch)?;
+        if let Some(subpixel) = subpixel.as_deref_mut() {
+            subpixel.grow(&mut buffers.own, batch_size)?;
+            subpixel.need_back(batch_size)?;
         }
-        cuda.upload_at(&mut room.order, 0, order)?;
-        cuda.fill_zero(&mut room.last)?;
+        cuda.upload_at(&mut buffers.order, 0, order)?;
+        cuda.fill_zero(&mut buffers.last)?;
         // The steps are zero: this only looks for the brightest pixels.
-        kernels.finish(pieces, state, room.steps.address(), pass.sets, room.last.address(), 0)?;
-        let mut here = pass.addresses(state, frames, pieces, room);
-        here.extend(between.as_deref().map(Between::addresses).into_iter().flatten());
+        kernels.finish(pieces, state, buffers.steps.address(), pass.sets, buffers.last.address(), 0)?;
+        let mut here = pass.addresses(state, frames, pieces, buffers);
+        here.extend(subpixel.as_deref().map(SubpixelProbe::addresses).into_iter().flatten());
         for first in (0..order.len()).step_by(group) {
             let count = group.min(order.len() - first);
-            cuda.copy(&room.order, first, &mut room.group, 0, count)?;
+            cuda.copy(&buffers.order, first, &mut buffers.group, 0, count)?;
             let here: Vec<u64> = here.iter().copied().chain([count as u64]).collect();
             let recorded = &mut recorded[usize::from(count < group)];
-            let alike = recorded.as_mut().filter(|r| r.rule == *rule && r.places == here);
+            let alike = recorded.as_mut().filter(|r| r.rule == *rule && r.argument == here);
             let Some(alike) = alike else {
                 // Once as it is: what is made on the way must not be made while launches are recorded.
-                *recorded = Some(Recorded { rule: *rule, places: here, graph: None, refused: false });
-                kernels.group(&pass, cuda, room, state, frames, pieces, between.as_deref_mut(), count)?;
+                *recorded = Some(Recorded { rule: *rule, argument: here, graph: None, refused: false });
+                kernels.group(&pass, cuda, buffers, state, frames, pieces, subpixel.as_deref_mut(), count)?;
                 continue;
             };
             if alike.graph.is_none() && !alike.refused {
-                match cuda.capture(|| kernels.group(&pass, cuda, room, state, frames, pieces, between.as_deref_mut(), count)) {
+                match cuda.capture(|| kernels.group(&pass, cuda, buffers, state, frames, pieces, subpixel.as_deref_mut(), count)) {
                     Ok(graph) => alike.graph = Some(graph),
                     Err(error) => {
                         tracing::warn!("launches from view to view are not recorded and take longer: {error}");
@@ -168,7 +168,7 @@ impl Walk {
             match &mut alike.graph {
                 // SAFETY: everything lies where it lay when the launches were recorded, as much of it as then.
                 Some(graph) => unsafe { graph.launch()? },
-                None => kernels.group(&pass, cuda, room, state, frames, pieces, between.as_deref_mut(), count)?,
+                None => kernels.group(&pass, cuda, buffers, state, frames, pieces, subpixel.as_deref_mut(), count)?,
             }
         }
         Ok(())
@@ -177,14 +177,14 @@ impl Walk {
 
 impl Pass<'_> {
     /// Addresses that recorded launches depend on.
-    fn addresses(&self, state: &Pair, frames: &Frames, pieces: &Pieces, room: &Room) -> Vec<u64> {
-        let lot = pieces.lot(frames, 0, 0);
+    fn addresses(&self, state: &Pair, frames: &Frames, pieces: &Pieces, buffers: &GroupBuffers) -> Vec<u64> {
+        let batch = pieces.batch(frames, 0, 0);
         let [real, apart] = self.supports.map_or([0, 0], |s| [s.real(), s.fourier()]);
-        let buffers = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
-        let own = [&room.brightest, &room.clearest, &room.seen].map(Buffer::address);
-        let own = [own[0], own[1], own[2], room.steps.address(), room.own.address()];
-        let all = [bytemuck::cast_slice(&[self.places]), bytemuck::cast_slice(&[lot]), &buffers[..], &own[..]].concat();
-        all.into_iter().chain([real, apart, self.batch as u64]).collect()
+        let arrays = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
+        let own = [&buffers.brightest, &buffers.clearest, &buffers.seen].map(Buffer::address);
+        let own = [own[0], own[1], own[2], buffers.steps.address(), buffers.own.address()];
+        let all = [bytemuck::cast_slice(&[self.argument]), bytemuck::cast_slice(&[batch]), &arrays[..], &own[..]].concat();
+        all.into_iter().chain([real, apart, self.batch_size as u64]).collect()
     }
 }
 
@@ -201,73 +201,75 @@ impl Kernels {
         &self,
         pass: &Pass,
         cuda: &Cuda,
-        room: &mut Room,
+        buffers: &mut GroupBuffers,
         state: &mut Pair,
         frames: &Frames,
         pieces: &mut Pieces,
-        mut between: Option<&mut Between>,
+        mut subpixel: Option<&mut SubpixelProbe>,
         count: usize,
     ) -> Result<()> {
-        let Pass { rule, places, batch, sets, waves, supports } = *pass;
+        let Pass { rule, argument, batch_size, sets, waves, supports } = *pass;
         let chunks = pieces.chunks();
         let real = supports.map_or(0, Supports::real);
-        let (formula, step) = (Rule::from(rule), Step::new(rule, waves != 0, real));
+        let (formula, step) = (Rule::from(rule), PieStep::new(rule, waves != 0, real));
         let apart = supports.filter(|s| s.apart() && rule.probe);
         // A support is put on all sets of probes after every batch. A last batch of one view goes as the others do, wherever a pass ends.
-        let at_once = rule.batch <= 1 && between.is_none() && apart.is_none() && (real == 0 || sets == 1);
-        let batches = count.div_ceil(batch);
-        cuda.fill_zero(&mut room.clearest)?;
-        cuda.fill_zero(&mut room.seen)?;
-        cuda.fill_zero(&mut room.brightest)?;
-        cuda.copy(&room.last, 0, &mut room.brightest, 0, sets)?;
+        let at_once = rule.batch <= 1 && subpixel.is_none() && apart.is_none() && (real == 0 || sets == 1);
+        let batches = count.div_ceil(batch_size);
+        cuda.fill_zero(&mut buffers.clearest)?;
+        cuda.fill_zero(&mut buffers.seen)?;
+        cuda.fill_zero(&mut buffers.brightest)?;
+        cuda.copy(&buffers.last, 0, &mut buffers.brightest, 0, sets)?;
         for number in 0..batches {
-            let first = number * batch;
-            let views = batch.min(count - first);
-            let lot = Lot { list: room.group.from(first).value(), ..pieces.lot(frames, 0, 3 * first * chunks as usize) };
-            let (mut here, mut steps, mut brightest_of) = (places, room.steps.address(), room.brightest.from(number * sets).value());
-            if let Some(between) = between.as_deref_mut() {
-                between.take(pieces, &state.probe)?;
-                between.see(pieces, places, lot, views, (&mut room.own, 0), -1)?;
-                (here.probe, steps, brightest_of) = (room.own.address(), between.back.address(), room.seen.from(first).value());
-                between.brightest(pieces, &room.own, views, brightest_of)?;
+            let first = number * batch_size;
+            let views = batch_size.min(count - first);
+            let batch = Batch { list: buffers.group.from(first).value(), ..pieces.batch(frames, 0, 3 * first * chunks as usize) };
+            let (mut here, mut steps, mut brightest_of) =
+                (argument, buffers.steps.address(), buffers.brightest.from(number * sets).value());
+            if let Some(subpixel) = subpixel.as_deref_mut() {
+                subpixel.take(pieces, &state.probe)?;
+                subpixel.shift_probes(pieces, argument, batch, views, (&mut buffers.own, 0), -1)?;
+                (here.probe, steps, brightest_of) = (buffers.own.address(), subpixel.back.address(), buffers.seen.from(first).value());
+                subpixel.brightest(pieces, &buffers.own, views, brightest_of)?;
             }
             if number == 0 || !at_once {
-                pieces.multiply(here, None, lot, views, -1)?;
+                pieces.multiply(here, None, batch, views, -1)?;
             }
-            pieces.propagate(0, lot, views, false)?;
-            let launch = self.difference.launch((chunks, views as u32), TEAM).plain(lot).arg(waves).plain(formula);
-            // SAFETY: (Lot, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the group.
+            pieces.propagate(0, batch, views, false)?;
+            let launch = self.difference.launch((chunks, views as u32), TEAM).plain(batch).arg(waves).plain(formula);
+            // SAFETY: (Batch, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the group.
             unsafe { launch.run()? };
-            pieces.propagate(0, lot, views, true)?;
+            pieces.propagate(0, batch, views, true)?;
             for i in 0..views {
-                let clearest = room.clearest.from(first + i);
-                let launch = self.step_object.launch(chunks, TEAM).plain(here).plain(lot).arg(i as u32);
+                let clearest = buffers.clearest.from(first + i);
+                let launch = self.step_object.launch(chunks, TEAM).plain(here).plain(batch).arg(i as u32);
                 let launch = launch.arg(brightest_of).arg(clearest).plain(step);
-                // SAFETY: (Model, Lot, u32, const u32*, u32*, Step) as `step_object` declares.
+                // SAFETY: (Model, Batch, u32, const u32*, u32*, PieStep) as `step_object` declares.
                 unsafe { launch.run()? };
                 if rule.probe && !at_once {
-                    let launch = self.step_probe.launch(chunks, TEAM).plain(here).plain(lot).arg(i as u32);
+                    let launch = self.step_probe.launch(chunks, TEAM).plain(here).plain(batch).arg(i as u32);
                     let launch = launch.arg(clearest).plain(step).arg(1.0 / views as f32);
-                    // SAFETY: (Model, Lot, u32, const u32*, Step, float, C*) as `step_probe` declares.
+                    // SAFETY: (Model, Batch, u32, const u32*, PieStep, float, C*) as `step_probe` declares.
                     unsafe { launch.arg(steps).run()? };
                 }
             }
-            if let Some(between) = between.as_deref_mut() {
+            if let Some(subpixel) = subpixel.as_deref_mut() {
                 // What they ask for of the probes that they see, shifted back.
-                steps = room.steps.address();
+                steps = buffers.steps.address();
                 if rule.probe {
-                    between.begin(views);
-                    between.bring_back(pieces, places, lot, views, false)?;
-                    between.end(pieces)?;
-                    steps = between.sums.address();
+                    subpixel.begin(views);
+                    subpixel.add_shifted_back(pieces, argument, batch, views, false)?;
+                    subpixel.end(pieces)?;
+                    steps = subpixel.sums.address();
                 }
             }
-            let brightest = |slot: usize| room.brightest.from(slot * sets).value();
+            let brightest = |slot: usize| buffers.brightest.from(slot * sets).value();
             if at_once {
                 let more = u32::from(number + 1 < batches);
-                let launch = self.step_on.launch(chunks, TEAM).plain(places).plain(lot).arg(more).arg(sets as u32);
-                let launch = launch.arg(room.clearest.from(first)).arg(brightest(number)).arg(brightest(number + 1)).plain(step);
-                // SAFETY: (Model, Lot, u32, u32, const u32*, const u32*, u32*, Step) as `step_on` declares; there is another view if `more`.
+                let launch = self.step_on.launch(chunks, TEAM).plain(argument).plain(batch).arg(more).arg(sets as u32);
+                let launch = launch.arg(buffers.clearest.from(first)).arg(brightest(number)).arg(brightest(number + 1)).plain(step);
+                // SAFETY: (Model, Batch, u32, u32, const u32*, const u32*, u32*, PieStep) as `step_on` declares; there is another view if
+                // `more`.
                 unsafe { launch.run()? };
             } else if let Some(supports) = apart {
                 // The support in Fourier space comes between the step and the search for the brightest pixel; the last slot is read by no one.
@@ -278,10 +280,10 @@ impl Kernels {
                 self.finish(pieces, state, steps, sets, brightest(number + 1), if rule.probe { real } else { 0 })?;
             }
         }
-        cuda.copy(&room.brightest, batches * sets, &mut room.last, 0, sets)?;
-        let lot = Lot { list: room.group.address(), ..pieces.lot(frames, 0, 0) };
-        let launch = self.settle_errors.launch((count as u32).div_ceil(TEAM), TEAM).plain(lot).arg(chunks).arg(count as u32);
-        // SAFETY: (Lot, u32, u32, const float*, float*) as `settle_errors` declares; every view of the group has its sums.
+        cuda.copy(&buffers.brightest, batches * sets, &mut buffers.last, 0, sets)?;
+        let batch = Batch { list: buffers.group.address(), ..pieces.batch(frames, 0, 0) };
+        let launch = self.view_errors.launch((count as u32).div_ceil(TEAM), TEAM).plain(batch).arg(chunks).arg(count as u32);
+        // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the group has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }
 }

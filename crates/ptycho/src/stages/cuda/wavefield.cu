@@ -30,8 +30,8 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) wavefield_object(Model
       float sum = damping;
       for (int c = 0; c < CREWS; ++c) sum += room[(c * TILE_ROWS + crew) * WARP + lane];
       for (int o = 0; o < OBJECTS; ++o) {
-        C* place = values + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
-        *place = *place * rsqrtf(sum);
+        C* target = values + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
+        *target = *target * rsqrtf(sum);
       }
     }
     __syncthreads();
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) wavefield_scatter(Model model
 }
 
 // Objects over its root; the pool is left empty. Grid: any number of blocks of TEAM.
-extern "C" __global__ void __launch_bounds__(TEAM) wavefield_settle(Sums sums, C* values, float damping) {
+extern "C" __global__ void __launch_bounds__(TEAM) wavefield_divide(Sums sums, C* values, float damping) {
   for (u64 i = thread_index(); i < sums.values; i += thread_count()) {
     values[i] = values[i] * rsqrtf(sums.pool[i].z + damping);
     sums.pool[i].z = 0;
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) wavefield_probe(Sums sums, C*
   float sum = damping;
   for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) sum += sums.weights[(u64)p * (NX * NY) + pixel];
   for (int q = 0; q < PROBES; ++q) {
-    C* place = values + ((u64)set * PROBES + q) * (NX * NY) + pixel;
-    *place = *place * rsqrtf(sum);
+    C* target = values + ((u64)set * PROBES + q) * (NX * NY) + pixel;
+    *target = *target * rsqrtf(sum);
   }
 }

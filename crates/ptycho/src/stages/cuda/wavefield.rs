@@ -5,7 +5,7 @@ use zellige_engine::error::Result;
 
 use super::Pair;
 use super::arguments::ModelArgument;
-use super::program::{Kind, TEAM};
+use super::program::{KernelConfig, TEAM};
 use super::recipes::wavefield_recipe;
 use super::sums::Sums;
 
@@ -13,39 +13,39 @@ use super::sums::Sums;
 pub(super) struct Wavefield {
     object: Kernel,
     scatter: Kernel,
-    settle: Kernel,
+    divide_pool: Kernel,
     parts: Kernel,
     probe: Kernel,
     pixels: u32,
 }
 
 impl Wavefield {
-    pub(super) fn new(cuda: &Cuda, kind: Kind) -> Result<Self> {
+    pub(super) fn new(cuda: &Cuda, kind: KernelConfig) -> Result<Self> {
         let program = wavefield_recipe(&kind).build(cuda)?;
         Ok(Self {
             object: program.kernel("wavefield_object")?,
             scatter: program.kernel("wavefield_scatter")?,
-            settle: program.kernel("wavefield_settle")?,
+            divide_pool: program.kernel("wavefield_divide")?,
             parts: program.kernel("wavefield_parts")?,
             probe: program.kernel("wavefield_probe")?,
             pixels: (kind.frame[0] * kind.frame[1]) as u32,
         })
     }
 
-    /// Divides sums as [`crate::stages::Stages::wavefield`] says; `places` holds the state.
-    pub(super) fn divide(&self, places: ModelArgument, sums: &Sums, to: &Pair, damping: [f64; 2]) -> Result<()> {
+    /// Divides sums as [`crate::stages::Stages::wavefield`] says; `argument` holds the state.
+    pub(super) fn divide(&self, argument: ModelArgument, sums: &Sums, to: &Pair, damping: [f64; 2]) -> Result<()> {
         let (list, [probe, object]) = (sums.argument(0), damping.map(|d| d as f32));
         let grid = |second: u32| (self.pixels.div_ceil(TEAM), second);
         // SAFETY: (Model, Sums, C*, float), or (Model, Sums) and (Sums, C*, float), as declared. Lists are those of the views, every pixel of the objects is
-        // in a tile or has its place in the pool, and the arrays are shaped as objects and probes.
+        // in a tile or has its slot in the pool, and the arrays are shaped as objects and probes.
         unsafe {
             if sums.atomic() {
-                self.scatter.launch(sums.blocks, TEAM).plain(places).plain(list).run()?;
-                self.settle.launch(sums.blocks, TEAM).plain(list).arg(&to.object).arg(object).run()?;
+                self.scatter.launch(sums.blocks, TEAM).plain(argument).plain(list).run()?;
+                self.divide_pool.launch(sums.blocks, TEAM).plain(list).arg(&to.object).arg(object).run()?;
             } else {
-                self.object.launch(sums.tiles.len() as u32, TEAM).plain(places).plain(list).arg(&to.object).arg(object).run()?;
+                self.object.launch(sums.tiles.len() as u32, TEAM).plain(argument).plain(list).arg(&to.object).arg(object).run()?;
             }
-            self.parts.launch(grid(list.part_count), TEAM).plain(places).plain(list).run()?;
+            self.parts.launch(grid(list.part_count), TEAM).plain(argument).plain(list).run()?;
             self.probe.launch(grid(list.sets), TEAM).plain(list).arg(&to.probe).arg(probe).run()
         }
     }

@@ -9,7 +9,7 @@ use zellige_engine::profile::Profiler;
 use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 use zellige_ptycho::config::{Compatibility, EngineConfig};
-use zellige_ptycho::engines::{self, Facts, Memory, corner_first};
+use zellige_ptycho::engines::{self, Memory, ProblemSize, corner_first};
 use zellige_ptycho::model::{Model, Power, State, Storage, Transfer, View};
 use zellige_ptycho::stages::{self, Stages};
 
@@ -68,7 +68,7 @@ impl Reference {
         self.numbers(&format!("{run}_order")).chunks(views).map(|o| o.iter().map(|j| *j as u32).collect()).collect()
     }
 
-    /// The problem as PtyPy had it: places of the views, start values, the quadratic phase of the sample plane.
+    /// The problem as PtyPy had it: positions of the views, start values, the quadratic phase of the sample plane.
     pub fn model(&mut self) -> Model {
         let frame = [64, 64];
         let mag: Vec<f32> = self
@@ -122,8 +122,8 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(model: &Model, config: &EngineConfig, compatibility: Compatibility, threads: usize, double: bool) -> Self {
-        let facts = Facts::of(model, compatibility, 1);
-        let engine = engines::engine(config, &facts, 0);
+        let problem = ProblemSize::of(model, compatibility, 1);
+        let engine = engines::engine(config, &problem, 0);
         let mut stages = stages::cpu::new(model, &Cpu::new(threads).unwrap(), double);
         engines::begin(&*engine, &mut *stages, model.frame).unwrap();
         Self { stages, engine, memory: Memory::default(), k: 0 }

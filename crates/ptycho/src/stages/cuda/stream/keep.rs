@@ -1,4 +1,4 @@
-//! Frames as they are kept: counts of 16 bits where all are such, magnitudes otherwise; and kernels that turn them, and waves in
+//! Frames as they are kept: counts of 16 bits where all are such, magnitudes otherwise; and kernels that convert them, and waves in
 //! half precision, into what the others take.
 
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pinned, Pool, Recipe};
@@ -7,14 +7,14 @@ use zellige_engine::parallel::{chunks, chunks_mut, each, position};
 
 use crate::model::MASKED;
 use crate::stages::cuda::C;
-use crate::stages::cuda::program::{Kind, TEAM};
+use crate::stages::cuda::program::{KernelConfig, TEAM};
 use crate::stages::cuda::recipes::recipe;
 
 /// Mark of a pixel that was not measured.
 const NOTHING: u16 = u16::MAX;
 
 /// The kernels.
-pub(super) fn keep_recipe(kind: &Kind) -> Recipe {
+pub(super) fn keep_recipe(kind: &KernelConfig) -> Recipe {
     let sources = [include_str!("keep.cu")];
     recipe(kind, "kept frames", &sources, &["from_counts", "from_magnitudes", "narrow", "widen"])
 }
@@ -50,7 +50,7 @@ pub(super) fn frames(cuda: &Cuda, mag: &[f32], bytes: u64) -> Result<Pinned<u8>>
 }
 
 /// The kernels, ready.
-pub(super) struct Turn {
+pub(super) struct FrameConverter {
     counts: Kernel,
     magnitudes: Kernel,
     narrow: Kernel,
@@ -58,8 +58,8 @@ pub(super) struct Turn {
     pixels: usize,
 }
 
-impl Turn {
-    pub(super) fn new(cuda: &Cuda, kind: Kind) -> Result<Self> {
+impl FrameConverter {
+    pub(super) fn new(cuda: &Cuda, kind: KernelConfig) -> Result<Self> {
         let program = keep_recipe(&kind).build(cuda)?;
         Ok(Self {
             counts: program.kernel("from_counts")?,
@@ -86,15 +86,15 @@ impl Turn {
     }
 
     /// Waves to half precision.
-    pub(super) fn narrow(&self, waves: &Buffer<C>, halves: &mut Buffer<u32>, count: usize) -> Result<()> {
+    pub(super) fn narrow(&self, waves: &Buffer<C>, half_precision: &mut Buffer<u32>, count: usize) -> Result<()> {
         // SAFETY: (const C*, u32*, u64) as declared; both hold so many values.
-        unsafe { self.narrow.launch(grid(count), TEAM).arg(waves).arg(halves).arg(count as u64).run() }
+        unsafe { self.narrow.launch(grid(count), TEAM).arg(waves).arg(half_precision).arg(count as u64).run() }
     }
 
     /// Converts them back.
-    pub(super) fn widen(&self, halves: &Buffer<u32>, waves: &mut Buffer<C>, count: usize) -> Result<()> {
+    pub(super) fn widen(&self, half_precision: &Buffer<u32>, waves: &mut Buffer<C>, count: usize) -> Result<()> {
         // SAFETY: as above.
-        unsafe { self.widen.launch(grid(count), TEAM).arg(halves).arg(waves).arg(count as u64).run() }
+        unsafe { self.widen.launch(grid(count), TEAM).arg(half_precision).arg(waves).arg(count as u64).run() }
     }
 }
 
@@ -103,7 +103,7 @@ fn grid(count: usize) -> u32 {
 }
 
 /// The order of magnitudes in frames as kernels of `kind` read them, on the device.
-pub(super) fn order(pool: &Pool, kind: Kind) -> Result<Option<Buffer<u32>>> {
+pub(super) fn order(pool: &Pool, kind: KernelConfig) -> Result<Option<Buffer<u32>>> {
     kind.order(4).map(|order| pool.buffer_from(&order, "ptycho: order of frames")).transpose()
 }
 

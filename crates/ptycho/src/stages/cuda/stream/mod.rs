@@ -24,12 +24,12 @@ mod touches;
 use zellige_engine::cuda::{Buffer, Cuda, Pinned, Recipe};
 use zellige_engine::error::Result;
 
-use self::keep::Turn;
+use self::keep::FrameConverter;
 use self::layout::Layout;
 use self::ring::Ring;
 use self::sums::BlockSums;
 pub(super) use self::sweeps::NEUTRAL;
-use super::{C, CudaStages, Kind};
+use super::{C, CudaStages, KernelConfig};
 use crate::model::Model;
 use crate::noise;
 use crate::stages::{Projection, Stages};
@@ -48,7 +48,7 @@ struct Streamed {
     work: Option<Work>,
     /// Stages for all else, with buffers for the frames of one block.
     inner: CudaStages,
-    turn: Turn,
+    convert: FrameConverter,
     /// All frames.
     raw: Pinned<u8>,
     order: Option<Buffer<u32>>,
@@ -56,7 +56,7 @@ struct Streamed {
     weights: Buffer<[f32; 2]>,
     errors: Buffer<f32>,
     counted: Vec<[f32; 2]>,
-    memory: plan::Wish,
+    memory: plan::StreamingPlan,
     bytes_of_pixel: u64,
     /// The Fourier step that waits for its sums.
     pending: Option<Projection>,
@@ -65,7 +65,7 @@ struct Streamed {
 }
 
 /// The stages of a model on `cuda` within some memory.
-pub(super) fn new(model: &Model, cuda: &Cuda, kind: Kind, memory: plan::Wish) -> Result<Box<dyn Stages>> {
+pub(super) fn new(model: &Model, cuda: &Cuda, kind: KernelConfig, memory: plan::StreamingPlan) -> Result<Box<dyn Stages>> {
     let pixels = model.counted();
     let counted = noise::of_frames(&model.mag, pixels);
     let bytes_of_pixel = keep::bytes_of_pixel(&model.mag);
@@ -74,7 +74,7 @@ pub(super) fn new(model: &Model, cuda: &Cuda, kind: Kind, memory: plan::Wish) ->
     let pool = &inner.pool;
     Ok(Box::new(Streamed {
         work: None,
-        turn: Turn::new(cuda, kind)?,
+        convert: FrameConverter::new(cuda, kind)?,
         raw,
         order: keep::order(pool, kind)?,
         weights: pool.buffer_from(&counted, "ptycho: frames")?,
@@ -89,7 +89,7 @@ pub(super) fn new(model: &Model, cuda: &Cuda, kind: Kind, memory: plan::Wish) ->
 }
 
 /// Kernels of streamed runs, for tests.
-pub fn recipes(kind: &Kind) -> [Recipe; 2] {
+pub fn recipes(kind: &KernelConfig) -> [Recipe; 2] {
     [sums::sums_recipe(kind), keep::keep_recipe(kind)]
 }
 
@@ -117,7 +117,7 @@ impl Streamed {
         frames.one_block = true;
         let room = if waves && memory.half { layout.block * wave } else { 0 };
         self.work = Some(Work {
-            sums: BlockSums::new(&inner.model, &inner.places.views, &cuda, &pool, kind, &layout)?,
+            sums: BlockSums::new(&inner.model, &inner.scan.views, &cuda, &pool, kind, &layout)?,
             waves: pool.alloc_zeros(room, "ptycho: exit waves")?,
             ring: Ring::new(&cuda, &pool, layout, need, waves && memory.half, &self.raw)?,
         });
@@ -127,7 +127,7 @@ impl Streamed {
     /// Lists anew where the views look.
     fn list(&mut self) -> Result<()> {
         let Self { work: Some(Work { sums, ring, .. }), inner, .. } = self else { return Ok(()) };
-        *sums = BlockSums::new(&inner.model, &inner.places.views, &inner.cuda, &inner.pool, inner.frames.kind, &ring.layout)?;
+        *sums = BlockSums::new(&inner.model, &inner.scan.views, &inner.cuda, &inner.pool, inner.frames.kind, &ring.layout)?;
         Ok(())
     }
 

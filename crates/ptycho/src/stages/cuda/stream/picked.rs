@@ -6,15 +6,15 @@ use zellige_engine::error::{Error, Result};
 use super::ring::Ring;
 use super::{Streamed, Work, keep};
 use crate::model::View;
-use crate::stages::cuda::between::narrow;
+use crate::stages::cuda::subpixel::narrow;
 use crate::stages::cuda::supports::Supports;
-use crate::stages::cuda::{C, CudaStages, Kind};
+use crate::stages::cuda::{C, CudaStages, KernelConfig};
 use crate::stages::{LeastSquares, Stages, Sweep};
 
 /// Arrays in the order of a pass.
 pub(super) struct Picked {
     /// The kind that `order` was made for.
-    kind: Kind,
+    kind: KernelConfig,
     order: Option<Buffer<u32>>,
     views: Buffer<View>,
     /// Views of the current block.
@@ -26,7 +26,7 @@ pub(super) struct Picked {
 }
 
 impl Picked {
-    fn new(pool: &Pool, kind: Kind, views: usize) -> Result<Self> {
+    fn new(pool: &Pool, kind: KernelConfig, views: usize) -> Result<Self> {
         let what = "ptycho: views in order";
         Ok(Self {
             kind,
@@ -54,10 +54,10 @@ impl Ring {
                 if waves {
                     let part = |bytes: usize| (at * wave / bytes, i * wave / bytes, wave / bytes);
                     let ((a, b, n), (c, d, m)) = (part(size_of::<C>()), part(size_of::<u32>()));
-                    if kept.halves.is_empty() {
+                    if kept.half_precision.is_empty() {
                         cuda.copy(&from.waves, a, &mut kept.waves, b, n)?;
                     } else {
-                        cuda.copy(&from.halves, c, &mut kept.halves, d, m)?;
+                        cuda.copy(&from.half_precision, c, &mut kept.half_precision, d, m)?;
                     }
                 }
                 continue;
@@ -85,12 +85,12 @@ impl Ring {
         for (i, n) in picked.iter().map(|n| *n as usize).enumerate() {
             if let Some(to) = &mut held[n / layout.block] {
                 let at = n % layout.block;
-                if kept.halves.is_empty() {
+                if kept.half_precision.is_empty() {
                     let wave = wave / size_of::<C>();
                     cuda.copy(&kept.waves, i * wave, &mut to.waves, at * wave, wave)?;
                 } else {
                     let wave = wave / size_of::<u32>();
-                    cuda.copy(&kept.halves, i * wave, &mut to.halves, at * wave, wave)?;
+                    cuda.copy(&kept.half_precision, i * wave, &mut to.half_precision, at * wave, wave)?;
                 }
             }
         }
@@ -116,7 +116,7 @@ pub(super) enum Pass<'a> {
 
 impl Pass<'_> {
     /// Tells whether waves are kept, the number of views of a batch, and whether the probe is updated.
-    fn facts(&self) -> (bool, usize, bool) {
+    fn size(&self) -> (bool, usize, bool) {
         match self {
             Self::Sweep(rule) => (rule.c != 1.0 || rule.a + rule.b != 1.0, rule.batch.max(1), rule.probe),
             Self::LeastSquares(rule) => (false, rule.batch.max(1), rule.probe),
@@ -127,8 +127,8 @@ impl Pass<'_> {
 impl Streamed {
     /// One pass from view to view, or from batch to batch.
     pub(super) fn pick_views(&mut self, pass: &Pass, order: &[u32]) -> Result<()> {
-        let (keeps, batch, probe) = pass.facts();
-        let all = self.inner.places.views.len();
+        let (keeps, batch, probe) = pass.size();
+        let all = self.inner.scan.views.len();
         assert!(order.len() <= all && order.iter().all(|n| (*n as usize) < all), "an order of other views");
         self.ready(keeps)?;
         // As `CudaStages::sweep` chooses.
@@ -138,9 +138,9 @@ impl Streamed {
         if self.picked.as_ref().is_none_or(|p| p.kind != kind) {
             self.picked = Some(Picked::new(&self.inner.pool, kind, all)?);
         }
-        self.inner.need_between()?;
+        self.inner.need_subpixel()?;
         let bytes = self.bytes_of_pixel;
-        let Self { work: Some(Work { ring, waves, .. }), picked: Some(picked), inner, turn, raw, .. } = self else { return Ok(()) };
+        let Self { work: Some(Work { ring, waves, .. }), picked: Some(picked), inner, convert, raw, .. } = self else { return Ok(()) };
         let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
         // Whole batches.
         let length = ring.layout.block / batch * batch;
@@ -152,11 +152,11 @@ impl Streamed {
             return Err(Error::Device { device: "cuda".into(), message, hint: Some(hint.into()) });
         }
         ring.drain()?;
-        let views: Vec<View> = order.iter().map(|n| inner.places.views[*n as usize]).collect();
+        let views: Vec<View> = order.iter().map(|n| inner.scan.views[*n as usize]).collect();
         let weights: Vec<[f32; 2]> = order.iter().map(|n| self.counted[*n as usize]).collect();
         cuda.upload(&mut picked.views, &views)?;
         cuda.upload(&mut picked.weights, &weights)?;
-        let shifts: Vec<[f64; 2]> = order.iter().map(|n| inner.places.shifts[*n as usize]).collect();
+        let shifts: Vec<[f64; 2]> = order.iter().map(|n| inner.scan.shifts[*n as usize]).collect();
         cuda.upload_at(&mut picked.shifts[0], 0, &narrow(&shifts))?;
         let one_by_one: Vec<u32> = (0..length as u32).collect();
         let (half, slots) = (ring.half, ring.slots.len());
@@ -169,16 +169,16 @@ impl Streamed {
             cuda.copy(&picked.views, first, &mut picked.here, 0, count)?;
             let [all, here] = &mut picked.shifts;
             cuda.copy(all, first, here, 0, count)?;
-            turn.magnitudes((&kept.raw, bytes), picked.order.as_ref(), &mut inner.frames.mag, count)?;
+            convert.magnitudes((&kept.raw, bytes), picked.order.as_ref(), &mut inner.frames.mag, count)?;
             if half {
-                turn.widen(&kept.halves, waves, count * wave)?;
+                convert.widen(&kept.half_precision, waves, count * wave)?;
             }
-            let place = if half { &mut *waves } else { &mut kept.waves };
+            let stored = if half { &mut *waves } else { &mut kept.waves };
             let mut swap = |inner: &mut CudaStages| {
-                std::mem::swap(&mut inner.frames.waves, place);
-                std::mem::swap(&mut inner.places.on_device, &mut picked.here);
-                if let Some(between) = &mut inner.between {
-                    between.swap(&mut picked.shifts[1]);
+                std::mem::swap(&mut inner.frames.waves, stored);
+                std::mem::swap(&mut inner.scan.on_device, &mut picked.here);
+                if let Some(subpixel) = &mut inner.subpixel {
+                    subpixel.swap(&mut picked.shifts[1]);
                 }
                 inner.begin_at(0);
             };
@@ -190,7 +190,7 @@ impl Streamed {
             swap(inner);
             done?;
             if half {
-                turn.narrow(waves, &mut kept.halves, count * wave)?;
+                convert.narrow(waves, &mut kept.half_precision, count * wave)?;
             }
             cuda.copy(&inner.frames.errors, 0, &mut picked.errors, 3 * first, 3 * count)?;
             ring.put_back(slot, part, keeps)?;

@@ -7,14 +7,14 @@ use super::layout::{Layout, Need};
 use super::{sums, touches};
 use crate::engines::default_batch;
 use crate::model::Model;
-use crate::stages::cuda::between::fixed_bytes;
 use crate::stages::cuda::lists;
 use crate::stages::cuda::plain::{GROUP, ratios};
-use crate::stages::cuda::program::{Kind, TEAM, TILE_ROWS, Way, crowd, pair};
+use crate::stages::cuda::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd, pair};
+use crate::stages::cuda::subpixel::fixed_bytes;
 
 /// Memory settings of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wish {
+pub struct StreamingPlan {
     /// Bytes on the device.
     pub allowance: u64,
     /// Waves are kept in half precision.
@@ -36,7 +36,7 @@ pub struct Demand {
     /// views.
     pub batches: [usize; 2],
     /// Positions are refined.
-    pub places: bool,
+    pub positions: bool,
     /// Marks an engine that takes the default part of the views at once (LSQML).
     pub default_batch: bool,
 }
@@ -92,8 +92,8 @@ pub(crate) fn without_frames(model: &Model) -> Model {
 }
 
 /// Bytes of the waves and planes of a batch of views, where frames may go in pieces (`pieces.rs`).
-fn lots(model: &Model) -> usize {
-    if Kind::fits_registers(model) {
+fn batch_views(model: &Model) -> usize {
+    if KernelConfig::fits_registers(model) {
         return 0;
     }
     let wave = 8 * model.pixels() * model.exits();
@@ -109,17 +109,17 @@ fn updated(model: &Model, batch: usize) -> usize {
         return 0;
     }
     let pixels = model.pixels();
-    let between = if model.subpixel { 3 * 8 * model.modes[0] * pixels } else { 0 };
+    let subpixel = if model.subpixel { 3 * 8 * model.modes[0] * pixels } else { 0 };
     let sums = 8 * pixels.div_ceil(4 * TEAM as usize);
     let whole = 8 * model.probe_len() + 12 * model.object_len() + 3 * sums * model.views.len();
-    whole + batch * (8 * pixels * model.exits() + 4 * model.counted() + between + 5 * sums)
+    whole + batch * (8 * pixels * model.exits() + 4 * model.counted() + subpixel + 5 * sums)
 }
 
-/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view, what a
+/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, positions, lists, a few numbers a view, what a
 /// batch takes.
 fn fixed(model: &Model, multiprocessors: u32, batch: usize) -> u64 {
     let waves = 8 * (model.probe_len() + model.object_len());
-    (4 * waves + lists_and_sums(model, multiprocessors) + lots(model) + updated(model, batch) + (4 << 20)) as u64
+    (4 * waves + lists_and_sums(model, multiprocessors) + batch_views(model) + updated(model, batch) + (4 << 20)) as u64
 }
 
 /// Bytes of lists of views and of sums of the probes.
@@ -133,7 +133,13 @@ fn lists_and_sums(model: &Model, multiprocessors: u32) -> usize {
 }
 
 /// Bytes of blocks with waves or without, `bytes` a pixel of the frames.
-pub(super) fn need(model: &Model, multiprocessors: u32, bytes: u64, waves: bool, Wish { half, demand, .. }: Wish) -> Need {
+pub(super) fn need(
+    model: &Model,
+    multiprocessors: u32,
+    bytes: u64,
+    waves: bool,
+    StreamingPlan { half, demand, .. }: StreamingPlan,
+) -> Need {
     let (counted, values) = (model.counted() as u64, (model.pixels() * model.exits()) as u64);
     let wave = match (waves, half) {
         (false, _) => 0,
@@ -184,28 +190,28 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
 /// Bytes of what views hold together where frames are not in registers: ratios of moduli of the Fourier step's group, and the waves
 /// and planes of a likelihood or of probes between pixels.
 fn at_once(model: &Model, device: &Properties, demand: Demand) -> usize {
-    let (kind, views) = (Kind::of(model, device), model.views.len());
-    if matches!(kind.way, Way::Fused { .. }) {
-        // Planes of the threads that look for places, 512 a multiprocessor.
-        return if demand.places { 4 * 96 * 512 * device.multiprocessors as usize } else { 0 };
+    let (kind, views) = (KernelConfig::of(model, device), model.views.len());
+    if matches!(kind.processing, FrameProcessing::Fused { .. }) {
+        // Planes of the threads that refine positions, 512 a multiprocessor.
+        return if demand.positions { 4 * 96 * 512 * device.multiprocessors as usize } else { 0 };
     }
     let wave = 8 * model.pixels() * model.exits();
     let group = (GROUP / (2 * wave)).clamp(1, views.max(1)).min(4096);
-    let lots = match (demand.likelihood, model.subpixel) {
+    let batches = match (demand.likelihood, model.subpixel) {
         (true, true) => group * (4 * wave + 8 * model.counted()),
         (true, false) => group * (3 * wave + 4 * model.counted()),
         (false, true) => group * (wave + 4 * model.counted()),
         (false, false) => 0,
     };
-    lots + 4 * ratios(&kind, views)
+    batches + 4 * ratios(&kind, views)
 }
 
-/// Forecasts a run within `wish`; where some engines keep waves and others none, the blocks are those with waves.
-pub fn outline(model: &Model, device: &Properties, wish: Wish) -> Result<Outline> {
-    let (demand, bytes) = (wish.demand, super::keep::bytes_of_pixel(&model.mag));
+/// Forecasts a run within `streaming`; where some engines keep waves and others none, the blocks are those with waves.
+pub fn outline(model: &Model, device: &Properties, streaming: StreamingPlan) -> Result<Outline> {
+    let (demand, bytes) = (streaming.demand, super::keep::bytes_of_pixel(&model.mag));
     let blocks = |waves: bool| {
-        let need = need(model, device.multiprocessors, bytes, waves, wish);
-        let (layout, sums) = layout(model, &need, device.multiprocessors, wish.allowance)?;
+        let need = need(model, device.multiprocessors, bytes, waves, streaming);
+        let (layout, sums) = layout(model, &need, device.multiprocessors, streaming.allowance)?;
         Ok((need, layout, layout.memory(&need, sums)))
     };
     let (need, layout, mut memory) = blocks(demand.waves)?;

@@ -28,7 +28,7 @@ pub(super) struct Kept {
     pub(super) raw: Buffer<u8>,
     pub(super) waves: Buffer<C>,
     /// Both parts of a value in a word.
-    pub(super) halves: Buffer<u32>,
+    pub(super) half_precision: Buffer<u32>,
 }
 
 impl Kept {
@@ -38,7 +38,7 @@ impl Kept {
         Ok(Self {
             raw: pool.alloc_zeros(raw, what)?,
             waves: pool.alloc_zeros(if half { 0 } else { wave / size_of::<C>() }, "ptycho: exit waves")?,
-            halves: pool.alloc_zeros(if half { wave / size_of::<u32>() } else { 0 }, "ptycho: exit waves")?,
+            half_precision: pool.alloc_zeros(if half { wave / size_of::<u32>() } else { 0 }, "ptycho: exit waves")?,
         })
     }
 
@@ -58,10 +58,10 @@ impl Kept {
     pub(super) unsafe fn waves_from(&mut self, stream: &Stream, at: usize, host: &[u8]) -> Result<()> {
         // SAFETY: the caller's.
         unsafe {
-            if self.halves.is_empty() {
+            if self.half_precision.is_empty() {
                 stream.upload(&mut self.waves, at / size_of::<C>(), bytemuck::cast_slice(host))
             } else {
-                stream.upload(&mut self.halves, at / size_of::<u32>(), bytemuck::cast_slice(host))
+                stream.upload(&mut self.half_precision, at / size_of::<u32>(), bytemuck::cast_slice(host))
             }
         }
     }
@@ -73,10 +73,10 @@ impl Kept {
     pub(super) unsafe fn waves_to(&self, stream: &Stream, at: usize, host: &mut [u8]) -> Result<()> {
         // SAFETY: the caller's.
         unsafe {
-            if self.halves.is_empty() {
+            if self.half_precision.is_empty() {
                 stream.download(&self.waves, at / size_of::<C>(), bytemuck::cast_slice_mut(host))
             } else {
-                stream.download(&self.halves, at / size_of::<u32>(), bytemuck::cast_slice_mut(host))
+                stream.download(&self.half_precision, at / size_of::<u32>(), bytemuck::cast_slice_mut(host))
             }
         }
     }

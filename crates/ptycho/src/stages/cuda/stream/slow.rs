@@ -36,18 +36,18 @@ impl Streamed {
     }
 
     /// Shifts kept waves with their probes, to other sub-pixel positions.
-    pub(super) fn turn_waves(&mut self, shifts: &[[f64; 2]]) -> Result<()> {
-        self.inner.need_between()?;
-        let CudaStages { between: Some(between), places, frames, .. } = &mut self.inner else { return Ok(()) };
+    pub(super) fn shift_waves(&mut self, shifts: &[[f64; 2]]) -> Result<()> {
+        self.inner.need_subpixel()?;
+        let CudaStages { subpixel: Some(subpixel), scan, frames, .. } = &mut self.inner else { return Ok(()) };
         // A near detector's stay, as its frame does.
         if frames.kind.near || self.work.as_ref().is_none_or(|w| w.ring.need.wave == 0) {
             return Ok(());
         }
-        between.apart(&places.shifts, shifts)?;
+        subpixel.set_shift_change(&scan.shifts, shifts)?;
         self.sweep(CHANGE, false, |inner, _, _, range| {
             inner.begin_at(range.start);
-            let CudaStages { between: Some(between), pieces: Some(pieces), frames, .. } = inner else { return Ok(()) };
-            between.turn(pieces, frames)
+            let CudaStages { subpixel: Some(subpixel), pieces: Some(pieces), frames, .. } = inner else { return Ok(()) };
+            subpixel.shift_waves(pieces, frames)
         })
     }
 
@@ -62,7 +62,7 @@ impl Streamed {
             let [model, _] = inner.block(range.start)?;
             inner.frames.project(model, Rule::from(&NEUTRAL))?;
             let mut values = inner.cuda.download_range(&inner.frames.exits, 0..range.len() * wave * pixels)?;
-            for (planes, view) in values.chunks_exact_mut(wave * pixels).zip(&inner.places.views[range.clone()]) {
+            for (planes, view) in values.chunks_exact_mut(wave * pixels).zip(&inner.scan.views[range.clone()]) {
                 let by = probes[view.probe as usize];
                 planes.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
             }

@@ -98,23 +98,20 @@ impl Stages for Streamed {
     fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
         self.flush()?;
         let views: Vec<View> =
-            self.inner.places.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
-        assert!(
-            views.len() == self.inner.places.views.len() && views.iter().all(|v| self.inner.inside(v)),
-            "a trial outside of the objects"
-        );
-        self.ask_places(Some(&views), |inner, places, views| match inner {
-            CudaStages { seeker: Some(seeker), frames, .. } => seeker.trial(places, frames, views),
-            CudaStages { pieces: Some(pieces), frames, .. } => pieces.trial(places, frames, views),
+            self.inner.scan.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
+        assert!(views.len() == self.inner.scan.views.len() && views.iter().all(|v| self.inner.inside(v)), "a trial outside of the objects");
+        self.each_block_at(Some(&views), |inner, argument, views| match inner {
+            CudaStages { seeker: Some(seeker), frames, .. } => seeker.trial(argument, frames, views),
+            CudaStages { pieces: Some(pieces), frames, .. } => pieces.trial(argument, frames, views),
             _ => Ok(Vec::new()),
         })
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
         self.flush()?;
-        self.ask_places(None, |inner, places, _| match inner {
-            CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
-            CudaStages { pieces: Some(pieces), frames, between, .. } => pieces.slope(places, frames, between.as_mut()),
+        self.each_block_at(None, |inner, argument, _| match inner {
+            CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(argument, frames),
+            CudaStages { pieces: Some(pieces), frames, subpixel, .. } => pieces.slope(argument, frames, subpixel.as_mut()),
             _ => Ok(Vec::new()),
         })
     }
@@ -125,7 +122,7 @@ impl Stages for Streamed {
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
         self.flush()?;
-        self.turn_waves(shifts)?;
+        self.shift_waves(shifts)?;
         self.inner.set_views(views, shifts)?;
         self.list()
     }

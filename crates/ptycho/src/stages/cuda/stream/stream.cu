@@ -34,7 +34,7 @@ object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touc
       u32 at = base + lane * CREWS;
       Visit mine = at < touch.end ? sums.visits[at] : Visit{0xffffffffu, 0};
 #pragma unroll 2
-      for (int turn = 0; turn < WARP; ++turn) {
+      for (int convert = 0; turn < WARP; ++turn) {
         u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
         i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
         if (n == 0xffffffffu) break;
@@ -60,10 +60,10 @@ object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touc
       if (to) {
         to[pixel] = make_float2(all.x, all.y);
       } else {
-        C* place = model.object + pixel;
-        C sum = *place * update.object_inertia + make_float2(all.x, all.y);
+        C* target = model.object + pixel;
+        C sum = *target * update.object_inertia + make_float2(all.x, all.y);
         float over = update.object_inertia + all.z;
-        if (over > 0) *place = clipped(sum * (1 / over), update.low, update.high);
+        if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
       }
     }
     __syncthreads();

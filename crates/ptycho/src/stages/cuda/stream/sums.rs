@@ -9,7 +9,7 @@ use crate::model::{Model, View};
 use crate::stages::cuda::C;
 use crate::stages::cuda::arguments::{ModelArgument, Update};
 use crate::stages::cuda::lists;
-use crate::stages::cuda::program::{Kind, TEAM, TILE_COLUMNS, TILE_ROWS, pair};
+use crate::stages::cuda::program::{KernelConfig, TEAM, TILE_COLUMNS, TILE_ROWS, pair};
 use crate::stages::cuda::recipes::recipe;
 use crate::stages::cuda::sums::Sums;
 
@@ -19,7 +19,7 @@ pub(super) fn slot_bytes(modes: usize) -> u64 {
 }
 
 /// The kernels.
-pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
+pub(super) fn sums_recipe(kind: &KernelConfig) -> Recipe {
     let sources = [include_str!("../sums.cu"), include_str!("../probe_sums.cu"), include_str!("stream.cu")];
     recipe(kind, "streamed sums", &sources, &["object_part", "probe_part", "change"])
 }
@@ -52,14 +52,14 @@ pub(super) struct BlockSums {
 }
 
 impl BlockSums {
-    pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, kind: Kind, layout: &Layout) -> Result<Self> {
+    pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, kind: KernelConfig, layout: &Layout) -> Result<Self> {
         let program = sums_recipe(&kind).build(cuda)?;
         let (tiles, visits) = lists::tiles(model, views);
         let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
         let touches::Touches { list, first, slots } = touches::touches(&tiles, &visits, layout);
         let (pieces, first_piece) = touches::pieces(&listed, &parts, layout);
         let values = slots * slot_bytes(model.modes[1]) as usize / 12;
-        let what = "ptycho: sums between blocks";
+        let what = "ptycho: sums subpixel blocks";
         Ok(Self {
             object: program.kernel("object_part")?,
             probe: program.kernel("probe_part")?,

@@ -10,7 +10,7 @@ use super::sums::{BlockSums, Target};
 use super::{Streamed, Work};
 use crate::model::View;
 use crate::stages::cuda::arguments::{ModelArgument, Rule, Update};
-use crate::stages::cuda::between::object_alone;
+use crate::stages::cuda::subpixel::object_alone;
 use crate::stages::cuda::supports::Supports;
 use crate::stages::cuda::{C, CudaStages};
 use crate::stages::{Likelihood, Overlap, Projection, Slot};
@@ -20,17 +20,17 @@ pub(in crate::stages::cuda) const NEUTRAL: Projection = Projection { a: 0.0, b: 
 
 /// The arrays as a kernel sees them that counts views from `first` on.
 fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {
-    ModelArgument { views: inner.places.on_device.from(first).value(), ..inner.places.model(&inner.state) }
+    ModelArgument { views: inner.scan.on_device.from(first).value(), ..inner.scan.model(&inner.state) }
 }
 
 impl CudaStages {
     /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them,
     /// which count from the first one of all on. With sub-pixel shifts they have those of the block.
     pub(super) fn block(&mut self, first: usize) -> Result<[ModelArgument; 2]> {
-        self.need_between()?;
+        self.need_subpixel()?;
         self.begin_at(first);
         let here = block_model(self, first);
-        let (here, all) = (self.seen_in(here)?, self.places.model(&self.state));
+        let (here, all) = (self.seen_in(here)?, self.scan.model(&self.state));
         let before = (first * self.model.modes[0] * self.model.pixels() * size_of::<C>()) as u64;
         let probe = if self.frames.kind.shifted { here.probe.wrapping_sub(before) } else { all.probe };
         Ok([here, ModelArgument { probe, ..all }])
@@ -39,8 +39,8 @@ impl CudaStages {
     /// Adds what the views of the block at work contribute to the probe, with sub-pixel shifts; tells whether there are any.
     fn ask_block(&mut self, here: ModelArgument, rest: bool) -> Result<bool> {
         match self {
-            Self { between: Some(between), pieces: Some(pieces), frames, .. } => {
-                between.ask_views(pieces, here, frames, rest).map(|()| true)
+            Self { subpixel: Some(subpixel), pieces: Some(pieces), frames, .. } => {
+                subpixel.add_views(pieces, here, frames, rest).map(|()| true)
             }
             _ => Ok(false),
         }
@@ -48,7 +48,7 @@ impl CudaStages {
 }
 
 impl Streamed {
-    /// Gives every block in turn to `work`, frames and waves in their places in `inner.frames`; `told`: errors of the views are
+    /// Gives every block in turn to `work`, frames and waves in their buffers in `inner.frames`; `told`: errors of the views are
     /// taken over.
     pub(super) fn sweep(
         &mut self,
@@ -57,7 +57,7 @@ impl Streamed {
         mut work: impl FnMut(&mut CudaStages, &BlockSums, usize, &Range<usize>) -> Result<()>,
     ) -> Result<()> {
         let bytes = self.bytes_of_pixel;
-        let Self { work: Some(Work { ring, sums, waves }), inner, turn, raw, order, weights, errors, .. } = self else { return Ok(()) };
+        let Self { work: Some(Work { ring, sums, waves }), inner, convert, raw, order, weights, errors, .. } = self else { return Ok(()) };
         let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
         let half = ring.half;
         ring.begin(access, raw)?;
@@ -68,18 +68,18 @@ impl Streamed {
             inner.frames.views = views;
             cuda.copy(weights, range.start, &mut inner.frames.weight, 0, views)?;
             if access.raw {
-                turn.magnitudes((&kept.raw, bytes), order.as_ref(), &mut inner.frames.mag, views)?;
+                convert.magnitudes((&kept.raw, bytes), order.as_ref(), &mut inner.frames.mag, views)?;
             }
             if half && access.read {
-                turn.widen(&kept.halves, waves, views * wave)?;
+                convert.widen(&kept.half_precision, waves, views * wave)?;
             }
-            let place = if half { &mut *waves } else { &mut kept.waves };
-            std::mem::swap(&mut inner.frames.waves, place);
+            let stored = if half { &mut *waves } else { &mut kept.waves };
+            std::mem::swap(&mut inner.frames.waves, stored);
             let done = work(inner, sums, b, &range);
-            std::mem::swap(&mut inner.frames.waves, place);
+            std::mem::swap(&mut inner.frames.waves, stored);
             done?;
             if half && access.write {
-                turn.narrow(waves, &mut kept.halves, views * wave)?;
+                convert.narrow(waves, &mut kept.half_precision, views * wave)?;
             }
             if told {
                 cuda.copy(&inner.frames.errors, 0, errors, 3 * range.start, 3 * views)?;
@@ -159,19 +159,19 @@ impl Streamed {
             let step = self.pending.take();
             self.step(step, Some(&Target::Probe))?;
             let Self { work: Some(Work { sums: blocks, .. }), inner, .. } = self else { break };
-            let places = inner.places.model(&inner.state);
+            let argument = inner.scan.model(&inner.state);
             let CudaStages { cuda, model, state, frames, sums, pieces, supports, .. } = inner;
             if let Some(supports) = supports.as_mut().filter(|_| by_steps) {
                 supports.keep_before(sums)?;
                 let support = if apart { 0 } else { supports.real() };
-                sums.settle_probes(places, &frames.exits, update, &rule.probe_inertia, support)?;
+                sums.update_probes(argument, &frames.exits, update, &rule.probe_inertia, support)?;
                 if supports.changed(model, state, sums, pieces)? < rule.tolerance {
                     break;
                 }
                 continue;
             }
             let support = supports.as_ref().map_or(0, Supports::real);
-            sums.settle_probes(places, &frames.exits, update, &rule.probe_inertia, support)?;
+            sums.update_probes(argument, &frames.exits, update, &rule.probe_inertia, support)?;
             if blocks.moved(cuda, sums)? < limit {
                 break;
             }
@@ -180,13 +180,13 @@ impl Streamed {
         Ok(pass)
     }
 
-    /// Updates with sub-pixel shifts, as [`between`](crate::stages::cuda::between) does.
+    /// Updates with sub-pixel shifts, as [`between`](crate::stages::cuda::subpixel) does.
     fn overlap_between(&mut self, rule: &Overlap) -> Result<u32> {
-        self.inner.need_between()?;
+        self.inner.need_subpixel()?;
         self.inner.need_supports()?;
-        let views = self.inner.places.views.len();
-        if let Some(between) = &mut self.inner.between {
-            between.weigh(rule)?;
+        let views = self.inner.scan.views.len();
+        if let Some(subpixel) = &mut self.inner.subpixel {
+            subpixel.weigh(rule)?;
         }
         let (update, mut passes) = (object_alone(rule), rule.passes);
         for pass in 0..rule.passes {
@@ -204,17 +204,17 @@ impl Streamed {
                 passes = pass + 1;
                 break;
             }
-            let CudaStages { sums, supports: Some(supports), between: Some(between), .. } = &mut self.inner else { break };
+            let CudaStages { sums, supports: Some(supports), subpixel: Some(subpixel), .. } = &mut self.inner else { break };
             supports.keep_before(sums)?;
-            between.begin(views);
+            subpixel.begin(views);
             let step = self.pending.take();
             self.step(step, Some(&Target::Probe))?;
-            let CudaStages { model, state, sums, pieces: Some(pieces), supports: Some(supports), between: Some(between), .. } =
+            let CudaStages { model, state, sums, pieces: Some(pieces), supports: Some(supports), subpixel: Some(subpixel), .. } =
                 &mut self.inner
             else {
                 break;
             };
-            if between.settle(model, state, sums, supports, pieces)? < rule.tolerance {
+            if subpixel.update_probes(model, state, sums, supports, pieces)? < rule.tolerance {
                 passes = pass + 1;
                 break;
             }
@@ -229,10 +229,10 @@ impl Streamed {
         self.inner.descent(Some(rule.noise))?;
         self.inner.slot(Slot::Gradient)?;
         let mut values = Vec::new();
-        let views = self.inner.places.views.len();
-        self.inner.need_between()?;
-        if let Some(between) = &mut self.inner.between {
-            between.begin(views);
+        let views = self.inner.scan.views.len();
+        self.inner.need_subpixel()?;
+        if let Some(subpixel) = &mut self.inner.subpixel {
+            subpixel.begin(views);
         }
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, blocks, b, range| {
             let [model, all] = inner.block(range.start)?;
@@ -247,17 +247,17 @@ impl Streamed {
             }
             Ok(())
         })?;
-        let CudaStages { descent: Some(descent), slots: [Some(to), ..], sums, cuda, pieces, between, .. } = &mut self.inner else {
+        let CudaStages { descent: Some(descent), slots: [Some(to), ..], sums, cuda, pieces, subpixel, .. } = &mut self.inner else {
             return Ok(Vec::new());
         };
         if !rule.object {
             cuda.fill_zero(&mut to.object)?;
         }
-        match between.as_mut().zip(pieces.as_mut()) {
-            Some((between, pieces)) if rule.probe => {
-                between.end(pieces)?;
+        match subpixel.as_mut().zip(pieces.as_mut()) {
+            Some((subpixel, pieces)) if rule.probe => {
+                subpixel.end(pieces)?;
                 let len = to.probe.len();
-                cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
+                cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
             }
             _ => descent.probe_gradient(sums, rule, &mut to.probe)?,
         }
@@ -272,12 +272,12 @@ impl Streamed {
         let mut values = Vec::new();
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
             let [model, _] = inner.block(range.start)?;
-            let CudaStages { descent: Some(descent), slots: [_, _, Some(pair)], frames, places, pieces, between, .. } = inner else {
+            let CudaStages { descent: Some(descent), slots: [_, _, Some(pair)], frames, scan, pieces, subpixel, .. } = inner else {
                 return Ok(());
             };
-            let mut along = ModelArgument { views: model.views, ..places.model(pair) };
-            if let Some((between, pieces)) = between.as_mut().zip(pieces.as_mut()) {
-                along.probe = between.all(pieces, along, frames, &pair.probe, 1)?;
+            let mut along = ModelArgument { views: model.views, ..scan.model(pair) };
+            if let Some((subpixel, pieces)) = subpixel.as_mut().zip(pieces.as_mut()) {
+                along.probe = subpixel.all(pieces, along, frames, &pair.probe, 1)?;
             }
             values.extend(descent.line_part(model, along, frames, pieces.as_mut(), rule, range)?);
             Ok(())
@@ -290,7 +290,7 @@ impl Streamed {
 
 impl Streamed {
     /// Asks `ask` of the views of every block where they look, or would look in `moved`.
-    pub(super) fn ask_places<R>(
+    pub(super) fn each_block_at<R>(
         &mut self,
         moved: Option<&[View]>,
         mut ask: impl FnMut(&mut CudaStages, ModelArgument, &[View]) -> Result<Vec<R>>,
@@ -299,7 +299,7 @@ impl Streamed {
             self.ready(false)?;
         }
         self.inner.need_seeker()?;
-        let mut all = Vec::with_capacity(self.inner.places.views.len());
+        let mut all = Vec::with_capacity(self.inner.scan.views.len());
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
             let [model, _] = inner.block(range.start)?;
             let views = moved.map_or(&[][..], |views| &views[range.clone()]);

@@ -8,7 +8,7 @@ use super::*;
 use crate::stages::Projection;
 use crate::stages::cuda::C;
 use crate::stages::cuda::arguments::Rule;
-use crate::stages::cuda::program::{Kind, Way};
+use crate::stages::cuda::program::{FrameProcessing, KernelConfig};
 use crate::stages::cuda::recipes::frames_recipe;
 
 /// Kernels around `lines` alone.
@@ -88,7 +88,7 @@ type Columns = unsafe extern "C" fn(*mut C, *mut C, *const f32, *const [f32; 2],
 fn columns_are_constrained_as_the_formulae_say() {
     // One tile a frame, since blocks follow one another here; twice as many threads in one pass as in the other, and as many.
     for frame in [[300, 13], [512, 9], [1024, 8]] {
-        let kind = Kind {
+        let kind = KernelConfig {
             frame,
             bin: [1, 1],
             modes: [1, 1],
@@ -97,7 +97,7 @@ fn columns_are_constrained_as_the_formulae_say() {
             atomic: false,
             registers: false,
             shifted: false,
-            way: Way::Tiled { joined: true },
+            processing: FrameProcessing::Tiled { joined: true },
         };
         let Some(host) = Host::compile(&frames_recipe(&kind)) else { return };
         let ([ny, nx], views) = (frame, 2);

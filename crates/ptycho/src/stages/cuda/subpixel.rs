@@ -1,4 +1,4 @@
-//! Sub-pixel shifts of the probe, around cuFFT (`between.cu`).
+//! Sub-pixel shifts of the probe, around cuFFT (`subpixel.cu`).
 
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
@@ -6,9 +6,9 @@ use zellige_engine::ops::fft::Direction;
 
 use super::arguments::{ModelArgument, Update};
 use super::frames::Frames;
-use super::pieces::{Lot, Pieces};
-use super::program::{Kind, TEAM};
-use super::recipes::between_recipe;
+use super::pieces::{Batch, Pieces};
+use super::program::{KernelConfig, TEAM};
+use super::recipes::subpixel_recipe;
 use super::sums::Sums;
 use super::supports::Supports;
 use super::{C, Pair};
@@ -19,18 +19,18 @@ use crate::stages::Overlap;
 const PARTS: usize = 8;
 
 /// Kernels and buffers.
-pub(super) struct Between {
+pub(super) struct SubpixelProbe {
     cuda: Cuda,
     pool: Pool,
-    kind: Kind,
+    kind: KernelConfig,
     sets: usize,
     tilt: Kernel,
-    asked: Kernel,
-    gather_back: Kernel,
+    probe_numerator: Kernel,
+    gather_shifted_back: Kernel,
     add_parts: Kernel,
-    settle: Kernel,
+    step: Kernel,
     brightest_seen: Kernel,
-    turn: Kernel,
+    shift_waves: Kernel,
     /// Sub-pixel remainders of every view.
     shifts: Buffer<[f32; 2]>,
     /// Transforms of probes.
@@ -55,11 +55,13 @@ pub(super) fn object_alone(rule: &Overlap) -> Update {
 }
 
 /// Bytes that sub-pixel shifts take beside those of the views: transforms, sums in parts, what views of a batch contribute and see.
-pub(super) fn fixed_bytes(model: &Model, lot: usize) -> usize {
+pub(super) fn fixed_bytes(model: &Model, batch: usize) -> usize {
     if !model.subpixel {
         return 0;
     }
-    8 * model.probe_len() + PARTS * (8 * model.probe_len() + 4 * model.probes * model.pixels()) + 24 * lot * model.modes[0] * model.pixels()
+    8 * model.probe_len()
+        + PARTS * (8 * model.probe_len() + 4 * model.probes * model.pixels())
+        + 24 * batch * model.modes[0] * model.pixels()
 }
 
 /// Sub-pixel remainders in single precision.
@@ -67,9 +69,9 @@ pub(super) fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
     shifts.iter().map(|s| s.map(|d| d as f32)).collect()
 }
 
-impl Between {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
-        let program = between_recipe(&kind).build(cuda)?;
+impl SubpixelProbe {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
+        let program = subpixel_recipe(&kind).build(cuda)?;
         let nothing = || pool.alloc_zeros::<C>(0, "ptycho: shifted probes");
         Ok(Self {
             cuda: cuda.clone(),
@@ -77,13 +79,13 @@ impl Between {
             kind,
             sets: model.probes,
             tilt: program.kernel("tilt")?,
-            asked: program.kernel("asked")?,
-            gather_back: program.kernel("gather_back")?,
+            probe_numerator: program.kernel("probe_numerator")?,
+            gather_shifted_back: program.kernel("gather_shifted_back")?,
             add_parts: program.kernel("add_parts")?,
-            settle: program.kernel("step_between")?,
+            step: program.kernel("step_subpixel")?,
             brightest_seen: program.kernel("brightest_seen")?,
-            turn: program.kernel("turn")?,
-            shifts: pool.buffer_from(&narrow(&model.shifts), "ptycho: places")?,
+            shift_waves: program.kernel("shift_waves")?,
+            shifts: pool.buffer_from(&narrow(&model.shifts), "ptycho: positions")?,
             spectra: pool.alloc_zeros(model.probe_len(), "ptycho: shifted probes")?,
             all: [nothing()?, nothing()?],
             back: nothing()?,
@@ -140,19 +142,20 @@ impl Between {
     }
 
     /// Modes as the views of a batch see them, or their derivative along an axis, to `to` from value `at` on.
-    pub(super) fn see(
+    pub(super) fn shift_probes(
         &self,
         pieces: &mut Pieces,
-        places: ModelArgument,
-        lot: Lot,
+        argument: ModelArgument,
+        batch: Batch,
         count: usize,
         (to, at): (&mut Buffer<C>, usize),
         axis: i32,
     ) -> Result<()> {
         let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
         let launch =
-            self.tilt.launch(grid, TEAM).plain(places).plain(lot).arg(self.shifts.from(self.first)).arg(&self.spectra).arg(to.from(at));
-        // SAFETY: (Model, Lot, const float2*, const C*, C*, i32) as `tilt` declares; there is room for the modes of the lot from `at` on.
+            self.tilt.launch(grid, TEAM).plain(argument).plain(batch).arg(self.shifts.from(self.first)).arg(&self.spectra).arg(to.from(at));
+        // SAFETY: (Model, Batch, const float2*, const C*, C*, i32) as `tilt` declares; there is room for the modes of the batch from `at`
+        // on.
         unsafe { launch.arg(axis).run()? };
         pieces.transform_at(to, at, count * self.kind.modes[0], Direction::Inverse)
     }
@@ -161,7 +164,7 @@ impl Between {
     pub(super) fn all(
         &mut self,
         pieces: &mut Pieces,
-        places: ModelArgument,
+        argument: ModelArgument,
         frames: &Frames,
         probe: &Buffer<C>,
         which: usize,
@@ -172,8 +175,8 @@ impl Between {
             let group = pieces.group(frames.views);
             (0..frames.views).step_by(group).try_for_each(|first| {
                 let count = group.min(frames.views - first);
-                let lot = pieces.lot(frames, first, 0);
-                self.see(pieces, places, lot, count, (&mut all, first * self.modes()), -1)
+                let batch = pieces.batch(frames, first, 0);
+                self.shift_probes(pieces, argument, batch, count, (&mut all, first * self.modes()), -1)
             })
         });
         self.all[which] = all;
@@ -186,24 +189,40 @@ impl Between {
     }
 
     /// Adds the contributions of the views of a batch: of their waves in the batch's buffers, or of their difference from P O.
-    pub(super) fn ask(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, rest: bool) -> Result<()> {
+    pub(super) fn add_probe_sums(
+        &mut self,
+        pieces: &mut Pieces,
+        argument: ModelArgument,
+        batch: Batch,
+        count: usize,
+        rest: bool,
+    ) -> Result<()> {
         self.need_back(count)?;
         let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
-        let launch = self.asked.launch(grid, TEAM).plain(places).plain(lot).arg(u32::from(rest)).arg(&self.back);
-        // SAFETY: (Model, Lot, u32, C*) as `asked` declares; there is room for the modes of the lot.
+        let launch = self.probe_numerator.launch(grid, TEAM).plain(argument).plain(batch).arg(u32::from(rest)).arg(&self.back);
+        // SAFETY: (Model, Batch, u32, C*) as `probe_numerator` declares; there is room for the modes of the batch.
         unsafe { launch.run()? };
-        self.bring_back(pieces, places, lot, count, true)
+        self.add_shifted_back(pieces, argument, batch, count, true)
     }
 
     /// Adds the contents of `back` for the views of a batch to the sums.
-    pub(super) fn bring_back(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, norms: bool) -> Result<()> {
+    pub(super) fn add_shifted_back(
+        &mut self,
+        pieces: &mut Pieces,
+        argument: ModelArgument,
+        batch: Batch,
+        count: usize,
+        norms: bool,
+    ) -> Result<()> {
         pieces.transform_at(&mut self.back, 0, count * self.kind.modes[0], Direction::Forward)?;
         let pixels = self.kind.frame[0] * self.kind.frame[1];
         let grid = ((pixels as u32).div_ceil(TEAM), self.sets as u32, self.parts as u32);
-        let launch = self.gather_back.launch(grid, TEAM).plain(places).plain(lot).arg(self.shifts.from(self.first)).arg(&self.back);
+        let launch =
+            self.gather_shifted_back.launch(grid, TEAM).plain(argument).plain(batch).arg(self.shifts.from(self.first)).arg(&self.back);
         let launch = launch.arg(count as u32).arg((1.0 / pixels as f64) as f32).arg(self.added as u32).arg(&self.sums);
         self.added += count;
-        // SAFETY: (Model, Lot, const float2*, const C*, u32, float, u32, C*, float*) as `gather_back` declares; there is room for all parts.
+        // SAFETY: (Model, Batch, const float2*, const C*, u32, float, u32, C*, float*) as `gather_shifted_back` declares; there is room for
+        // all parts.
         unsafe { launch.arg(if norms { self.norms.address() } else { 0 }).run() }
     }
 
@@ -220,18 +239,18 @@ impl Between {
     }
 
     /// Sums over all views, group by group, of waves behind the sample.
-    pub(super) fn ask_all(&mut self, pieces: &mut Pieces, places: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
+    pub(super) fn probe_sums(&mut self, pieces: &mut Pieces, argument: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
         self.begin(frames.views);
-        self.ask_views(pieces, places, frames, rest)?;
+        self.add_views(pieces, argument, frames, rest)?;
         self.end(pieces)
     }
 
     /// Adds those over the views of `frames`.
-    pub(super) fn ask_views(&mut self, pieces: &mut Pieces, places: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
+    pub(super) fn add_views(&mut self, pieces: &mut Pieces, argument: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
         let group = pieces.group(frames.views);
         for first in (0..frames.views).step_by(group) {
-            let lot = Lot { work: frames.exits.from(first * pieces.wave()).value(), ..pieces.lot(frames, first, 0) };
-            self.ask(pieces, places, lot, group.min(frames.views - first), rest)?;
+            let batch = Batch { work: frames.exits.from(first * pieces.wave()).value(), ..pieces.batch(frames, first, 0) };
+            self.add_probe_sums(pieces, argument, batch, group.min(frames.views - first), rest)?;
         }
         Ok(())
     }
@@ -246,27 +265,27 @@ impl Between {
     pub(super) fn set(&mut self, pieces: &Pieces, frames: &mut Frames, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
         // At a near detector, whose frame is where it was, nothing moved.
         if !frames.waves.is_empty() && !self.kind.near {
-            self.apart(old, new)?;
+            self.set_shift_change(old, new)?;
             self.first = 0;
-            self.turn(pieces, frames)?;
+            self.shift_waves(pieces, frames)?;
         }
         self.cuda.upload(&mut self.shifts, &narrow(new))
     }
 
-    /// Readies [`Between::turn`], which must come before anything else.
-    pub(super) fn apart(&mut self, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
+    /// Sets the change of shifts for [`SubpixelProbe::shift_waves`], which must come before anything else.
+    pub(super) fn set_shift_change(&mut self, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
         let by: Vec<[f64; 2]> = new.iter().zip(old).map(|(a, b)| [a[0] - b[0], a[1] - b[1]]).collect();
         self.cuda.upload(&mut self.shifts, &narrow(&by))
     }
 
-    /// Turns the waves of a far detector by what [`Between::apart`] was given.
-    pub(super) fn turn(&mut self, pieces: &Pieces, frames: &Frames) -> Result<()> {
+    /// Shifts the waves of a far detector by the change given to [`SubpixelProbe::set_shift_change`].
+    pub(super) fn shift_waves(&mut self, pieces: &Pieces, frames: &Frames) -> Result<()> {
         // A grid has 65535 rows at most.
         for first in (0..frames.views).step_by(1 << 15) {
             let count = (frames.views - first).min(1 << 15);
             let grid = (pieces.chunks(), count as u32, self.kind.exits() as u32);
-            let launch = self.turn.launch(grid, TEAM).plain(pieces.lot(frames, first, 0)).arg(self.shifts.from(self.first));
-            // SAFETY: (Lot, const float2*, C*) as `turn` declares; the waves hold the views.
+            let launch = self.shift_waves.launch(grid, TEAM).plain(pieces.batch(frames, first, 0)).arg(self.shifts.from(self.first));
+            // SAFETY: (Batch, const float2*, C*) as `shift_waves` declares; the waves hold the views.
             unsafe { launch.arg(&frames.waves).run()? };
         }
         Ok(())
@@ -279,7 +298,7 @@ impl Between {
     }
 
     /// Ends the sums and makes the step of them; gives the change of the probes.
-    pub(super) fn settle(
+    pub(super) fn update_probes(
         &mut self,
         model: &Model,
         state: &mut Pair,
@@ -288,8 +307,8 @@ impl Between {
         pieces: &mut Pieces,
     ) -> Result<f64> {
         self.end(pieces)?;
-        let launch = self.settle.launch((pieces.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
-        // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_between` declares.
+        let launch = self.step.launch((pieces.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
+        // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_subpixel` declares.
         unsafe { launch.arg(&self.norms).arg(&self.inertia).arg(0_u64).run()? };
         supports.apply(Some(pieces), &mut state.probe)?;
         self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
@@ -301,7 +320,7 @@ impl Between {
     pub(super) fn overlap(
         &mut self,
         model: &Model,
-        places: ModelArgument,
+        argument: ModelArgument,
         state: &mut Pair,
         frames: &Frames,
         sums: &mut Sums,
@@ -309,12 +328,12 @@ impl Between {
         pieces: &mut Option<Pieces>,
         rule: &Overlap,
     ) -> Result<u32> {
-        let Some(room) = pieces.as_mut() else { return Ok(0) };
+        let Some(pieces) = pieces.as_mut() else { return Ok(0) };
         let once = object_alone(rule);
         self.weigh(rule)?;
         let mut passes = rule.passes;
         for pass in 0..rule.passes {
-            let seen = ModelArgument { probe: self.all(room, places, frames, &state.probe, 0)?, ..places };
+            let seen = ModelArgument { probe: self.all(pieces, argument, frames, &state.probe, 0)?, ..argument };
             if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
                 if let Some(sigma) = rule.limits.smooth {
                     supports.smooth(model, &state.object, sigma)?;
@@ -327,8 +346,8 @@ impl Between {
             }
             supports.keep_before(sums)?;
             self.begin(frames.views);
-            self.ask_views(room, seen, frames, true)?;
-            if self.settle(model, state, sums, supports, room)? < rule.tolerance {
+            self.add_views(pieces, seen, frames, true)?;
+            if self.update_probes(model, state, sums, supports, pieces)? < rule.tolerance {
                 passes = pass + 1;
                 break;
             }

@@ -11,7 +11,7 @@ const NUDGE: f64 = 1e-5;
 ///
 /// The pixels of an object hang on the least of its positions along each axis; PtyPy's on the position of its first view, and what
 /// is rounded is [`NUDGE`] larger. Where positions are no whole pixels apart, this decides which pixel is the nearest.
-pub(super) fn places(
+pub(super) fn positions(
     scans: &[Scan],
     [probe_of, object_of]: [&[usize]; 2],
     objects: usize,
@@ -24,21 +24,21 @@ pub(super) fn places(
     let all = || scans.iter().zip(object_of).flat_map(|(scan, object)| scan.positions.iter().map(move |p| (at(p), *object)));
     // Where an object's pixels hang.
     let mut anchors: Vec<Option<[f64; 2]>> = vec![None; objects];
-    for (place, object) in all() {
-        let anchor = anchors[object].get_or_insert(place);
+    for (position, object) in all() {
+        let anchor = anchors[object].get_or_insert(position);
         if !ptypy {
-            *anchor = [0, 1].map(|d| anchor[d].min(place[d]));
+            *anchor = [0, 1].map(|d| anchor[d].min(position[d]));
         }
     }
     let anchor = |object: usize| anchors[object].unwrap_or_default();
-    let whole = |(place, object): ([f64; 2], usize)| {
-        let exact = [0, 1].map(|d| place[d] - anchor(object)[d] + ahead);
+    let whole = |(position, object): ([f64; 2], usize)| {
+        let exact = [0, 1].map(|d| position[d] - anchor(object)[d] + ahead);
         (exact, exact.map(|e| (e + nudge).round()))
     };
     // The first pixel that is seen: `margin` of them come before.
     let mut first = vec![[f64::INFINITY; 2]; objects];
-    for (place, object) in all() {
-        let (_, whole) = whole((place, object));
+    for (position, object) in all() {
+        let (_, whole) = whole((position, object));
         first[object] = [0, 1].map(|d| first[object][d].min(whole[d]));
     }
     let before = |object: usize| first[object].map(|low| low - margin as f64);
@@ -51,8 +51,8 @@ pub(super) fn places(
         .collect();
     let (mut views, mut shifts) = (Vec::new(), Vec::new());
     let probes = scans.iter().zip(probe_of).flat_map(|(scan, probe)| std::iter::repeat_n(*probe, scan.positions.len()));
-    for ((place, object), probe) in all().zip(probes) {
-        let (exact, whole) = whole((place, object));
+    for ((position, object), probe) in all().zip(probes) {
+        let (exact, whole) = whole((position, object));
         let [row, col] = [0, 1].map(|d| whole[d] - before(object)[d]);
         views.push(View { probe: probe as u32, object: object as u32, row: row as i32, col: col as i32 });
         shifts.push([exact[0] - whole[0], exact[1] - whole[1]]);

@@ -5,14 +5,14 @@ use zellige_engine::error::Result;
 
 use super::arguments::ModelArgument;
 use super::frames::Frames;
-use super::program::{Kind, Way};
-use super::recipes::places_recipe;
+use super::program::{FrameProcessing, KernelConfig};
+use super::recipes::positions_recipe;
 use crate::model::View;
 
 /// Kernels and buffers, made when first asked for.
 pub(super) struct Seeker {
     cuda: Cuda,
-    kind: Kind,
+    kind: KernelConfig,
     trial: Kernel,
     slope: Kernel,
     /// Blocks of both kernels.
@@ -27,10 +27,10 @@ pub(super) struct Seeker {
 
 impl Seeker {
     /// Seeker for frames that go through registers.
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, cluster: u32, views: usize) -> Result<Self> {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: KernelConfig, cluster: u32, views: usize) -> Result<Self> {
         // The wave to come is not fetched here.
-        let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };
-        let program = places_recipe(&kind).build(cuda)?;
+        let kind = KernelConfig { processing: FrameProcessing::Fused { cluster, fetch: false }, ..kind };
+        let program = positions_recipe(&kind).build(cuda)?;
         let (trial, slope) = (program.kernel("trial")?, program.kernel("slope")?);
         let (threads, shared) = (kind.threads(), kind.likelihood_shared());
         let blocks = if cluster == 0 {
@@ -44,10 +44,10 @@ impl Seeker {
             trial,
             slope,
             blocks,
-            moved: pool.alloc_zeros(views, "ptycho: places")?,
-            errors: pool.alloc_zeros(views, "ptycho: places")?,
-            planes: pool.alloc_zeros(96 * (blocks * threads) as usize, "ptycho: places")?,
-            values: pool.alloc_zeros((5 * views) << cluster, "ptycho: places")?,
+            moved: pool.alloc_zeros(views, "ptycho: positions")?,
+            errors: pool.alloc_zeros(views, "ptycho: positions")?,
+            planes: pool.alloc_zeros(96 * (blocks * threads) as usize, "ptycho: positions")?,
+            values: pool.alloc_zeros((5 * views) << cluster, "ptycho: positions")?,
         })
     }
 
@@ -58,18 +58,18 @@ impl Seeker {
     }
 
     /// Mean squared deviation of the moduli of every view if it looked there.
-    pub(super) fn trial(&mut self, places: ModelArgument, frames: &Frames, views: &[View]) -> Result<Vec<f64>> {
+    pub(super) fn trial(&mut self, argument: ModelArgument, frames: &Frames, views: &[View]) -> Result<Vec<f64>> {
         self.cuda.upload(&mut self.moved, views)?;
-        let places = ModelArgument { views: self.moved.address(), ..places };
-        let launch = self.launch(&self.trial).plain(places).arg(&frames.mag).arg(&frames.weight).arg(&self.errors);
+        let argument = ModelArgument { views: self.moved.address(), ..argument };
+        let launch = self.launch(&self.trial).plain(argument).arg(&frames.mag).arg(&frames.weight).arg(&self.errors);
         // SAFETY: (Model, const float*, const float*, float*, u32) as `trial` declares; every view was checked to lie in its object.
         unsafe { launch.arg(views.len() as u32).run()? };
         Ok(self.cuda.download(&self.errors)?.into_iter().map(f64::from).collect())
     }
 
     /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
-    pub(super) fn slope(&mut self, places: ModelArgument, frames: &Frames) -> Result<Vec<[f64; 5]>> {
-        let launch = self.launch(&self.slope).plain(places).arg(&frames.mag).arg(&mut self.planes).arg(&mut self.values);
+    pub(super) fn slope(&mut self, argument: ModelArgument, frames: &Frames) -> Result<Vec<[f64; 5]>> {
+        let launch = self.launch(&self.slope).plain(argument).arg(&frames.mag).arg(&mut self.planes).arg(&mut self.values);
         // SAFETY: (Model, const float*, float*, double*, u32) as `slope` declares; there are 96 floats a thread of the grid.
         unsafe { launch.arg(frames.views as u32).run()? };
         let values = self.cuda.download(&self.values)?;

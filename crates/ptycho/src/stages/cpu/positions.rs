@@ -28,11 +28,11 @@ impl<T: Number> Work<T> for Trial<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> f64 {
         let Self { fixed, state, view, mag, valid, scratch } = self;
-        let Scratch { room, product, wave, two, plane: [power, ..], .. } = scratch;
+        let Scratch { workspace, product, wave, two, plane: [power, ..], .. } = scratch;
         let size = 2 * fixed.shape.plane();
         fixed.products(state.probe, state.object, &view, product);
         for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
-            fixed.propagate(from, to, two, room);
+            fixed.propagate(from, to, two, workspace);
         }
         fixed.intensity(wave, power);
         let [lines, length] = fixed.detector();
@@ -54,9 +54,9 @@ struct Slope<'a, T> {
 
 /// Central differences of a layer about a view's patch along rows (`d = 0`) or columns; one-sided at the edges of the storage.
 #[inline(always)]
-fn differences<T: Number>(fixed: &Fixed<T>, place: &super::Place, layer: [&[T]; 2], view: &View, d: usize, out: &mut [T]) {
+fn differences<T: Number>(fixed: &Fixed<T>, storage: &super::StoragePlanes, layer: [&[T]; 2], view: &View, d: usize, out: &mut [T]) {
     let shape = fixed.shape;
-    let [height, width] = place.shape;
+    let [height, width] = storage.shape;
     for (from, to) in layer.into_iter().zip(planes_mut(out)) {
         for y in 0..shape.ny {
             for x in 0..shape.nx {
@@ -77,23 +77,23 @@ impl<T: Number> Work<T> for Slope<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 5] {
         let Self { fixed, state, along, view, mag, scratch } = self;
-        let Scratch { room, product: waves, wave, one, two, more, plane: [power, dy, dx], .. } = scratch;
+        let Scratch { workspace, product: waves, wave, one, two, more, plane: [power, dy, dx], .. } = scratch;
         let size = 2 * fixed.shape.plane();
-        let place = fixed.places[view.object as usize];
+        let storage = fixed.storages[view.object as usize];
         let scale = Row::splat(fixed.scale() * fixed.scale());
         for plane in [&mut *power, dy, dx] {
             plane.fill(T::ZERO);
         }
         // The patch of differences is a storage of its own.
-        let patch = super::Place { shape: [fixed.shape.ny, fixed.shape.sx], offset: 0, plane: fixed.shape.plane(), ..place };
+        let patch = super::StoragePlanes { shape: [fixed.shape.ny, fixed.shape.sx], offset: 0, plane: fixed.shape.plane(), ..storage };
         let corner = View { row: 0, col: 0, ..view };
         for p in 0..fixed.modes[0] {
             let probe = fixed.probe(state.probe, view.probe, p);
             for o in 0..fixed.modes[1] {
-                let layer = place.layer(state.object, o);
+                let layer = storage.layer(state.object, o);
                 let first = &mut wave[..size];
-                product(fixed, probe, layer, &place, &view, &mut waves[..size]);
-                fixed.propagate(&waves[..size], first, two, room);
+                product(fixed, probe, layer, &storage, &view, &mut waves[..size]);
+                fixed.propagate(&waves[..size], first, two, workspace);
                 let [second, spectrum, _] = &mut *more;
                 let (second, near) = (&mut second[..size], fixed.subpixel && !fixed.far());
                 if near {
@@ -101,19 +101,19 @@ impl<T: Number> Work<T> for Slope<'_, T> {
                 }
                 for (d, to) in [&mut *dy, dx].into_iter().enumerate() {
                     if let Some(along) = along {
-                        product(fixed, fixed.probe(along[d], 0, p), layer, &place, &view, &mut waves[..size]);
+                        product(fixed, fixed.probe(along[d], 0, p), layer, &storage, &view, &mut waves[..size]);
                     } else {
-                        differences(fixed, &place, layer, &view, d, one);
+                        differences(fixed, &storage, layer, &view, d, one);
                         product(fixed, probe, planes(one), &patch, &corner, &mut waves[..size]);
                     }
                     if near {
-                        // The frame, which is shifted back, moves with the place as well.
-                        fixed.plan.forward(planes(&waves[..size]), planes_mut(two), room);
-                        times(two, &room.near, false);
+                        // The frame, which is shifted back, moves with the position as well.
+                        fixed.plan.forward(planes(&waves[..size]), planes_mut(two), workspace);
+                        times(two, &workspace.near, false);
                         lean(fixed.shape, &spectrum[..size], two, d);
-                        fixed.plan.inverse(planes(two), planes_mut(second), room);
+                        fixed.plan.inverse(planes(two), planes_mut(second), workspace);
                     } else {
-                        fixed.propagate(&waves[..size], second, two, room);
+                        fixed.propagate(&waves[..size], second, two, workspace);
                     }
                     let half = size / 2;
                     for i in (0..half).step_by(PAD) {

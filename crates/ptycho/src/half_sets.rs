@@ -13,15 +13,15 @@ use crate::modes;
 use crate::reconstruction::Reconstruction;
 use crate::resolution::{self, Moved, Rings};
 use crate::scan::Truth;
-use crate::stages::Room;
+use crate::stages::MemoryBudget;
 
 /// The reconstructions of the even and of the odd frames.
-pub struct Halves([Reconstruction; 2]);
+pub struct HalfSets([Reconstruction; 2]);
 
-impl Halves {
+impl HalfSets {
     /// Sets both up.
-    pub fn new(config: &Config, model: &Model, device: &Device, seed: u64, room: &Room) -> Result<Self> {
-        let half = |first| Reconstruction::within(config, half(model, first), device, seed, room);
+    pub fn new(config: &Config, model: &Model, device: &Device, seed: u64, budget: &MemoryBudget) -> Result<Self> {
+        let half = |first| Reconstruction::within(config, half(model, first), device, seed, budget);
         Ok(Self([half(0)?, half(1)?]))
     }
 
@@ -194,8 +194,8 @@ fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<
     let mut found = window(&state.object[storage.offset..], storage.shape[1], corner, shape);
     // On whole pixels of the truth, which is not blurred then: the rest is a shift that is taken out below.
     let origin = [0, 1].map(|d| {
-        let (place, of) = (storage.origin[d] + corner[d] as f64 * model.pixel[d], truth.object.origin[d]);
-        of + ((place - of) / model.pixel[d]).round() * model.pixel[d]
+        let (position, of) = (storage.origin[d] + corner[d] as f64 * model.pixel[d], truth.object.origin[d]);
+        of + ((position - of) / model.pixel[d]).round() * model.pixel[d]
     });
     let expected = crate::start::sampled(&truth.object, shape, origin, model.pixel)?;
     let mut moved = resolution::align(&mut found, &expected, shape);

@@ -1,8 +1,8 @@
 // A frame's way into registers and out of them, and sums over the threads that share it.
 
-// What a block needs beside its values: its place, and shared memory for sums.
+// What a block needs beside its values: its thread context, and shared memory for sums.
 struct Desk {
-  Seat seat;
+  ThreadContext thread;
   float2* scratch; // WARPS
   float2* others;  // BLOCKS
   float* told;     // WARPS * BLOCKS
@@ -20,48 +20,48 @@ __device__ __forceinline__ Desk desk_of(void* room, int block) {
   desk.others = desk.scratch + WARPS;
   desk.gate = (u64*)(desk.others + BLOCKS);
   desk.told = (float*)(desk.gate + 1);
-  desk.seat = seated(all, tables, block);
+  desk.thread = thread_context(all, tables, block);
   return desk;
 }
 
 // P O of mode p * OBJECTS + o in a thread's registers.
-__device__ __forceinline__ void product(C* v, const Model& model, const View& view, int k, const Seat& seat, float scale) {
+__device__ __forceinline__ void product(C* v, const Model& model, const View& view, int k, const ThreadContext& thread, float scale) {
   const C* probe = model.probe + ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
   const C* object = model.object + patch_of(model, view, k % OBJECTS);
   const u32 width = model.storages[view.object].width;
 #pragma unroll
   for (int r = 0; r < 32; ++r) {
-    int x = (r & ((1 << XR) - 1)) * 32 + seat.lane, y = row_of(seat, r);
+    int x = (r & ((1 << XR) - 1)) * 32 + thread.lane, y = row_of(thread, r);
     v[r] = probe[y * NX + x] * object[(u64)y * width + x] * scale;
   }
 }
 
 // The same added to what is there.
-__device__ __forceinline__ void add_product(C* v, const Model& model, const View& view, int k, const Seat& seat, float scale) {
+__device__ __forceinline__ void add_product(C* v, const Model& model, const View& view, int k, const ThreadContext& thread, float scale) {
   const C* probe = model.probe + ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
   const C* object = model.object + patch_of(model, view, k % OBJECTS);
   const u32 width = model.storages[view.object].width;
 #pragma unroll
   for (int r = 0; r < 32; ++r) {
-    int x = (r & ((1 << XR) - 1)) * 32 + seat.lane, y = row_of(seat, r);
+    int x = (r & ((1 << XR) - 1)) * 32 + thread.lane, y = row_of(thread, r);
     v[r] = v[r] + probe[y * NX + x] * object[(u64)y * width + x] * scale;
   }
 }
 
-__device__ __forceinline__ void keep(C* frame, const C* v, const Seat& seat) {
+__device__ __forceinline__ void keep(C* frame, const C* v, const ThreadContext& thread) {
 #pragma unroll
-  for (int r = 0; r < 32; ++r) frame[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane] = v[r];
+  for (int r = 0; r < 32; ++r) frame[row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane] = v[r];
 }
 
 // The same for waves that are not to stay in the cache.
-__device__ __forceinline__ void keep_last(C* frame, const C* v, const Seat& seat) {
+__device__ __forceinline__ void keep_last(C* frame, const C* v, const ThreadContext& thread) {
 #pragma unroll
-  for (int r = 0; r < 32; ++r) __stcs(frame + row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane, v[r]);
+  for (int r = 0; r < 32; ++r) __stcs(frame + row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane, v[r]);
 }
 
-__device__ __forceinline__ void fill(C* v, const C* frame, const Seat& seat) {
+__device__ __forceinline__ void fill(C* v, const C* frame, const ThreadContext& thread) {
 #pragma unroll
-  for (int r = 0; r < 32; ++r) v[r] = frame[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane];
+  for (int r = 0; r < 32; ++r) v[r] = frame[row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane];
 }
 
 __device__ __forceinline__ float2 across(float2 value, int lanes) {
@@ -77,12 +77,12 @@ __device__ __forceinline__ float2 across(float2 value, int lanes) {
 __device__ __forceinline__ float2 everywhere(float2 value, const Desk& desk) {
   value = across(value, WARP);
   if (WB > 0) {
-    if (desk.seat.lane == 0) desk.scratch[desk.seat.warp] = value;
+    if (desk.thread.lane == 0) desk.scratch[desk.thread.warp] = value;
     __syncthreads();
-    value = across(desk.scratch[desk.seat.lane & (WARPS - 1)], WARPS);
+    value = across(desk.scratch[desk.thread.lane & (WARPS - 1)], WARPS);
   }
   if (CL == 0) return value;
-  if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.seat.block), threadIdx.x), value);
+  if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.thread.block), threadIdx.x), value);
   cluster_arrive();
   cluster_wait();
   value = desk.others[0];
@@ -96,15 +96,15 @@ __device__ __forceinline__ float highest(float value, const Desk& desk) {
 #pragma unroll
   for (int d = WARP / 2; d > 0; d /= 2) value = fmaxf(value, __shfl_xor_sync(FULL_WARP, value, d));
   if (WB > 0) {
-    if (desk.seat.lane == 0) desk.scratch[desk.seat.warp].x = value;
+    if (desk.thread.lane == 0) desk.scratch[desk.thread.warp].x = value;
     __syncthreads();
-    value = desk.scratch[desk.seat.lane & (WARPS - 1)].x;
+    value = desk.scratch[desk.thread.lane & (WARPS - 1)].x;
 #pragma unroll
     for (int d = WARPS / 2; d > 0; d /= 2) value = fmaxf(value, __shfl_xor_sync(FULL_WARP, value, d));
     __syncthreads();
   }
   if (CL == 0) return value;
-  if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.seat.block), threadIdx.x), make_float2(value, 0));
+  if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.thread.block), threadIdx.x), make_float2(value, 0));
   cluster_arrive();
   cluster_wait();
 #pragma unroll
@@ -117,18 +117,18 @@ __device__ __forceinline__ float highest(float value, const Desk& desk) {
 // A third sum takes its time: every warp tells its part to the first block before a transform, and that block has it after.
 __device__ __forceinline__ void tell(float value, const Desk& desk) {
   value = across(make_float2(value, 0), WARP).x;
-  float* place = desk.told + desk.seat.block * WARPS + desk.seat.warp;
-  if (desk.seat.lane == 0) {
-    if (CL == 0) *place = value;
-    else send(remote(shared_address(place), 0), value);
+  float* target = desk.told + desk.thread.block * WARPS + desk.thread.warp;
+  if (desk.thread.lane == 0) {
+    if (CL == 0) *target = value;
+    else send(remote(shared_address(target), 0), value);
   }
 }
 
 __device__ __forceinline__ void report(float* errors, float likelihood, float fourier, const Desk& desk) {
-  if (threadIdx.x >= WARP || desk.seat.block != 0) return;
+  if (threadIdx.x >= WARP || desk.thread.block != 0) return;
   __syncwarp();
   float2 sum = make_float2(0, 0);
-  for (int i = desk.seat.lane; i < WARPS * BLOCKS; i += WARP) sum.x += desk.told[i];
+  for (int i = desk.thread.lane; i < WARPS * BLOCKS; i += WARP) sum.x += desk.told[i];
   sum = across(sum, WARP);
-  if (desk.seat.lane == 0) errors[0] = fourier, errors[1] = likelihood, errors[2] = sum.x / (NX * NY);
+  if (desk.thread.lane == 0) errors[0] = fourier, errors[1] = likelihood, errors[2] = sum.x / (NX * NY);
 }

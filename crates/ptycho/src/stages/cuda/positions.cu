@@ -7,16 +7,16 @@ trial(Model model, const float* mag, const float2* weight, float* errors, u32 vi
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
   const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const Seat& seat = desk.seat;
+  const ThreadContext& thread = desk.thread;
   float4* power_of = (float4*)big + threadIdx.x;
   for (u32 n = blockIdx.x >> CL; n < views; n += gridDim.x >> CL) {
     const View view = model.views[n];
-    const float* magnitudes = mag + (u64)n * (NX * NY) + (u64)seat.block * 32 * THREADS;
+    const float* magnitudes = mag + (u64)n * (NX * NY) + (u64)thread.block * 32 * THREADS;
     float2 sums = make_float2(0, 0);
     for (int k = 0; k < MODES; ++k) {
       C v[32];
-      product(v, model, view, k, seat, SCALE);
-      outward(v, model.near, seat, 0);
+      product(v, model, view, k, thread, SCALE);
+      propagate(v, model.near, thread, 0);
 #pragma unroll
       for (int r = 0; r < 32; r += 4) {
         float4 i = k > 0 ? power_of[(r >> 2) * THREADS] : make_float4(0, 0, 0, 0);
@@ -30,19 +30,19 @@ trial(Model model, const float* mag, const float2* weight, float* errors, u32 vi
       }
     }
     sums = everywhere(sums, desk);
-    if (threadIdx.x == 0 && seat.block == 0) errors[n] = sums.y * weight[n].x;
+    if (threadIdx.x == 0 && thread.block == 0) errors[n] = sums.y * weight[n].x;
   }
 }
 
 // P times the object's central difference along an axis (0: rows), one-sided at the edges of the object.
-__device__ __forceinline__ void steep_product(C* v, const Model& model, const View& view, int k, int axis, const Seat& seat, float scale) {
+__device__ __forceinline__ void steep_product(C* v, const Model& model, const View& view, int k, int axis, const ThreadContext& thread, float scale) {
   const C* probe = model.probe + ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
   const C* object = model.object + patch_of(model, view, k % OBJECTS);
   const Storage storage = model.storages[view.object];
   const u32 stride = axis ? 1 : storage.width;
 #pragma unroll
   for (int r = 0; r < 32; ++r) {
-    const int x = (r & ((1 << XR) - 1)) * 32 + seat.lane, y = row_of(seat, r);
+    const int x = (r & ((1 << XR) - 1)) * 32 + thread.lane, y = row_of(thread, r);
     const u32 at = axis ? view.col + x : view.row + y, end = axis ? storage.width : storage.height;
     const u32 low = at > 0, high = at + 1 < end;
     const C* here = object + (u64)y * storage.width + x;
@@ -50,14 +50,14 @@ __device__ __forceinline__ void steep_product(C* v, const Model& model, const Vi
   }
 }
 
-// Derivatives of the summed squared deviation of the magnitudes by the place of every view, a pixel: y, x, and Gauss and Newton's yy, xx and yx, to
-// `values` [views][BLOCKS][5]. `planes`: room for 96 floats a thread of the grid.
+// Derivatives of the summed squared deviation of the magnitudes by the position of every view, a pixel: y, x, and Gauss and Newton's yy, xx and yx,
+// to `values` [views][BLOCKS][5]. `planes`: room for 96 floats a thread of the grid.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) slope(Model model, const float* mag, float* planes, double* values, u32 views) {
   extern __shared__ __align__(128) char shared[];
   __shared__ double room[5 * WARPS];
   C* big = (C*)shared;
   const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const Seat& seat = desk.seat;
+  const ThreadContext& thread = desk.thread;
   C* held = big + threadIdx.x;                                                       // the wave of a mode
   float4* sum_of = (float4*)planes + (u64)blockIdx.x * (24 * THREADS) + threadIdx.x; // intensities, and what they change by over two
   for (u32 n = blockIdx.x >> CL; n < views; n += gridDim.x >> CL) {
@@ -66,9 +66,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) slope(Model mode
 #pragma unroll 1
       for (int axis = -1; axis < 2; ++axis) {
         C v[32];
-        if (axis < 0) product(v, model, view, k, seat, SCALE);
-        else steep_product(v, model, view, k, axis, seat, SCALE);
-        outward(v, model.near, seat, 0);
+        if (axis < 0) product(v, model, view, k, thread, SCALE);
+        else steep_product(v, model, view, k, axis, thread, SCALE);
+        propagate(v, model.near, thread, 0);
 #pragma unroll
         for (int r = 0; r < 32; r += 4) {
           float part[4];
@@ -78,16 +78,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) slope(Model mode
             const C g = held[(r + q) * THREADS];
             part[q] = g.x * v[r + q].x + g.y * v[r + q].y;
           }
-          float4* place = sum_of + ((axis + 1) * 8 + (r >> 2)) * THREADS;
-          float4 old = k > 0 ? *place : make_float4(0, 0, 0, 0);
-          *place = make_float4(old.x + part[0], old.y + part[1], old.z + part[2], old.w + part[3]);
+          float4* target = sum_of + ((axis + 1) * 8 + (r >> 2)) * THREADS;
+          float4 old = k > 0 ? *target : make_float4(0, 0, 0, 0);
+          *target = make_float4(old.x + part[0], old.y + part[1], old.z + part[2], old.w + part[3]);
         }
       }
     }
     float sums[5] = {0, 0, 0, 0, 0};
     for (int r = 0; r < 32; r += 4) {
       const float4 i4 = sum_of[(r >> 2) * THREADS], y4 = sum_of[(8 + (r >> 2)) * THREADS], x4 = sum_of[(16 + (r >> 2)) * THREADS];
-      const float4 m4 = magnitudes_at(mag + (u64)n * (NX * NY) + (u64)seat.block * 32 * THREADS, r);
+      const float4 m4 = magnitudes_at(mag + (u64)n * (NX * NY) + (u64)thread.block * 32 * THREADS, r);
       const float i[4] = {i4.x, i4.y, i4.z, i4.w}, dy[4] = {y4.x, y4.y, y4.z, y4.w}, dx[4] = {x4.x, x4.y, x4.z, x4.w};
       const float m[4] = {m4.x, m4.y, m4.z, m4.w};
 #pragma unroll
@@ -102,13 +102,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) slope(Model mode
       double sum = sums[i];
 #pragma unroll
       for (int d = WARP / 2; d > 0; d /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, d);
-      if (seat.lane == 0) room[5 * seat.warp + i] = sum;
+      if (thread.lane == 0) room[5 * thread.warp + i] = sum;
     }
     __syncthreads();
     if (threadIdx.x < 5) {
       double sum = 0;
       for (int w = 0; w < WARPS; ++w) sum += room[5 * w + threadIdx.x];
-      values[((u64)n * BLOCKS + seat.block) * 5 + threadIdx.x] = sum;
+      values[((u64)n * BLOCKS + thread.block) * 5 + threadIdx.x] = sum;
     }
     __syncthreads();
   }

@@ -1,4 +1,4 @@
-//! Squares of numbers turned in registers: columns to rows.
+//! Transposition of squares of numbers in registers.
 
 #[allow(clippy::wildcard_imports)] // the shuffles
 use std::arch::x86_64::*;
