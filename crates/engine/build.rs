@@ -5,7 +5,7 @@
 //!
 //! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests and debugging, on a
 //! machine that cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be
-//! carried elsewhere. `crates/checks`, which compiles the engine's own tests, has the same script.
+//! carried elsewhere. The solvers, whose tests need GPUs too, have the same script.
 
 use std::env::var;
 

@@ -3,7 +3,7 @@
     python3 scipy_dst.py NODES..                         SciPy alone
     python3 scipy_dst.py --zellige solve_times NODES..   and zellige's `solve`, a new plan, a kept plan, in turn with it
 
-`solve_times` is an example of zellige-poisson: `cargo build --release -p zellige-poisson --features measure --example solve_times`.
+`solve_times` is an example of zellige-poisson: `cargo build --release -p zellige-poisson --example solve_times`.
 
 Solves u_xx + u_yy = rho, u = 0 on the sides, on NODES x NODES nodes of 32 x 32, for two opposite Gaussian charges with 1 % of noise, on
 one thread in double precision. Timed on both sides is everything from the caller's array of the right-hand side over all nodes, which is
