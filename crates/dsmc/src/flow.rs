@@ -82,9 +82,18 @@ impl Flow {
             if samples.count() {
                 let cost = zellige_engine::sim::Cost::default();
                 profiler.stage("batch", cost, || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
+                if samples.last() {
+                    cpu.install(|| samples.fetch(model, &mut **stages))?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Brings averages that a device keeps to the host: before they are looked at in the midst of a run. At its end they are there.
+    pub fn fetch(&mut self) -> Result<()> {
+        let Self { model, stages, samples, cpu, .. } = self;
+        cpu.install(|| samples.fetch(model, &mut **stages))
     }
 
     /// Physical time, s.
@@ -133,7 +142,7 @@ impl Flow {
         }
         writer.f32s("particles.rotation", &p.rotation)?;
         writer.f64s("collisions", &self.stages.extra()?)?;
-        self.samples.save(writer, &mut *self.stages)
+        self.samples.save(&self.model, writer, &mut *self.stages)
     }
 
     /// Takes everything back.

@@ -255,12 +255,13 @@ impl Solver for Dsmc {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
+        self.flow.fetch()?;
         Ok(output::records(&self.flow))
     }
 
     fn due(&mut self, _wall: Duration) -> Result<Vec<Record>> {
+        // Of a window that has just become full: its last batch has brought the averages to the host.
         let flow = &self.flow;
-        // Of a window that has just become full.
         let now = flow.samples.full && flow.step > 0 && flow.samples.due(flow.step - 1);
         Ok(if now { output::records(flow) } else { Vec::new() })
     }

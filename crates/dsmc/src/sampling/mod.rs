@@ -4,11 +4,16 @@
 //! scatter of the batches (`spread`), which holds whatever the correlation of neighbouring steps as long as a batch is longer than
 //! it. They may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
 
+pub mod formulae;
 pub(crate) mod loads;
 pub mod sections;
 mod spread;
 pub mod steady;
+#[cfg(test)]
+mod tests;
 mod values;
+
+use std::ops::Range;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
@@ -17,6 +22,7 @@ use crate::config::{AUTO, Config};
 use crate::model::Model;
 use crate::stages::{SURFACE_SUMS, Stages};
 use crate::walls::tally::{BodyLoad, Flux};
+pub use formulae::VALUES_OF_SUMS;
 use spread::{Cells, FILLED, Spread};
 use steady::Search;
 use values::all_values;
@@ -55,6 +61,8 @@ pub struct Samples {
     pub full: bool,
     cells: Vec<f64>,
     surfaces: Vec<f64>,
+    /// True if a device has closed batches that are not here yet.
+    on_device: bool,
     /// Sums of the last batch, kept: their pages are made once.
     batch_cells: Vec<f64>,
     batch_surfaces: Vec<f64>,
@@ -83,6 +91,7 @@ impl Samples {
             search: (start == AUTO).then(|| Search::new(model, config.steps, s.every)),
             window: s.window.map_or(0, |w| w / s.every),
             full: false,
+            on_device: false,
             cells: vec![0.0; sums],
             surfaces: vec![0.0; surface_sums],
             batch_cells: vec![0.0; sums],
@@ -141,7 +150,10 @@ impl Samples {
         }
         if self.taken == self.window {
             // Remainders of a window that the batches do not fill are not averaged.
-            stages.take_samples(&mut self.batch_cells, &mut self.batch_surfaces)?;
+            match stages.batches() {
+                Some(device) => device.discard(&mut self.batch_surfaces)?,
+                None => stages.take_samples(&mut self.batch_cells, &mut self.batch_surfaces)?,
+            }
             (self.current, self.full) = (0, true);
         }
         Ok(())
@@ -149,9 +161,20 @@ impl Samples {
 
     /// Looks at a block of the search; at the end of it the averages begin.
     fn look(&mut self, model: &Model, stages: &mut dyn Stages, next: u64) -> Result<()> {
-        stages.take_samples(&mut self.batch_cells, &mut self.batch_surfaces)?;
+        let regions = steady::regions(model);
+        let sums = match stages.batches() {
+            Some(device) => {
+                let sums = device.regions(regions, 0..model.collisions.sums())?;
+                device.discard(&mut self.batch_surfaces)?;
+                sums
+            }
+            None => {
+                stages.take_samples(&mut self.batch_cells, &mut self.batch_surfaces)?;
+                sums_of_regions(model, &self.batch_cells, regions, 0..model.collisions.sums())
+            }
+        };
         if let Some(search) = &mut self.search {
-            search.take(model, &self.batch_cells, &self.batch_surfaces, next);
+            search.take(model, &sums, &self.batch_surfaces, next);
             if let Some(found) = search.found {
                 self.start = found.step;
                 self.cut();
@@ -162,16 +185,42 @@ impl Samples {
 
     fn close(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
         let (cells, surfaces) = (&mut self.batch_cells, &mut self.batch_surfaces);
-        stages.take_samples(cells, surfaces)?;
         self.batches += 1;
-        self.cell_spread.add(model, &mut self.cells, cells, self.batches, self.current);
+        let flows = match stages.batches() {
+            Some(device) => {
+                let flows = sections::flows(model, self.current, &mut |regions, sums| device.regions(regions, sums))?;
+                device.close(self.batches, self.current, surfaces)?;
+                self.on_device = true;
+                flows
+            }
+            None => {
+                stages.take_samples(cells, surfaces)?;
+                self.cell_spread.add(model, &mut self.cells, cells, self.batches, self.current);
+                sections::flows(model, self.current, &mut |regions, sums| Ok(sums_of_regions(model, cells, regions, sums)))?
+            }
+        };
         let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
         self.load_spread.add(&loads::numbers(model, &|segment| flux_of(&found, segment)), self.batches);
-        self.section_spread.add(&sections::flows(model, cells, self.current), self.batches);
+        self.section_spread.add(&flows, self.batches);
         self.surfaces.iter_mut().zip(&*surfaces).for_each(|(to, from)| *to += from);
         self.current = 0;
         Ok(())
+    }
+
+    /// Brings averages that a device keeps to the host, where all that is asked of them is answered.
+    pub fn fetch(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
+        if let (true, Some(device)) = (std::mem::take(&mut self.on_device), stages.batches()) {
+            device.fetch(&mut self.cells, &mut self.cell_spread.square, &mut self.cell_spread.filled)?;
+            self.cell_spread.value = all_values(model, &self.cells, self.closed());
+        }
+        Ok(())
+    }
+
+    /// True if no more batch comes in a run or window.
+    pub fn last(&self) -> bool {
+        let samples = if self.window > 0 { self.window } else { self.steps.saturating_sub(self.start).div_ceil(self.every) };
+        self.start != AUTO && self.closed() + self.batch > samples
     }
 
     /// Samples that are in closed batches.
@@ -186,7 +235,12 @@ impl Samples {
     }
 
     /// All values, `[cell][width]` with [`width`], of the closed batches.
+    ///
+    /// # Panics
+    ///
+    /// Where a device has closed some since the last [`Samples::fetch`].
     pub fn values(&self, model: &Model) -> Vec<f64> {
+        assert!(!self.on_device, "averages are fetched before they are looked at");
         all_values(model, &self.cells, self.closed())
     }
 
@@ -232,7 +286,8 @@ impl Samples {
 
     /// Mass flows through sections with their standard errors, `[section][line]` ([`sections`]).
     pub fn flows(&self, model: &Model) -> Vec<[f64; 2]> {
-        let means = sections::flows(model, &self.cells, self.closed());
+        let sums = &mut |regions, sums| Ok(sums_of_regions(model, &self.cells, regions, sums));
+        let means = sections::flows(model, self.closed(), sums).unwrap_or_default();
         means.into_iter().enumerate().map(|(i, mean)| [mean, self.section_spread.error(i, self.batches)]).collect()
     }
 
@@ -245,7 +300,8 @@ impl Samples {
     }
 
     /// Writes everything; open batches are in `pending`, the sums that the stages hold.
-    pub fn save(&self, writer: &mut Writer, stages: &mut dyn Stages) -> Result<()> {
+    pub fn save(&mut self, model: &Model, writer: &mut Writer, stages: &mut dyn Stages) -> Result<()> {
+        self.fetch(model, stages)?;
         let mut pending = [vec![0.0; self.cells.len()], vec![0.0; self.surfaces.len()]];
         let [cells, surfaces] = &mut pending;
         stages.pending(cells, surfaces)?;
@@ -319,8 +375,30 @@ impl Samples {
             spread.mean = fit(&format!("samples.{names}_mean"), spread.mean.len())?;
             spread.square = fit(&format!("samples.{names}_square"), spread.square.len())?;
         }
+        if let Some(device) = stages.batches().filter(|_| self.batches > 0) {
+            device.put(&self.cells, &self.cell_spread.square, &self.cell_spread.filled)?;
+        }
         Ok(())
     }
+}
+
+/// Sums of even regions along each axis, `[region][species][sum]`, of those of cells, by the weights of the cells.
+fn sums_of_regions(model: &Model, cells: &[f64], regions: [usize; 2], sums: Range<usize>) -> Vec<f64> {
+    let (grid, one, species) = (&model.grid, model.collisions.sums(), model.species.len());
+    let mut out = vec![0.0; regions[0] * regions[1] * species * sums.len()];
+    // Row by row: a division for each cell took longer than all else.
+    let column: Vec<usize> = (0..grid.cells[0]).map(|x| x * regions[0] / grid.cells[0]).collect();
+    for (row, cells) in cells.chunks_exact(grid.cells[0] * species * one).enumerate() {
+        let first = row * regions[1] / grid.cells[1] * regions[0];
+        for (x, of_cell) in cells.chunks_exact(species * one).enumerate() {
+            let weight = model.relative(row * grid.cells[0] + x);
+            let to = &mut out[(first + column[x]) * species * sums.len()..][..species * sums.len()];
+            for (to, from) in to.chunks_exact_mut(sums.len()).zip(of_cell.chunks_exact(one)) {
+                to.iter_mut().zip(&from[sums.clone()]).for_each(|(to, from)| *to += weight * from);
+            }
+        }
+    }
+    out
 }
 
 /// Area of a surface, m^2 per metre of depth: a side's or a segment's length.

@@ -3,6 +3,10 @@
 //! The mean over a column of cells, `sum(m v_x)` of its particles by its width, is exact however bodies cut the column. Where the
 //! flow is steady and nothing comes or goes in between, all columns have the same.
 
+use std::ops::Range;
+
+use zellige_engine::error::Result;
+
 use crate::model::{Edge, Model};
 
 /// Lines of a section: the gas, and each species of a mixture.
@@ -22,29 +26,25 @@ pub fn count(model: &Model) -> usize {
 }
 
 /// Mass flow along the axis, kg/s per metre of depth (per m^2 in one dimension), `[section][line]`, of the sums of `samples`
-/// samples.
-pub(super) fn flows(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
-    let (grid, species, lines) = (&model.grid, model.species.len(), lines(model));
-    let mut out = vec![0.0; count(model) * lines];
-    let mut first = 0;
+/// samples; `regions` gives them over even regions along each axis, `[region][species][sum]`.
+pub(super) fn flows(
+    model: &Model,
+    samples: u64,
+    regions: &mut dyn FnMut([usize; 2], Range<usize>) -> Result<Vec<f64>>,
+) -> Result<Vec<f64>> {
+    let (grid, lines) = (&model.grid, lines(model));
+    let mut out = Vec::with_capacity(count(model) * lines);
     for axis in (0..2).filter(|axis| open(model, *axis)) {
         let scale = model.weight / (grid.h[axis] * samples as f64);
-        // Row by row: a division for each cell took longer than all else.
-        let (columns, one) = (grid.cells[0], species * model.collisions.sums());
-        for (row, cells) in sums.chunks_exact(columns * one).enumerate() {
-            for (column, sums) in cells.chunks_exact(one).enumerate() {
-                let out = &mut out[(first + [column, row][axis]) * lines..][..lines];
-                let scale = scale * model.relative(row * columns + column);
-                for (s, (kind, sums)) in model.species.iter().zip(sums.chunks_exact(model.collisions.sums())).enumerate() {
-                    let flow = scale * kind.mass * sums[1 + axis];
-                    out[0] += flow;
-                    if lines > 1 {
-                        out[1 + s] += flow;
-                    }
-                }
+        let columns = if axis == 0 { [grid.cells[0], 1] } else { [1, grid.cells[1]] };
+        let sums = regions(columns, 1 + axis..2 + axis)?;
+        for sums in sums.chunks_exact(model.species.len()) {
+            let each = || model.species.iter().zip(sums).map(|(kind, sum)| scale * kind.mass * sum);
+            out.push(each().sum());
+            if lines > 1 {
+                out.extend(each());
             }
         }
-        first += grid.cells[axis];
     }
-    out
+    Ok(out)
 }

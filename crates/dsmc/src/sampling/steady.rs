@@ -67,12 +67,9 @@ pub struct Search {
 impl Search {
     /// Of a run of `steps` steps with a sample every `every`.
     pub fn new(model: &Model, steps: u64, every: u64) -> Self {
-        let width = reduce(
-            model,
-            &vec![0.0; model.grid.len() * model.species.len() * model.collisions.sums()],
-            &vec![0.0; surfaces(model) * SURFACE_SUMS],
-        )
-        .len();
+        let [x, y] = regions(model);
+        let sums = vec![0.0; x * y * model.species.len() * model.collisions.sums()];
+        let width = reduce(model, &sums, &vec![0.0; surfaces(model) * SURFACE_SUMS]).len();
         let block = (steps / every).div_ceil(BLOCKS).max(1);
         Self { block, current: 0, deadline: steps - steps / 4, width, series: Vec::new(), passed: 0, measure: f64::NAN, found: None }
     }
@@ -83,10 +80,10 @@ impl Search {
         self.current == self.block
     }
 
-    /// Takes the sums of a full block. `step` is the next step.
-    pub fn take(&mut self, model: &Model, cells: &[f64], surfaces: &[f64], step: u64) {
+    /// Takes the sums of a full block: those of regions and of surfaces. `step` is the next step.
+    pub(super) fn take(&mut self, model: &Model, sums: &[f64], surfaces: &[f64], step: u64) {
         self.current = 0;
-        self.add(&reduce(model, cells, surfaces), step);
+        self.add(&reduce(model, sums, surfaces), step);
     }
 
     fn add(&mut self, numbers: &[f64], step: u64) {
@@ -143,26 +140,29 @@ fn surfaces(model: &Model) -> usize {
     4 + model.geometry.segments().len()
 }
 
-/// The numbers of a block.
-fn reduce(model: &Model, cells: &[f64], surfaces: &[f64]) -> Vec<f64> {
-    let (grid, species, modes) = (&model.grid, &model.species, model.collisions.internal());
-    let most = REGIONS[usize::from(grid.cells[1] == 1)];
-    let regions = [0, 1].map(|d| grid.cells[d].min(if grid.cells[1] == 1 && d == 1 { 1 } else { most }));
-    let mut out = vec![0.0; regions[0] * regions[1] * 5];
-    for (c, sums) in cells.chunks_exact(species.len() * model.collisions.sums()).enumerate() {
-        let (at, weight) = (grid.cell(c), model.relative(c));
-        let r = [0, 1].map(|d| at[d] * regions[d] / grid.cells[d]);
-        let to = &mut out[(r[1] * regions[0] + r[0]) * 5..][..5];
-        for (kind, s) in species.iter().zip(sums.chunks_exact(model.collisions.sums())) {
-            to[0] += weight * s[0];
+/// Regions along each axis.
+pub(super) fn regions(model: &Model) -> [usize; 2] {
+    let line = model.grid.cells[1] == 1;
+    let most = REGIONS[usize::from(line)];
+    [0, 1].map(|d| model.grid.cells[d].min(if line && d == 1 { 1 } else { most }))
+}
+
+/// The numbers of a block, from the sums of [`regions`], `[region][species][sum]`, and those of surfaces.
+fn reduce(model: &Model, sums: &[f64], surfaces: &[f64]) -> Vec<f64> {
+    let (grid, species, modes, one) = (&model.grid, &model.species, model.collisions.internal(), model.collisions.sums());
+    let mut out = Vec::new();
+    for sums in sums.chunks_exact(species.len() * one) {
+        let mut to = [0.0; 5];
+        for (kind, s) in species.iter().zip(sums.chunks_exact(one)) {
+            to[0] += s[0];
             for i in 0..3 {
-                to[1 + i] += weight * kind.mass * s[1 + i];
+                to[1 + i] += kind.mass * s[1 + i];
             }
             // Translation and internal modes in one unit, J.
             let internal = s[modes] + kind.vibration.of_levels(&s[modes + 1..]);
-            let energy = 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * internal;
-            to[4] += weight * energy;
+            to[4] += 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * internal;
         }
+        out.extend(to);
     }
     let gets = |range: std::ops::Range<usize>, i: usize| range.map(|k| surfaces[k * SURFACE_SUMS + i]).sum::<f64>();
     for side in (0..4).filter(|s| model.edges[*s].is_wall() && s / 2 < grid.dimensions) {

@@ -2,6 +2,7 @@
 
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
+use super::formulae::{CellSums, values_along_z, values_of_sums};
 use crate::gas::Species;
 use crate::gas::vibration::MODES;
 use crate::model::Model;
@@ -145,94 +146,51 @@ pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], 
 /// Those of some species together, `sums` being theirs.
 fn values_of(model: &Model, kinds: &[Species], cell: usize, sums: &[f64], samples: u64) -> [f64; VALUES - 1] {
     let volume = model.cell_volume(cell) * samples as f64;
-    let mut out = [0.0; VALUES - 1];
+    let s = cell_sums(model, kinds, sums);
+    if volume <= 0.0 || s.number == 0.0 {
+        return [0.0; VALUES - 1];
+    }
+    let v = values_of_sums(s, model.weight_of(cell) / volume, model.components as f64, model.collisions.along_z);
+    let motion = [v.density, v.ux, v.uy, v.uz, v.temperature, v.translation, v.rotation];
+    let [a, b, c, d, e, f, g] = motion;
+    [a, b, c, d, e, f, g, v.vibration, v.pressure, v.xx, v.yy, v.xy, v.heat_x, v.heat_y]
+}
+
+/// Sums over some species together, `sums` being those of each.
+fn cell_sums(model: &Model, kinds: &[Species], sums: &[f64]) -> CellSums<f64> {
     let (one, modes, along_z) = (model.collisions.sums(), model.collisions.internal(), model.collisions.along_z);
-    // In plain loops: this is done for every cell whenever a batch is closed. Sums by masses, of all species; numbers; degrees of freedom of rotation
-    // and its energy.
-    let (mut by_mass, mut number, mut freedom, mut rotational) = ([0.0; MOMENTS + ALONG_Z], 0.0, 0.0, 0.0);
-    // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
-    let (mut vibration, mut weight, mut vibrational) = (0.0, 0.0, 0.0);
+    // In plain loops: this is done for every cell whenever a batch is closed.
+    let (mut out, mut by_mass) = (CellSums::default(), [0.0; MOMENTS + ALONG_Z]);
     for (k, s) in kinds.iter().zip(sums.chunks_exact(one)).filter(|(_, s)| s[0] > 0.0) {
-        number += s[0];
+        out.number += s[0];
         for (to, from) in by_mass[..modes].iter_mut().zip(&s[..modes]) {
             *to += k.mass * from;
         }
-        freedom += f64::from(k.rotation) * s[0];
-        rotational += s[modes];
+        out.freedom += f64::from(k.rotation) * s[0];
+        out.rotational += s[modes];
+        // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
         if !k.vibration.is_empty() {
             let t = vibration_temperature(model, k, s);
-            vibration += t * s[0];
-            weight += s[0];
-            vibrational += if t > 0.0 { k.vibration.freedom(t) * s[0] } else { 0.0 };
+            out.vibration += t * s[0];
+            out.vibrating += s[0];
+            out.vibrational += if t > 0.0 { k.vibration.freedom(t) * s[0] } else { 0.0 };
         }
+        out.internal += 2.0 * BOLTZMANN * (s[modes] + k.vibration.of_levels(&s[modes + 1..]));
     }
-    if volume <= 0.0 || number == 0.0 {
-        return out;
-    }
-    let density = model.weight_of(cell) / volume;
-    let [mass, along @ ..] = by_mass;
-    let [x, y, z, xx, yy, zz, xy, flux_x, flux_y, ..] = along;
-    let u = [x / mass, y / mass, z / mass];
-    let squares = [xx, yy, zz];
-    let drift: f64 = u.iter().map(|u| u * u).sum();
-    let peculiar = (squares.iter().sum::<f64>() - mass * drift).max(0.0);
-    // Mean and squares come from the same samples: one of them is spent on the mean.
-    let unbiased = number / (number - 1.0).max(1.0);
-    let components = model.components as f64;
-    let translation = peculiar * unbiased / (components * BOLTZMANN * number);
-    let rotation = if freedom > 0.0 { 2.0 * rotational / freedom } else { 0.0 };
-    vibration = if weight > 0.0 { vibration / weight } else { 0.0 };
-    let all = components * number + freedom + vibrational;
-    out[0] = number * density;
-    out[1..4].copy_from_slice(&u);
-    out[4] = (components * number * translation + freedom * rotation + vibrational * vibration) / all;
-    (out[5], out[6], out[7]) = (translation, rotation, vibration);
-    out[8] = out[0] * BOLTZMANN * translation;
-    for (i, c) in [(9, 0), (10, 1)] {
-        out[i] = density * (squares[c] - mass * u[c] * u[c]) * unbiased;
-    }
-    out[11] = density * (xy - mass * u[0] * u[1]) * unbiased;
-    // Products with z are summed where something moves along it; elsewhere their mean is that of the gas as a whole, but for noise.
-    let with_z = |i: usize| if along_z { by_mass[MOMENTS + i] } else { mass * u[i] * u[2] };
-    let products = [[xx, xy, with_z(0)], [xy, yy, with_z(1)]];
-    let energy = squares.iter().sum::<f64>() + internal_energy(model, kinds, sums);
-    for (i, (flux, products)) in [flux_x, flux_y].into_iter().zip(products).enumerate() {
-        out[12 + i] = 0.5 * density * heat(flux, products, energy, mass, u, i);
-    }
-    out
-}
-
-/// Twice the energy of internal modes in sums, in the unit of their squares by masses.
-fn internal_energy(model: &Model, kinds: &[Species], sums: &[f64]) -> f64 {
-    let modes = model.collisions.internal();
-    let each = kinds.iter().zip(sums.chunks_exact(model.collisions.sums()));
-    each.map(|(k, s)| 2.0 * BOLTZMANN * (s[modes] + k.vibration.of_levels(&s[modes + 1..]))).sum()
-}
-
-/// Component `i` of twice the heat flux, from sums by masses: `<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2
-/// u_i`.
-fn heat(flux: f64, products: [f64; 3], energy: f64, mass: f64, u: [f64; 3], i: usize) -> f64 {
-    let work: f64 = products.iter().zip(u).map(|(p, u)| p * u).sum();
-    let drift: f64 = u.iter().map(|u| u * u).sum();
-    flux - 2.0 * work - energy * u[i] + 2.0 * mass * drift * u[i]
+    let [mass, x, y, z, xx, yy, zz, xy, flux_x, flux_y, with_z @ ..] = by_mass;
+    let [xz, yz, flux_z] = if along_z { with_z } else { [0.0; ALONG_Z] };
+    CellSums { mass, x, y, z, xx, yy, zz, xy, flux_x, flux_y, xz, yz, flux_z, ..out }
 }
 
 /// The values [`WITH_Z`] of some species of a cell together, `sums` being theirs.
 fn values_with_z(model: &Model, kinds: &[Species], cell: usize, sums: &[f64], samples: u64) -> [f64; WITH_Z.len()] {
     let volume = model.cell_volume(cell) * samples as f64;
-    let species = || kinds.iter().zip(sums.chunks_exact(model.collisions.sums()));
-    let number: f64 = species().map(|(_, s)| s[0]).sum();
-    if volume <= 0.0 || number == 0.0 {
+    let s = cell_sums(model, kinds, sums);
+    if volume <= 0.0 || s.number == 0.0 {
         return [0.0; WITH_Z.len()];
     }
-    let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
-    let mass = total(0);
-    let density = model.weight_of(cell) / volume;
-    let scale = density * number / (number - 1.0).max(1.0);
-    let [zz, xz, yz] = [(6, 3), (10, 1), (11, 2)].map(|(product, i)| scale * (total(product) - total(i) * total(3) / mass));
-    let energy = total(4) + total(5) + total(6) + internal_energy(model, kinds, sums);
-    let products = [total(10), total(11), total(6)];
-    [zz, xz, yz, 0.5 * density * heat(total(12), products, energy, mass, [1, 2, 3].map(|i| total(i) / mass), 2)]
+    let v = values_along_z(s, model.weight_of(cell) / volume);
+    [v.zz, v.xz, v.yz, v.heat_z]
 }
 
 /// Mean free path in a gas of the composition of `sums`, m: the mean speed of each species by the rate of its collisions with all,

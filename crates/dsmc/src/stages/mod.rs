@@ -4,6 +4,8 @@
 pub mod cpu;
 pub mod cuda;
 
+use std::ops::Range;
+
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
@@ -123,6 +125,26 @@ pub struct Totals {
     pub internal: f64,
 }
 
+/// Averages on a device that closes batches itself, so that no sums of cells come to the host until they are asked for: what
+/// `sampling::Samples` does elsewhere.
+pub trait Batches {
+    /// Closes batch number `count`, from 1, of `samples` samples: adds its sums to those of all, and its values to their scatter.
+    /// The first forgets all before. Sets `surfaces` to its sums.
+    fn close(&mut self, count: u64, samples: u64, surfaces: &mut [f64]) -> Result<()>;
+
+    /// Sums since the last batch of even regions along each axis, `[region][species][sum]`, by the weights of their cells.
+    fn regions(&mut self, regions: [usize; 2], sums: Range<usize>) -> Result<Vec<f64>>;
+
+    /// Forgets the sums since the last batch, and sets `surfaces` to those of the surfaces.
+    fn discard(&mut self, surfaces: &mut [f64]) -> Result<()>;
+
+    /// Sets `cells` to the sums of all batches, and the others to their scatter (`sampling::spread`).
+    fn fetch(&mut self, cells: &mut [f64], square: &mut [f64], filled: &mut [f64]) -> Result<()>;
+
+    /// Takes them back.
+    fn put(&mut self, cells: &[f64], square: &[f64], filled: &[f64]) -> Result<()>;
+}
+
 /// The state of a gas and what happens to it in a step.
 pub trait Stages: Send {
     /// Index, collide, sample (if `sample`), move, emit: step number `step`, counted from 0.
@@ -140,6 +162,11 @@ pub trait Stages: Send {
     /// Sets `cells` (`[cell][species][sums]`) and `surfaces` (`[surface][SURFACE_SUMS]`, sides first) to the sums of all samples
     /// since the last call and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
+
+    /// Averages, where the device keeps them.
+    fn batches(&mut self) -> Option<&mut dyn Batches> {
+        None
+    }
 
     /// Sets both to pending sums for a checkpoint, without forgetting them: those not in [`Stages::extra`].
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;

@@ -6,6 +6,7 @@ pub mod inflow;
 pub mod subsonic;
 pub mod tally;
 
+use zellige_device_macro::device;
 use zellige_engine::error::Problem;
 use zellige_engine::expr::Expr;
 
@@ -153,4 +154,5 @@ pub fn temperatures(geometry: &Geometry, body: usize, expression: &Expr) -> Resu
 }
 
 /// Boltzmann's constant, J/K, exact in the SI.
+#[device]
 pub const BOLTZMANN: f64 = 1.380_649e-23;

@@ -54,7 +54,7 @@ impl Averages {
     }
 
     /// Numbers of a sum.
-    fn stride(&self) -> usize {
+    pub(super) fn stride(&self) -> usize {
         self.mosaic.len() * self.keys
     }
 
@@ -87,27 +87,45 @@ impl Averages {
         unsafe { fold.launch(FOLDERS, 256).arg(&mut self.recent).arg(&mut self.old).arg(n).run() }
     }
 
-    /// Sets `cells`, `[cell][species][sum]`, to all sums and forgets them. Waits.
-    pub(super) fn take(&mut self, cells: &mut [f64], fold: &Kernel) -> Result<()> {
-        // There, so that only one number of each comes over.
-        if self.held > 0 {
-            self.fold(fold)?;
-        }
-        self.look(cells)?;
+    /// Those in double precision, all after [`Averages::fold`].
+    pub(super) fn sums(&self) -> &Buffer<f64> {
+        &self.old
+    }
+
+    /// True if some are in single precision.
+    pub(super) fn unfolded(&self) -> bool {
+        self.held > 0
+    }
+
+    /// Sums of a cell and species that are kept.
+    pub(super) fn kept(&self) -> usize {
+        self.sums[0]
+    }
+
+    /// Forgets all that are in double precision.
+    pub(super) fn clear(&mut self) -> Result<()> {
         self.cuda.fill_zero(&mut self.old)
     }
 
-    /// Sets `cells` to those in double precision, without forgetting them. Waits.
+    /// Sets `cells`, `[cell][species][sum]`, to those in double precision. Waits.
     pub(super) fn look(&mut self, cells: &mut [f64]) -> Result<()> {
         if self.old.is_empty() {
             cells.fill(0.0);
             return Ok(());
         }
+        let old = std::mem::replace(&mut self.old, self.pool.alloc_zeros(0, "dsmc: averages")?);
+        let read = self.read(&old, cells);
+        self.old = old;
+        read
+    }
+
+    /// Sets `cells` to sums that lie as those here do. Waits.
+    pub(super) fn read(&mut self, from: &Buffer<f64>, cells: &mut [f64]) -> Result<()> {
         let mut host = match self.host.take() {
             Some(host) => host,
-            None => self.cuda.pinned(self.old.len(), "dsmc: averages")?,
+            None => self.cuda.pinned(from.len(), "dsmc: averages")?,
         };
-        self.cuda.download_to(&self.old, 0, &mut host)?;
+        self.cuda.download_to(from, 0, &mut host)?;
         let sums = &*host;
         let ([used, one], stride) = (self.sums, self.stride());
         each(chunks_mut(cells, self.species * one), |cell, to| {
@@ -131,6 +149,14 @@ impl Averages {
             return Ok(());
         }
         self.reserve()?;
+        let mut old = std::mem::replace(&mut self.old, self.pool.alloc_zeros(0, "dsmc: averages")?);
+        let written = self.write(cells, &mut old);
+        self.old = old;
+        written
+    }
+
+    /// Sets a list of such sums to those of `cells`.
+    pub(super) fn write(&self, cells: &[f64], to: &mut Buffer<f64>) -> Result<()> {
         let ([used, one], stride) = (self.sums, self.stride());
         let mut sums = vec![0.0; stride * used];
         for (cell, from) in cells.chunks_exact(self.species * one).enumerate() {
@@ -141,7 +167,7 @@ impl Averages {
                 }
             }
         }
-        self.cuda.upload(&mut self.old, &sums)
+        self.cuda.upload(to, &sums)
     }
 
     /// State of a continuation besides the sums in double precision: the number of recent samples, and their sums where there are

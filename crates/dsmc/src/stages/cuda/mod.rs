@@ -13,6 +13,7 @@
 
 mod arguments;
 mod averages;
+mod batches;
 mod mosaic;
 mod program;
 mod recorded;
@@ -27,6 +28,7 @@ use zellige_engine::error::{Error, Result};
 
 use self::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument};
 use self::averages::Averages;
+use self::batches::Closed;
 use self::program::KernelConfig;
 use self::recorded::Recorded;
 use self::store::Store;
@@ -35,6 +37,7 @@ use super::cpu::collide;
 use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
 use crate::model::{Edge, Model, ZDefinition};
+use crate::sampling;
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::MovingAverage;
 
@@ -58,6 +61,7 @@ struct Gas {
     /// (sigma g)max, the largest product seen and the attempts since: by pair, tile and cell.
     majorants: [Buffer<f32>; 3],
     averages: Averages,
+    closed: Closed,
     surfaces: Buffer<u64>,
     moving: Buffer<f64>,
     offsets: Buffer<u32>,
@@ -133,6 +137,7 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn 
             pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
         ],
         averages: Averages::new(model, &config, store.mosaic, cuda, &pool)?,
+        closed: Closed::new(&pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
         moving: numbers((6 + MovingAverage::species_counts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
@@ -174,7 +179,9 @@ pub fn memory(model: &Model) -> u64 {
     // Of a small gas: lists once more, chains, and the list of those that hit something.
     let lists = if mosaic::is_small(model) { 22.0 + if model.weighted() { 4.0 } else { 0.0 } } else { 4.0 };
     let sums = if super::samples_at_a_time(model.per_cell) > 1 { 12.0 } else { 8.0 } * species * c.kept() as f64;
-    (model.expected * spare * (2.0 * particle + lists) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
+    // Of all batches, and their scatter: batches.rs.
+    let closed = 8.0 * (species * c.kept() as f64 + sampling::width(model) as f64 + 1.0) + 4.0 * sampling::sections::lines(model) as f64;
+    (model.expected * spare * (2.0 * particle + lists) + cells * (sums + closed + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
 
 impl Gas {

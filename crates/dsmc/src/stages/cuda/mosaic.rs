@@ -5,6 +5,7 @@ use zellige_engine::cuda::Properties;
 use super::program::KernelConfig;
 use crate::grid::Grid;
 use crate::model::{Edge, Model, Partner};
+use crate::sampling;
 use crate::stages::samples_at_a_time;
 
 /// Particles of a tile where there are enough of them for all multiprocessors, and blocks that one is to hold: where they stay
@@ -134,6 +135,7 @@ pub(super) fn kernel_config_with(model: &Model, properties: &Properties, best: f
         brief: samples_at_a_time(model.per_cell) > 1,
         crowded: model.per_cell > CROWDED,
         recorded: is_small(model),
+        values: [sampling::first_mode(model), sampling::first_with_z(model)],
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
     let mean = cells as f64 * model.per_cell / f64::from(config.layers);

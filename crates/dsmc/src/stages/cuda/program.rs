@@ -7,10 +7,12 @@ use zellige_engine::error::Result;
 use zellige_engine::real;
 
 use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, SegmentArgument, StoreArgument};
+use super::batches::{BatchKernels, BatchMolecule, BatchesArgument};
 use crate::gas::millikan::{LARGEST, POINTS};
 use crate::gas::vibration::{HIGHEST, MODES};
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
+use crate::sampling::VALUES_OF_SUMS;
 use crate::stages::{ALONG_Z, MOMENTS, SURFACE_SUMS};
 use crate::walls::formulae::WALLS;
 
@@ -57,6 +59,8 @@ pub(super) struct KernelConfig {
     pub(super) crowded: bool,
     /// The gas is so small that launches are recorded: the device counts steps.
     pub(super) recorded: bool,
+    /// Index of the first mode of vibration, and of the first value along z, among the values of a cell.
+    pub(super) values: [usize; 2],
 }
 
 impl KernelConfig {
@@ -147,6 +151,10 @@ impl KernelConfig {
             define("SURFACE_SUMS", &SURFACE_SUMS),
             define("GEOMETRY_BYTES", &size_of::<GeometryArgument>()),
             define("INFLOW_BYTES", &size_of::<InflowArgument>()),
+            define("FIRST_MODE", &self.values[0]),
+            define("FIRST_WITH_Z", &self.values[1]),
+            define("MOLECULE_BYTES", &size_of::<BatchMolecule>()),
+            define("BATCHES_BYTES", &size_of::<BatchesArgument>()),
         ]
     }
 }
@@ -163,15 +171,17 @@ pub(super) struct Kernels {
     pub(super) advance: [Kernel; 3],
     pub(super) tally_faces: Kernel,
     pub(super) trace_flights: Kernel,
+    pub(super) batch: BatchKernels,
 }
 
 const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
+const BATCH: [&str; 2] = ["close_batch", "sum_regions"];
 const FLIGHTS: [&str; 5] = ["layout", "tally_faces", "trace_flights", "place", "deliver"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, config: &KernelConfig) -> Result<Self> {
-        let [bulk, flights] = recipes(config).map(|r| r.build(cuda));
-        let (bulk, flights) = (bulk?, flights?);
+        let [bulk, flights, batch] = recipes(config).map(|r| r.build(cuda));
+        let (bulk, flights, batch) = (bulk?, flights?, batch?);
         Ok(Self {
             layout: flights.kernel("layout")?,
             exchange: if config.recorded { None } else { Some([flights.kernel("place")?, flights.kernel("deliver")?]) },
@@ -180,12 +190,50 @@ impl Kernels {
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
             tally_faces: flights.kernel("tally_faces")?,
             trace_flights: flights.kernel("trace_flights")?,
+            batch: BatchKernels { close_batch: batch.kernel("close_batch")?, sum_regions: batch.kernel("sum_regions")? },
         })
     }
 }
 
+/// Definitions that flights depend on, and batches.
+const OF_FLIGHTS: [&str; 15] = [
+    "SPECIES",
+    "COMPONENTS",
+    "SX",
+    "SY",
+    "LAYERS",
+    "THREADS",
+    "ROTATES",
+    "VIBRATES",
+    "MODES",
+    "HIGHEST_OF_SEVERAL",
+    "TAGGED",
+    "BODIES",
+    "WEIGHTED",
+    "RECORDED",
+    "SURFACE_SUMS",
+];
+const AVERAGES: [&str; 16] = [
+    "SPECIES",
+    "COMPONENTS",
+    "SX",
+    "SY",
+    "LAYERS",
+    "THREADS",
+    "ROTATES",
+    "VIBRATES",
+    "MODES",
+    "KEPT",
+    "ALONG_Z",
+    "FIRST_INTERNAL",
+    "FIRST_MODE",
+    "FIRST_WITH_Z",
+    "WEIGHTED",
+    "RECORDED",
+];
+
 /// Recipes of the kernels: also for tests, for architectures that are not at hand.
-pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 2] {
+pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     let defines = config.defines();
     let common = include_str!("common.cu");
     let mut bulk = vec![real::CUDA];
@@ -214,28 +262,18 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 2] {
         include_str!("exchange.cu"),
         include_str!("emit.cu"),
     ]);
-    // Of these, only what flights depend on: the same program then does for many runs.
-    let few = [
-        "SPECIES",
-        "COMPONENTS",
-        "SX",
-        "SY",
-        "LAYERS",
-        "THREADS",
-        "ROTATES",
-        "VIBRATES",
-        "MODES",
-        "HIGHEST_OF_SEVERAL",
-        "TAGGED",
-        "BODIES",
-        "WEIGHTED",
-        "RECORDED",
-        "SURFACE_SUMS",
-    ];
-    let few: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
+    let mut batch = vec![real::CUDA];
+    batch.extend(VALUES_OF_SUMS);
+    batch.extend([common, include_str!("batch.cu")]);
+    // Of these, only what each depends on: the same program then does for many runs.
+    let of = |names: &[&str]| -> Vec<_> {
+        defines.iter().filter(|d| names.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect()
+    };
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
         // Flights come out to the bit as on the processor, which does not fuse products with sums.
-        Recipe::new("dsmc flights", &sources, &few, &FLIGHTS[..if config.recorded { 3 } else { 5 }]).option("-fmad=false"),
+        Recipe::new("dsmc flights", &sources, &of(&OF_FLIGHTS), &FLIGHTS[..if config.recorded { 3 } else { 5 }]).option("-fmad=false"),
+        // Values come out as on the CPU, but for exponentials, logarithms and powers.
+        Recipe::new("dsmc batches", &batch, &of(&AVERAGES), &BATCH).option("-fmad=false"),
     ]
 }

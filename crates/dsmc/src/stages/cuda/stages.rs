@@ -10,7 +10,7 @@ use super::{Gas, WATCH};
 use crate::model::{Scheme, purpose};
 use crate::particles::Particles;
 use crate::stages::cpu::{Stream, bytes_of};
-use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
+use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
 /// Blocks of `trace_flights` that take injected particles in turn.
@@ -206,10 +206,14 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        self.flush(&mut Profiler::off())?;
-        self.averages.take(cells, &self.store.kernels.fold)?;
-        self.look_at_surfaces(surfaces)?;
-        self.cuda.fill_zero(&mut self.surfaces)
+        self.fold()?;
+        self.averages.look(cells)?;
+        self.averages.clear()?;
+        self.take_surfaces(surfaces)
+    }
+
+    fn batches(&mut self) -> Option<&mut dyn Batches> {
+        Some(self)
     }
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
@@ -334,6 +338,21 @@ impl Stages for Gas {
 }
 
 impl Gas {
+    /// Has all sums in double precision.
+    pub(super) fn fold(&mut self) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
+        if self.averages.unfolded() {
+            self.averages.fold(&self.store.kernels.fold)?;
+        }
+        Ok(())
+    }
+
+    /// Sets `surfaces` to what they got since the last call.
+    pub(super) fn take_surfaces(&mut self, surfaces: &mut [f64]) -> Result<()> {
+        self.look_at_surfaces(surfaces)?;
+        self.cuda.fill_zero(&mut self.surfaces)
+    }
+
     /// Sets `surfaces` to what they got.
     fn look_at_surfaces(&self, surfaces: &mut [f64]) -> Result<()> {
         let found = self.cuda.download(&self.surfaces)?;

@@ -31,6 +31,7 @@ const PLAIN: KernelConfig = KernelConfig {
     brief: true,
     crowded: false,
     recorded: true,
+    values: [15, 15],
     layers: 1,
 };
 

@@ -43,6 +43,7 @@ pub fn run(flow: &mut Flow, steps: u64) {
     for _ in 0..steps {
         flow.advance(&mut Profiler::off()).unwrap();
     }
+    flow.fetch().unwrap();
 }
 
 /// A periodic box of argon, `side` cells a side of about a free path.

@@ -1,0 +1,233 @@
+//! Averages and their scatter on the device: batches are closed where their sums are (`batch.cu`).
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use zellige_engine::cuda::{Buffer, Kernel, Pool};
+use zellige_engine::error::Result;
+
+use super::Gas;
+use super::mosaic::Mosaic;
+use crate::gas::vibration::MODES;
+use crate::model::Model;
+use crate::sampling;
+use crate::stages::Batches;
+
+/// `Molecule` of batch.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct BatchMolecule {
+    mass: f64,
+    freedom: f64,
+    theta: [f64; MODES],
+    degeneracy: [f64; MODES],
+    modes: u32,
+    unused: u32,
+}
+
+/// `Batches` of batch.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct BatchesArgument {
+    fresh: u64,
+    all: u64,
+    square: u64,
+    filled: u64,
+    weight: u64,
+    molecules: u64,
+    rates: u64,
+    speeds: u64,
+    stride: u64,
+    cells: u64,
+    count: f64,
+    samples: f64,
+}
+
+/// What all batches gave; empty before the first.
+#[derive(Debug)]
+pub(super) struct Closed {
+    pool: Pool,
+    all: Buffer<f64>,
+    square: Buffer<f64>,
+    filled: Buffer<u32>,
+    weight: Buffer<f64>,
+    molecules: Buffer<BatchMolecule>,
+    rates: Buffer<[f64; 2]>,
+    speeds: Buffer<f64>,
+    /// Sums of regions.
+    regions: Buffer<f64>,
+}
+
+impl Closed {
+    pub(super) fn new(pool: &Pool) -> Result<Self> {
+        let what = "dsmc: batches";
+        Ok(Self {
+            pool: pool.clone(),
+            all: pool.alloc_zeros(0, what)?,
+            square: pool.alloc_zeros(0, what)?,
+            filled: pool.alloc_zeros(0, what)?,
+            weight: pool.alloc_zeros(0, what)?,
+            molecules: pool.alloc_zeros(0, what)?,
+            rates: pool.alloc_zeros(0, what)?,
+            speeds: pool.alloc_zeros(0, what)?,
+            regions: pool.alloc_zeros(0, what)?,
+        })
+    }
+
+    /// Makes room, and the tables.
+    fn reserve(&mut self, model: &Model, mosaic: &Mosaic, sums: usize) -> Result<()> {
+        if !self.all.is_empty() {
+            return Ok(());
+        }
+        let (what, species, cells) = ("dsmc: batches", model.species.len(), cells(mosaic));
+        self.all = self.pool.alloc_zeros(sums, what)?;
+        self.square = self.pool.alloc_zeros(cells * sampling::width(model), what)?;
+        self.filled = self.pool.alloc_zeros(cells * sampling::sections::lines(model), what)?;
+        let weight = |cell: [usize; 2]| {
+            let (cell, volume) = (model.grid.index(cell), model.cell_volume(model.grid.index(cell)));
+            if volume > 0.0 { model.weight_of(cell) / volume } else { 0.0 }
+        };
+        let weights: Vec<f64> = (0..cells).map(|c| cell_of(mosaic, c).map_or(0.0, weight)).collect();
+        self.weight = self.pool.buffer_from(&weights, what)?;
+        let molecules: Vec<_> = model.species.iter().map(molecule).collect();
+        self.molecules = self.pool.buffer_from(&molecules, what)?;
+        // Powers of the temperature, which two of them tell.
+        let rate = |a: usize, b: usize| {
+            let [one, two] = [1.0, 2.0].map(|t| model.mean_rate(a, b, t));
+            [one, (two / one).log2()]
+        };
+        let rates: Vec<_> = (0..species).flat_map(|a| (0..species).map(move |b| rate(a, b))).collect();
+        self.rates = self.pool.buffer_from(&rates, what)?;
+        let speeds: Vec<_> = (0..species).map(|s| model.mean_speed(s, 1.0)).collect();
+        self.speeds = self.pool.buffer_from(&speeds, what)?;
+        Ok(())
+    }
+}
+
+/// Cells of a mosaic, with those that fill its last tiles; layers of a cell are one.
+fn cells(mosaic: &Mosaic) -> usize {
+    mosaic.tiles[0] * mosaic.tiles[1] << (mosaic.shift[0] + mosaic.shift[1])
+}
+
+/// Cell `c` of them, if it is in the domain.
+fn cell_of(mosaic: &Mosaic, c: usize) -> Option<[usize; 2]> {
+    let bits = mosaic.shift[0] + mosaic.shift[1];
+    mosaic.cell((c >> bits) * mosaic.layers, c & ((1 << bits) - 1))
+}
+
+fn molecule(species: &crate::gas::Species) -> BatchMolecule {
+    let modes = species.vibration.modes();
+    let each = |f: &dyn Fn(&crate::gas::vibration::Mode) -> f64| std::array::from_fn(|m| modes.get(m).map_or(0.0, f));
+    BatchMolecule {
+        mass: species.mass,
+        freedom: f64::from(species.rotation),
+        theta: each(&|m| m.theta),
+        degeneracy: each(&|m| f64::from(m.degeneracy)),
+        modes: modes.len() as u32,
+        unused: 0,
+    }
+}
+
+/// Kernels of batch.cu.
+#[derive(Debug, Clone)]
+pub(super) struct BatchKernels {
+    pub(super) close_batch: Kernel,
+    pub(super) sum_regions: Kernel,
+}
+
+impl Batches for Gas {
+    fn close(&mut self, count: u64, samples: u64, surfaces: &mut [f64]) -> Result<()> {
+        self.fold()?;
+        self.averages.reserve()?;
+        let mosaic = self.store.mosaic;
+        self.closed.reserve(&self.model, &mosaic, self.averages.sums().len())?;
+        let (fresh, stride) = (self.averages.sums().address(), self.averages.stride() as u64);
+        let c = &mut self.closed;
+        let argument = BatchesArgument {
+            fresh,
+            all: c.all.address(),
+            square: c.square.address(),
+            filled: c.filled.address(),
+            weight: c.weight.address(),
+            molecules: c.molecules.address(),
+            rates: c.rates.address(),
+            speeds: c.speeds.address(),
+            stride,
+            cells: cells(&mosaic) as u64,
+            count: count as f64,
+            samples: samples as f64,
+        };
+        let launch = self.store.kernels.batch.close_batch.launch((argument.cells as u32).div_ceil(128), 128).plain(argument);
+        // SAFETY: the argument as declared; every list has the length that its numbers say.
+        unsafe { launch.run()? };
+        self.take_surfaces(surfaces)
+    }
+
+    fn regions(&mut self, regions: [usize; 2], sums: Range<usize>) -> Result<Vec<f64>> {
+        self.fold()?;
+        self.averages.reserve()?;
+        let (species, mosaic) = (self.model.species.len(), self.store.mosaic);
+        let kept = sums.start.min(self.averages.kept())..sums.end.min(self.averages.kept());
+        let n = regions[0] * regions[1] * species * kept.len();
+        if self.closed.regions.len() < n {
+            self.closed.regions = self.closed.pool.alloc_zeros(n, "dsmc: batches")?;
+        }
+        let grid = [(regions[0] * regions[1]) as u32, species as u32, kept.len() as u32];
+        let launch = self.store.kernels.batch.sum_regions.launch(grid, 256);
+        let launch = launch.arg(self.averages.sums()).arg(&self.tables.weights).arg(self.averages.stride() as u64);
+        let launch = launch.arg(mosaic.tiles[0] as u32).plain(mosaic.cells.map(|n| n as u32)).plain(regions.map(|n| n as u32));
+        let launch = launch.arg(kept.start as u32).arg(&mut self.closed.regions);
+        // SAFETY: the arguments as declared; one number a block.
+        unsafe { launch.run()? };
+        let found = self.cuda.download(&self.closed.regions)?;
+        // Sums of internal modes that no species has are 0.
+        let (kept, asked) = (kept.len(), sums.len());
+        let mut out = vec![0.0; regions[0] * regions[1] * species * asked];
+        for (to, from) in out.chunks_exact_mut(asked).zip(found[..n].chunks_exact(kept.max(1))) {
+            to[..kept].copy_from_slice(from);
+        }
+        Ok(out)
+    }
+
+    fn discard(&mut self, surfaces: &mut [f64]) -> Result<()> {
+        self.fold()?;
+        self.averages.clear()?;
+        self.take_surfaces(surfaces)
+    }
+
+    fn fetch(&mut self, cells: &mut [f64], square: &mut [f64], filled: &mut [f64]) -> Result<()> {
+        if self.closed.all.is_empty() {
+            return Ok(());
+        }
+        let mosaic = self.store.mosaic;
+        self.averages.read(&self.closed.all, cells)?;
+        let (squares, counts) = (self.cuda.download(&self.closed.square)?, self.cuda.download(&self.closed.filled)?);
+        let stride = self::cells(&mosaic);
+        let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
+        for c in 0..stride {
+            let Some(cell) = cell_of(&mosaic, c) else { continue };
+            let cell = self.model.grid.index(cell);
+            (0..width).for_each(|q| square[cell * width + q] = squares[q * stride + c]);
+            (0..lines).for_each(|line| filled[cell * lines + line] = f64::from(counts[line * stride + c]));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, cells: &[f64], square: &[f64], filled: &[f64]) -> Result<()> {
+        let mosaic = self.store.mosaic;
+        self.averages.reserve()?;
+        self.closed.reserve(&self.model, &mosaic, self.averages.sums().len())?;
+        self.averages.write(cells, &mut self.closed.all)?;
+        let stride = self::cells(&mosaic);
+        let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
+        let (mut squares, mut counts) = (vec![0.0; width * stride], vec![0_u32; lines * stride]);
+        for c in 0..stride {
+            let Some(cell) = cell_of(&mosaic, c) else { continue };
+            let cell = self.model.grid.index(cell);
+            (0..width).for_each(|q| squares[q * stride + c] = square[cell * width + q]);
+            (0..lines).for_each(|line| counts[line * stride + c] = filled[cell * lines + line] as u32);
+        }
+        self.cuda.upload(&mut self.closed.square, &squares)?;
+        self.cuda.upload(&mut self.closed.filled, &counts)
+    }
+}
