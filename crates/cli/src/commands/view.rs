@@ -178,7 +178,7 @@ fn read(source: &Path) -> Result<Record> {
                 None => first_dataset(&file)?,
             };
             match hdf5::read_wave(&file, &dataset)? {
-                Some(wave) => Ok(Record::Wave(wave)),
+                Some(wave) => Ok(Record::Wave(scaled(wave, &dataset))),
                 None => hdf5::read_field(&file, &dataset).map(coloured),
             }
         }
@@ -202,6 +202,21 @@ fn read(source: &Path) -> Result<Record> {
             Err(Error::input("command line", problem.allowed(endings.join(", "))))
         }
     }
+}
+
+/// Part of an object's pixels whose modulus its picture shows; the rest is drawn as the brightest of them.
+const SHOWN: f64 = 0.95;
+
+/// Ends the scale of an object below its brightest pixels: where no light falls they may have any modulus, and one of them would
+/// darken the picture of all others.
+fn scaled(mut wave: Wave, dataset: &str) -> Wave {
+    if wave.brightest.is_none() && dataset.contains("obj") {
+        let mut moduli: Vec<f32> = wave.values.iter().map(|v| v.norm()).filter(|v| v.is_finite()).collect();
+        moduli.sort_by(f32::total_cmp);
+        let last = (SHOWN * moduli.len() as f64) as usize;
+        wave.brightest = moduli.get(last).copied().filter(|v| *v > 0.0);
+    }
+    wave
 }
 
 /// An array without axes of its own.
