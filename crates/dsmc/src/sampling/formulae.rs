@@ -21,9 +21,9 @@ pub struct CellSums<R> {
     pub z: R,
     /// Products of components of the velocity, kg (m/s)^2.
     pub xx: R,
-    /// The same of y.
+    /// Of y.
     pub yy: R,
-    /// The same of z.
+    /// Of z.
     pub zz: R,
     /// Of x and y.
     pub xy: R,
@@ -99,8 +99,8 @@ pub struct AlongZ<R> {
     pub heat_z: R,
 }
 
-/// Twice a component of the heat flux, from sums by masses: `<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i`;
-/// `work` is `<c_i c_j> u_j`, `drift` `u^2`.
+/// Twice a component of the heat flux, from sums by masses:
+/// `<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i`; `work` is `<c_i c_j> u_j`, `drift` `u^2`.
 #[device]
 #[inline(always)]
 pub fn twice_heat<R: RealScalar>(flux: R, work: R, energy: R, mass: R, drift: R, u: R) -> R {

@@ -43,7 +43,7 @@ pub(super) struct BatchesArgument {
     samples: f64,
 }
 
-/// What all batches gave; empty before the first.
+/// Sums and scatter of all batches; empty before the first.
 #[derive(Debug)]
 pub(super) struct Closed {
     pool: Pool,
