@@ -23,16 +23,16 @@ const OF_FIELD: f64 = 0.3;
 /// Standard deviation of the rounding of a step's current at a corner, over `eps` times the largest charge of all species at any:
 /// partial sums in the order of particles. Integers of a GPU are exact.
 const OF_CHARGE: f64 = 0.3;
-/// Mean squares of fields count so often: waves that passed between two looks are not spread over the whole box.
+/// Mean squares of fields count so often: waves that passed between two checks are not spread over the whole box.
 const CONCENTRATION: f64 = 4.0;
 /// Looks at each column while a window goes over it.
 const LOOKS: f64 = 4.0;
 
-/// Numbers of a look at all corners.
+/// Numbers of a check at all corners.
 #[device]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounding<R> {
-    /// Steps since the last look, times `eps^2`.
+    /// Steps since the last check, times `eps^2`.
     pub steps: R,
     /// Twice `eps^2`.
     pub reading: R,
@@ -60,10 +60,10 @@ pub struct Corner<R> {
     pub limit: R,
 }
 
-/// A look at a corner between faces with E over the cell of `right`, `left`, `upper` and `lower`, with the charge `rho`, the
+/// A check of a corner between faces with E over the cell of `right`, `left`, `upper` and `lower`, with the charge `rho`, the
 /// magnitudes of which of all species are `all`.
 #[device]
-pub fn look_at<R: Real>(right: R, left: R, upper: R, lower: R, rho: R, all: R, was: Corner<R>, of: Rounding<R>) -> Corner<R> {
+pub fn check_corner<R: Real>(right: R, left: R, upper: R, lower: R, rho: R, all: R, was: Corner<R>, of: Rounding<R>) -> Corner<R> {
     let residual = right - left + upper - lower - rho;
     let field = of.of_field * (right * right + left * left + upper * upper + lower * lower);
     // The residual and its base are rounded as well, once each. Above 0: the corner has been seen.
@@ -81,11 +81,11 @@ pub fn look_at<R: Real>(right: R, left: R, upper: R, lower: R, rho: R, all: R, w
 }
 
 /// The formulae above as CUDA C++.
-pub const GAUSS: &[&str] = &device_source![Rounding, Corner, look_at];
+pub const GAUSS: &[&str] = &device_source![Rounding, Corner, check_corner];
 
-/// Input of a backend for a look at all corners.
+/// Input of a backend for a check of all corners.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct ChargeCheck<'a> {
     /// Corners per axis: those of walls and of absorbing layers, in which E is stretched, are left out.
     pub range: &'a [Range<isize>; 2],
     /// True if the charge goes through the filter of the current.
@@ -94,13 +94,13 @@ pub struct Look<'a> {
     pub forget: &'a [bool],
     /// Cells that a window has gone.
     pub moved: u64,
-    /// Steps until the last look and until this one.
+    /// Steps until the last check and until this one.
     steps: [f64; 2],
     eps: f64,
     squares: f64,
 }
 
-impl Look<'_> {
+impl ChargeCheck<'_> {
     /// The numbers of it where the squares of fields over those of cells are `now` on the mean, and the fullest corner has
     /// `fullest`.
     pub fn rounding(&self, now: f64, fullest: f64) -> Rounding<f64> {
@@ -124,16 +124,16 @@ impl Look<'_> {
     }
 }
 
-/// Result of a look at some corners.
+/// Result of a check of some corners.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seen {
+pub struct ChargeErrors {
     /// Largest change; not a number where a residual is none.
     pub most: f64,
     /// Change and limit where the change is largest beside its limit; none where no corner was seen before.
     pub worst: Option<[f64; 2]>,
 }
 
-impl Seen {
+impl ChargeErrors {
     /// Nothing.
     pub const NONE: Self = Self { most: 0.0, worst: None };
 
@@ -149,7 +149,7 @@ impl Seen {
         Self { most, worst }
     }
 
-    /// Result of a look at one corner.
+    /// Result of a check of one corner.
     pub fn of(found: &Corner<f64>) -> Self {
         let worst = (found.limit >= 0.0).then_some([found.change, found.limit]);
         Self { most: found.change, worst }
@@ -163,14 +163,14 @@ pub struct Gauss {
     smoothed: bool,
     eps: f64,
     range: [Range<isize>; 2],
-    /// Columns that were touched from outside since the last look.
+    /// Columns that were touched from outside since the last check.
     forget: Vec<bool>,
-    /// Step of the last look.
+    /// Step of the last check.
     step: u64,
     /// Sum and number of the mean squares of fields, over the squares of cells, that were measured since then.
     squares: [f64; 2],
-    /// Of all looks.
-    seen: Seen,
+    /// Of all checks.
+    seen: ChargeErrors,
 }
 
 impl Gauss {
@@ -189,7 +189,7 @@ impl Gauss {
             forget: vec![false; grid.nodes(0)],
             step: 0,
             squares: [0.0; 2],
-            seen: Seen::NONE,
+            seen: ChargeErrors::NONE,
             grid,
         }
     }
@@ -199,7 +199,7 @@ impl Gauss {
         self.smoothed
     }
 
-    /// Most steps between two looks while a window moves, so that it does not go over a column unseen.
+    /// Most steps between two checks while a window moves, so that it does not go over a column unseen.
     pub fn window_steps(&self) -> u64 {
         let columns = (self.range[0].end - self.range[0].start).max(1) as f64;
         ((columns * self.grid.h[0] / self.grid.dt / LOOKS) as u64).max(1)
@@ -224,10 +224,10 @@ impl Gauss {
         self.forget[end.saturating_sub(3)..].fill(true);
     }
 
-    /// Looks at all corners after `step` steps, the window having gone `moved` cells; the largest change since they were first
+    /// Checks all corners after `step` steps, the window having gone `moved` cells; the largest change since they were first
     /// seen, `e n_0`.
-    pub fn look(&mut self, stages: &mut dyn Stages, step: u64, moved: u64) -> Result<f64> {
-        let seen = stages.look(&Look {
+    pub fn update(&mut self, stages: &mut dyn Stages, step: u64, moved: u64) -> Result<f64> {
+        let seen = stages.check_charge(&ChargeCheck {
             range: &self.range,
             smoothed: self.smoothed,
             forget: &self.forget,
@@ -271,7 +271,7 @@ impl Gauss {
         let mut sums = [0.0; 6];
         reader.f64s_into("gauss.sums", &mut sums)?;
         self.squares = [sums[0], sums[1]];
-        self.seen = Seen { most: sums[5], worst: (sums[2] > 0.0).then_some([sums[3], sums[4]]) };
+        self.seen = ChargeErrors { most: sums[5], worst: (sums[2] > 0.0).then_some([sums[3], sums[4]]) };
         Ok(())
     }
 }

@@ -110,7 +110,7 @@ impl Grid {
         begin..begin + self.cells[0]
     }
 
-    /// Largest stable time step of the Yee lattice, `1/sqrt(sum 1/h^2)` over the axes in use.
+    /// Largest stable time step of the Yee grid, `1/sqrt(sum 1/h^2)` over the axes in use.
     pub fn courant_limit(&self) -> f64 {
         self.h[..self.dimensions].iter().map(|h| 1.0 / (h * h)).sum::<f64>().sqrt().recip()
     }

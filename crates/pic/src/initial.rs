@@ -1,4 +1,4 @@
-//! The electric field of a start that is not neutral: `E = -grad phi` with `div E = rho` at every corner of the lattice.
+//! The electric field of a start that is not neutral: `E = -grad phi` with `div E = rho` at every corner of the grid.
 //!
 //! | side | potential |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | PEC, absorbing layer (a conductor behind it) | `phi = 0` on the wall |
 //! | PMC | `d phi/dn = 0`: no flux through the wall |
 //!
-//! Gradient and divergence of the Yee lattice make up the five-point operator that `zellige-poisson` inverts directly. What
+//! Gradient and divergence of the Yee grid make up the five-point operator that `zellige-poisson` inverts directly. What
 //! rounding of the potential leaves of the divergence (about `eps phi / h^2`) is solved for once more, so that the field
 //! is as good as its own rounding.
 
@@ -24,7 +24,7 @@ const ROUNDS: usize = 2;
 
 /// The field of a charge.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Start {
+pub struct InitialField {
     /// `Ex` and `Ey` over all corners, as [`Grid::index`] lays them out; guards are not filled.
     pub e: [Vec<f64>; 2],
     /// The mean charge density that was taken off because no wall could take its flux, `e n_0`.
@@ -35,8 +35,8 @@ pub struct Start {
 
 /// The field of the charge density `rho` (over all corners as [`Grid::index`] lays them out, sides complete: a wall corner
 /// holds the density of its half cell). `device` does the work; the field is double precision on any.
-pub fn field_of(grid: &Grid, rho: &[f64], device: &Device) -> Result<Start> {
-    let mut start = Start { e: std::array::from_fn(|_| vec![0.0; grid.len()]), background: 0.0, residual: 0.0 };
+pub fn field_of(grid: &Grid, rho: &[f64], device: &Device) -> Result<InitialField> {
+    let mut start = InitialField { e: std::array::from_fn(|_| vec![0.0; grid.len()]), background: 0.0, residual: 0.0 };
     if grid.dimensions == 1 {
         along_a_line(grid, rho, &mut start);
     } else {
@@ -53,7 +53,7 @@ fn conducts(side: FieldSide) -> bool {
 }
 
 /// `rho - background - div E` over the nodes, x fastest; zero on conductors, which carry whatever charge is due.
-fn defect(grid: &Grid, rho: &[f64], start: &Start) -> Vec<f64> {
+fn defect(grid: &Grid, rho: &[f64], start: &InitialField) -> Vec<f64> {
     let nodes = [grid.nodes(0), grid.nodes(1)];
     let mut out = vec![0.0; nodes[0] * nodes[1]];
     for j in 0..nodes[1] {
@@ -85,7 +85,7 @@ fn defect(grid: &Grid, rho: &[f64], start: &Start) -> Vec<f64> {
     out
 }
 
-fn in_the_plane(grid: &Grid, rho: &[f64], device: &Device, start: &mut Start) -> Result<()> {
+fn in_the_plane(grid: &Grid, rho: &[f64], device: &Device, start: &mut InitialField) -> Result<()> {
     let nodes = [grid.nodes(0), grid.nodes(1)];
     let axes = [0, 1].map(|axis| {
         let [lo, hi] = grid.fields[axis].map(|side| match side {
@@ -121,7 +121,7 @@ fn in_the_plane(grid: &Grid, rho: &[f64], device: &Device, start: &mut Start) ->
 }
 
 /// One dimension: the running sum of the charge, and the constant that the sides ask for.
-fn along_a_line(grid: &Grid, rho: &[f64], start: &mut Start) {
+fn along_a_line(grid: &Grid, rho: &[f64], start: &mut InitialField) {
     let (n, h) = (grid.cells[0], grid.h[0]);
     let [lower, upper] = grid.fields[0];
     let open = !conducts(lower) && !conducts(upper);

@@ -1,7 +1,7 @@
 //! Laser pulses, put into the box at the start or radiated by an antenna.
 //!
 //! A pulse of strength `a0 = e E / (m w0 c)` and frequency `w0` is written as two scalar potentials, so that both
-//! divergences vanish on the lattice to round-off wherever it stands:
+//! divergences vanish on the grid to round-off wherever it stands:
 //!
 //! ```text
 //! in the plane     E = curl (F z)   Bz = dF/dt        F = -a0 g sin(phi)
@@ -11,11 +11,11 @@
 //! ```
 //!
 //! with `z` along the beam from the focus and `r` across it: the paraxial beam of two dimensions. A plane pulse has
-//! neither `r` nor `zR`. Curl and d/dt are those of the lattice, `k` and `vg` follow from its dispersion relation, and `a0`
+//! neither `r` nor `zR`. Curl and d/dt are those of the grid, `k` and `vg` follow from its dispersion relation, and `a0`
 //! is corrected for the differences: a pulse that is long beside its period starts without a wave in the other direction.
 //!
 //! The antenna is a sheet of current `K` on one line of nodes. It radiates `E = -K/2` to both sides at normal incidence;
-//! the lattice's factors for other angles are in [`Antenna::sheets`]. The half that goes outwards is for the absorbing layer
+//! the grid's factors for other angles are in [`Antenna::sheets`]. The half that goes outwards is for the absorbing layer
 //! behind. `K` is a difference in time of a potential, so no charge is left on the sheet.
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
@@ -117,7 +117,7 @@ pub struct Pulse {
     pub arrival: f64,
 }
 
-/// A pulse on a lattice: wave number, group velocity and amplitude that belong to it.
+/// A pulse on the grid: wave number, group velocity and amplitude that belong to it.
 #[derive(Debug, Clone, Copy)]
 struct Wave {
     pulse: Pulse,
@@ -215,7 +215,7 @@ impl Pulse {
                 ey[at] -= (f[at] - f[at - 1]) / hx;
                 bz[at] += (f_after[at] - f_before[at]) / (2.0 * dt);
                 ez[at] -= (a_after[at] - a_before[at]) / dt;
-                let mean = |place: usize| 0.5 * (a_before[place] + a_after[place]);
+                let mean = |position: usize| 0.5 * (a_before[position] + a_after[position]);
                 bx[at] += (mean(at + pitch) - mean(at)) / hy;
                 by[at] -= (mean(at + 1) - mean(at)) / hx;
             }
@@ -244,7 +244,7 @@ impl Antenna {
 
     /// The sheets of current of the step from `n` to `n + 1`, at time `(n + 1/2) dt`. Empty while the pulse is not there.
     ///
-    /// On the lattice a sheet of `Jz` that drives `Ez` has `K = -2 Ez (sin(k_n h)/h) / (2 sin(w dt/2)/dt)`, one in the plane
+    /// On the grid a sheet of `Jz` that drives `Ez` has `K = -2 Ez (sin(k_n h)/h) / (2 sin(w dt/2)/dt)`, one in the plane
     /// that drives `Bz` has `|K| = 2 Bz cos(k_n h/2)`, with `k_n` the wave number across the sheet: exact for plane waves.
     pub fn sheets(&self, grid: &Grid, n: u64) -> Vec<Sheet> {
         let wave = Wave::new(&self.pulse, grid);

@@ -1,10 +1,10 @@
 //! Relativistic electromagnetic particle-in-cell in one and two dimensions with three velocity components.
 //!
-//! Maxwell's equations on a Yee lattice, the Lorentz force on macro-particles, and a current that conserves charge to
+//! Maxwell's equations on a Yee grid, the Lorentz force on macro-particles, and a current that conserves charge to
 //! round-off. One time step, of which [`step`] is the page to read:
 //!
 //! ```text
-//! E^n B^n on the lattice, x^n, u^(n-1/2) of the particles
+//! E^n B^n on the grid, x^n, u^(n-1/2) of the particles
 //!   push      u^(n+1/2) from E, B gathered at x^n                 Boris, Vay, Higuera-Cary
 //!   move      x^(n+1) = x^n + dt u/gamma
 //!   deposit   J^(n+1/2) of the path from x^n to x^(n+1)           Villasenor-Buneman, Esirkepov
@@ -21,7 +21,7 @@
 //! Maxwell: `dE/dt = curl B - J`, `dB/dt = -curl E`, `div E = rho`. A species has a charge in `e` and a mass in `m_e`.
 //! Input in SI units is converted on reading.
 //!
-//! # Lattice
+//! # Grid
 //!
 //! Charge sits at the corners `(i, j)` of the cells; `Ex`, `Jx` at `(i+1/2, j)`, `Ey`, `Jy` at `(i, j+1/2)`, `Ez`, `Jz` at
 //! `(i, j)`, `Bx` at `(i, j+1/2)`, `By` at `(i+1/2, j)`, `Bz` at `(i+1/2, j+1/2)`. One dimension is a plane one cell wide and

@@ -1,4 +1,4 @@
-//! The state as records: fields, currents and charges on the lattice, particles one by one.
+//! The state as records: fields, currents and charges on the grid, particles one by one.
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::position;
@@ -34,7 +34,7 @@ pub fn digits(x: f64, n: usize) -> String {
 }
 
 /// A kind of quantity: its openPMD name, its name for people, its units, its dimension.
-struct Kind {
+struct Quantity {
     name: String,
     title: String,
     normalised: &'static str,
@@ -51,13 +51,13 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         let members = Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| named(name) == Some(*c)));
         let mut components = Vec::new();
         for component in members {
-            let values = plasma.stages.cells(component, lattice_kind(plasma, first).scale)?;
+            let values = plasma.stages.cells(component, quantity(plasma, first).scale)?;
             let name = ["x", "y", "z"][component as usize % 3];
             components.push(piece(plasma, name, component.stagger(), values));
         }
         components.retain(|c| asked || notable(&c.values));
         if !components.is_empty() {
-            out.push(Record::Mesh(mesh(config, plasma, lattice_kind(plasma, first), components)));
+            out.push(Record::Mesh(mesh(config, plasma, quantity(plasma, first), components)));
         }
     }
     for name in what.iter().filter(|name| named(name).is_none()) {
@@ -67,11 +67,11 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         let title = wanted.map_or_else(|| "charge density of all species".to_owned(), |w| format!("charge density of {w}"));
         let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
         let scale = plasma.model.units.charge;
-        let kind = Kind { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
+        let quantity = Quantity { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
         let values = plasma.stages.charge_cells(&species, scale)?;
         let density = piece(plasma, "", [0.0; 2], values);
         if asked || notable(&density.values) {
-            out.push(Record::Mesh(mesh(config, plasma, kind, vec![density])));
+            out.push(Record::Mesh(mesh(config, plasma, quantity, vec![density])));
         }
     }
     Ok(())
@@ -87,24 +87,38 @@ fn notable(values: &Values) -> bool {
 }
 
 /// E, B or J.
-fn lattice_kind(plasma: &Plasma, which: usize) -> Kind {
+fn quantity(plasma: &Plasma, which: usize) -> Quantity {
     let units = plasma.model.units;
     let name = ["E", "B", "J"][which].to_owned();
     match which {
-        0 => {
-            Kind { name, title: "electric field".into(), normalised: "m_e c w_n/e", si: "V/m", dimension: ELECTRIC, scale: units.electric }
+        0 => Quantity {
+            name,
+            title: "electric field".into(),
+            normalised: "m_e c w_n/e",
+            si: "V/m",
+            dimension: ELECTRIC,
+            scale: units.electric,
+        },
+        1 => Quantity {
+            name,
+            title: "magnetic field".into(),
+            normalised: "m_e c w_n/e",
+            si: "T",
+            dimension: MAGNETIC,
+            scale: units.magnetic,
+        },
+        _ => {
+            Quantity { name, title: "current density".into(), normalised: "e n_0 c", si: "A/m^2", dimension: CURRENT, scale: units.current }
         }
-        1 => Kind { name, title: "magnetic field".into(), normalised: "m_e c w_n/e", si: "T", dimension: MAGNETIC, scale: units.magnetic },
-        _ => Kind { name, title: "current density".into(), normalised: "e n_0 c", si: "A/m^2", dimension: CURRENT, scale: units.current },
     }
 }
 
-/// A component at its own points of the lattice, one per cell: the lower corner, or halfway to the next one.
+/// A component at its own points of the Yee grid, one per cell: the lower corner, or halfway to the next one.
 fn piece(plasma: &Plasma, name: &str, stagger: [f64; 2], values: Values) -> record::Component {
     record::Component { name: name.into(), position: stagger[..plasma.setup.grid.dimensions].to_vec(), values }
 }
 
-fn mesh(config: &Config, plasma: &Plasma, kind: Kind, components: Vec<record::Component>) -> Mesh {
+fn mesh(config: &Config, plasma: &Plasma, quantity: Quantity, components: Vec<record::Component>) -> Mesh {
     let (grid, units) = (&plasma.setup.grid, plasma.model.units);
     let corner = plasma.corner();
     let axes = (0..grid.dimensions).map(|d| Axis {
@@ -115,11 +129,11 @@ fn mesh(config: &Config, plasma: &Plasma, kind: Kind, components: Vec<record::Co
         len: grid.cells[d],
     });
     // A current belongs to the middle of the step before.
-    let time_offset = if kind.name == "J" { -0.5 * grid.dt * units.time } else { 0.0 };
+    let time_offset = if quantity.name == "J" { -0.5 * grid.dt * units.time } else { 0.0 };
     Mesh {
-        title: kind.title,
-        unit: units.label(kind.si, kind.normalised).into(),
-        dimension: units.dimension(kind.dimension),
+        title: quantity.title,
+        unit: units.label(quantity.si, quantity.normalised).into(),
+        dimension: units.dimension(quantity.dimension),
         unit_si: 1.0,
         axes: axes.collect(),
         length_si: 1.0,
@@ -127,11 +141,11 @@ fn mesh(config: &Config, plasma: &Plasma, kind: Kind, components: Vec<record::Co
         time_offset,
         components,
         palette: Palette::Diverging,
-        name: kind.name,
+        name: quantity.name,
     }
 }
 
-/// Particles one by one, by openPMD's names. Momenta are those of half a step before the places.
+/// Particles one by one, by openPMD's names. Momenta are those of half a step before the positions.
 pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Record> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let mut particles = plasma.stages.particles(s)?;

@@ -51,7 +51,7 @@ pub struct Plasma {
     /// A step is so short on a GPU that marks of time between its stages would be a part of it, and its launches take longer than
     /// what they do.
     small: bool,
-    /// The launches of such steps: arrays change places from step to step, so each comes again with the step after the next.
+    /// The launches of such steps: arrays change positions from step to step, so each comes again with the step after the next.
     repeated: Repeated,
 }
 
@@ -256,7 +256,7 @@ impl Plasma {
 
     /// `max |div E - rho|` against the start, in `e n_0`.
     pub fn check_charge(&mut self) -> Result<f64> {
-        self.gauss.look(self.stages.as_mut(), self.step, self.moved)
+        self.gauss.update(self.stages.as_mut(), self.step, self.moved)
     }
 
     /// Accounting of the energy.
@@ -282,12 +282,13 @@ impl Plasma {
 
     /// Lower corner of the box in x and y, in the input's units: the window has moved it.
     pub fn corner(&self) -> [f64; 2] {
-        self.model.place(self.moved as f64, 0.0)
+        self.model.position(self.moved as f64, 0.0)
     }
 
-    /// Place of the corner of the box and length of a cell, in the input's units, along a column of particles that is a place.
+    /// Position of the corner of the box and length of a cell, in the input's units, along a column of particles that is a
+    /// position.
     pub fn cells_to_place(&self, column: usize) -> [f64; 2] {
-        let [from, next] = [0.0, 1.0].map(|k| self.model.place(self.moved as f64 + k, k));
+        let [from, next] = [0.0, 1.0].map(|k| self.model.position(self.moved as f64 + k, k));
         if column < 2 { [from[column], next[column] - from[column]] } else { [0.0; 2] }
     }
 

@@ -33,7 +33,7 @@ pub(crate) mod purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Places inside cells.
-    Place,
+    Position,
     /// Momenta.
     Momentum,
     /// Number of particles in a cell.
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn purposes_of_all_species_are_disjoint() {
-        let whats = [Purpose::Place, Purpose::Momentum, Purpose::Count];
+        let whats = [Purpose::Position, Purpose::Momentum, Purpose::Count];
         let of = |s: usize| whats.map(|w| purpose::start(s, w)).into_iter().chain([purpose::walls(s), purpose::charge(s)]);
         let all: Vec<u32> = (0..MOST_SPECIES).flat_map(of).collect();
         let different: std::collections::BTreeSet<u32> = all.iter().copied().collect();

@@ -7,12 +7,12 @@ use zellige_engine::expr::Expr;
 
 use crate::config::profile::Density;
 use crate::config::species::{PerCell, Positions, Spread};
-use crate::config::{Config, FieldValues, PLACE, Preset, SpeciesConfig, Units, Value};
+use crate::config::{COORDINATES, Config, FieldValues, Preset, SpeciesConfig, Units, Value};
 use crate::grid::{ABOVE, BELOW, Grid};
 use crate::particles::Species;
 use crate::stages::{Component, Precision, Setup};
 
-/// A function of place: input units in, normalised units out.
+/// A function of position: input units in, normalised units out.
 #[derive(Debug, Clone)]
 pub enum Profile {
     /// Constant value.
@@ -29,19 +29,19 @@ impl Profile {
         Ok(match value {
             Value::Number(x) => Self::Number(x / unit),
             Value::Expression(text) => {
-                let expression = config.expression(path, text, &PLACE).map_err(|p| input(&absolute(path), p))?;
+                let expression = config.expression(path, text, &COORDINATES).map_err(|p| input(&absolute(path), p))?;
                 // An expression without variables costs nothing per particle.
                 expression.constant().map_or(Self::Expression(expression, unit), |x| Self::Number(x / unit))
             }
         })
     }
 
-    /// The value at a place in the input's units.
-    pub fn at(&self, place: [f64; 2]) -> f64 {
+    /// The value at a position in the input's units.
+    pub fn at(&self, position: [f64; 2]) -> f64 {
         match self {
             Self::Number(x) => *x,
-            Self::Expression(expression, unit) => expression.eval(&place) / unit,
-            Self::Shape(preset, dimensions, unit) => preset.at(place, *dimensions) / unit,
+            Self::Expression(expression, unit) => expression.eval(&position) / unit,
+            Self::Shape(preset, dimensions, unit) => preset.at(position, *dimensions) / unit,
         }
     }
 
@@ -158,8 +158,8 @@ impl Model {
         Ok(model)
     }
 
-    /// The place `(column, row)`, in cells from the lower corner at the start, in the input's units.
-    pub fn place(&self, column: f64, row: f64) -> [f64; 2] {
+    /// The position `(column, row)`, in cells from the lower corner at the start, in the input's units.
+    pub fn position(&self, column: f64, row: f64) -> [f64; 2] {
         let [origin, h] = self.lattice;
         [origin[0] + column * h[0], if self.grid.dimensions == 1 { 0.0 } else { origin[1] + row * h[1] }]
     }
@@ -184,7 +184,7 @@ impl Model {
                 let moving = self.window.is_some();
                 let moves = |(name, v): (&'static str, Option<&Value>)| match v {
                     Some(Value::Expression(text)) => {
-                        config.expression(name, text, &PLACE).is_ok_and(|e| e.uses(0)).then(|| format!("external.{name}"))
+                        config.expression(name, text, &COORDINATES).is_ok_and(|e| e.uses(0)).then(|| format!("external.{name}"))
                     }
                     _ => None,
                 };
@@ -248,12 +248,12 @@ impl Model {
         let grid = &self.grid;
         let wrapped = |d: usize| if grid.periodic(d) { cell[d].rem_euclid(grid.cells[d] as isize) } else { cell[d] } as f64;
         let stagger = component.stagger();
-        let place = self.place(wrapped(0) + moved as f64 + stagger[0], wrapped(1) + stagger[1]);
-        let value = profile.at(place);
+        let position = self.position(wrapped(0) + moved as f64 + stagger[0], wrapped(1) + stagger[1]);
+        let value = profile.at(position);
         if value.is_finite() {
             return Ok(value);
         }
-        let message = format!("the value at x = {}, y = {} is {value}", place[0], place[1]);
+        let message = format!("the value at x = {}, y = {} is {value}", position[0], position[1]);
         let problem = Problem::new("", message).allowed("finite numbers");
         Err(input(&absolute(path), problem.hint("`if(condition, value, otherwise)` keeps an expression away from a pole")))
     }
@@ -334,7 +334,7 @@ impl Model {
         if let Profile::Number(n) = density {
             // An expression without x and y may still have no value.
             if !(n.is_finite() && *n >= 0.0) {
-                return Err(bad_density(path, *n, self.place(0.5, 0.5)));
+                return Err(bad_density(path, *n, self.position(0.5, 0.5)));
             }
             return Ok((*n, [Cells { touched: nx * ny, sum: n * (nx * ny) as f64 }; 2]));
         }
@@ -348,10 +348,10 @@ impl Model {
             for (i, column) in columns.iter_mut().enumerate() {
                 let mut here = 0.0_f64;
                 for (p, probe) in probes.iter().enumerate() {
-                    let place = self.place(i as f64 + probe[0], j as f64 + probe[1]);
-                    let n = density.at(place);
+                    let position = self.position(i as f64 + probe[0], j as f64 + probe[1]);
+                    let n = density.at(position);
                     if !(n.is_finite() && n >= 0.0) {
-                        return Err(bad_density(path, n, place));
+                        return Err(bad_density(path, n, position));
                     }
                     here = here.max(n);
                     if p == 0 {
@@ -390,7 +390,8 @@ impl Cells {
 }
 
 /// A density that cannot be, and where.
-pub(crate) fn bad_density(path: &str, value: f64, place: [f64; 2]) -> Error {
-    let problem = Problem::new("", format!("the density at x = {}, y = {} is {value}", place[0], place[1])).allowed("finite, 0 or more");
+pub(crate) fn bad_density(path: &str, value: f64, position: [f64; 2]) -> Error {
+    let problem =
+        Problem::new("", format!("the density at x = {}, y = {} is {value}", position[0], position[1])).allowed("finite, 0 or more");
     input(path, problem.hint("`max(0, ..)` cuts negative values off, `if(condition, value, 0)` keeps away from a pole"))
 }

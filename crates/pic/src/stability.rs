@@ -7,7 +7,7 @@ pub const COARSE: f64 = std::f64::consts::PI;
 /// Steps above this part of the plasma period are inaccurate; from 2 on they are unstable.
 pub const LONG: f64 = 0.5;
 
-/// Thermal momentum that holds everywhere; 0 where it depends on the place.
+/// Thermal momentum that holds everywhere; 0 where it depends on the position.
 pub fn uniform_thermal(load: &Load) -> f64 {
     match &load.heat {
         Heat::Gaussian([Profile::Number(u), ..]) => *u,
@@ -16,30 +16,30 @@ pub fn uniform_thermal(load: &Load) -> f64 {
     }
 }
 
-/// Mean thermal energy of a particle at a place over `m c^2`, in the frame in which the plasma rests: of the root mean square of
+/// Mean thermal energy of a particle at a position over `m c^2`, in the frame in which the plasma rests: of the root mean square of
 /// Gaussian momenta, to 2 % of a Maxwell-Juttner distribution (the energy of Mignone, Plewa and Bodo, ApJS 160 (2005) 199).
-fn thermal_energy(load: &Load, place: [f64; 2]) -> f64 {
+fn thermal_energy(load: &Load, position: [f64; 2]) -> f64 {
     let square: f64 = match &load.heat {
         Heat::Cold => 0.0,
-        Heat::Gaussian(widths) => widths.iter().map(|w| w.at(place).powi(2)).sum(),
-        Heat::Temperature(t) => 3.0 * t.at(place).max(0.0),
+        Heat::Gaussian(widths) => widths.iter().map(|w| w.at(position).powi(2)).sum(),
+        Heat::Temperature(t) => 3.0 * t.at(position).max(0.0),
         Heat::MaxwellJuttner(t) => {
-            let half = 1.5 * t.at(place).max(0.0);
+            let half = 1.5 * t.at(position).max(0.0);
             return half + half * half / ((1.0 + half * half).sqrt() + 1.0);
         }
     };
     square / ((1.0 + square).sqrt() + 1.0)
 }
 
-/// Temperature at a place over `m c^2`, of the first component: the pressure of a particle, `u_x^2/gamma`.
-fn temperature(load: &Load, place: [f64; 2]) -> f64 {
+/// Temperature at a position over `m c^2`, of the first component: the pressure of a particle, `u_x^2/gamma`.
+fn temperature(load: &Load, position: [f64; 2]) -> f64 {
     let square = match &load.heat {
         Heat::Cold => 0.0,
-        Heat::Gaussian([width, ..]) => width.at(place).powi(2),
-        Heat::Temperature(t) => t.at(place).max(0.0),
-        Heat::MaxwellJuttner(t) => return t.at(place).max(0.0),
+        Heat::Gaussian([width, ..]) => width.at(position).powi(2),
+        Heat::Temperature(t) => t.at(position).max(0.0),
+        Heat::MaxwellJuttner(t) => return t.at(position).max(0.0),
     };
-    square / (1.0 + thermal_energy(load, place))
+    square / (1.0 + thermal_energy(load, position))
 }
 
 /// Places per axis that are looked at for what a species has in the mean.
@@ -50,7 +50,9 @@ fn places<'a>(model: &'a Model, load: &'a Load) -> impl Iterator<Item = ([f64; 2
     let cells = model.grid.cells;
     let [columns, rows] = cells.map(|n| n.div_ceil(PLACES));
     let all = (0..cells[1]).step_by(rows).flat_map(move |j| (0..cells[0]).step_by(columns).map(move |i| (i, j)));
-    all.map(|(i, j)| model.place(i as f64 + 0.5, j as f64 + 0.5)).map(|place| (place, load.density.at(place))).filter(|(_, n)| *n > 0.0)
+    all.map(|(i, j)| model.position(i as f64 + 0.5, j as f64 + 0.5))
+        .map(|position| (position, load.density.at(position)))
+        .filter(|(_, n)| *n > 0.0)
 }
 
 /// The scale of the thermal energy of mobile species that the input gives, and of their energy at rest, each particle counted with
@@ -59,8 +61,8 @@ pub fn scales(model: &Model) -> [f64; 2] {
     let mut scales = [0.0; 2];
     for (load, most) in model.loads.iter().zip(&model.expected).filter(|(l, _)| l.species.mobile) {
         let (mut touched, mut density, mut heat) = (0.0, 0.0, 0.0);
-        for (place, n) in places(model, load) {
-            (touched, density, heat) = (touched + 1.0, density + n, heat + n * thermal_energy(load, place));
+        for (position, n) in places(model, load) {
+            (touched, density, heat) = (touched + 1.0, density + n, heat + n * thermal_energy(load, position));
         }
         // Particles with weights weigh what the density says, where any was met.
         let weight = if load.species.weighted && touched > 0.0 { density / touched / load.reference } else { 1.0 };
@@ -94,10 +96,10 @@ impl Motion {
     /// Of a species of `model`. One that is nowhere in the box at the start is at rest.
     pub fn new(model: &Model, load: &Load) -> Self {
         let mut sum = Self::default();
-        for (place, n) in places(model, load) {
-            let u = [0, 1, 2].map(|c| load.drift[c].at(place));
+        for (position, n) in places(model, load) {
+            let u = [0, 1, 2].map(|c| load.drift[c].at(position));
             let bulk = (1.0 + u.iter().map(|u| u * u).sum::<f64>()).sqrt();
-            let (thermal, temperature) = (1.0 + thermal_energy(load, place), temperature(load, place));
+            let (thermal, temperature) = (1.0 + thermal_energy(load, position), temperature(load, position));
             // A relativistic gas is boosted as a whole, a Gaussian is shifted: each of its particles has its thermal momentum too.
             let gamma = if matches!(load.heat, Heat::MaxwellJuttner(_)) { bulk } else { (bulk * bulk + thermal * thermal - 1.0).sqrt() };
             for c in 0..3 {
@@ -128,7 +130,7 @@ pub fn square_frequency(load: &Load, motion: &Motion) -> f64 {
 }
 
 /// The Debye length of a species on its own, in the frame in which it rests; none where it is cold or its warmth depends on the
-/// place.
+/// position.
 pub fn debye(load: &Load, motion: &Motion) -> Option<f64> {
     // Temperature over density and charge: the thermal motion's `gamma` is in the temperature.
     let length = (motion.temperature / motion.thermal / square_frequency(load, motion)).sqrt();

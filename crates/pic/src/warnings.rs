@@ -8,7 +8,7 @@ use crate::stability::{self, COARSE, LONG, Motion};
 
 /// Particles per cell below which a warm plasma is mostly noise.
 const FEW: usize = 4;
-/// Momenta along the lattice above which a drift is said to radiate on it.
+/// Momenta along the grid above which a drift is said to radiate on it.
 const SWIFT: f64 = 1.0;
 /// Passes of a filter that keep this down, and those that do with quadratic shapes.
 const ENOUGH: [u32; 2] = [8, 4];
@@ -65,7 +65,7 @@ pub(crate) fn of(config: &Config, model: &Model) -> Vec<String> {
     out
 }
 
-/// A drift near the speed of light overtakes the lattice's short waves, which are slower.
+/// A drift near the speed of light overtakes the grid's short waves, which are slower.
 fn cherenkov(config: &Config, model: &Model, load: &Load, motion: &Motion) -> Option<String> {
     let dimensions = model.grid.dimensions;
     let axis = (0..dimensions).max_by(|a, b| motion.drift[*a].total_cmp(&motion.drift[*b]))?;

@@ -6,7 +6,7 @@ use zellige_engine::text::did_you_mean;
 use super::diagnostics::PARTICLE;
 use super::profile::{Density, Value};
 use super::species::{SpeciesConfig, Thermal};
-use super::{Config, PLACE, UnitsConfig};
+use super::{COORDINATES, Config, UnitsConfig};
 use crate::grid::{FieldSide, ParticleSide};
 use crate::sampling::MOST_SPECIES;
 use crate::stages::Component;
@@ -193,7 +193,7 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
 fn value(config: &Config, path: &str, value: &Value, texts: bool, faults: &mut Vec<Problem>) {
     match value {
         Value::Number(x) if !x.is_finite() => faults.push(not(path, format!("the value is {x}"), "finite numbers")),
-        Value::Expression(text) if texts => faults.extend(config.expression(path, text, &PLACE).err()),
+        Value::Expression(text) if texts => faults.extend(config.expression(path, text, &COORDINATES).err()),
         _ => {}
     }
 }

@@ -47,7 +47,7 @@ pub struct LaserConfig {
     /// Radius at the focus where the amplitude is `1/e`, c/w_n; a plane wave if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waist: Option<f64>,
-    /// Place of the focus, c/w_n: `[x, y]`; if left out, where the pulse is at the start (or the antenna), halfway up.
+    /// Position of the focus, c/w_n: `[x, y]`; if left out, where the pulse is at the start (or the antenna), halfway up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<[f64; 2]>,
     /// Plane of E: an angle from the y axis in degrees, `"y"`, `"z"`, or circular: `"left"` (E turns anticlockwise for an observer
@@ -105,7 +105,7 @@ pub enum PolarisationWord {
     Y,
     /// E along z.
     Z,
-    /// Circular: at a fixed place E turns anticlockwise for an observer whom the pulse approaches, from y to z if it runs to the
+    /// Circular: at a fixed position E turns anticlockwise for an observer whom the pulse approaches, from y to z if it runs to the
     /// right.
     Left,
     /// Circular, clockwise for that observer.

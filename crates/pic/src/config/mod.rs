@@ -298,4 +298,4 @@ impl Config {
 /// Part of the stability limit that the time step is, if nothing is said.
 pub const DEFAULT_COURANT: f64 = 0.95;
 /// Variables of profiles and fields.
-pub const PLACE: [&str; 2] = ["x", "y"];
+pub const COORDINATES: [&str; 2] = ["x", "y"];

@@ -53,7 +53,7 @@ pub enum Density {
 #[schemars(extend("x-synonyms" = { "box": "slab", "rectangle": "slab", "plateau": "slab", "linear": "ramp", "gradient": "ramp", "gauss": "gaussian", "normal": "gaussian", "circle": "sphere", "disc": "sphere", "disk": "sphere", "cylinder": "sphere", "droplet": "sphere", "heaviside": "step", "half_space": "step" }))]
 pub enum Preset {
     /// Nothing before a plane, `value` behind it.
-    Step(Step),
+    Step(StepProfile),
     /// `value` between two planes.
     Slab(Slab),
     /// Linear between two planes; nothing before the first one, `end` behind the second one.
@@ -81,7 +81,7 @@ fn unit() -> f64 {
 /// A step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct StepProfile {
     /// Density behind the plane, n_0.
     #[serde(default = "unit")]
     pub value: f64,
@@ -162,12 +162,12 @@ impl Preset {
         matches!(self, Self::Step(_) | Self::Slab(_) | Self::Sphere(_))
     }
 
-    /// The density at a place of a space of `dimensions`.
-    pub fn at(&self, place: [f64; 2], dimensions: usize) -> f64 {
-        let along = |axis: AxisName| place[axis as usize];
+    /// The density at a position of a space of `dimensions`.
+    pub fn at(&self, position: [f64; 2], dimensions: usize) -> f64 {
+        let along = |axis: AxisName| position[axis as usize];
         let inside = |yes: bool, value: f64| if yes { value } else { 0.0 };
         let square =
-            |centre: [f64; 2], scale: [f64; 2]| -> f64 { (0..dimensions).map(|d| ((place[d] - centre[d]) / scale[d]).powi(2)).sum() };
+            |centre: [f64; 2], scale: [f64; 2]| -> f64 { (0..dimensions).map(|d| ((position[d] - centre[d]) / scale[d]).powi(2)).sum() };
         match self {
             Self::Step(s) => inside(along(s.axis) >= s.from, s.value),
             Self::Slab(s) => inside((s.from..s.to).contains(&along(s.axis)), s.value),
@@ -193,7 +193,7 @@ impl Preset {
             return Some(("", format!("a measure is {bad}")));
         }
         match self {
-            Self::Step(Step { value, .. }) | Self::Slab(Slab { value, .. }) | Self::Sphere(Sphere { value, .. }) if *value < 0.0 => {
+            Self::Step(StepProfile { value, .. }) | Self::Slab(Slab { value, .. }) | Self::Sphere(Sphere { value, .. }) if *value < 0.0 => {
                 Some(("value", format!("the density is {value}")))
             }
             Self::Slab(s) if s.to <= s.from => Some(("to", format!("the slab ends at {} and begins at {}", s.to, s.from))),

@@ -135,7 +135,7 @@ impl PerCell {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "regular": "lattice", "uniform": "lattice", "grid": "lattice", "thermal": "random", "halton": "quiet", "low_discrepancy": "quiet" }))]
 pub enum Positions {
-    /// At regular places, the same in each cell.
+    /// At regular positions, the same in each cell.
     #[default]
     Lattice,
     /// Anywhere.

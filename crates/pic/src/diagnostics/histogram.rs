@@ -24,9 +24,9 @@ impl Cloud {
         let (mut x, mut y) = (Vec::with_capacity(n), Vec::with_capacity(n));
         for k in 0..n {
             let column = moved as f64 + f64::from(particles.i[k]) + 0.5 + particles.s[k];
-            let place = model.place(column, f64::from(particles.j[k]) + 0.5 + particles.t[k]);
-            x.push(place[0]);
-            y.push(place[1]);
+            let position = model.position(column, f64::from(particles.j[k]) + 0.5 + particles.t[k]);
+            x.push(position[0]);
+            y.push(position[1]);
         }
         let [ux, uy, uz] = particles.u;
         let gamma = (0..n).map(|k| (1.0 + ux[k] * ux[k] + uy[k] * uy[k] + uz[k] * uz[k]).sqrt()).collect();
@@ -150,7 +150,7 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
     let (mut axes, mut bins) = (Vec::new(), Vec::new());
     for (k, axis) in p.axes.iter().enumerate() {
         let column = columns[k].unwrap_or(PARTICLE.len());
-        let mut bin = Bins { column, from: 0.0, spacing: 1.0, count: axis.bins, place: plasma.cells_to_place(column) };
+        let mut bin = Bins { column, from: 0.0, spacing: 1.0, count: axis.bins, position: plasma.cells_to_place(column) };
         let [from, to] = match axis.range.or_else(|| domain(config, plasma, axis)) {
             Some(range) => range,
             None if plain => with_air(plasma.stages.extent(s, &bin)?),
@@ -170,10 +170,10 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
     }
     let names: Vec<String> = p.axes.iter().map(|a| shown(plasma, &a.value).0).collect();
     let what = p.weight.as_ref().map_or_else(|| p.species.clone(), |w| format!("{} weighted by {w}", p.species));
-    let place = p.axes.iter().all(|a| matches!(a.value.as_str(), "x" | "y"));
-    let title = format!("{what}{}: f({})", if place { "" } else { " in phase space" }, names.join(", "));
+    let position = p.axes.iter().all(|a| matches!(a.value.as_str(), "x" | "y"));
+    let title = format!("{what}{}: f({})", if position { "" } else { " in phase space" }, names.join(", "));
     // A weight may have any sign, and a density in space is read on a linear scale.
-    let palette = match (&p.weight, place) {
+    let palette = match (&p.weight, position) {
         (None, false) => Palette::Density,
         (None, true) => Palette::Sequential,
         (Some(_), _) => Palette::Diverging,
@@ -208,7 +208,7 @@ fn sums(plasma: &mut Plasma, s: usize, expressions: &Expressions, bins: &[Bins])
     Ok(all)
 }
 
-/// The box along an axis that is a place.
+/// The box along an axis that is a position.
 fn domain(config: &Config, plasma: &Plasma, axis: &BinConfig) -> Option<[f64; 2]> {
     let d = ["x", "y"].iter().position(|name| *name == axis.value).filter(|d| *d < config.dimensions())?;
     Some([plasma.corner()[d], plasma.corner()[d] + config.grid.size[d]])

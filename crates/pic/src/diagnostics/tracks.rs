@@ -53,7 +53,7 @@ impl Tracks {
     pub fn sample(&mut self, plasma: &mut Plasma) -> Result<()> {
         let tags: Vec<u64> = self.tags.keys().copied().collect();
         for [x, y, ux, uy, uz] in plasma.stages.follow(self.species, &tags)? {
-            let [x, y] = plasma.model.place(plasma.moved as f64 + x, y);
+            let [x, y] = plasma.model.position(plasma.moved as f64 + x, y);
             self.values.extend([x, y, ux, uy, uz]);
         }
         self.time.push(plasma.time() * plasma.model.units.time);

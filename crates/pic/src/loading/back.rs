@@ -36,7 +36,7 @@ impl<'a> Back<'a> {
     }
 }
 
-/// Takes momenta from the time of the places half a step back, in the fields given over all corners with guards (empty ones
+/// Takes momenta from the time of the positions half a step back, in the fields given over all corners with guards (empty ones
 /// are zero).
 pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>; 6], particles: &mut Particles) {
     let Some(back) = Back::new(grid, order, species, fields) else { return };
@@ -63,11 +63,11 @@ pub(super) fn back_push_batch(setup: &Setup, s: usize, fields: &[Vec<f64>; 6], o
     }
 }
 
-/// A component at a particle: linear or quadratic weights about its own lattice.
+/// A component at a particle: linear or quadratic weights about its own sub-grid.
 fn gathered(grid: &Grid, order: u32, field: &[f64], stagger: [f64; 2], cell: [u32; 2], offset: [f64; 2]) -> f64 {
     // The first node, and the weights of it and those behind it.
     let axis = |d: usize| -> (isize, [f64; 3]) {
-        // Distance from the lattice's point 0, in cells.
+        // Distance from the grid's point 0, in cells.
         let x = f64::from(cell[d]) + 0.5 + offset[d] - stagger[d];
         if order == 1 {
             let low = x.floor();

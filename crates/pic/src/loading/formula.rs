@@ -40,7 +40,7 @@ impl Load {
         match () {
             () if self.species.weighted => Some("they have weights of their own"),
             () if !self.flat || number(&self.density).is_none() => Some("their density is not the same everywhere"),
-            () if self.drift.iter().chain(widths).any(|p| number(p).is_none()) => Some("their momenta depend on the place"),
+            () if self.drift.iter().chain(widths).any(|p| number(p).is_none()) => Some("their momenta depend on the position"),
             () if self.quiet && !cold => Some("their momenta are a quiet start"),
             () if self.corrected => Some("their mean momenta are corrected"),
             () => None,
@@ -68,7 +68,7 @@ impl Source<'_> {
             rows: self.model.grid.cells[1] as u64,
             drift: [number(x)?, number(y)?, number(z)?],
             width,
-            place: purpose::start(load.number, Purpose::Place),
+            place: purpose::start(load.number, Purpose::Position),
             momentum: purpose::start(load.number, Purpose::Momentum),
             per_cell: load.per_cell as u32,
             random: u32::from(load.positions == Positions::Random),

@@ -1,4 +1,4 @@
-//! Random places and normal momenta for many particles at a time, in registers of the best instruction set at hand. All give the
+//! Random positions and normal momenta for many particles at a time, in registers of the best instruction set at hand. All give the
 //! same bits.
 
 #[cfg(target_arch = "x86_64")]
@@ -65,14 +65,14 @@ unsafe fn avx2(work: impl Work) {
     work.run();
 }
 
-struct Places<'a> {
+struct Positions<'a> {
     philox: Philox,
     draws: &'a Draws,
     s: &'a mut [f64],
     t: &'a mut [f64],
 }
 
-impl Work for Places<'_> {
+impl Work for Positions<'_> {
     #[inline(always)]
     fn run(self) {
         let n = self.s.len();
@@ -87,8 +87,8 @@ impl Work for Places<'_> {
 }
 
 /// Random offsets from the cell's centre.
-pub(super) fn places(isa: Isa, philox: Philox, draws: &Draws, s: &mut [f64], t: &mut [f64]) {
-    on(isa, Places { philox, draws, s, t });
+pub(super) fn positions(isa: Isa, philox: Philox, draws: &Draws, s: &mut [f64], t: &mut [f64]) {
+    on(isa, Positions { philox, draws, s, t });
 }
 
 struct Normals<'a> {
@@ -221,14 +221,14 @@ mod tests {
         let philox = |what| Philox::new(purpose::start(species, what), seed);
         for isa in Isa::all() {
             let (mut s, mut t, mut u) = (vec![0.0; n], vec![0.0; n], [(); 3].map(|()| vec![0.0; n]));
-            places(isa, philox(Purpose::Place), &draws, &mut s, &mut t);
+            positions(isa, philox(Purpose::Position), &draws, &mut s, &mut t);
             normals(isa, philox(Purpose::Momentum), &draws, AS_THEY_ARE, &mut u);
             for p in 0..n {
                 let stream = |what| Stream::new(seed, species, what, draws.columns[p], p * 1000);
-                let (mut place, mut momentum) = (stream(Purpose::Place), stream(Purpose::Momentum));
+                let (mut position, mut momentum) = (stream(Purpose::Position), stream(Purpose::Momentum));
                 let (mut at, mut vector) = ([0.0; 2], [0.0; 3]);
                 for _ in 0..=draws.numbers[p] {
-                    (at, vector) = (place.open(), momentum.normal_vector());
+                    (at, vector) = (position.open(), momentum.normal_vector());
                 }
                 assert_eq!([s[p], t[p]], at.map(|x| x - 0.5), "{isa:?} {p}");
                 assert_eq!([u[0][p], u[1][p], u[2][p]], vector, "{isa:?} {p}");

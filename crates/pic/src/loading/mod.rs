@@ -176,7 +176,7 @@ impl<'a> Source<'a> {
         out.begin(cells, self.moved);
         let by_number = self.count(out)?;
         out.deal();
-        self.place(out);
+        self.draw_positions(out);
         self.weigh(by_number, out)?;
         self.move_about(out)?;
         back::back_push_batch(self.setup, self.load.number, self.felt, out);
@@ -187,17 +187,17 @@ impl<'a> Source<'a> {
         absolute(&format!("species[{}].{key}", self.load.number))
     }
 
-    fn density(&self, place: [f64; 2]) -> Result<f64> {
-        match self.load.density.at(place) {
+    fn density(&self, position: [f64; 2]) -> Result<f64> {
+        match self.load.density.at(position) {
             n if n.is_finite() && n >= 0.0 => Ok(n),
-            n => Err(bad_density(&self.path("density"), n, place)),
+            n => Err(bad_density(&self.path("density"), n, position)),
         }
     }
 
-    /// Place of a particle in the input's units.
+    /// Position of a particle in the input's units.
     fn at(&self, out: &Batch, p: usize) -> [f64; 2] {
         let c = out.cell[p] as usize;
-        self.model.place(out.columns[c] as f64 + 0.5 + out.s[p], f64::from(out.cells[c][1]) + 0.5 + out.t[p])
+        self.model.position(out.columns[c] as f64 + 0.5 + out.s[p], f64::from(out.cells[c][1]) + 0.5 + out.t[p])
     }
 
     /// Counts the particles of each cell; true if their number makes the density.
@@ -210,7 +210,7 @@ impl<'a> Source<'a> {
             for (c, wanted) in out.wanted.iter_mut().enumerate() {
                 let (column, row) = (out.columns[c], out.cells[c][1] as usize);
                 // The mean number is what the density in the centre asks for, and no cell has a fraction of a particle.
-                let density = self.density(self.model.place(column as f64 + 0.5, row as f64 + 0.5))?;
+                let density = self.density(self.model.position(column as f64 + 0.5, row as f64 + 0.5))?;
                 let mean = load.per_cell as f64 * density / load.reference;
                 *wanted = (mean + Stream::new(self.model.seed, load.number, Purpose::Count, column, row).open()[0]) as u32;
             }
@@ -222,12 +222,12 @@ impl<'a> Source<'a> {
         Philox::new(purpose::start(self.load.number, what), self.model.seed)
     }
 
-    fn place(&self, out: &mut Batch) {
+    fn draw_positions(&self, out: &mut Batch) {
         let n = out.len();
         out.s.resize(n, 0.0);
         out.t.resize(n, 0.0);
         if self.load.positions == Positions::Random {
-            lanes::places(self.isa, self.philox(Purpose::Place), &out.draws, &mut out.s, &mut out.t);
+            lanes::positions(self.isa, self.philox(Purpose::Position), &out.draws, &mut out.s, &mut out.t);
         } else if out.wanted.iter().all(|wanted| *wanted as usize == self.offsets.len()) {
             // All cells are full: their first particles, then their second ones.
             let all = out.cells.len().max(1);
@@ -316,8 +316,8 @@ impl<'a> Source<'a> {
                     out.u[c].iter_mut().for_each(|u| *u += drift);
                 } else {
                     for p in 0..n {
-                        let place = self.at(out, p);
-                        out.u[c][p] += drift.at(place);
+                        let position = self.at(out, p);
+                        out.u[c][p] += drift.at(position);
                     }
                 }
             }
@@ -326,8 +326,8 @@ impl<'a> Source<'a> {
             // Nothing but a number is no more than the largest.
             if !u.iter().fold(true, |all, u| all & (u.abs() <= f64::MAX)) {
                 let p = u.iter().position(|u| !u.is_finite()).unwrap_or(0);
-                let place = self.at(out, p);
-                let message = format!("a momentum at x = {}, y = {} is {}", place[0], place[1], u[p]);
+                let position = self.at(out, p);
+                let message = format!("a momentum at x = {}, y = {} is {}", position[0], position[1], u[p]);
                 return Err(input(&self.path("momentum"), Problem::new("", message).allowed("finite numbers")));
             }
         }
@@ -405,7 +405,7 @@ fn regular(load: &Load, n: usize, k: usize) -> [f64; 2] {
         let [nx, ny] = load.lattice;
         [((k % nx) as f64 + 0.5) / nx as f64, ((k / nx) as f64 + 0.5) / ny as f64]
     } else {
-        quiet::place(n, k)
+        quiet::position(n, k)
     };
     [x - 0.5, y - 0.5]
 }

@@ -1,4 +1,4 @@
-//! Low-discrepancy sequences: Halton's points for places and, in the dimensions that those leave, for momenta.
+//! Low-discrepancy sequences: Halton's points for positions and, in the dimensions that those leave, for momenta.
 
 use crate::sampling::{normal_quantile, radical_inverse};
 
@@ -41,14 +41,15 @@ pub(super) fn bases(dimensions: usize) -> [Halton; 3] {
     (if dimensions == 1 { [3, 5, 7] } else { [5, 7, 11] }).map(Halton::new)
 }
 
-/// Place `k` of the `n` in a cell, from its lower corner: Halton's points, moved so that their mean is the centre where `n` is a
+/// Position `k` of the `n` in a cell, from its lower corner: Halton's points, moved so that their mean is the centre where `n` is a
 /// power of 2.
-pub(super) fn place(n: usize, k: usize) -> [f64; 2] {
+pub(super) fn position(n: usize, k: usize) -> [f64; 2] {
     [2, 3].map(|base| (radical_inverse(base, k as u64) + 0.5 / n as f64).fract())
 }
 
-/// Normal vector `k` of the `n` of a cell. A row of cells has one Halton sequence, in the dimensions that places leave, which each
-/// row turns by another angle: the box has as many different momenta as particles. The same in each cell it would have `n`.
+/// Normal vector `k` of the `n` of a cell. A row of cells has one Halton sequence, in the dimensions that positions leave,
+/// which each row turns by another angle: the box has as many different momenta as particles. The same in each cell it would
+/// have `n`.
 pub(super) fn normal(bases: &[Halton; 3], k: usize, n: usize, column: u64, row: usize) -> [f64; 3] {
     // The quantile has no bound at the ends.
     let least = 1e-3 / n as f64;

@@ -52,9 +52,9 @@ impl Source<'_> {
 
     /// Gives a particle the momentum `u` at rest, seen from the box; `number` of its cell's stream goes on by what that draws.
     fn boost(&self, p: usize, u: [f64; 3], number: &mut u64, out: &mut Batch) {
-        let place = self.at(out, p);
+        let position = self.at(out, p);
         let mut stream = Stream::at(self.philox(Purpose::Momentum), out.draws.columns[p], *number);
-        let u = stream.boosted(u, [0, 1, 2].map(|c| self.load.drift[c].at(place)));
+        let u = stream.boosted(u, [0, 1, 2].map(|c| self.load.drift[c].at(position)));
         *number = stream.number();
         (0..3).for_each(|c| out.u[c][p] = u[c]);
     }

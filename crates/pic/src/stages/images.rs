@@ -1,7 +1,7 @@
 //! Images beyond the sides: the nodes that guards take their values from, and those to which deposits on guards belong.
 //!
 //! A node is named by its index on an axis: at the corner `i h`, or halfway at `(i + 1/2) h`. The walls of an axis that is
-//! not periodic are the corners 0 and `cells`; beyond them the lattice goes on as a mirror image.
+//! not periodic are the corners 0 and `cells`; beyond them the grid goes on as a mirror image.
 //!
 //! | at a conductor (PEC) | even | odd |
 //! |---|---|---|

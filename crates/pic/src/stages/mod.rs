@@ -14,12 +14,12 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::Values;
 
-use crate::gauss::{Look, Seen};
+use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::grid::Grid;
 use crate::loading::Source;
 use crate::particles::{Particles, Species};
 
-/// A component of a field on the Yee lattice.
+/// A component of a field on the Yee grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -85,7 +85,7 @@ pub struct Ledger {
     pub charge_out: f64,
 }
 
-/// A line of values: what an antenna adds to the current of one lattice line, at one step ([`crate::step`]), or what E or B is on
+/// A line of values: what an antenna adds to the current of one grid line, at one step ([`crate::step`]), or what E or B is on
 /// nodes that a window has reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
@@ -121,8 +121,8 @@ pub struct Bins {
     pub spacing: f64,
     /// Number of bins.
     pub count: usize,
-    /// A place is the first plus the second times its distance from the corner of the box in cells.
-    pub place: [f64; 2],
+    /// A position is the first plus the second times its distance from the corner of the box in cells.
+    pub position: [f64; 2],
 }
 
 impl Bins {
@@ -228,7 +228,7 @@ pub trait Stages: Send {
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>>;
 
     /// Looks at `div E - rho` at all corners: what has changed since they were first seen.
-    fn look(&mut self, look: &Look<'_>) -> Result<Seen>;
+    fn check_charge(&mut self, check: &ChargeCheck<'_>) -> Result<ChargeErrors>;
 
     /// Energies of the last measured step.
     fn energies(&mut self) -> Result<Energies>;

@@ -307,21 +307,21 @@ fn a_ramp_has_its_density() {
     }
 }
 
-/// E of a pulse at a place over some steps: the angle by which it turns in a unit of time, from y towards z, the largest E, and the
-/// full width of its square at half maximum (of a Gaussian, by its integral).
+/// E of a pulse at a position over some steps: the angle by which it turns in a unit of time, from y towards z, the largest E,
+/// and the full width of its square at half maximum (of a Gaussian, by its integral).
 fn turning(mut table: Value, laser: &Value, at: f64, until: f64, strength: f64) -> [f64; 3] {
     table["laser"] = json!([laser]);
     let mut pic = start(table, 1);
     let grid = pic.plasma().setup.grid.clone();
-    let place = grid.index((at / grid.h[0]) as isize, 0);
+    let position = grid.index((at / grid.h[0]) as isize, 0);
     let (mut angle, mut last, mut count, mut most, mut whole) = (0.0, None::<f64>, 0, 0.0_f64, 0.0);
     while pic.plasma().time() < until {
         step(&mut pic, &mut Profiler::off());
         let (y, z) = (pic.plasma().stages.component(Component::Ey).unwrap(), pic.plasma().stages.component(Component::Ez).unwrap());
-        most = most.max(y[place].hypot(z[place]));
-        whole += (y[place] * y[place] + z[place] * z[place]) * grid.dt;
-        if y[place].hypot(z[place]) > 0.5 * strength {
-            let now = z[place].atan2(y[place]);
+        most = most.max(y[position].hypot(z[position]));
+        whole += (y[position] * y[position] + z[position] * z[position]) * grid.dt;
+        if y[position].hypot(z[position]) > 0.5 * strength {
+            let now = z[position].atan2(y[position]);
             if let Some(last) = last {
                 angle += (now - last + PI).rem_euclid(TAU) - PI;
                 count += 1;
@@ -392,11 +392,11 @@ fn the_phase_of_a_beam_is_that_at_its_focus() {
             1,
         );
         let grid = pic.plasma().setup.grid.clone();
-        let place = grid.index(260, 24);
+        let position = grid.index(260, 24);
         let mut course = Vec::new();
         while pic.outcome().is_none() {
             step(&mut pic, &mut Profiler::off());
-            course.push((pic.plasma().time(), pic.plasma().stages.component(Component::Ez).unwrap()[place]));
+            course.push((pic.plasma().time(), pic.plasma().stages.component(Component::Ez).unwrap()[position]));
         }
         // The lattice's group velocity says when the centre is there.
         let sine = |h: f64, k: f64| (0.5 * k * h).sin() / h;

@@ -159,7 +159,8 @@ fn nothing_falls_through_a_border() {
             let speeds = [0.0, 1e-30, -1e-30, 1e-9, -1e-9, 1e-7, -1e-7, 0.3, -0.3, 50.0, -50.0];
             let mut p = Particles::default();
             for (i, j) in [(0, 0), (16, 17), (0, 17), (15, 0), (16, 1), (7, 7)] {
-                // Every place and speed along x with a quarter of those along y, and the other way round: 4 and 7 have no divisor in common.
+                // Every position and speed along x with a quarter of those along y, and the other way round: 4 and 7 have no divisor in
+                // common.
                 let along: Vec<_> = offsets.iter().flat_map(|s| speeds.map(|u| (*s, u))).collect();
                 for (a, (s, ux)) in along.iter().enumerate() {
                     for (t, uy) in along.iter().skip(7 * a % 4).step_by(4) {

@@ -22,7 +22,7 @@ fn tagged(mut p: Particles, weighted: bool) -> Particles {
     p
 }
 
-/// Distance of two particles' places in cells, on the torus or not.
+/// Distance of two particles' positions in cells, on the torus or not.
 fn distance(a: &(u64, u32, u32, [f64; 5]), b: &(u64, u32, u32, [f64; 5]), cells: [usize; 2]) -> f64 {
     let along = |i: u32, s: f64, j: u32, t: f64, n: usize| {
         let d = f64::from(i) + s - f64::from(j) - t;

@@ -38,7 +38,7 @@ pub(crate) fn finished(table: Value) -> Pic {
 }
 
 /// V1. The frequency of the leap-frog is `(2/dt) asin(dt/2)`; the lattice lowers it by `(k h)^2/16` = 6e-4. 0.2 % leaves room for
-/// that and for the zeros' places, which are known to 1e-4 after eight periods.
+/// that and for the zeros' positions, which are known to 1e-4 after eight periods.
 #[test]
 fn a_cold_plasma_swings_at_its_frequency() {
     let pic = finished(json!({

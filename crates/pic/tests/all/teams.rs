@@ -7,7 +7,7 @@ use zellige_engine::rng::Philox;
 
 use zellige_pic::grid::{FieldSide, Grid, ParticleSide};
 use zellige_pic::particles::{Particles, Pusher, Species};
-use zellige_pic::stages::cuda::{CudaStages, Kind};
+use zellige_pic::stages::cuda::{CudaStages, KernelConfig};
 use zellige_pic::stages::{Component, Precision, Setup, Smoothing, Stages, cpu};
 use zellige_pic::step::step;
 
@@ -73,7 +73,7 @@ fn dense(weighted: bool) -> Particles {
     p
 }
 
-/// Tag, place and momentum, by tag.
+/// Tag, position and momentum, by tag.
 fn sorted(p: &Particles) -> Vec<(u64, [f64; 5])> {
     let one = |k: usize| (p.tag[k], [f64::from(p.i[k]) + p.s[k], f64::from(p.j[k]) + p.t[k], p.u[0][k], p.u[1][k], p.u[2][k]]);
     let mut list: Vec<_> = (0..p.len()).map(one).collect();
@@ -97,7 +97,7 @@ fn run(setup: &Setup, stages: &mut dyn Stages, first: u64, steps: u64) {
 }
 
 fn on_gpu(setup: &Setup, cuda: &Cuda, p: &Particles, target: usize) -> CudaStages {
-    let mut stages = CudaStages::new(setup, cuda, |kind| Kind { target, parts: 1, ..kind }).unwrap();
+    let mut stages = CudaStages::new(setup, cuda, |kind| KernelConfig { target, parts: 1, ..kind }).unwrap();
     fill(setup, &mut stages, p);
     stages
 }
@@ -165,7 +165,7 @@ fn helpers_go_along_with_what_is_dense() {
     }
     setup.species[0].charge = -1e-9;
     let start = sorted(&p);
-    let mut stages = CudaStages::new(&setup, &cuda, |kind| Kind { target: 512, parts: 1, ..kind }).unwrap();
+    let mut stages = CudaStages::new(&setup, &cuda, |kind| KernelConfig { target: 512, parts: 1, ..kind }).unwrap();
     stages.inject(0, &p).unwrap();
     let mut returned = 0;
     for k in 0..120 {
@@ -176,7 +176,7 @@ fn helpers_go_along_with_what_is_dense() {
         returned = returned.max(spare);
     }
     assert!(returned > 0, "none came back");
-    // Ten round trips of the rounding of a place in single precision, with a sum each step: 120 roundings of half a unit of 2^-24.
+    // Ten round trips of the rounding of a position in single precision, with a sum each step: 120 roundings of half a unit of 2^-24.
     let shift = 120.0 * 0.7 * 5.0 / 26.0_f64.sqrt();
     for (a, b) in start.iter().zip(sorted(&stages.particles(0).unwrap())) {
         assert_eq!(a.0, b.0);

@@ -10,12 +10,12 @@ use zellige_engine::testing;
 use zellige_pic::gauss::Gauss;
 use zellige_pic::grid::{ABOVE, BELOW, FieldSide, ParticleSide};
 use zellige_pic::particles::{Particles, Pusher, Species};
-use zellige_pic::stages::cuda::{Kind, new_with};
+use zellige_pic::stages::cuda::{KernelConfig, new_with};
 use zellige_pic::stages::{Bins, Component, Precision, Setup, Smoothing, Stages, cpu};
 use zellige_pic::step::step;
 
 /// A pair of stages with the same particles and fields.
-fn pair(setup: &Setup, particles: &[Particles], cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> [Box<dyn Stages>; 2] {
+fn pair(setup: &Setup, particles: &[Particles], cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig) -> [Box<dyn Stages>; 2] {
     let random = Philox::new(9, 4);
     let mut both = [cpu::new(setup, &Cpu::new(2).unwrap()).unwrap(), new_with(setup, cuda, adapt).unwrap()];
     for stages in &mut both {
@@ -38,7 +38,7 @@ fn tagged(mut p: Particles, weighted: bool) -> Particles {
     p
 }
 
-/// Tag, cell, place, momentum, weight; by tag.
+/// Tag, cell, position, momentum, weight; by tag.
 fn sorted(p: &Particles) -> Vec<(u64, [u32; 2], [f64; 6])> {
     let weight = |k: usize| p.weight.get(k).copied().unwrap_or(1.0);
     let mut list: Vec<_> =
@@ -47,7 +47,7 @@ fn sorted(p: &Particles) -> Vec<(u64, [u32; 2], [f64; 6])> {
     list
 }
 
-/// `tolerance` is for numbers of size 1: places in cells and momenta.
+/// `tolerance` is for numbers of size 1: positions in cells and momenta.
 fn agree(setup: &Setup, [a, b]: &mut [Box<dyn Stages>; 2], tolerance: f64, label: &str) {
     for s in 0..setup.species.len() {
         let (p, q) = (sorted(&a.particles(s).unwrap()), sorted(&b.particles(s).unwrap()));
@@ -68,7 +68,7 @@ fn agree(setup: &Setup, [a, b]: &mut [Box<dyn Stages>; 2], tolerance: f64, label
                 assert!(away <= tolerance * size, "{label}: particle {} column {c}: {:?} {:?}", x.0, x, y);
             }
         }
-        // A place that is off by the tolerance moves that part of a charge to the next node; (2 r)^2 particles around a node.
+        // A position that is off by the tolerance moves that part of a charge to the next node; (2 r)^2 particles around a node.
         let (r, q) = (a.charge(s, false).unwrap(), b.charge(s, false).unwrap());
         let largest = r.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
         assert!(apart(&r, &q) <= 8.0 * tolerance * largest.max(1.0), "{label}: charge {} of {largest}", apart(&r, &q));
@@ -105,8 +105,8 @@ fn tolerance(setup: &Setup) -> f64 {
     if setup.precision == Precision::F32 { 4e-6 } else { 4e-12 }
 }
 
-fn small(kind: Kind) -> Kind {
-    Kind { shift: 6, parts: 2, block: 128, ..kind }
+fn small(kind: KernelConfig) -> KernelConfig {
+    KernelConfig { shift: 6, parts: 2, block: 128, ..kind }
 }
 
 /// Each two of precision, order and pusher together: six programs, since one takes seconds to compile. The other six are compiled
@@ -135,7 +135,7 @@ fn a_step_of_every_kind_is_that_of_the_processor() {
             let p = tagged(thermal(cells, 12, 0.6, 3), weighted);
             setup.expected = vec![p.len()];
             let label = format!("{precision:?} order {order} {pusher:?} {cells:?}");
-            let mut both = pair(&setup, &[p], &cuda, |kind| Kind { tile: [16, 14], looks: 8, ..small(kind) });
+            let mut both = pair(&setup, &[p], &cuda, |kind| KernelConfig { tile: [16, 14], outbox_rounds: 8, ..small(kind) });
             agree(&setup, &mut both, tolerance(&setup), &format!("{label} start"));
             for stages in &mut both {
                 run(&setup, stages.as_mut(), 0, 1);
@@ -277,7 +277,7 @@ fn nothing_is_lost_and_nothing_depends_on_pages_and_tiles() {
     let mut reference = None;
     for (tile, shift, parts, block) in [([16, 16], 7, 1, 256), ([16, 16], 6, 3, 128), ([8, 8], 8, 1, 64), ([40, 24], 6, 5, 192)] {
         setup.tile = Some(tile);
-        let mut stages = new_with(&setup, &cuda, |kind| Kind { shift, parts, block, ..kind }).unwrap();
+        let mut stages = new_with(&setup, &cuda, |kind| KernelConfig { shift, parts, block, ..kind }).unwrap();
         stages.inject(0, &p).unwrap();
         let mut seen = Vec::new();
         for k in 0..60 {
@@ -435,7 +435,7 @@ fn what_is_told_of_particles_needs_no_export() {
             from,
             spacing,
             count,
-            place: [[2.0, 0.1], [0.0, 0.2]].get(c).copied().unwrap_or_default(),
+            position: [[2.0, 0.1], [0.0, 0.2]].get(c).copied().unwrap_or_default(),
         };
         for axes in [
             vec![axis(0, 2.0, 0.35, 20), axis(2, -0.2, 0.01, 40)],
@@ -495,9 +495,9 @@ fn faults_and_the_work_of_fields_are_seen_alike() {
             let mut gauss = Gauss::new(&given);
             stages.count_work().unwrap();
             run(&given, &mut **stages, 0, 2);
-            gauss.look(&mut **stages, 2, 0).unwrap();
+            gauss.update(&mut **stages, 2, 0).unwrap();
             run(&given, &mut **stages, 2, 8);
-            let sound = gauss.look(&mut **stages, 10, 0).unwrap();
+            let sound = gauss.update(&mut **stages, 10, 0).unwrap();
             let check = gauss.check().unwrap();
             assert!(check.ok && sound > 0.0, "{side:?} {passes}: {check:?}");
             for component in [Component::Ex, Component::Ey] {
@@ -505,7 +505,7 @@ fn faults_and_the_work_of_fields_are_seen_alike() {
                 e[given.grid.index(20, 17)] += 1e-3;
                 stages.set_component(component, &e).unwrap();
             }
-            let fault = gauss.look(&mut **stages, 11, 0).unwrap();
+            let fault = gauss.update(&mut **stages, 11, 0).unwrap();
             // Two faces of the corner behind it.
             assert!((fault - 0.02).abs() < 1e-8, "{side:?} {passes}: {fault}");
             assert!(!gauss.check().unwrap().ok);

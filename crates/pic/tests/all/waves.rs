@@ -35,13 +35,13 @@ fn set<T: RealScalar>(fields: &mut FieldSet<T>, a: impl Fn(f64, f64, f64) -> f64
                 f(x, y, t)
             };
             let mean = |di, dj| 0.5 * (a_at(di, dj, -0.5 * dt) + a_at(di, dj, 0.5 * dt));
-            let place = g.index(i, j);
-            values[0][place] = (f_at(0.5, 0.5, 0.0) - f_at(0.5, -0.5, 0.0)) / g.h[1];
-            values[1][place] = -(f_at(0.5, 0.5, 0.0) - f_at(-0.5, 0.5, 0.0)) / g.h[0];
-            values[2][place] = -(a_at(0.0, 0.0, 0.5 * dt) - a_at(0.0, 0.0, -0.5 * dt)) / dt;
-            values[3][place] = (mean(0.0, 1.0) - mean(0.0, 0.0)) / g.h[1];
-            values[4][place] = -(mean(1.0, 0.0) - mean(0.0, 0.0)) / g.h[0];
-            values[5][place] = (f_at(0.5, 0.5, dt) - f_at(0.5, 0.5, -dt)) / (2.0 * dt);
+            let position = g.index(i, j);
+            values[0][position] = (f_at(0.5, 0.5, 0.0) - f_at(0.5, -0.5, 0.0)) / g.h[1];
+            values[1][position] = -(f_at(0.5, 0.5, 0.0) - f_at(-0.5, 0.5, 0.0)) / g.h[0];
+            values[2][position] = -(a_at(0.0, 0.0, 0.5 * dt) - a_at(0.0, 0.0, -0.5 * dt)) / dt;
+            values[3][position] = (mean(0.0, 1.0) - mean(0.0, 0.0)) / g.h[1];
+            values[4][position] = -(mean(1.0, 0.0) - mean(0.0, 0.0)) / g.h[0];
+            values[5][position] = (f_at(0.5, 0.5, dt) - f_at(0.5, 0.5, -dt)) / (2.0 * dt);
         }
     }
     for (c, values) in values.iter().enumerate() {

@@ -73,9 +73,9 @@ fn an_antenna_stands_still_while_the_window_moves() {
 /// A window that outruns the pulse is told of in the plan, with the time; one that does not is not.
 #[test]
 fn a_window_that_leaves_its_antenna_behind_says_so() {
-    let with = |place: f64, start: f64| {
+    let with = |position: f64, start: f64| {
         let mut table = antenna(Some(start));
-        table["laser"][0]["antenna"] = json!(place);
+        table["laser"][0]["antenna"] = json!(position);
         plan(table).warnings.into_iter().filter(|w| w.contains("antenna")).collect::<Vec<_>>()
     };
     // At x = 2 the sheet meets the layer of 16 cells, 0.8, when the window has gone 1.2: long before the peak.

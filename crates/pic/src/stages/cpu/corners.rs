@@ -3,7 +3,7 @@
 use zellige_engine::parallel::{chunks, chunks_mut, indices, map};
 use zellige_engine::real::RealScalar;
 
-use crate::gauss::{Corner, Look, Seen, look_at};
+use crate::gauss::{ChargeCheck, ChargeErrors, Corner, check_corner};
 use crate::grid::{BELOW, Grid};
 
 /// Base and variance of all corners, a row of them turned round as far as a window has gone.
@@ -20,8 +20,15 @@ impl Corners {
     }
 
     /// Looks at them, with the charge, its magnitude summed over species, and E in x and y.
-    pub(super) fn look<T: RealScalar>(&mut self, grid: &Grid, look: &Look<'_>, rho: &[f64], all: &[f64], [ex, ey]: [&[T]; 2]) -> Seen {
-        let (pitch, turn, [hx, hy]) = (grid.pitch(), look.shift(grid.pitch()), grid.h);
+    pub(super) fn check_charge<T: RealScalar>(
+        &mut self,
+        grid: &Grid,
+        check: &ChargeCheck<'_>,
+        rho: &[f64],
+        all: &[f64],
+        [ex, ey]: [&[T]; 2],
+    ) -> ChargeErrors {
+        let (pitch, turn, [hx, hy]) = (grid.pitch(), check.shift(grid.pitch()), grid.h);
         let rows = map((chunks(ex, pitch), chunks(ey, pitch), chunks(all, pitch)), |j, (ex, ey, all)| {
             if !(BELOW..BELOW + grid.nodes(1)).contains(&j) {
                 return [0.0; 3];
@@ -30,28 +37,28 @@ impl Corners {
             [squares(ex, hx), squares(ey, hy), all.iter().copied().fold(0.0, f64::max)]
         });
         let [x, y, fullest] = rows.into_iter().fold([0.0; 3], |[x, y, most], [a, b, c]| [x + a, y + b, f64::max(most, c)]);
-        let rounding = look.rounding((x + y) / (grid.nodes(0) * grid.nodes(1)) as f64, fullest);
+        let rounding = check.rounding((x + y) / (grid.nodes(0) * grid.nodes(1)) as f64, fullest);
         let found = map(
             (chunks_mut(&mut self.base, pitch), chunks_mut(&mut self.variance, pitch), indices(grid.rows())),
             |row, (base, variance, _)| {
-                let (j, mut seen) = (row as isize - BELOW as isize, Seen::NONE);
-                if !look.range[1].contains(&j) {
+                let (j, mut seen) = (row as isize - BELOW as isize, ChargeErrors::NONE);
+                if !check.range[1].contains(&j) {
                     return seen;
                 }
-                for i in look.range[0].clone() {
+                for i in check.range[0].clone() {
                     let at = grid.index(i, j);
                     let k = (at % pitch + turn) % pitch;
-                    let variance_was = if look.forget[i as usize] { 0.0 } else { variance[k] };
+                    let variance_was = if check.forget[i as usize] { 0.0 } else { variance[k] };
                     let was = Corner { base: base[k], variance: variance_was, change: 0.0, limit: 0.0 };
                     let [right, left] = [at, grid.index(i - 1, j)].map(|at| ex[at].to_f64() / hx);
                     let [upper, lower] = [at, at - grid.across()].map(|at| ey[at].to_f64() / hy);
-                    let now = look_at(right, left, upper, lower, rho[at], all[at], was, rounding);
+                    let now = check_corner(right, left, upper, lower, rho[at], all[at], was, rounding);
                     (base[k], variance[k]) = (now.base, now.variance);
-                    seen = seen.join(Seen::of(&now));
+                    seen = seen.join(ChargeErrors::of(&now));
                 }
                 seen
             },
         );
-        found.into_iter().fold(Seen::NONE, Seen::join)
+        found.into_iter().fold(ChargeErrors::NONE, ChargeErrors::join)
     }
 }

@@ -17,7 +17,7 @@ const WHOLE: f64 = 4_503_599_627_370_496.0;
 fn along<T: RealScalar>(([i, j], row): &Placed<'_, T>, axis: &Bins, first: usize, out: &mut [f64]) {
     let slots = first..first + out.len();
     let column = |c: usize| &row.column(c)[slots.clone()];
-    let [from, step] = axis.place;
+    let [from, step] = axis.position;
     match axis.column {
         0 => {
             for ((out, cell), s) in out.iter_mut().zip(&row.keys()[slots.clone()]).zip(column(0)) {
@@ -111,10 +111,10 @@ impl<T: RealScalar> Work for Counted<'_, T> {
                     along(row, axis, first, values);
                     bin(axis, values, places);
                 }
-                for (k, place) in places.iter().enumerate() {
+                for (k, position) in places.iter().enumerate() {
                     // NaN is in no bin.
-                    if *place >= 0.0 {
-                        let at = ((*place + WHOLE).to_bits() & (WHOLE as u64 - 1)) as usize;
+                    if *position >= 0.0 {
+                        let at = ((*position + WHOLE).to_bits() & (WHOLE as u64 - 1)) as usize;
                         self.sums[at] += weights.map_or(1.0, |w| w[first + k].to_f64());
                     }
                 }
@@ -128,12 +128,12 @@ impl<T: RealScalar> Work for Counted<'_, T> {
 fn bin(axis: &Bins, values: &[f64], places: &mut [f64]) {
     let (from, spacing, count) = (axis.from, axis.spacing, axis.count as f64);
     let end = from + spacing * count;
-    for (place, v) in places.iter_mut().zip(values) {
+    for (position, v) in places.iter_mut().zip(values) {
         let bin = (v - from) / spacing;
         let near = (bin + WHOLE) - WHOLE;
         let whole = if near > bin { near - 1.0 } else { near };
         let whole = if whole == count && *v <= end { whole - 1.0 } else { whole };
-        *place = if bin >= 0.0 && whole < count { *place * count + whole } else { f64::NAN };
+        *position = if bin >= 0.0 && whole < count { *position * count + whole } else { f64::NAN };
     }
 }
 
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn bins_in_registers_are_those_of_the_formula() {
         let bins = [
-            Bins { column: 2, from: -1.5, spacing: 0.1, count: 30, place: [0.0, 1.0] },
-            Bins { column: 2, from: 0.0, spacing: 1.0 / 3.0, count: 3, place: [0.0, 1.0] },
+            Bins { column: 2, from: -1.5, spacing: 0.1, count: 30, position: [0.0, 1.0] },
+            Bins { column: 2, from: 0.0, spacing: 1.0 / 3.0, count: 3, position: [0.0, 1.0] },
         ];
         for axis in bins {
             let edges = (0..=axis.count).map(|k| axis.from + axis.spacing * k as f64);
@@ -169,9 +169,9 @@ mod tests {
             let values: Vec<f64> = beside.chain(odd).collect();
             let mut places = vec![2.0; values.len()];
             bin(&axis, &values, &mut places);
-            for (v, place) in values.iter().zip(places) {
+            for (v, position) in values.iter().zip(places) {
                 let expected = axis.of(*v).map(|k| (2 * axis.count + k) as f64);
-                assert_eq!(expected, (!place.is_nan()).then_some(place), "{v} of {axis:?}");
+                assert_eq!(expected, (!position.is_nan()).then_some(position), "{v} of {axis:?}");
             }
         }
     }

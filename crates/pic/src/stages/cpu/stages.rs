@@ -16,7 +16,7 @@ use super::store::{self, Band, Tile, export, follow, insert, visit};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
-use crate::gauss::{Look, Seen};
+use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::grid::{ABOVE, BELOW};
 use crate::loading::{Batch, Source};
 use crate::particles::Particles;
@@ -301,10 +301,10 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(rho.iter().map(|r| r.to_f64()).collect())
     }
 
-    fn look(&mut self, look: &Look<'_>) -> Result<Seen> {
+    fn check_charge(&mut self, check: &ChargeCheck<'_>) -> Result<ChargeErrors> {
         let (mut rho, mut all) = (vec![0.0; self.setup.grid.len()], vec![0.0; self.setup.grid.len()]);
         for s in 0..self.species.len() {
-            let charge = self.charge(s, look.smoothed)?;
+            let charge = self.charge(s, check.smoothed)?;
             self.cpu.install(|| {
                 each((chunks_mut(&mut rho, PART), chunks_mut(&mut all, PART), chunks(&charge, PART)), |_, (rho, all, charge)| {
                     for ((rho, all), r) in rho.iter_mut().zip(all).zip(charge) {
@@ -315,7 +315,7 @@ impl<T: Format> Stages for CpuStages<T> {
             });
         }
         let Self { setup, fields, corners, .. } = self;
-        Ok(self.cpu.install(|| corners.look(&setup.grid, look, &rho, &all, [&fields.e[0], &fields.e[1]])))
+        Ok(self.cpu.install(|| corners.check_charge(&setup.grid, check, &rho, &all, [&fields.e[0], &fields.e[1]])))
     }
 
     fn energies(&mut self) -> Result<Energies> {

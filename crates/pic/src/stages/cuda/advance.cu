@@ -9,14 +9,14 @@ __device__ __forceinline__ void ask_for(const Store& st, const List& list, u32 k
 #if __CUDA_ARCH__ >= 900
     if (k % PAGE == 0 && k + AHEAD < list.plain) {
         u32 page = __shfl_sync(FULL_WARP, list.mine, (k + AHEAD) >> SHIFT);
-        if (lane_index() == 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(place(st, page, 0).page), "r"(PAGE_BYTES));
+        if (lane_index() == 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(slot_at(st, page, 0).page), "r"(PAGE_BYTES));
     }
 #endif
 }
-// Unit of turn `turn`: helpers first, which have the heavy ones.
+// Unit of turn `swap_pages`: helpers first, which have the heavy ones.
 __device__ __forceinline__ u32 unit_at(const Store& st, u32 helping, u32 turn) { return turn < helping ? st.units + turn : turn - helping; }
 
-// Turn `turn`, by a warp: what each warp reads of its unit, and its tile; where there is nothing, no more than that.
+// Turn `swap_pages`, by a warp: what each warp reads of its unit, and its tile; where there is nothing, no more than that.
 __device__ __forceinline__ void look_up(const Domain& d, const Store& st, Stream* streams, Tile& tile, u32 helping, u32 all, u32 turn) {
     if (turn >= all) return;
     const u32 unit = unit_at(st, helping, turn);

@@ -147,19 +147,19 @@ impl Counters {
 pub(super) struct BinsArgument {
     from: f64,
     spacing: f64,
-    place: [f64; 2],
+    position: [f64; 2],
     column: i32,
     count: i32,
 }
 
 impl BinsArgument {
     pub(super) fn new(bins: &Bins) -> Self {
-        Self { from: bins.from, spacing: bins.spacing, place: bins.place, column: bins.column as i32, count: bins.count as i32 }
+        Self { from: bins.from, spacing: bins.spacing, position: bins.position, column: bins.column as i32, count: bins.count as i32 }
     }
 
     /// One bin for all particles.
     pub(super) fn all() -> Self {
-        Self { from: 0.0, spacing: 1.0, place: [0.0; 2], column: 0, count: 1 }
+        Self { from: 0.0, spacing: 1.0, position: [0.0; 2], column: 0, count: 1 }
     }
 }
 
@@ -200,7 +200,7 @@ pub(super) struct Push64 {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Walls {
     pub(super) purpose: u32,
-    /// The kernel ahead is `turn` of another species in the same step.
+    /// The kernel ahead is `swap_pages` of another species in the same step.
     pub(super) overlaps: u32,
     pub(super) seed: u64,
     pub(super) step: u64,

@@ -2,8 +2,8 @@
 
 use zellige_engine::cuda::Properties;
 
-use super::program::Kind;
-use super::{fields, kind_of};
+use super::program::KernelConfig;
+use super::{fields, kernel_config};
 use crate::stages::{Precision, Setup};
 
 /// Least and most records of the common list.
@@ -37,7 +37,7 @@ pub(super) struct Capacity {
 impl Capacity {
     /// For `n` particles in `own` units of the tiles, in each of which `unit` may be at the start, on a device that holds `places`
     /// blocks at a time.
-    pub(super) fn new(kind: &Kind, own: usize, n: usize, unit: usize, places: usize) -> Self {
+    pub(super) fn new(kind: &KernelConfig, own: usize, n: usize, unit: usize, places: usize) -> Self {
         let (warps, page, mean) = (kind.warps(), kind.page(), n.div_ceil(own));
         // A part is not less than three quarters of that: so many helpers are enough for all particles.
         let target = (2 * mean).max(kind.target).max(n.div_ceil(HELPERS * places));
@@ -68,7 +68,7 @@ impl Capacity {
     }
 
     /// Bytes of all of them.
-    fn bytes(&self, kind: &Kind) -> usize {
+    fn bytes(&self, kind: &KernelConfig) -> usize {
         let (lists, records) = (self.units * kind.warps(), self.common + self.outbox);
         let words = lists * (1 + self.list_room)
             + 2 * self.units * (2 + self.inbox_room)
@@ -86,7 +86,7 @@ impl Capacity {
 /// of the residual, and the charge while it is looked at.
 pub fn memory(setup: &Setup, gpu: &Properties) -> u64 {
     let species = setup.species.iter().zip(&setup.expected).map(|(species, n)| {
-        let kind = kind_of(setup, *n, gpu).of(species);
+        let kind = kernel_config(setup, *n, gpu).of(species);
         let tiles = [0, 1].map(|a| setup.grid.cells[a].div_ceil(kind.tile[a]));
         let places = (gpu.multiprocessors * kind.resident) as usize;
         Capacity::new(&kind, tiles[0] * tiles[1] * kind.parts, (*n).max(1), 0, places).bytes(&kind)

@@ -55,7 +55,7 @@ struct Inbox {
 };
 
 struct Store {
-    u8* slots;             // pages, see `Place`; cells are x | y << 8 in the tile
+    u8* slots;             // pages, see `ParticleSlot`; cells are x | y << 8 in the tile
     u32* count;            // particles of a list
     u32* table;            // its pages, `room` of each
     Inbox now, next;       // what came in the last step and is read in this one; what leaves in this one
@@ -91,7 +91,7 @@ template <class T> __device__ __forceinline__ T& entry(u8* page, int offset, u32
     asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(k), "n"(sizeof(T)), "l"(page));
     return *reinterpret_cast<T*>(static_cast<u8*>(__cvta_global_to_generic(at)) + offset);
 }
-struct Place {
+struct ParticleSlot {
     u8* page;
     u32 k;
     __device__ __forceinline__ Quad& four() const { return entry<Quad>(page, 0, k); }
@@ -114,10 +114,10 @@ struct Place {
     __device__ __forceinline__ real weight() const { return WEIGHTED ? rest(WEIGHTED) : real(1); }
 };
 // Particle `k` of a list or an inbox, in `page`.
-__device__ __forceinline__ Place place(const Store& st, u32 page, u32 k) { return {st.slots + u64(page) * PAGE_BYTES, k % PAGE}; }
+__device__ __forceinline__ ParticleSlot slot_at(const Store& st, u32 page, u32 k) { return {st.slots + u64(page) * PAGE_BYTES, k % PAGE}; }
 
 __device__ __forceinline__ void save(const Store& st, u32 page, u32 k, const Record& r) {
-    Place p = place(st, page, k);
+    ParticleSlot p = slot_at(st, page, k);
     p.cell() = u16(r.cell);
     p.set(r.v);
 #if WEIGHTED

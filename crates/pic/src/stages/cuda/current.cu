@@ -3,14 +3,14 @@
 // the component.
 
 // The guards of an axis whose deposits belong to node k: those behind a side that drops them do not count.
-__device__ __forceinline__ u32 sources_of(const Lattice& l, int c, int axis, int k) {
+__device__ __forceinline__ u32 sources_of(const YeeGrid& l, int c, int axis, int k) {
     const int* side = l.particles + 2 * axis;
     u32 found = images_of(k, l.cells[axis], halfway(c, axis), side[0] == 0);
     if (side[0] == 2) found &= ~((1u << BELOW) - 1);
     return side[1] == 2 ? found & ((1u << BELOW) - 1) : found;
 }
 // Sum of a row's deposits that belong to node i, of which guards `from` hold a part.
-__device__ __forceinline__ real fold_row(const Lattice& l, const real* row, int c, int i, u32 from) {
+__device__ __forceinline__ real fold_row(const YeeGrid& l, const real* row, int c, int i, u32 from) {
     real sum = row[i];
     int n = l.cells[0];
     for (u32 bits = from; bits; bits &= bits - 1) {
@@ -24,7 +24,7 @@ __device__ __forceinline__ int near_count(int n, int nodes) { return nodes <= 2 
 __device__ __forceinline__ int near_node(int k, int n, int nodes) { return nodes <= 2 * ABOVE + 1 || k < ABOVE ? k : n - 2 * ABOVE + k; }
 // Reads guards and writes nodes inside, each its own: in place. First whole rows near the sides of y, then what is near those of x
 // in the other rows.
-extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Lattice l) {
+extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ YeeGrid l) {
     wait_for_previous_kernel();
     let_next_kernel_start();
     int near_x = near_count(l.cells[0], l.nodes[0]), near_y = near_count(l.cells[1], l.nodes[1]), t = int(blockIdx.x * 256 + threadIdx.x);
@@ -57,7 +57,7 @@ struct Taps {
     int count, axis;
 };
 // Result of the filter along an axis for component c at a node.
-template <class T> __device__ __forceinline__ T filtered(const Lattice& l, const Taps& taps, const T* from, int c, const Node& p) {
+template <class T> __device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const T* from, int c, const Node& p) {
     int axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
     bool half = halfway(c, axis), periodic = l.fields[2 * axis] == 0;
     int last = n - int(half || periodic);
@@ -77,7 +77,7 @@ template <class T> __device__ __forceinline__ T filtered(const Lattice& l, const
     }
     return sum;
 }
-extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__ Lattice l, const __grid_constant__ Taps taps) {
+extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__ YeeGrid l, const __grid_constant__ Taps taps) {
     Node p = node(l);
     int c = 6 + blockIdx.z;
     if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (halfway(c, 1) && p.j == l.cells[1])) return;
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__
 }
 
 // A line of nodes: added to J, put into E or B. Components as in `halfway`.
-extern "C" __global__ void __launch_bounds__(256) put_line(const __grid_constant__ Lattice l, const double* values, u32 count, int c, int axis, int line) {
+extern "C" __global__ void __launch_bounds__(256) put_line(const __grid_constant__ YeeGrid l, const double* values, u32 count, int c, int axis, int line) {
     u32 k = blockIdx.x * 256 + threadIdx.x;
     if (k >= count) return;
     int i = axis == 0 ? line : int(k), j = axis == 0 ? int(k) : line;

@@ -4,14 +4,14 @@
 // A warp reads its list in rounds of 32 and then its part of what came to the unit in the step before, and writes those that stay
 // one behind the other into the same pages: never before a slot has been read. So holes and arrivals cost no pass of their own.
 
-// A free page, or NONE. What is given back in a launch is to be had from the next `turn` on: nobody waits, nobody reads too early.
+// A free page, or NONE. What is given back in a launch is to be had from the next `swap_pages` on: nobody waits, nobody reads too early.
 __device__ __forceinline__ u32 take(const Store& st) {
     u32 at = atomicAdd(&st.counters->head, 1u);
     return int(st.counters->limit - at) > 0 ? st.ring[at & st.ring_mask] : NONE;
 }
 __device__ __forceinline__ void give(const Store& st, u32 page) { st.ring[atomicAdd(&st.counters->tail, 1u) & st.ring_mask] = page; }
 
-// A record into the inbox of its unit; one for which there is no page waits in the common list until `turn` has found one.
+// A record into the inbox of its unit; one for which there is no page waits in the common list until `swap_pages` has found one.
 __device__ __noinline__ void post(const Store& st, Record r) {
     // Nobody changes these in this launch. What the first place takes is read ahead: a block may wait for this.
     const u32 *table = st.next.table + u64(r.unit) * st.inbox_room, pages = st.next.pages[r.unit], first = *table;
@@ -49,7 +49,7 @@ __device__ __forceinline__ Record record(u32 unit, const Slot& p) {
     return r;
 }
 
-__device__ __forceinline__ void put(const Place& to, const Slot& p) {
+__device__ __forceinline__ void put(const ParticleSlot& to, const Slot& p) {
     to.set(p.v);
     to.cell() = u16(p.cell);
 #if WEIGHTED
@@ -92,7 +92,7 @@ __device__ __forceinline__ Stream stream_of(const Store& st, u32 unit) {
     return stream_of(unit, lane_index() < WARPS ? st.count[unit * WARPS + lane_index()] : 0, st.now.count[unit], st.now.pages[unit]);
 }
 __device__ __forceinline__ u32 below() { return (1u << lane_index()) - 1; }
-__device__ __forceinline__ Slot slot_of(const Place& from) {
+__device__ __forceinline__ Slot slot_of(const ParticleSlot& from) {
     Slot p{};
     p.cell = from.cell();
     from.get(p.v);
@@ -131,7 +131,7 @@ __device__ __forceinline__ Slot fetch(const Store& st, const Stream& s, const Li
         // Used at once: a load that is under way where paths meet again makes all that follows wait for the particle's, too.
         page = min(page, NONE - 1);
     }
-    if (at != NONE) p = slot_of(place(st, page, at));
+    if (at != NONE) p = slot_of(slot_at(st, page, at));
     return p;
 }
 
@@ -177,7 +177,7 @@ template <class F> __device__ __forceinline__ void keep(const Store& st, Stream&
         __syncwarp();
     }
     if (stays) {
-        Place to = place(st, page, at);
+        ParticleSlot to = slot_at(st, page, at);
         to.set(p.v);
         bool came = k + WARP > list.plain;
         if (moved || came || at != k + lane_index()) {

@@ -1,8 +1,8 @@
-// Maxwell's equations on the Yee lattice (yee.rs) with the absorbing layers (layers.rs), the energies, and the window.
+// Maxwell's equations on the Yee grid (yee.rs) with the absorbing layers (layers.rs), the energies, and the window.
 // Launch: blocks of 64 x 4 nodes over all nodes inside. 9 values a cell for B, 12 for E.
 
 // Addition of a layer to a derivative, whose plain value is d: nothing outside of it.
-template <bool remember> __device__ __forceinline__ real layered(const Lattice& l, int of, int term, int axis, bool half, const Node& p, real d) {
+template <bool remember> __device__ __forceinline__ real layered(const YeeGrid& l, int of, int term, int axis, bool half, const Node& p, real d) {
     int thick = l.thick[axis], n = l.cells[axis], k = axis == 0 ? p.i : p.j;
     if (thick == 0) return real(0);
     real more = 0;
@@ -21,7 +21,7 @@ template <bool remember> __device__ __forceinline__ real layered(const Lattice& 
 }
 
 // B half a step; `remember`: E is new, the memory of the layers is due.
-template <bool remember> __global__ void __launch_bounds__(256) advance_b(const __grid_constant__ Lattice l) {
+template <bool remember> __global__ void __launch_bounds__(256) advance_b(const __grid_constant__ YeeGrid l) {
     wait_for_previous_kernel();
     let_next_kernel_start();
     Node p = node(l);
@@ -50,7 +50,7 @@ template <bool remember> __global__ void __launch_bounds__(256) advance_b(const 
 }
 
 // E a step.
-extern "C" __global__ void __launch_bounds__(256) advance_e(const __grid_constant__ Lattice l) {
+extern "C" __global__ void __launch_bounds__(256) advance_e(const __grid_constant__ YeeGrid l) {
     wait_for_previous_kernel();
     let_next_kernel_start();
     Node p = node(l);
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256) advance_e(const __grid_constan
 }
 
 // 1/2 sum F^2 of component blockIdx.y in blocks of a fixed partition: `partial` has gridDim.x values a component.
-extern "C" __global__ void __launch_bounds__(256) energies(const __grid_constant__ Lattice l, double* partial) {
+extern "C" __global__ void __launch_bounds__(256) energies(const __grid_constant__ YeeGrid l, double* partial) {
     __shared__ double scratch[8];
     int c = blockIdx.y;
     const real* field = c < 3 ? l.e[c] : l.b[c - 3];
@@ -116,7 +116,7 @@ __device__ __forceinline__ void move_row(real* row, int length, bool down) {
     }
 }
 // The window: E, B and J (blockIdx.y 0..8) one cell towards lower x; the last column of cells is empty.
-extern "C" __global__ void __launch_bounds__(256) shift_fields(const __grid_constant__ Lattice l) {
+extern "C" __global__ void __launch_bounds__(256) shift_fields(const __grid_constant__ YeeGrid l) {
     int c = blockIdx.y;
     real* row = (c < 3 ? l.e[c] : c < 6 ? l.b[c - 3] : l.j[c - 6]) + blockIdx.x * l.pitch;
     move_row(row, l.pitch, true);
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(256) shift_fields(const __grid_cons
 // The memory of a layer goes along.
 extern "C" __global__ void __launch_bounds__(256) shift_memory(real* psi, int length, int down) { move_row(psi + blockIdx.x * length, length, down != 0); }
 // Guards of E and B from the nodes inside.
-extern "C" __global__ void __launch_bounds__(256) guards(const __grid_constant__ Lattice l) {
+extern "C" __global__ void __launch_bounds__(256) guards(const __grid_constant__ YeeGrid l) {
     Node p = node(l);
     if (!p.inside) return;
     for (int c = 0; c < 6; c++) {

@@ -1,4 +1,4 @@
-//! The structures that the kernels of the fields take, as `lattice.cu`, `leap.cu` and `current.cu` declare them.
+//! The structures that the kernels of the fields take, as `yee_grid.cu`, `leap.cu` and `current.cu` declare them.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -7,10 +7,10 @@ use crate::stages::Smoothing;
 /// Weights of a filter at most: 32 passes and a compensator reach 33 nodes. A power of two.
 pub(super) const MOST_TAPS: usize = 64;
 
-/// `Lattice` in `lattice.cu`.
+/// `YeeGrid` in `yee_grid.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Lattice {
+pub(super) struct YeeGrid {
     pub(super) arrays: [[u64; 3]; 4],
     pub(super) psi: [[[u64; 2]; 4]; 2],
     pub(super) layer: [u64; 2],

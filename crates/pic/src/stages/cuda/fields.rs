@@ -1,5 +1,5 @@
 //! The fields on the GPU: E, B and J over all corners with guards, as [`crate::grid::Grid::index`] lays them out, and the
-//! launches of `lattice.cu`, `field.cu` and `current.cu`. What is computed is in the files of `cpu/fields`.
+//! launches of `yee_grid.cu`, `field.cu` and `current.cu`. What is computed is in the files of `cpu/fields`.
 //!
 //! Nothing here waits, except what sets or reads whole arrays. A step of the fields of a periodic domain is one launch (`leap.cu`);
 //! elsewhere it is three, one more for the current, two more for a filter.
@@ -18,7 +18,7 @@ use zellige_engine::sim::Cost;
 use self::aside::Aside;
 pub(super) use self::gauss::Charge;
 use self::gauss::{Corners, Work};
-use super::field_arguments::{Lattice, Leap, MOST_TAPS, Taps};
+use super::field_arguments::{Leap, MOST_TAPS, Taps, YeeGrid};
 use super::{Current, early};
 use crate::gauss::GAUSS;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
@@ -44,7 +44,7 @@ pub(super) fn recipe(precision: Precision) -> Recipe {
         real::CUDA,
         include_str!("copies.cu"),
         include_str!("value.cu"),
-        include_str!("lattice.cu"),
+        include_str!("yee_grid.cu"),
         include_str!("field.cu"),
         include_str!("current.cu"),
         include_str!("leap.cu"),
@@ -74,8 +74,8 @@ const NAMES: &[&str] = &[
     "charge_of",
     "smooth_charge",
     "sum_charge",
-    "look_scale",
-    "look",
+    "check_scale",
+    "check_charge",
     "power",
 ];
 
@@ -87,7 +87,7 @@ pub(super) struct Fields {
     precision: Precision,
     smoothing: [Smoothing; 2],
     kernels: Vec<Kernel>,
-    lattice: Lattice,
+    yee: YeeGrid,
     /// Ex, Ey, Ez, Bx, By, Bz: those that are valid, and those that a leap writes, empty where fields do not leap.
     advancing: [Vec<Buffer<u8>>; 2],
     /// Jx, Jy, Jz one behind the other; empty where fields leap and nobody has asked for it.
@@ -130,7 +130,7 @@ impl Fields {
         let program = recipe(precision).build(cuda)?;
         let mut fields = Self {
             kernels: NAMES.iter().map(|name| program.kernel(name)).collect::<Result<_>>()?,
-            lattice: Lattice::zeroed(),
+            yee: YeeGrid::zeroed(),
             advancing: [grid.len(), if leaps(setup) { grid.len() } else { 0 }]
                 .map(|n| (0..6).map(|_| array(n)).collect::<Result<Vec<_>>>())
                 .into_iter()
@@ -158,17 +158,17 @@ impl Fields {
             precision,
             smoothing,
         };
-        fields.lattice = fields.describe(&layers);
+        fields.yee = fields.describe(&layers);
         for memory in Memory::all(&layers, &fields.grid) {
             let buffer = array(memory.len)?;
-            fields.lattice.psi[memory.field][memory.term][memory.side] = buffer.address();
+            fields.yee.psi[memory.field][memory.term][memory.side] = buffer.address();
             fields.psi.push((memory, buffer));
         }
         Ok(fields)
     }
 
     /// Arguments that describe the grid to kernels.
-    fn describe(&self, layers: &[Layer; 2]) -> Lattice {
+    fn describe(&self, layers: &[Layer; 2]) -> YeeGrid {
         let grid = &self.grid;
         let whole = grid.h.map(|h| grid.dt / h);
         let field_sides = grid.fields.map(|axis| {
@@ -185,7 +185,7 @@ impl Fields {
                 ParticleSide::Absorb => 2,
             })
         });
-        Lattice {
+        YeeGrid {
             arrays: [
                 [0, 1, 2].map(|c| self.advancing[0][c].address()),
                 [3, 4, 5].map(|c| self.advancing[0][c].address()),
@@ -228,9 +228,9 @@ impl Fields {
     pub(super) fn j(&mut self) -> Result<[u64; 3]> {
         if self.current.is_empty() {
             self.current = self.pool.alloc_zeros(3 * self.grid.len() * bytes(self.precision), "fields")?;
-            self.lattice.arrays[2] = self.three(&self.current);
+            self.yee.arrays[2] = self.three(&self.current);
         }
-        Ok(self.lattice.arrays[2])
+        Ok(self.yee.arrays[2])
     }
 
     /// Takes the energies.
@@ -240,7 +240,7 @@ impl Fields {
             // SAFETY: as declared; ENERGY_BLOCKS partial sums a component.
             unsafe {
                 let volume = self.grid.cell_volume();
-                self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).plain(self.lattice).arg(&self.partial).run()?;
+                self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).plain(self.yee).arg(&self.partial).run()?;
                 let rest = self.kernel("energies_rest").launch(6, 256);
                 rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(&self.sums).run()
             }
@@ -263,13 +263,13 @@ impl Fields {
             let blocks = self.blocks(3);
             // At most 7 rows and 7 columns are near sides.
             let near = 7 * (self.grid.nodes(0) + self.grid.nodes(1)) as u32;
-            // SAFETY: as declared; the arrays of the lattice are those of this run.
-            unsafe { early(&cuda, self.kernel("fold").launch((near.div_ceil(256), 3), 256)).plain(self.lattice).run()? };
+            // SAFETY: as declared; the arrays of the Yee grid are those of this run.
+            unsafe { early(&cuda, self.kernel("fold").launch((near.div_ceil(256), 3), 256)).plain(self.yee).run()? };
             if filtered {
                 for axis in [0, 1] {
                     let taps = Taps::new(self.smoothing[axis], axis);
                     // SAFETY: as above; at most MOST_TAPS weights by the check of the input, asserted by the copy into them.
-                    unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.lattice).plain(taps).run()? };
+                    unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.yee).plain(taps).run()? };
                 }
             }
             self.leave_out(sheets)?;
@@ -286,7 +286,7 @@ impl Fields {
         assert!(sheet.node < self.grid.nodes(sheet.axis) && sheet.values.len() <= self.grid.nodes(1 - sheet.axis), "a sheet lies inside");
         let launch = self.kernel("put_line").launch(count.div_ceil(256), 256);
         // SAFETY: as declared; the line lies inside.
-        unsafe { launch.plain(self.lattice).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(sheet.node as i32).run() }
+        unsafe { launch.plain(self.yee).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(sheet.node as i32).run() }
     }
 
     /// From time n to n + 1: B half a step, E a step, B half a step.
@@ -298,7 +298,7 @@ impl Fields {
             self.add_work()?;
             for name in ["advance_b<false>", "advance_e", "advance_b<true>"] {
                 // SAFETY: as declared.
-                unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).plain(self.lattice).run()? };
+                unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).plain(self.yee).run()? };
             }
             self.add_work()
         })
@@ -329,12 +329,12 @@ impl Fields {
         let [x, y] = [0, 1].map(|axis| (self.grid.cells[axis] as u32).div_ceil(LEAP[axis]));
         profiler.stage_on(&cuda, "field", cost, || {
             // SAFETY: as declared; both sets of arrays have all nodes with guards.
-            unsafe { early(&cuda, self.kernel("leap").launch((x, y), 256)).plain(self.lattice).plain(leap).run() }
+            unsafe { early(&cuda, self.kernel("leap").launch((x, y), 256)).plain(self.yee).plain(leap).run() }
         })?;
         self.advancing.swap(0, 1);
         for c in 0..3 {
-            self.lattice.arrays[0][c] = self.advancing[0][c].address();
-            self.lattice.arrays[1][c] = self.advancing[0][3 + c].address();
+            self.yee.arrays[0][c] = self.advancing[0][c].address();
+            self.yee.arrays[1][c] = self.advancing[0][3 + c].address();
         }
         Ok(())
     }
@@ -344,7 +344,7 @@ impl Fields {
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "shift fields", self.cost(18.0, 0.0), || {
             // SAFETY: as declared; a block a row, nine arrays.
-            unsafe { self.kernel("shift_fields").launch((self.grid.rows() as u32, 9), 256).plain(self.lattice).run()? };
+            unsafe { self.kernel("shift_fields").launch((self.grid.rows() as u32, 9), 256).plain(self.yee).run()? };
             ahead.iter().try_for_each(|line| self.put_line(line))?;
             for (memory, buffer) in &self.psi {
                 let launch = self.kernel("shift_memory").launch((memory.len / memory.row) as u32, 256);
@@ -352,7 +352,7 @@ impl Fields {
                 unsafe { launch.arg(buffer).arg(memory.row as i32).arg(i32::from(memory.moves_down())).run()? };
             }
             // SAFETY: as declared.
-            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).plain(self.lattice).run() }
+            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).plain(self.yee).run() }
         })
     }
 
@@ -471,7 +471,7 @@ fn unpacked(data: &[u8], precision: Precision) -> Vec<f64> {
     }
 }
 
-const _: () = assert!(BELOW == 2 && ABOVE == 3, "lattice.cu counts on it");
+const _: () = assert!(BELOW == 2 && ABOVE == 3, "yee_grid.cu counts on it");
 
 #[cfg(test)]
 #[path = "field_twins.rs"]

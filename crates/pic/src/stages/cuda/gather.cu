@@ -1,6 +1,6 @@
 // The fields of a tile in shared memory, and their values at a particle.
 //
-// Linear shapes: for each component and each of its lattice cells the four coefficients of
+// Linear shapes: for each component and each of its grid cells the four coefficients of
 // F = c0 + x c1 + y (c2 + x c3), one 16-byte word: six loads a particle. Fields come scaled by alpha = q dt / 2m.
 
 struct Fields {
@@ -52,7 +52,7 @@ __device__ __forceinline__ void load_piece(Quad* to, const real* own, const real
         if (r && first + r <= TY + 1) to[(r - 1) * QX] = Quad{left[r - 1], right[r - 1], left[r] - left[r - 1], right[r] - right[r - 1]};
     }
 }
-// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). A thread goes up a column of cells, so that it reads two values for
+// Grid cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). A thread goes up a column of cells, so that it reads two values for
 // each of them, not four. What lies above a tile that ends early is read again.
 __device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
     for (int k = threadIdx.x; k < COLUMNS * SHARES; k += BLOCK) {

@@ -3,7 +3,7 @@
 #define DENSITY 8  // charge has the place and the mirror images of Jz
 
 // The charge of a species at the corners, from integer sums of deposits with guards.
-extern "C" __global__ void __launch_bounds__(256) charge_of(const __grid_constant__ Lattice l, const long long* sums, double unit, double* to) {
+extern "C" __global__ void __launch_bounds__(256) charge_of(const __grid_constant__ YeeGrid l, const long long* sums, double unit, double* to) {
     Node p = node(l);
     if (!p.inside) return;
     long long sum = sums[p.at];
@@ -24,12 +24,12 @@ extern "C" __global__ void __launch_bounds__(256) charge_of(const __grid_constan
     if (l.fields[2] && (p.j == 0 || p.j == l.cells[1])) value *= 2;
     to[p.at] = value;
 }
-extern "C" __global__ void __launch_bounds__(256) smooth_charge(const __grid_constant__ Lattice l, const __grid_constant__ Taps taps, const double* from, double* to) {
+extern "C" __global__ void __launch_bounds__(256) smooth_charge(const __grid_constant__ YeeGrid l, const __grid_constant__ Taps taps, const double* from, double* to) {
     Node p = node(l);
     if (p.inside) to[p.at] = filtered(l, taps, from, DENSITY, p);
 }
 // Charge and its magnitude, of all species.
-extern "C" __global__ void __launch_bounds__(256) sum_charge(const __grid_constant__ Lattice l, const double* one, double* rho, double* all) {
+extern "C" __global__ void __launch_bounds__(256) sum_charge(const __grid_constant__ YeeGrid l, const double* one, double* rho, double* all) {
     Node p = node(l);
     if (!p.inside) return;
     rho[p.at] += one[p.at];
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_charge(const __grid_consta
 }
 
 // Sums of the squares of Ex and Ey over the cell, and the largest charge: three of each block.
-extern "C" __global__ void __launch_bounds__(256) look_scale(const __grid_constant__ Lattice l, const double* all, double* partial) {
+extern "C" __global__ void __launch_bounds__(256) check_scale(const __grid_constant__ YeeGrid l, const double* all, double* partial) {
     __shared__ double scratch[8];
     double x = 0, y = 0, most = 0;
     u64 count = u64(l.nodes[0]) * l.nodes[1];
@@ -64,12 +64,12 @@ struct Corners {
     const u8* forget;
     int range[4], turn, unused;
 };
-// `Seen` of the host: no corner was seen before where the limit is negative.
-struct Seen {
+// `ChargeErrors` of the host: no corner was seen before where the limit is negative.
+struct ChargeErrors {
     double most, change, limit;
 };
-__device__ __forceinline__ Seen join(Seen a, Seen b) {
-    Seen s = a;
+__device__ __forceinline__ ChargeErrors join(ChargeErrors a, ChargeErrors b) {
+    ChargeErrors s = a;
     s.most = a.most != a.most || a.most > b.most ? a.most : b.most;
     if (b.limit >= 0 && (a.limit < 0 || b.change * a.limit > a.change * b.limit || b.change != b.change)) {
         s.change = b.change;
@@ -77,9 +77,9 @@ __device__ __forceinline__ Seen join(Seen a, Seen b) {
     }
     return s;
 }
-extern "C" __global__ void __launch_bounds__(256) look(const __grid_constant__ Lattice l, const __grid_constant__ Corners c, const __grid_constant__ Rounding<double> of, double* partial) {
-    __shared__ Seen all[256];
-    Seen seen = {0, 0, -1};
+extern "C" __global__ void __launch_bounds__(256) check_charge(const __grid_constant__ YeeGrid l, const __grid_constant__ Corners c, const __grid_constant__ Rounding<double> of, double* partial) {
+    __shared__ ChargeErrors all[256];
+    ChargeErrors seen = {0, 0, -1};
     u64 width = u64(c.range[1] - c.range[0]), count = width * u64(c.range[3] - c.range[2]);
     for (u64 n = thread_index(); n < count; n += thread_count()) {
         int i = c.range[0] + int(n % width), j = c.range[2] + int(n / width);
@@ -87,10 +87,10 @@ extern "C" __global__ void __launch_bounds__(256) look(const __grid_constant__ L
         double right = l.e[0][at] * l.inverse[0], left = l.e[0][at - 1] * l.inverse[0];
         double upper = l.e[1][at] * l.inverse[1], lower = l.e[1][at - l.pitch] * l.inverse[1];
         Corner<double> was = {c.base[k], c.forget[i] ? 0.0 : c.variance[k], 0.0, 0.0};
-        Corner<double> now = look_at(right, left, upper, lower, c.rho[at], c.all[at], was, of);
+        Corner<double> now = check_corner(right, left, upper, lower, c.rho[at], c.all[at], was, of);
         c.base[k] = now.base;
         c.variance[k] = now.variance;
-        seen = join(seen, Seen{now.change, now.change, now.limit});
+        seen = join(seen, ChargeErrors{now.change, now.change, now.limit});
     }
     all[threadIdx.x] = seen;
     for (int half = 128; half; half /= 2) {
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(256) look(const __grid_constant__ L
 }
 
 // Adds `factor` times the sum of E J over the nodes, without `count` columns of sheets: each block to a sum of its own.
-extern "C" __global__ void __launch_bounds__(256) power(const __grid_constant__ Lattice l, const u32* columns, u32 count, double factor, double* work) {
+extern "C" __global__ void __launch_bounds__(256) power(const __grid_constant__ YeeGrid l, const u32* columns, u32 count, double factor, double* work) {
     __shared__ double scratch[8];
     wait_for_previous_kernel();
     let_next_kernel_start();

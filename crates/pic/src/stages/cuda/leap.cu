@@ -18,7 +18,7 @@ struct Leap {
 #define PASSES ((EX * EY + 255) / 256)
 
 // A sum behind the last node is that of the node it is an image of.
-__device__ __forceinline__ u32 image_of(const Lattice& l, int i, int j) {
+__device__ __forceinline__ u32 image_of(const YeeGrid& l, int i, int j) {
     if (i >= l.cells[0]) i -= l.cells[0];
     if (j >= l.cells[1]) j -= l.cells[1];
     return u32(j + BELOW) * l.pitch + i + BELOW;
@@ -26,7 +26,7 @@ __device__ __forceinline__ u32 image_of(const Lattice& l, int i, int j) {
 
 // Three components at node (i, j) and wherever it has an image, among the guards too. Without the parities and sides of `put`, whose
 // instructions are what a block at a border would wait for.
-__device__ __forceinline__ void spread(const Lattice& l, real* const* to, int i, int j, real x, real y, real z) {
+__device__ __forceinline__ void spread(const YeeGrid& l, real* const* to, int i, int j, real x, real y, real z) {
     while (i - l.cells[0] >= -BELOW) i -= l.cells[0];
     while (j - l.cells[1] >= -BELOW) j -= l.cells[1];
     for (; j < l.cells[1] + ABOVE; j += l.cells[1])
@@ -38,7 +38,7 @@ __device__ __forceinline__ void spread(const Lattice& l, real* const* to, int i,
         }
 }
 
-extern "C" __global__ void __launch_bounds__(256, LEAP_RESIDENT) leap(const __grid_constant__ Lattice l, const __grid_constant__ Leap p) {
+extern "C" __global__ void __launch_bounds__(256, LEAP_RESIDENT) leap(const __grid_constant__ YeeGrid l, const __grid_constant__ Leap p) {
     __shared__ real e[3][EX * EY], b[3][EX * EY];
     wait_for_previous_kernel();
     let_next_kernel_start();

@@ -4,8 +4,8 @@ use zellige_engine::cuda::Properties;
 use zellige_engine::error::{Error, Problem, Result};
 
 use super::fields::ROWS;
-use super::kind_of;
-use super::program::Kind;
+use super::kernel_config;
+use super::program::KernelConfig;
 use crate::stages::Setup;
 
 /// Nodes of an array: kernels count them in 32 bits with a sign.
@@ -21,7 +21,7 @@ pub fn check(setup: &Setup, gpu: &Properties) -> Result<()> {
 fn fault(setup: &Setup, gpu: &Properties) -> Option<Problem> {
     let grid = &setup.grid;
     if grid.len() > NODES {
-        let message = format!("the lattice has {} nodes with its guards", grid.len());
+        let message = format!("the grid has {} nodes with its guards", grid.len());
         return Some(
             Problem::new("pic.grid.cells", message).allowed(format!("at most {NODES} on a GPU")).hint("run it with `--device cpu`"),
         );
@@ -36,8 +36,8 @@ fn fault(setup: &Setup, gpu: &Properties) -> Option<Problem> {
     {
         return Some(Problem::new("pic.tile", format!("a tile of {x} x {y} cells")).allowed("4 to 128 cells per axis on a GPU"));
     }
-    let kinds = setup.species.iter().zip(&setup.expected).map(|(s, n)| kind_of(setup, *n, gpu).of(s));
-    let too_large = kinds.filter(|kind| kind.shared() > gpu.shared_per_block).max_by_key(Kind::shared)?;
+    let kinds = setup.species.iter().zip(&setup.expected).map(|(s, n)| kernel_config(setup, *n, gpu).of(s));
+    let too_large = kinds.filter(|kind| kind.shared() > gpu.shared_per_block).max_by_key(KernelConfig::shared)?;
     let [x, y] = too_large.tile;
     let message = format!(
         "a tile of {x} x {y} cells takes {} bytes of the memory that the threads of a block share, {} has {}",
@@ -45,7 +45,8 @@ fn fault(setup: &Setup, gpu: &Properties) -> Option<Problem> {
         gpu.name,
         gpu.shared_per_block
     );
-    let fits = |n: usize| Kind { tile: if grid.cells[1] == 1 { [n, 1] } else { [n, n] }, ..too_large }.shared() <= gpu.shared_per_block;
+    let fits =
+        |n: usize| KernelConfig { tile: if grid.cells[1] == 1 { [n, 1] } else { [n, n] }, ..too_large }.shared() <= gpu.shared_per_block;
     let most = CELLS.rev().find(|n| fits(*n)).unwrap_or(*CELLS.start());
     let allowed = if grid.cells[1] == 1 { format!("4 to {most} cells") } else { format!("4 to {most} cells per axis of a square tile") };
     let hint =
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lattices_beyond_the_numbers_of_nodes_are_refused() {
+    fn grids_beyond_the_numbers_of_nodes_are_refused() {
         for (cells, allowed) in [([50_000, 50_000], "2147483647"), ([100, 300_000], "262140")] {
             let problem = fault(&with(cells, None, Precision::F32), &gpu(232_448)).expect("too large");
             assert!(problem.path == "pic.grid.cells" && problem.allowed.unwrap_or_default().contains(allowed), "{cells:?}");

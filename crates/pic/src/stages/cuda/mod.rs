@@ -26,7 +26,7 @@ pub use self::capacity::memory;
 use self::fields::Fields;
 pub use self::limits::check;
 use self::program::{CHECKED_BITS, Kernels, UNIT_BITS};
-pub use self::program::{Kind, recipe};
+pub use self::program::{KernelConfig, recipe};
 use self::store::Store;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::ParticleSide;
@@ -53,7 +53,7 @@ pub fn new(setup: &Setup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
 }
 
 /// Stages with the choices for each species as `adapt` changes them: for measurements and tests.
-pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Box<dyn Stages>> {
+pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig) -> Result<Box<dyn Stages>> {
     super::cpu::check(setup)?;
     check(setup, cuda.properties())?;
     Ok(Box::new(CudaStages::new(setup, cuda, adapt)?))
@@ -66,12 +66,13 @@ pub fn recipes(setup: &Setup, gpu: &Properties) -> Vec<Recipe> {
 
 /// Programs that make the particles of the species for which `made` is true.
 pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> Vec<Recipe> {
-    let of = |s: usize| program::maker(&kind_of(setup, setup.expected[s], gpu).of(&setup.species[s]));
+    let of = |s: usize| program::maker(&kernel_config(setup, setup.expected[s], gpu).of(&setup.species[s]));
     (0..setup.species.len()).filter(|s| made(*s)).map(of).collect()
 }
 
-fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(Kind) -> Kind) -> Vec<Recipe> {
-    let kinds = setup.species.iter().zip(&setup.expected).map(|(species, expected)| adapt(kind_of(setup, *expected, gpu).of(species)));
+fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(KernelConfig) -> KernelConfig) -> Vec<Recipe> {
+    let kinds =
+        setup.species.iter().zip(&setup.expected).map(|(species, expected)| adapt(kernel_config(setup, *expected, gpu).of(species)));
     kinds.map(|kind| recipe(&kind)).chain([fields::recipe(setup.precision)]).collect()
 }
 
@@ -106,7 +107,7 @@ pub struct CudaStages {
     pending: Option<f64>,
     /// J is still that of the step before.
     fresh: bool,
-    /// Species and `turn` of the last launch, in the same step: the next species need not wait for it.
+    /// Species and `swap_pages` of the last launch, in the same step: the next species need not wait for it.
     ahead: Option<usize>,
     /// K of deposit.cu.
     unit: f64,
@@ -164,7 +165,7 @@ fn small_tile(mut tile: [usize; 2], tiles: impl Fn([usize; 2]) -> usize, expecte
 }
 
 /// Kernel configuration but for the species.
-fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
+fn kernel_config(setup: &Setup, expected: usize, gpu: &Properties) -> KernelConfig {
     let single = setup.precision == Precision::F32;
     let resident = match (single, setup.order) {
         (true, 1) => 4,
@@ -178,7 +179,7 @@ fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
     let block = 256;
     let per_list = (per_tile / parts / (block as usize / 32)).max(1);
     let reach = setup.grid.h.iter().map(|h| setup.grid.dt / h).fold(0.0, f64::max);
-    Kind {
+    KernelConfig {
         precision: setup.precision,
         order: setup.order,
         weighted: false,
@@ -191,8 +192,8 @@ fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
         block,
         resident,
         checked: checked(setup),
-        most: Kind::most(reach),
-        looks: looks(expected, per_tile / parts, block),
+        most: KernelConfig::most(reach),
+        outbox_rounds: outbox_rounds(expected, per_tile / parts, block),
         target: TARGET,
         ahead: 128,
     }
@@ -200,7 +201,7 @@ fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
 
 /// Rounds of a warp that its outbox is made for: all of a unit with few, and fewer than is best where the outboxes of all blocks
 /// would be a tenth of what the particles take.
-fn looks(expected: usize, per_unit: usize, block: u32) -> u32 {
+fn outbox_rounds(expected: usize, per_unit: usize, block: u32) -> u32 {
     let rounds = (per_unit as u32).div_ceil(block) + 1;
     rounds.clamp(1, if expected < 1 << 23 { 3 } else { 8 })
 }
@@ -228,11 +229,11 @@ fn unit_of(setup: &Setup, heaviest: f64) -> f64 {
 
 impl CudaStages {
     /// The stages of `cuda` for `setup`, with what `adapt` makes of the choices for each species.
-    pub fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Self> {
+    pub fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig) -> Result<Self> {
         let pool = cuda.pool();
         prepare(cuda, recipes_of(setup, cuda.properties(), &adapt));
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
-            let kind = adapt(kind_of(setup, *expected, cuda.properties()).of(species));
+            let kind = adapt(kernel_config(setup, *expected, cuda.properties()).of(species));
             let store = Store::new(cuda, &pool, Kernels::new(cuda, &kind)?, kind, setup.grid.cells, *expected)?;
             Ok(Population {
                 domain: Domain::new(&setup.grid, store.tiles, species),
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn kernels_compile() {
-        let kind = Kind {
+        let kind = KernelConfig {
             precision: Precision::F32,
             order: 1,
             weighted: false,
@@ -312,19 +313,19 @@ mod tests {
             block: 256,
             resident: 4,
             checked: false,
-            most: Kind::most(0.7),
-            looks: 8,
+            most: KernelConfig::most(0.7),
+            outbox_rounds: 8,
             target: TARGET,
             ahead: 128,
         };
-        let checked = Kind { checked: true, ..kind };
-        let double = Kind { precision: Precision::F64, resident: 1, ..kind };
+        let checked = KernelConfig { checked: true, ..kind };
+        let double = KernelConfig { precision: Precision::F64, resident: 1, ..kind };
         for kind in [
             kind,
-            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, block: 128, ..checked },
-            Kind { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
-            Kind { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
-            Kind { order: 2, pusher: Pusher::Vay, ..double },
+            KernelConfig { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, block: 128, ..checked },
+            KernelConfig { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
+            KernelConfig { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
+            KernelConfig { order: 2, pusher: Pusher::Vay, ..double },
         ] {
             zellige_engine::testing::compiles(&recipe(&kind));
             if !kind.weighted {
@@ -338,22 +339,22 @@ mod tests {
         for reach in [0.1, 0.7, 1.0] {
             // Remainder of a sum, additions of 256 lanes until they look, and those of 256 particles that waited.
             let once = 20.0_f64.exp2() * f64::max(reach, 0.5);
-            let lanes = 256.0 * (f64::from(Kind::most(reach)) + once) + 256.0 * once;
+            let lanes = 256.0 * (f64::from(KernelConfig::most(reach)) + once) + 256.0 * once;
             assert!(28.0_f64.exp2() + lanes < 31.0_f64.exp2());
             // Several rounds at the speed of light.
-            assert!(f64::from(Kind::most(reach)) > 4.0 * once);
+            assert!(f64::from(KernelConfig::most(reach)) > 4.0 * once);
         }
     }
 
     #[test]
     fn records_are_laid_out_as_in_c() {
-        let kind = Kind { precision: Precision::F32, order: 1, ..kind_of_nothing() };
+        let kind = KernelConfig { precision: Precision::F32, order: 1, ..empty_config() };
         for (weighted, tagged, single, double) in
             [(false, false, 28, 48), (true, false, 32, 56), (false, true, 40, 56), (true, true, 40, 64)]
         {
-            let kind = Kind { weighted, tagged, ..kind };
+            let kind = KernelConfig { weighted, tagged, ..kind };
             assert_eq!(kind.record(), single);
-            assert_eq!(Kind { precision: Precision::F64, ..kind }.record(), double);
+            assert_eq!(KernelConfig { precision: Precision::F64, ..kind }.record(), double);
         }
     }
 
@@ -383,8 +384,8 @@ mod tests {
         }
     }
 
-    fn kind_of_nothing() -> Kind {
-        Kind {
+    fn empty_config() -> KernelConfig {
+        KernelConfig {
             precision: Precision::F32,
             order: 1,
             weighted: false,
@@ -396,8 +397,8 @@ mod tests {
             block: 256,
             resident: 4,
             checked: false,
-            most: Kind::most(0.7),
-            looks: 8,
+            most: KernelConfig::most(0.7),
+            outbox_rounds: 8,
             target: TARGET,
             ahead: 128,
         }

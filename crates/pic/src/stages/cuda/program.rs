@@ -21,7 +21,7 @@ pub(super) const CHECKED_BITS: f64 = 20.0;
 
 /// Kernel configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct KernelConfig {
     /// Number format.
     pub precision: Precision,
     /// Order of the shape, 1 or 2.
@@ -47,14 +47,14 @@ pub struct Kind {
     /// The most that the particles of a lane add to one sum that is not checked before its warp empties those that are large.
     pub most: u32,
     /// Rounds of a warp, of whose particles a fifth and more may leave the unit before the outbox is emptied: its size.
-    pub looks: u32,
+    pub outbox_rounds: u32,
     /// Least particles of the parts that a very full unit is split into.
     pub target: usize,
     /// Slots between what a warp works on and what it asks into the L2 cache, a multiple of a page.
     pub ahead: u32,
 }
 
-impl Kind {
+impl KernelConfig {
     /// Slots of a page.
     pub(super) fn page(&self) -> usize {
         1 << self.shift
@@ -67,7 +67,7 @@ impl Kind {
 
     /// Records of a warp's outbox: more than two rounds of it.
     pub(super) fn out(&self) -> usize {
-        40 * self.looks.max(2) as usize
+        40 * self.outbox_rounds.max(2) as usize
     }
 
     /// Bytes of a number.
@@ -82,7 +82,7 @@ impl Kind {
         (if self.tagged { numbers.next_multiple_of(8) + 8 } else { numbers }).next_multiple_of(align)
     }
 
-    /// Bytes of a page: `Place` of common.cu.
+    /// Bytes of a page: `ParticleSlot` of common.cu.
     pub(super) fn page_bytes(&self) -> usize {
         self.page() * (2 + (5 + usize::from(self.weighted)) * self.real() + 8 * usize::from(self.tagged))
     }
@@ -111,7 +111,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for KernelConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} order {} {:?} {}x{}", self.precision, self.order, self.pusher, self.tile[0], self.tile[1])
     }
@@ -128,7 +128,7 @@ macro_rules! kernels {
         const NAMES: &[&str] = &[$($name),*];
 
         impl Kernels {
-            pub(super) fn new(cuda: &Cuda, kind: &Kind) -> Result<Self> {
+            pub(super) fn new(cuda: &Cuda, kind: &KernelConfig) -> Result<Self> {
                 let program: Program = recipe(kind).build(cuda)?;
                 Ok(Self { $($field: program.kernel($name)?,)* })
             }
@@ -138,7 +138,7 @@ macro_rules! kernels {
 kernels!(
     advance "advance<false>",
     advance_measured "advance<true>",
-    turn "turn",
+    swap_pages "swap_pages",
     absorb "absorb",
     enter "enter",
     shift "shift",
@@ -152,7 +152,7 @@ kernels!(
 );
 
 /// Recipe of the kernels of a configuration: also for tests, for architectures that are not at hand.
-pub fn recipe(kind: &Kind) -> Recipe {
+pub fn recipe(kind: &KernelConfig) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu"), include_str!("value.cu")];
     sources.extend(PHYSICS);
     sources.extend(SHAPES);
@@ -184,7 +184,7 @@ const MAKERS: &[&str] = &["fill", "come"];
 
 /// Recipe of the kernels that make particles, at the start and ahead of a window: apart from the others, since no operation may be
 /// fused.
-pub(super) fn maker(kind: &Kind) -> Recipe {
+pub(super) fn maker(kind: &KernelConfig) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu")];
     sources.extend(PHYSICS);
     sources.extend([include_str!("fixed.cu"), include_str!("common.cu"), include_str!("exchange.cu"), include_str!("team.cu")]);
@@ -196,7 +196,7 @@ pub(super) fn maker(kind: &Kind) -> Recipe {
 /// A particle as a GPU makes it.
 const MADE: &str = include_str!("made.cu");
 
-fn defines(kind: &Kind) -> [(String, String); 15] {
+fn defines(kind: &KernelConfig) -> [(String, String); 15] {
     let wide = kind.precision == Precision::F64;
     let pusher = match kind.pusher {
         Pusher::Boris => "boris",

@@ -41,9 +41,9 @@ extern "C" __global__ void path(const double *from, const double *to, int di, in
 type Path = unsafe extern "C" fn(*const f64, *const f64, i32, i32, f64, f64, *mut i64);
 
 /// Charges before and after a path, and its currents, on all nodes.
-struct Found([i64; 5 * NODES]);
+struct DepositedSums([i64; 5 * NODES]);
 
-impl Found {
+impl DepositedSums {
     fn of(host: &Host, [from, to]: [[f64; 2]; 2], [di, dj]: [i32; 2], qz: f64, k: f64) -> Self {
         let mut found = [0; 5 * NODES];
         // SAFETY: its parameters.
@@ -80,7 +80,7 @@ fn weights(s: f64, node: i32) -> [f64; N] {
 }
 
 /// The change of charge is what flows in at every node, and all is right to the units that it is rounded to.
-fn is_conserved(found: &Found, [from, to]: [[f64; 2]; 2], steps: [i32; 2], qz: f64, k: f64) {
+fn is_conserved(found: &DepositedSums, [from, to]: [[f64; 2]; 2], steps: [i32; 2], qz: f64, k: f64) {
     let [before, after, x, y, z] = [0, 1, 2, 3, 4].map(|part| found.part(part));
     let [x0, y0] = [0, 1].map(|d| weights(from[d], 4));
     let [x1, y1] = [0, 1].map(|d| weights(to[d], 4 + steps[d]));
@@ -127,11 +127,11 @@ fn charge_of_quadratic_shapes_is_conserved_to_the_last_unit() {
                 let steps = [x, y].map(f64::round_ties_even);
                 let (ends, steps) = ([[a, b], [kept(x - steps[0]), kept(y - steps[1])]], steps.map(|c| c as i32));
                 let qz = 2.0 * k;
-                let found = Found::of(&host, ends, steps, qz, k);
+                let found = DepositedSums::of(&host, ends, steps, qz, k);
                 is_conserved(&found, ends, steps, qz, k);
                 // A wall sends a particle back to the mirror image of its place.
                 let [s, t] = ends[0];
-                let mirrored = Found::of(&host, [[-s, t], ends[1]], steps, qz, k);
+                let mirrored = DepositedSums::of(&host, [[-s, t], ends[1]], steps, qz, k);
                 for j in 0..N {
                     for i in 0..N {
                         // Nodes 4 and 5 of its cell change places.

@@ -11,7 +11,7 @@ use zellige_engine::sim::Cost;
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
 use super::fields::Charge;
 use super::{CudaStages, Current, Population, early, unit_of};
-use crate::gauss::{Look, Seen};
+use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::grid::ParticleSide;
 use crate::integers::dithered;
 use crate::loading::{Batch, Source};
@@ -151,7 +151,7 @@ impl Stages for CudaStages {
     fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
         let (cuda, cost) = (self.cuda.clone(), self.cost(species));
         profiler.stage_on(&cuda, "advance", cost, || self.advance_particles(species, step, measure))?;
-        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.species[species].store.turn())
+        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.species[species].store.swap_pages())
     }
 
     fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
@@ -197,7 +197,7 @@ impl Stages for CudaStages {
                 for (_, formula, column) in coming.iter().filter(|(species, ..)| *species == k) {
                     p.ledger.injected += p.store.come(*formula, *column)? as u64;
                 }
-                p.store.turn()
+                p.store.swap_pages()
             })
         })?;
         self.fields.shift(ahead, profiler)?;
@@ -303,12 +303,12 @@ impl Stages for CudaStages {
         Ok(self.fields.complete_charge(&rho, smoothed))
     }
 
-    fn look(&mut self, look: &Look<'_>) -> Result<Seen> {
+    fn check_charge(&mut self, check: &ChargeCheck<'_>) -> Result<ChargeErrors> {
         // Particles are not checked for losses in each measured step.
         self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))?;
         let all: Vec<usize> = (0..self.species.len()).collect();
-        let charge = self.charge_of(&all, look.smoothed)?;
-        self.fields.look(look, &charge)
+        let charge = self.charge_of(&all, check.smoothed)?;
+        self.fields.check_charge(check, &charge)
     }
 
     fn energies(&mut self) -> Result<Energies> {

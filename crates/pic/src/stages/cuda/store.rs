@@ -12,7 +12,7 @@ use zellige_engine::parallel::{chunks_mut, each, indices, map};
 use super::arguments::{Counters, InboxArgument, StoreArgument};
 use super::capacity::{Capacity, HEAVY};
 use super::early;
-use super::program::{Kernels, Kind, maker};
+use super::program::{KernelConfig, Kernels, maker};
 use crate::loading::Formula;
 use crate::particles::Particles;
 
@@ -27,7 +27,7 @@ pub(super) struct Inbox {
 pub(super) struct Store {
     pub(super) cuda: Cuda,
     pool: Pool,
-    pub(super) kind: Kind,
+    pub(super) kind: KernelConfig,
     pub(super) kernels: Kernels,
     pub(super) cells: [usize; 2],
     pub(super) tiles: [usize; 2],
@@ -37,7 +37,7 @@ pub(super) struct Store {
     /// Particles that there is room for.
     room: usize,
     pub(super) capacity: Capacity,
-    /// Pages, as `Place` of common.cu has them.
+    /// Pages, as `ParticleSlot` of common.cu has them.
     pub(super) slots: Buffer<u8>,
     pub(super) count: Buffer<u32>,
     pub(super) table: Buffer<u32>,
@@ -66,7 +66,7 @@ struct Maker {
 
 impl Store {
     /// An empty store with room for `expected` particles.
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kernels: Kernels, kind: Kind, cells: [usize; 2], expected: usize) -> Result<Self> {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kernels: Kernels, kind: KernelConfig, cells: [usize; 2], expected: usize) -> Result<Self> {
         let tiles = [0, 1].map(|a| cells[a].div_ceil(kind.tile[a]));
         let words = |what: &str| pool.alloc_zeros::<u32>(0, what);
         let inbox =
@@ -212,9 +212,9 @@ impl Store {
     }
 
     /// After a pass over all particles: what left is what came. Does not wait.
-    pub(super) fn turn(&mut self) -> Result<()> {
+    pub(super) fn swap_pages(&mut self) -> Result<()> {
         // SAFETY: a store, whose buffers are alive and as large as `allocate` made them.
-        unsafe { early(&self.cuda, self.kernels.turn.launch(1, 1024)).plain(self.argument()).run()? };
+        unsafe { early(&self.cuda, self.kernels.swap_pages.launch(1, 1024)).plain(self.argument()).run()? };
         self.current = 1 - self.current;
         Ok(())
     }
@@ -280,11 +280,11 @@ impl Store {
         let launch = fill.launch(self.blocks(), self.kind.block).plain(formula).plain(self.argument());
         // SAFETY: a formula, a store with room for what it makes, two offsets of each particle of a cell where they are read, and cells.
         unsafe { launch.arg(offsets).arg(nx).arg(ny).run()? };
-        self.turn()?;
+        self.swap_pages()?;
         // Inboxes get pages for those that leave in the first step: of hot particles, more than the common list holds.
         // SAFETY: a store.
         unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
-        self.turn()?;
+        self.swap_pages()?;
         // Nothing may have been lost.
         self.counters()?;
         if self.len()? != n {
@@ -325,11 +325,11 @@ impl Store {
             self.current = 1 - self.current;
             // SAFETY: a store and a number; the records are there.
             unsafe { self.kernels.enter.launch(n.div_ceil(256), 256).plain(self.argument()).arg(n).run()? };
-            self.turn()?;
+            self.swap_pages()?;
             if listed || n as usize != p.len() {
                 // SAFETY: a store.
                 unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
-                self.turn()?;
+                self.swap_pages()?;
             }
             begin = end;
         }

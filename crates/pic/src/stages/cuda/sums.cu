@@ -86,7 +86,7 @@ __device__ __forceinline__ int overflow(int a, int b) {
 #else
 // Sums of 32 bits run over nowhere: each lane counts the most that its particles can have added to one sum, `spent`, and a warp of which a lane
 // has come to MOST empties all sums of 2^28 and more, as they are at that time, and begins anew. Between two times that this happens to a sum no
-// more is added than what all lanes of the block have counted by then, and what waits in their queues: less than 7 x 2^28 (see `Kind::most`).
+// more is added than what all lanes of the block have counted by then, and what waits in their queues: less than 7 x 2^28 (see `KernelConfig::most`).
 // So warps need not wait for each other.
 #define LARGE (1u << 28)
 __device__ __forceinline__ bool large(int v) { return u32(v) + LARGE >= 2 * LARGE; }

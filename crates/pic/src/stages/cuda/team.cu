@@ -141,7 +141,7 @@ __device__ __forceinline__ void dissolve(const Store& st) {
                 if (lane == 0 && last != NONE) to[full + more] = last;
             }
             // Particles without room in the list go one by one, too.
-            for (u32 k = (fits ? more << SHIFT : 0) + lane; k < m; k += WARP) post(st, record(base, slot_of(place(st, from[k >> SHIFT], k))));
+            for (u32 k = (fits ? more << SHIFT : 0) + lane; k < m; k += WARP) post(st, record(base, slot_of(slot_at(st, from[k >> SHIFT], k))));
             __syncwarp();
             for (u32 k = (fits ? more : 0) + lane; k < (m + PAGE - 1) >> SHIFT; k += WARP) give(st, from[k]);
             if (lane == 0) {
@@ -150,7 +150,7 @@ __device__ __forceinline__ void dissolve(const Store& st) {
             }
         }
         const u32* came = st.next.table + u64(unit) * st.inbox_room;
-        for (u32 k = threadIdx.x; k < st.next.count[unit]; k += blockDim.x) post(st, record(base, slot_of(place(st, came[k >> SHIFT], k))));
+        for (u32 k = threadIdx.x; k < st.next.count[unit]; k += blockDim.x) post(st, record(base, slot_of(slot_at(st, came[k >> SHIFT], k))));
         __syncthreads();
         if (threadIdx.x == 0) {
             uint2 team = st.team[base];

@@ -9,27 +9,27 @@ template <class F> __device__ __forceinline__ void every(const Domain& d, const 
         for (u32 list = 0; list <= WARPS; list++) {
             u32 n = list < WARPS ? st.count[unit * WARPS + list] : st.now.count[unit];
             const u32* pages = list < WARPS ? st.table + u64(unit * WARPS + list) * st.room : st.now.table + u64(unit) * st.inbox_room;
-            for (u32 k = threadIdx.x; k < n; k += blockDim.x) f(tile, place(st, pages[k >> SHIFT], k));
+            for (u32 k = threadIdx.x; k < n; k += blockDim.x) f(tile, slot_at(st, pages[k >> SHIFT], k));
         }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
-    every(d, st, [&](const Tile& tile, const Place& slot) { add_charge(d, tile, slot, p, far); });
+    every(d, st, [&](const Tile& tile, const ParticleSlot& slot) { add_charge(d, tile, slot, p, far); });
 }
 
-// `Bins` of the host: edges, and the place of the box's corner and a cell's length.
+// `Bins` of the host: edges, and the position of the box's corner and a cell's length.
 struct Bins {
-    double from, spacing, place[2];
+    double from, spacing, position[2];
     int column, count;
 };
-__device__ __forceinline__ double column_of(const Bins& b, const Tile& tile, const Place& slot) {
+__device__ __forceinline__ double column_of(const Bins& b, const Tile& tile, const ParticleSlot& slot) {
     u32 cell = slot.cell();
     Quad q = slot.four();
     double x = q.z, y = q.w, z = slot.rest(0);
     switch (b.column) {
-    case 0: return b.place[0] + b.place[1] * (double(tile.x + int(cell & 255)) + 0.5 + double(q.x));
-    case 1: return b.place[0] + b.place[1] * (double(tile.y + int(cell >> 8)) + 0.5 + double(q.y));
+    case 0: return b.position[0] + b.position[1] * (double(tile.x + int(cell & 255)) + 0.5 + double(q.x));
+    case 1: return b.position[0] + b.position[1] * (double(tile.y + int(cell >> 8)) + 0.5 + double(q.y));
     case 2: return x;
     case 3: return y;
     case 4: return z;
@@ -42,7 +42,7 @@ __device__ __forceinline__ double column_of(const Bins& b, const Tile& tile, con
 extern "C" __global__ void __launch_bounds__(256) extent(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Bins b, double* out) {
     __shared__ double scratch[8];
     double low = Limits<double>::high(), high = Limits<double>::low();
-    every(d, st, [&](const Tile& tile, const Place& slot) {
+    every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
         double v = column_of(b, tile, slot);
         if (v - v == 0.0) {
             low = fmin(low, v);
@@ -65,7 +65,7 @@ __device__ __forceinline__ int bin_of(const Bins& b, double v) {
 }
 // Weights in the bins of two axes, in whole numbers and in units of 2^-64: sums that do not depend on the order.
 extern "C" __global__ void __launch_bounds__(256) bins(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Bins a, const __grid_constant__ Bins b, u64* sums) {
-    every(d, st, [&](const Tile& tile, const Place& slot) {
+    every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
         int x = bin_of(a, column_of(a, tile, slot)), y = bin_of(b, column_of(b, tile, slot));
         if (x < 0 || y < 0) return;
         u64* sum = sums + 2 * (u64(y) * a.count + x);
@@ -90,9 +90,9 @@ extern "C" __global__ void __launch_bounds__(1024) number(const __grid_constant_
     if (threadIdx.x == 0) *out = sum;
 }
 
-// Place in cells and momentum of those whose tag is among `n`, which rise.
+// Position in cells and momentum of those whose tag is among `n`, which rise.
 extern "C" __global__ void __launch_bounds__(256) follow(const __grid_constant__ Domain d, const __grid_constant__ Store st, const u64* tags, u32 n, double* out) {
-    every(d, st, [&](const Tile& tile, const Place& slot) {
+    every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
         u64 tag = slot.tag();
         u32 low = 0, high = n;
         while (low < high) {

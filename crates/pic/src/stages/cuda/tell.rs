@@ -5,7 +5,7 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map_tasks};
 
 use super::arguments::BinsArgument;
-use super::program::Kind;
+use super::program::KernelConfig;
 use super::store::Store;
 use super::{CudaStages, Population};
 use crate::particles::Particles;
@@ -98,7 +98,7 @@ struct Page {
     corner: [u32; 2],
 }
 
-impl Kind {
+impl KernelConfig {
     /// Appends the particles of a page.
     fn read(&self, page: &Page, bytes: &[u8], p: &mut Particles) {
         let (real, slots, n) = (self.real(), self.page(), page.count as usize);

@@ -1,8 +1,8 @@
-// turn: between two steps. window: the particles' part of the moving window. absorb and enter: particles from the host.
+// swap_pages: between two steps. window: the particles' part of the moving window. absorb and enter: particles from the host.
 
 // One block. What was given back is to be had; records of the common list get pages and go where they belong. Afterwards the host
 // swaps the inboxes.
-extern "C" __global__ void __launch_bounds__(1024) turn(const __grid_constant__ Store st) {
+extern "C" __global__ void __launch_bounds__(1024) swap_pages(const __grid_constant__ Store st) {
     let_next_kernel_start();
     wait_for_previous_kernel();
     Counters* c = st.counters;
@@ -112,7 +112,7 @@ __device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store&
 #pragma unroll
         for (u32 r = 0; r < AT_ONCE; r++) {
             u32 k = begin + r * WARP + lane_index();
-            cells[r] = k < own ? u32(place(st, pages[k >> SHIFT], k).cell()) : 1;
+            cells[r] = k < own ? u32(slot_at(st, pages[k >> SHIFT], k).cell()) : 1;
         }
     };
     for (u32 begin = 0; begin < own; begin += AT_ONCE * WARP) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store&
 #pragma unroll
             for (u32 n = 1; n < AT_ONCE; n++) cells[n - 1] = cells[n];
             bool there = k < own;
-            Place here = place(st, pages[min(k, own - 1) >> SHIFT], k);
+            ParticleSlot here = slot_at(st, pages[min(k, own - 1) >> SHIFT], k);
             bool goes = !(cell & 255), last = k >= rest;
             u32 open = __ballot_sync(FULL_WARP, goes && !last), moves = __ballot_sync(FULL_WARP, there && !goes && last);
             if (goes && !last) gaps[found + __popc(open & below())] = k;
@@ -149,7 +149,7 @@ __device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store&
                 u32 at = gaps[filled + __popc(moves & below())];
                 Slot p = slot_of(here);
                 p.cell--;
-                put(place(st, pages[at >> SHIFT], at), p);
+                put(slot_at(st, pages[at >> SHIFT], at), p);
             }
             filled += __popc(moves);
         }
@@ -166,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant_
         [&](u32 unit, u32 own, u32& rest) { return step_back_in_place(d, st, unit, own, gaps[threadIdx.x / WARP], rest); });
 }
 
-// `n` records in the common list get their numbers in the inboxes; `turn` finds pages for them.
+// `n` records in the common list get their numbers in the inboxes; `swap_pages` finds pages for them.
 extern "C" __global__ void __launch_bounds__(256) enter(const __grid_constant__ Store st, u32 n) {
     u64 k = thread_index();
     if (k < n) {

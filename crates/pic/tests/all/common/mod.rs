@@ -56,15 +56,15 @@ pub(crate) fn electrons(ppc: usize) -> Species {
     }
 }
 
-/// `ppc` particles a cell at random places with normal momenta of `u_th`.
+/// `ppc` particles a cell at random positions with normal momenta of `u_th`.
 pub(crate) fn thermal(cells: [usize; 2], ppc: usize, u_th: f64, seed: u64) -> Particles {
-    let (place, kick) = (Philox::new(1, seed), Philox::new(2, seed));
+    let (position, kick) = (Philox::new(1, seed), Philox::new(2, seed));
     let mut p = Particles::default();
     for k in 0..cells[0] * cells[1] * ppc {
         let cell = k / ppc;
         p.i.push((cell % cells[0]) as u32);
         p.j.push((cell / cells[0]) as u32);
-        let [s, t] = place.uniforms(0, k as u64);
+        let [s, t] = position.uniforms(0, k as u64);
         p.s.push(s - 0.5);
         p.t.push(t - 0.5);
         let ([x, y], [z, _]) = (kick.normals(0, k as u64), kick.normals(1, k as u64));
@@ -132,8 +132,8 @@ pub(crate) fn apart(a: &[f64], b: &[f64]) -> f64 {
 const AT_WALL: usize = 4000;
 
 /// Particles so light that they feel nothing, all on their way through the wall at `end` of `axis` in one step, at one distance
-/// from it; along it, where they have no momentum, each has a place of its own: thermal walls draw by the particle. Every wall has
-/// its own temperature.
+/// from it; along it, where they have no momentum, each has a position of its own: thermal walls draw by the particle. Every
+/// wall has its own temperature.
 pub(crate) fn at_wall(axis: usize, end: usize, side: ParticleSide) -> (Setup, Particles) {
     let (n, mut s) = (AT_WALL, setup([20, 20]));
     (s.species, s.expected) = (vec![electrons(1)], vec![n]);

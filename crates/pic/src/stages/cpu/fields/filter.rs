@@ -2,7 +2,7 @@
 //! restores long waves to second order. Response to a wave of `k h = theta`: `cos^(2n)(theta/2)`, times
 //! `(b - 2 cos theta)/(b - 2)`.
 //!
-//! Beyond walls the lattice is mirrored, with the parity of the quantity: the filter then commutes with the divergence up
+//! Beyond walls the grid is mirrored, with the parity of the quantity: the filter then commutes with the divergence up
 //! to the wall, and a uniform plasma stays uniform. Each axis has its own passes.
 //!
 //! Source: Birdsall and Langdon (1991), appendix C.

@@ -1,4 +1,4 @@
-//! The fields on the lattice: E, B and J over all corners with guards, laid out by [`Grid::index`].
+//! The fields on the grid: E, B and J over all corners with guards, laid out by [`Grid::index`].
 //!
 //! Between steps E and B stand at one time and their guards are valid. Work is shared out by rows, and every value is
 //! computed in one way only, so that nothing depends on the number of threads.

@@ -1,4 +1,4 @@
-//! Maxwell's equations on the Yee lattice, E and B at one time (B in two halves):
+//! Maxwell's equations on the Yee grid, E and B at one time (B in two halves):
 //!
 //! ```text
 //! Bx -= dt/2 dEz/dy     By += dt/2 dEz/dx     Bz += dt/2 (dEx/dy - dEy/dx)

@@ -5,7 +5,7 @@ use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
 
 use super::{BLOCK, Fields, Taps};
-use crate::gauss::{Look, Rounding, Seen};
+use crate::gauss::{ChargeCheck, ChargeErrors, Rounding};
 use crate::stages::Sheet;
 
 /// Blocks that sum something up: that many partial sums.
@@ -80,20 +80,20 @@ impl Fields {
         assert!(sums.len() >= self.grid.len() && charge.rho.len() == self.grid.len());
         // SAFETY: as declared; all arrays have all nodes with guards.
         unsafe {
-            self.kernel("charge_of").launch(blocks, threads).plain(self.lattice).arg(sums).arg(unit).arg(&charge.one).run()?;
+            self.kernel("charge_of").launch(blocks, threads).plain(self.yee).arg(sums).arg(unit).arg(&charge.one).run()?;
             if !charge.scratch.is_empty() {
                 for (axis, from, to) in [(0, &charge.one, &charge.scratch), (1, &charge.scratch, &charge.one)] {
-                    let launch = self.kernel("smooth_charge").launch(blocks, threads).plain(self.lattice);
+                    let launch = self.kernel("smooth_charge").launch(blocks, threads).plain(self.yee);
                     launch.plain(Taps::new(self.smoothing[axis], axis)).arg(from).arg(to).run()?;
                 }
             }
-            let launch = self.kernel("sum_charge").launch(blocks, threads).plain(self.lattice);
+            let launch = self.kernel("sum_charge").launch(blocks, threads).plain(self.yee);
             launch.arg(&charge.one).arg(&charge.rho).arg(&charge.all).run()
         }
     }
 
     /// Looks at all corners. Waits.
-    pub(in crate::stages::cuda) fn look(&mut self, look: &Look<'_>, charge: &Charge) -> Result<Seen> {
+    pub(in crate::stages::cuda) fn check_charge(&mut self, check: &ChargeCheck<'_>, charge: &Charge) -> Result<ChargeErrors> {
         let n = self.grid.len();
         if self.corners.is_none() {
             let array = || self.pool.alloc_zeros(n, "pic: residual at the corners");
@@ -101,18 +101,18 @@ impl Fields {
         }
         let Some(corners) = &self.corners else { unreachable!("made above") };
         let partial = self.pool.alloc_zeros::<f64>(3 * BLOCKS as usize, "pic: residual")?;
-        let launch = self.kernel("look_scale").launch(BLOCKS, 256).plain(self.lattice);
+        let launch = self.kernel("check_scale").launch(BLOCKS, 256).plain(self.yee);
         // SAFETY: as declared; three numbers a block.
         unsafe { launch.arg(&charge.all).arg(&partial).run()? };
         let found = self.cuda.download(&partial)?;
         let join = |[x, y, most]: [f64; 3], [a, b, c]: &[f64; 3]| [x + a, y + b, f64::max(most, *c)];
         let [x, y, fullest] = found.as_chunks::<3>().0.iter().fold([0.0; 3], join);
-        let rounding = look.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest);
-        let [columns, rows] = look.range;
+        let rounding = check.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest);
+        let [columns, rows] = check.range;
         if columns.is_empty() || rows.is_empty() {
-            return Ok(Seen::NONE);
+            return Ok(ChargeErrors::NONE);
         }
-        let forget = self.pool.buffer_from(&look.forget.iter().map(|f| u8::from(*f)).collect::<Vec<_>>(), "pic: columns")?;
+        let forget = self.pool.buffer_from(&check.forget.iter().map(|f| u8::from(*f)).collect::<Vec<_>>(), "pic: columns")?;
         let argument = CornersArgument {
             rho: charge.rho.address(),
             all: charge.all.address(),
@@ -120,14 +120,14 @@ impl Fields {
             variance: corners.variance.address(),
             forget: forget.address(),
             range: [columns.start, columns.end, rows.start, rows.end].map(|k| k as i32),
-            turn: look.shift(self.grid.pitch()) as i32,
+            turn: check.shift(self.grid.pitch()) as i32,
             unused: 0,
         };
-        let launch = self.kernel("look").launch(BLOCKS, 256).plain(self.lattice).plain(argument);
+        let launch = self.kernel("check_charge").launch(BLOCKS, 256).plain(self.yee).plain(argument);
         // SAFETY: as declared; the ranges lie inside, a flag for each of their columns.
         unsafe { launch.plain(RoundingArgument::from(rounding)).arg(&partial).run()? };
-        let seen = |[most, change, limit]: &[f64; 3]| Seen { most: *most, worst: (*limit >= 0.0).then_some([*change, *limit]) };
-        Ok(self.cuda.download(&partial)?.as_chunks::<3>().0.iter().map(seen).fold(Seen::NONE, Seen::join))
+        let seen = |[most, change, limit]: &[f64; 3]| ChargeErrors { most: *most, worst: (*limit >= 0.0).then_some([*change, *limit]) };
+        Ok(self.cuda.download(&partial)?.as_chunks::<3>().0.iter().map(seen).fold(ChargeErrors::NONE, ChargeErrors::join))
     }
 
     /// Adds up the work from here on.
@@ -164,7 +164,7 @@ impl Fields {
     pub(super) fn add_work(&self) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
         let factor = 0.5 * self.grid.dt * self.grid.cell_volume();
-        let launch = super::early(&self.cuda, self.kernel("power").launch(BLOCKS, 256)).plain(self.lattice).arg(&work.left_out);
+        let launch = super::early(&self.cuda, self.kernel("power").launch(BLOCKS, 256)).plain(self.yee).arg(&work.left_out);
         // SAFETY: as declared; a sum for each block.
         unsafe { launch.arg(work.columns.len() as u32).arg(factor).arg(&work.sums).run() }
     }

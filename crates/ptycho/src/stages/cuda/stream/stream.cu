@@ -34,7 +34,7 @@ object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touc
       u32 at = base + lane * CREWS;
       Visit mine = at < touch.end ? sums.visits[at] : Visit{0xffffffffu, 0};
 #pragma unroll 2
-      for (int convert = 0; turn < WARP; ++turn) {
+      for (int turn = 0; turn < WARP; ++turn) {
         u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
         i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
         if (n == 0xffffffffu) break;

@@ -8,7 +8,7 @@ typedef REAL real;
 struct Coefficients {
     real keep, feed, stretch;
 };
-struct Lattice {
+struct YeeGrid {
     real *e[3], *b[3], *j[3], *scratch[3];
     real* psi[2][4][2];             // memory of the layers: of B and E, per derivative and side; null where there is none
     const Coefficients* layer[2];   // per axis: at corners from the wall, then halfway
@@ -22,7 +22,7 @@ struct Node {
     int i, j, at;
     bool inside;
 };
-__device__ __forceinline__ Node node(const Lattice& l) {
+__device__ __forceinline__ Node node(const YeeGrid& l) {
     Node n;
     n.i = int(blockIdx.x * blockDim.x + threadIdx.x);
     n.j = int(blockIdx.y * blockDim.y + threadIdx.y);
@@ -78,7 +78,7 @@ __device__ __forceinline__ u32 images_of(int k, int n, bool half, bool periodic)
 
 // Puts the value of a node near a side, and of its images. An odd image holds the wall itself at zero. One copy of this code for
 // all components: what small domains wait for is its instructions.
-__device__ __noinline__ void put_near(const Lattice& l, real* to, int c, int i, int j, real value) {
+__device__ __noinline__ void put_near(const YeeGrid& l, real* to, int c, int i, int j, real value) {
     int k[2] = {i, j};
     u32 images[2];
 #pragma unroll
@@ -102,7 +102,7 @@ __device__ __noinline__ void put_near(const Lattice& l, real* to, int c, int i, 
         }
     }
 }
-__device__ __forceinline__ void put(const Lattice& l, real* to, int c, const Node& p, real value) {
+__device__ __forceinline__ void put(const YeeGrid& l, real* to, int c, const Node& p, real value) {
     if (near_side(p.i, l.cells[0]) || near_side(p.j, l.cells[1]))
         put_near(l, to, c, p.i, p.j, value);
     else
