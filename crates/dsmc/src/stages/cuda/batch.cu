@@ -127,7 +127,7 @@ __device__ CellSums<double> cell_sums(const Sums& sums, u32 first, u32 end) {
 
 // Mean free path: `free_path`.
 __device__ double free_path(const Sums& sums, double number, double density, double temperature) {
-  if (temperature <= 0.0) return INFINITY;
+  if (temperature <= 0.0) return __longlong_as_double(0x7ff0000000000000ll);
   double path = 0.0;
   for (u32 a = 0; a < SPECIES; a++) {
     double part = sums(0, a) / number, rate = 0.0;
