@@ -14,17 +14,28 @@ struct Case {
     frames: usize,
     size: usize,
     modes: usize,
-    /// Keys of the top level, of the scan, of the engine, and text after it.
+    /// Keys of the top level, of the scan, of the probe, of the engine, and text after it.
     top: &'static str,
     scan: &'static str,
+    probe: &'static str,
     engine: &'static str,
     more: &'static str,
     /// Ending of a file that the scan is written to and read from, and how it is read.
     file: Option<(&'static str, &'static str)>,
 }
 
-const DM: Case =
-    Case { name: "DM", frames: 300, size: 128, modes: 1, top: "", scan: "", engine: "name = \"DM\"\niterations = 1", more: "", file: None };
+const DM: Case = Case {
+    name: "DM",
+    frames: 300,
+    size: 128,
+    modes: 1,
+    top: "",
+    scan: "",
+    probe: "",
+    engine: "name = \"DM\"\niterations = 1",
+    more: "",
+    file: None,
+};
 const EPIE: &str = "name = \"ePIE\"\niterations = 1";
 const NEAR: &str = "energy = 17.0\ndistance = 0.02\npixel = 1e-7\npropagation = \"near\"\nphotons = 1e9\n\
     illumination = { optic = \"diffuser\", grain = 8e-7, roughness = 1.0 }";
@@ -41,6 +52,9 @@ fn cases() -> Vec<Case> {
         Case { name: "ePIE, four modes", frames: 300, modes: 4, engine: EPIE, ..DM },
         Case { name: "ML", frames: 400, engine: "name = \"ML\"\niterations = 1", ..DM },
         Case { name: "LSQML", frames: 400, engine: "name = \"LSQML\"\niterations = 1", ..DM },
+        // What an iteration takes for a moment is more than the results, and where the probe is found the most of the run.
+        Case { name: "LSQML, all views at once", frames: 200, engine: "name = \"LSQML\"\niterations = 1\nbatch = 200", ..DM },
+        Case { name: "probe from the data", frames: 150, size: 64, probe: "start = \"data\"", ..DM },
         Case { name: "near field", frames: 80, size: 256, scan: NEAR, ..DM },
         Case { name: "between pixels", top: "subpixel = true", scan: "pattern = { round = false }", ..DM },
         Case { name: "resampled", frames: 500, size: 64, top: "resample = 2", scan: "resample = 2", ..DM },
@@ -48,6 +62,15 @@ fn cases() -> Vec<Case> {
         Case { name: "half-scans", frames: 200, top: "frc = true", ..DM },
         Case { name: "double precision", frames: 200, top: "precision = \"f64\"", ..DM },
         Case { name: "of an archive", file: Some(("npz", "")), ..DM },
+        // Nine modes of the truth beside one of the reconstruction.
+        Case {
+            name: "of an archive of many modes",
+            frames: 12,
+            size: 512,
+            scan: "illumination = { blur = 1e-7, modes = 9 }",
+            file: Some(("npz", "")),
+            ..DM
+        },
         Case { name: "of PtyPy's data", file: Some(("ptyd", "")), ..DM },
         Case { name: "of CXI, ePIE", frames: 600, engine: EPIE, file: Some(("cxi", "")), ..DM },
         Case { name: "left in its archive", file: Some(("npz", "read = { stream = true }")), ..DM },
@@ -56,11 +79,11 @@ fn cases() -> Vec<Case> {
 
 /// The input of a case; the scan is written first where it comes from a file.
 fn input(case: &Case, folder: &Path) -> String {
-    let Case { name, frames, size, modes, top, scan, engine, more, .. } = case;
+    let Case { name, frames, size, modes, top, scan, probe, engine, more, .. } = case;
     let blur = if *modes > 1 { format!("illumination = {{ blur = 1e-7, modes = {modes} }}") } else { String::new() };
     let made = format!("[ptycho.scan.simulate]\nframes = {frames}\nsize = {size}\n{blur}\n{scan}\n");
     let whole = |scan: &str| {
-        format!("[ptycho]\n{top}\n[[ptycho.scan]]\n{scan}\n[ptycho.probe]\nmodes = {modes}\n[[ptycho.engine]]\n{engine}\n{more}\n")
+        format!("[ptycho]\n{top}\n[[ptycho.scan]]\n{scan}\n[ptycho.probe]\nmodes = {modes}\n{probe}\n[[ptycho.engine]]\n{engine}\n{more}\n")
     };
     let Some((ending, read)) = case.file else { return whole(&made) };
     std::fs::write(folder.join("made.toml"), whole(&made)).unwrap();

@@ -103,6 +103,7 @@ fn everything_else_is_refused_by_name() {
         (with("dt = 7e-9", "dt = 0.0"), vec!["dsmc.dt"]),
         (with("particles_per_cell = 10", "particles_per_cell = 10\nweight = 1e10"), vec!["leave one of them out"]),
         (with("particles_per_cell = 10", ""), vec!["how many particles"]),
+        (with("particles_per_cell = 10", "particles_per_cell = 2e7"), vec!["dsmc.particles_per_cell"]),
         (with("particles_per_cell = 10", "weight = 1e-9"), vec!["particles are asked for"]),
         // 2e9 in all, 2e7 in a cell.
         (with("particles_per_cell = 10", "weight = 3.5e5"), vec!["particles are asked for", "1e7 in a cell"]),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Result};
@@ -40,6 +40,8 @@ struct Notes {
     full: Vec<u64>,
     /// Rows handed over before each checkpoint, and whether an older one was there.
     saving: Vec<(usize, bool)>,
+    /// When the first of them was due.
+    first: Option<Instant>,
     checkpoint: PathBuf,
 }
 
@@ -82,6 +84,7 @@ impl Sink for Notes {
     }
     fn saving(&mut self) -> Result<()> {
         self.saving.push((self.rows.len(), self.checkpoint.exists()));
+        self.first.get_or_insert_with(Instant::now);
         Ok(())
     }
     fn notice(&mut self, text: &str) {
@@ -333,9 +336,12 @@ fn a_run_that_takes_long_saves_checkpoints_unasked_and_removes_them() {
     let checkpoint = run::checkpoint_path(folder.path());
     let options = Options { spare: Some(Duration::from_millis(30)), ..Options::new(folder.path()) };
     let slow = || Notes { nap: Duration::from_millis(5), checkpoint: checkpoint.clone(), ..Notes::default() };
-    let mut notes = slow();
-    go(&config(100), &options, &mut notes).unwrap();
-    assert!(notes.saving.len() > 1 && notes.saving[0].0 >= 5 && notes.saving[1].1, "{:?}", notes.saving);
+    let (mut notes, begun) = (slow(), Instant::now());
+    // A second of naps at the least: twenty times what a checkpoint takes on a loaded machine.
+    go(&config(200), &options, &mut notes).unwrap();
+    assert!(notes.saving.len() > 1 && notes.saving[1].1, "{:?}", notes.saving);
+    // By the clock: naps are long on such a machine, and few rows come before it.
+    assert!(notes.first.is_some_and(|first| first >= begun + Duration::from_millis(30)), "{:?}", notes.saving);
     assert!(notes.notices.len() == 1 && notes.notices[0].contains("`run.checkpoint_every`"), "{:?}", notes.notices);
     assert!(!checkpoint.parent().unwrap().exists());
     // A shorter one saves none, nor does one that saves when it was asked to.

@@ -179,3 +179,28 @@ impl Mode {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fits the part of the run that is exponential where the input gives no stretch, and the given one where it does.
+    #[test]
+    fn the_stretch_is_searched_for_unless_it_is_given() {
+        let fitted = |fit: Option<[f64; 2]>| {
+            let config = serde_json::json!({ "name": "m", "component": "ex", "mode": [1], "fit": fit });
+            let time: Vec<f64> = (0..1000).map(|k| 0.1 * f64::from(k)).collect();
+            // Nothing happens before 20 and from 60 on.
+            let size = time.iter().map(|t| 1e-6 * (0.2 * (t.clamp(20.0, 60.0) - 20.0)).exp()).collect();
+            let amplitude = [size, vec![0.0; time.len()]];
+            let mode = Mode { config: serde_json::from_value(config).unwrap(), expected: None, units: Units::NORMALISED, time, amplitude };
+            mode.fit().unwrap()
+        };
+        let found = fitted(None);
+        // Ends of stretches are tried at 64ths of the run: 1.6, of which a part may be flat.
+        assert!((found.figure - 0.2).abs() < 0.004, "{found:?}");
+        assert!((found.stretch[0] - 20.0).abs() < 1.6 && (found.stretch[1] - 60.0).abs() < 1.6, "{found:?}");
+        let given = fitted(Some([10.0, 90.0]));
+        assert!(given.stretch[0] < 10.1 && given.stretch[1] > 89.9 && given.figure < 0.18, "{given:?}");
+    }
+}

@@ -465,3 +465,28 @@ fn modes_and_spectra_are_in_the_units_of_the_run() {
     let found = line as f64 * map.axes[1].spacing;
     assert!((found - 5.641_46e13).abs() < map.axes[1].spacing, "{found}, in steps of {}", map.axes[1].spacing);
 }
+
+/// A wave has its line in the spectrum over time whichever way it goes.
+#[test]
+fn waves_of_both_directions_are_in_the_spectrum() {
+    for sign in [1, -1] {
+        let mut pic = start(
+            json!({
+                "courant": 0.5, "steps": 512, "grid": { "cells": [32], "size": [TAU] },
+                "initial": { "fields": { "ey": "sin(x)", "bz": format!("{sign}*sin(x)") } },
+                "diagnostics": { "spectrum": [{ "component": "ey", "every": 1 }] }
+            }),
+            1,
+        );
+        (0..512).for_each(|_| step(&mut pic, &mut Profiler::off()));
+        let records = pic.records().unwrap();
+        let field = records.iter().find_map(|r| if let Record::Field(f) = r { (f.name == "dispersion_ey").then_some(f) } else { None });
+        let field = field.unwrap();
+        let zellige_engine::record::Values::F64(power) = &field.values else { panic!("{:?}", field.values) };
+        let course: Vec<f64> = power.iter().skip(1).step_by(field.axes[0].len).copied().collect();
+        let line = (0..course.len()).max_by(|a, b| course[*a].total_cmp(&course[*b])).unwrap();
+        // c k = 1, less what the lattice takes of it (2e-3), to the nearest of the frequencies; all of the power is there.
+        assert!((line as f64 * field.axes[1].spacing - 1.0).abs() < field.axes[1].spacing, "to {sign}: {line}");
+        assert_eq!(course[line], 0.0, "to {sign}");
+    }
+}

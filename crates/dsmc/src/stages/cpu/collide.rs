@@ -239,3 +239,45 @@ pub(super) fn change(columns: &mut Columns<'_>, pair: &Kinetics, at: [usize; 2],
     (columns.v[0][at[0]], columns.v[1][at[0]], columns.v[2][at[0]]) = (v.x, v.y, v.z);
     (columns.v[0][at[1]], columns.v[1][at[1]], columns.v[2][at[1]]) = (w.x, w.y, w.z);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{BodyConfig, Config, WallConfig};
+    use crate::geometry::{Gas, Shape};
+
+    /// Particles of a cell that a body cuts collide in what is left of it.
+    #[test]
+    fn a_cut_cell_has_the_rate_of_its_free_volume() {
+        let mut config = Config::new(vec![16; 2], vec![1.6e-4; 2], "Ar", 7e22, 273.15);
+        (config.dt, config.particles_per_cell) = (1e-8, Some(10.0));
+        config.bodies.push(BodyConfig {
+            name: "disc".into(),
+            outline: Some(Shape::Circle { centre: [8.3e-5, 7.6e-5], radius: 3.3e-5, segments: 60 }),
+            file: None,
+            gas: Gas::Outside,
+            wall: WallConfig::diffuse(273.15, [0.0; 3]),
+            max_segment_length: None,
+            temperature: None,
+            walls: std::collections::BTreeMap::default(),
+            reference: None,
+        });
+        let model = Model::new(&config, Path::new("."), 1).unwrap();
+        let (mut cut, mut within) = (0, 0);
+        for cell in 0..model.grid.len() {
+            let (fraction, found) = (model.geometry.fraction(cell), f64::from(rate(&model, cell)));
+            if fraction <= 0.0 {
+                assert_eq!(found, 0.0);
+                within += 1;
+            } else if fraction > SMALLEST {
+                // Cells are squares of 1e-5 m.
+                let expected = model.weight * 1e-8 / (1e-10 * fraction) / SCALE;
+                assert!((found / expected - 1.0).abs() < 1e-6, "{fraction}: {found}, not {expected}");
+                cut += usize::from(fraction < 1.0);
+            }
+        }
+        assert!(cut > 20 && within > 10, "{cut} cut cells, {within} inside");
+    }
+}
