@@ -82,15 +82,12 @@ impl Flow {
             if samples.count() {
                 let cost = zellige_engine::sim::Cost::default();
                 profiler.stage("batch", cost, || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
-                if samples.last() {
-                    cpu.install(|| samples.fetch(model, &mut **stages))?;
-                }
             }
         }
         Ok(())
     }
 
-    /// Brings averages that a device keeps to the host: before they are looked at in the midst of a run. At its end they are there.
+    /// Brings averages that a device keeps to the host: before they are looked at.
     pub fn fetch(&mut self) -> Result<()> {
         let Self { model, stages, samples, cpu, .. } = self;
         cpu.install(|| samples.fetch(model, &mut **stages))

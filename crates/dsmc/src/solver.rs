@@ -140,6 +140,11 @@ impl Solver for Dsmc {
             let device = self.device.clone();
             profiler.stage("audit", Cost::default(), || times::after_steps(&device, Part::Diagnostics, || self.audit()))?;
         }
+        // What the end of a run and of a window say of averages.
+        if self.flow.step == self.config.steps || self.flow.samples.full {
+            let device = self.device.clone();
+            times::after_steps(&device, Part::Diagnostics, || self.flow.fetch())?;
+        }
         Ok(())
     }
 

@@ -23,9 +23,9 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Bytes at the most on the CPU, half-scans and results included; nothing of what is mapped from files. `compared`: some scan has a
-/// truth.
-pub(crate) fn of(config: &Config, model: &Model, device: &Device, budget: &MemoryBudget, compared: bool) -> u64 {
+/// Bytes at the most on the CPU, half-scans and results included; nothing of what is mapped from files. `truths`: modes of the
+/// truths of scans, with which objects and probes are compared.
+pub(crate) fn of(config: &Config, model: &Model, device: &Device, budget: &MemoryBudget, truths: &[usize]) -> u64 {
     let double = config.precision == Precision::F64;
     let threads = device.threads() as u64;
     let pixels = (model.views.len() * model.counted()) as u64;
@@ -42,16 +42,15 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, budget: &Memor
     if config.output.local_errors {
         held = held.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
     }
-    held = held.saturating_add(if compared { truths(config, model) } else { 0 });
-    let moment = stages::passing(model, &budget.demand, double).max(at_end(config, model, threads, compared));
+    held = held.saturating_add(if truths.is_empty() { 0 } else { of_truths(model, truths) });
+    let moment = stages::passing(model, &budget.demand, double).max(at_end(config, model, threads, truths));
     let most = making(config, model, threads).max(setting_up(config, model, threads)).max(held.saturating_add(moment));
     FLOOR.saturating_add(most)
 }
 
-/// Memory of the truths of scans, with which objects and probes are compared.
-fn truths(config: &Config, model: &Model) -> u64 {
-    let modes = config.scan.iter().map(|s| s.simulate.as_ref().map_or(1, |made| made.illumination.modes)).sum::<usize>();
-    8 * (model.object_len() / model.modes[1] + modes * model.pixels()) as u64
+/// Memory of the truths of scans.
+fn of_truths(model: &Model, truths: &[usize]) -> u64 {
+    8 * (model.object_len() / model.modes[1] + truths.iter().sum::<usize>() * model.pixels()) as u64
 }
 
 /// While scans are made or read: counts of all, and what the largest takes for a moment.
@@ -91,7 +90,7 @@ fn setting_up(config: &Config, model: &Model, threads: u64) -> u64 {
 }
 
 /// Bytes that making the results takes for a moment, beside the state of the engines.
-fn at_end(config: &Config, model: &Model, threads: u64, compared: bool) -> u64 {
+fn at_end(config: &Config, model: &Model, threads: u64, truths: &[usize]) -> u64 {
     let [object, probe] = [model.object_len(), model.probe_len()].map(|n| n as u64);
     // Arrays in single precision, once more for each archive; two pictures.
     let files = 1 + config.output.files.len() as u64;
@@ -100,12 +99,16 @@ fn at_end(config: &Config, model: &Model, threads: u64, compared: bool) -> u64 {
     // Of each object what was lit, in doubles and as numbers to be sorted, and phases without a plane.
     let shown = 16 * probe + 32 * object / model.modes[1] as u64;
     let (mut moment, mut besides) = (written + state + shown, 0);
-    if compared {
+    if let Some(modes) = truths.iter().max() {
         let seen = (0..model.storages.len()).map(|number| crate::half_sets::compared(model, number) as u64);
         let seen = seen.sum::<u64>();
         // Both on the same pixels, and three more to bring them together beside the state; copies of both for their rings.
         moment = moment.max(written + (80 * seen + state).max(112 * seen));
         besides = 32 * seen;
+        if model.modes[0].max(*modes) > 1 {
+            // Mixed states in doubles, and a mode of each that is looked at, beside the state.
+            moment = moment.max(besides + state + 16 * ((model.modes[0] + modes + 2) * model.pixels()) as u64);
+        }
     }
     // Modelled frames are looked at, one a thread.
     let frames = threads.min(solver::LOOKED_AT as u64).min(model.views.len() as u64) * 8 * model.counted() as u64;

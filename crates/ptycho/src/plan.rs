@@ -6,7 +6,7 @@ use zellige_engine::sim::{Environment, Plan, Work};
 
 use crate::config::{Config, Precision, WaveStorage};
 use crate::model::Model;
-use crate::scan::Scan;
+use crate::scan::{Scan, Truth};
 use crate::{engines, peak, setup, streaming};
 
 /// A number of four or five digits, without a power of ten where it needs none.
@@ -42,16 +42,21 @@ pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Pla
         format!("{} of {} x {} pixels (`crop`, `rebin` and `every` of a scan take less of it)", counted(frames, "frame"), size[0], size[1]);
     host_must_hold(pixels.saturating_mul(size_of::<f32>() as u64), &what[..])?;
     let model = setup::outline(config, &mut scans)?;
-    let plan = of_model(config, environment, &model, &noted(&scans), scans.iter().any(|s| s.truth.is_some()))?;
+    let plan = of_model(config, environment, &model, &noted(&scans), &truths_read(config, scans.iter().map(|s| s.truth.as_ref())))?;
     if let device @ Device::Cpu(_) = &environment.device {
         device.must_hold(plan.memory, format!("{what} and what the engines keep of them"))?;
     }
     Ok(plan)
 }
 
-/// Plans a run of loaded data; `truth`: some scan was read together with its truth. Without frames, nothing is stated about their
-/// counts.
-pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String], truth: bool) -> Result<Plan> {
+/// Modes of the truths that scans were read together with.
+pub(crate) fn truths_read<'a>(config: &Config, truths: impl Iterator<Item = Option<&'a Truth>>) -> Vec<usize> {
+    let read = config.scan.iter().zip(truths).filter(|(entry, _)| entry.simulate.is_none());
+    read.filter_map(|(_, truth)| truth).map(|truth| truth.probe.shape[0]).collect()
+}
+
+/// Plans a run of loaded data; `read`: [`truths_read`]. Without frames, nothing is stated about their counts.
+pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String], read: &[usize]) -> Result<Plan> {
     let views = model.views.len();
     if let Some(frame) = config.output.frame.filter(|j| *j >= views) {
         let problem = Problem::new("ptycho.output.frame", format!("there is no frame {frame}")).allowed(format!("0 to {}", views - 1));
@@ -97,8 +102,9 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     }
     let double = config.precision == Precision::F64;
     let [budget, _] = streaming::memory_budgets(config, &environment.device);
-    let compared = truth || config.scan.iter().any(|s| s.simulate.is_some());
-    let mut memory = peak::of(config, model, &environment.device, &budget, compared);
+    let made = config.scan.iter().filter_map(|s| s.simulate.as_ref()).map(|made| made.illumination.modes);
+    let truths: Vec<usize> = made.chain(read.iter().copied()).collect();
+    let mut memory = peak::of(config, model, &environment.device, &budget, &truths);
     if let Some(folder) = budget.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
     }

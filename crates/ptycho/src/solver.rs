@@ -238,8 +238,8 @@ impl Solver for Ptycho {
         on(&environment.device, || {
             let loaded = load(config, environment)?;
             let (model, truths, _, notes) = &loaded;
-            let truth = truths.iter().any(Option::is_some);
-            Ok((plan::of_model(config, environment, model, notes, truth)?, Found::new(loaded)))
+            let read = plan::truths_read(config, truths.iter().map(Option::as_ref));
+            Ok((plan::of_model(config, environment, model, notes, &read)?, Found::new(loaded)))
         })
     }
 

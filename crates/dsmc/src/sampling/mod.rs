@@ -217,12 +217,6 @@ impl Samples {
         Ok(())
     }
 
-    /// True if no more batch comes in a run or window.
-    pub fn last(&self) -> bool {
-        let samples = if self.window > 0 { self.window } else { self.steps.saturating_sub(self.start).div_ceil(self.every) };
-        self.start != AUTO && self.closed() + self.batch > samples
-    }
-
     /// Samples that are in closed batches.
     pub fn closed(&self) -> u64 {
         self.batches * self.batch

@@ -105,3 +105,35 @@ impl Engine for Sweeping {
         self.supports
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Power;
+
+    /// Relaxed reflections (Pham, Rana, Miao and Osher, Opt. Express 27 (2019) 31246): `psi <- tau sigma psi + (1 - tau (1 + sigma)) P O
+    /// + tau F((1 + sigma) P O - sigma psi)`. The runs of PtyPy that the engine is compared with have both at 1.
+    #[test]
+    fn a_relaxed_reflection_keeps_what_it_says() {
+        let size = ProblemSize {
+            views: 1,
+            views_of_probe: vec![1],
+            modes: [1, 1],
+            frame: [8, 8],
+            object: 64,
+            sizes: Sizes::default(),
+            power: Power::default(),
+            noise: Vec::new(),
+            seed: 1,
+            compatibility: Compatibility::None,
+        };
+        for (sigma, tau) in [(1.0, 1.0), (0.25, 0.75), (0.3, 0.6), (0.0, 1.0)] {
+            let config = EngineConfig { sigma: Some(sigma), tau: Some(tau), ..EngineConfig::new(EngineName::Sdr, 1) };
+            let Sweep { a, b, c, .. } = Sweeping::new(&config, &size, 0).rule;
+            // `(1 - a - b) psi + a P O + b F(c P O + (1 - c) psi)`.
+            for (found, expected) in [(1.0 - a - b, tau * sigma), (a, 1.0 - tau * (1.0 + sigma)), (b, tau), (c, 1.0 + sigma)] {
+                assert!((found - expected).abs() < 1e-15, "{sigma} {tau}: {found}, not {expected}");
+            }
+        }
+    }
+}
