@@ -390,9 +390,9 @@ fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
     assert_eq!(code, 130, "{text}");
 }
 
-/// Processor time that a child has taken so far, seconds, also when it has ended and nobody has waited for it.
+/// CPU time that a child has taken so far, seconds, also when it has ended and nobody has waited for it.
 #[cfg(target_os = "linux")]
-fn processor_time(child: &std::process::Child) -> Option<f64> {
+fn cpu_time(child: &std::process::Child) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     // Behind the name, which may have spaces: user and system time are the 14th and 15th field, in hundredths of a second.
     let fields: Vec<f64> = text.rsplit_once(')')?.1.split_whitespace().skip(11).take(2).map(|n| n.parse().unwrap()).collect();
@@ -400,7 +400,7 @@ fn processor_time(child: &std::process::Child) -> Option<f64> {
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-fn processor_time(_: &std::process::Child) -> Option<f64> {
+fn cpu_time(_: &std::process::Child) -> Option<f64> {
     None
 }
 
@@ -425,13 +425,13 @@ fn long_steps_end_within_a_moment_of_a_signal() {
         let mut text: Vec<String> = lines.by_ref().take_while(|line| !line.contains(begun)).collect();
         // In the middle of a step.
         std::thread::sleep(std::time::Duration::from_millis(wait));
-        let (sent, before) = (std::time::Instant::now(), processor_time(&child));
+        let (sent, before) = (std::time::Instant::now(), cpu_time(&child));
         assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         text.extend(lines);
-        let after = processor_time(&child);
+        let after = cpu_time(&child);
         let (code, took) = (child.wait().unwrap().code(), sent.elapsed());
         assert_eq!(code, Some(130), "{text:#?}");
-        // Within a second: some tenths on an idle core, a quarter of a minute and more for the whole step. By the processor's time,
+        // Within a second: some tenths on an idle core, a quarter of a minute and more for the whole step. By CPU time,
         // which is the same on a loaded machine; by the clock only where a core is shared by no more than five.
         let worked = after.zip(before).map_or(0.0, |(after, before)| after - before);
         assert!(worked < 1.0 && took.as_secs_f64() < 5.0, "{worked} s of work in {took:?}: {text:#?}");

@@ -255,8 +255,8 @@ fn threads_tiles_and_restarts_change_nothing() {
     }
 }
 
-/// A checkpoint holds what a box has that is not closed: the memory of layers on all sides, what an antenna has radiated, the work of
-/// the fields, how far the window has gone, and what is known of `div E - rho`.
+/// A checkpoint holds what a box has that is not closed: the memory of layers on all sides, the radiation of an antenna, the work
+/// of the fields, how far the window has gone, and what is known of `div E - rho`.
 #[test]
 fn a_restart_in_layers_with_an_antenna_and_a_window_changes_nothing() {
     // A pulse in both polarisations that reaches all four layers before the checkpoint at step 60, t = 6.5; 20 columns come in.
