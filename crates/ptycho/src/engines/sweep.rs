@@ -112,7 +112,8 @@ mod tests {
     use crate::model::Power;
 
     /// Relaxed reflections (Pham, Rana, Miao and Osher, Opt. Express 27 (2019) 31246):
-    /// `psi <- tau sigma psi + (1 - tau (1 + sigma)) P O + tau F((1 + sigma) P O - sigma psi)`. The runs of PtyPy that the engine is compared with have both at 1.
+    /// `psi <- tau sigma psi + (1 - tau (1 + sigma)) P O + tau F((1 + sigma) P O - sigma psi)`.
+    /// The runs of PtyPy that the engine is compared with have both at 1.
     #[test]
     fn a_relaxed_reflection_keeps_what_it_says() {
         let size = ProblemSize {
