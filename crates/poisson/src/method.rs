@@ -130,8 +130,9 @@ impl Default for Options {
     }
 }
 
-/// Sweeps of a step times [`work`]: some tenths of a second on one core, after which a signal is heeded.
-const BLOCK_WORK: f64 = 3e8;
+/// Sweeps of a step times [`work`], after which a signal is heeded: a tenth of a second on an idle core, half of one on a slow and
+/// shared core.
+const BLOCK_WORK: f64 = 1e8;
 /// The direct solution and the sweeps on it: two reach the floor of storing it, measured.
 const DIRECT_STEPS: u64 = 6;
 /// Cells stretched by less than this keep over-relaxation in the smoother.

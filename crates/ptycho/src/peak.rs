@@ -80,7 +80,7 @@ fn counts(config: &Config, model: &Model) -> u64 {
 /// While moduli are made of counts, and probes of moduli.
 fn setting_up(config: &Config, model: &Model, threads: u64) -> u64 {
     let found = if model.begins.iter().any(|told| told.starts_with(start::mean::TOLD)) {
-        start::mean::memory(model.modes[0] * model.pixels(), threads)
+        start::mean::memory(model, threads)
     } else {
         0
     };

@@ -133,14 +133,14 @@ pub fn values_of_sums<R: RealScalar>(s: CellSums<R>, weight: R, components: R, a
     let along_x = twice_heat(s.flux_x, s.xx * ux + s.xy * uy + xz * uz, energy, s.mass, drift, ux);
     let along_y = twice_heat(s.flux_y, s.xy * ux + s.yy * uy + yz * uz, energy, s.mass, drift, uy);
     CellValues::<R> {
-        density: density,
-        ux: ux,
-        uy: uy,
-        uz: uz,
+        density,
+        ux,
+        uy,
+        uz,
         temperature: (components * s.number * translation + s.freedom * rotation + s.vibrational * vibration) / all,
-        translation: translation,
-        rotation: rotation,
-        vibration: vibration,
+        translation,
+        rotation,
+        vibration,
         pressure: density * k * translation,
         xx: weight * (s.xx - s.mass * ux * ux) * unbiased,
         yy: weight * (s.yy - s.mass * uy * uy) * unbiased,

@@ -358,7 +358,7 @@ pub fn open_within(model: &Model, device: &Device, double: bool, budget: &Memory
 const FREE: f64 = 0.9;
 
 /// Bytes that the stages of a model need on the CPU for what the engines keep, exit waves and those of a batch included; buffers of
-/// threads are [`cpu::budget`].
+/// threads are [`cpu::scratch_bytes`].
 pub fn memory(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     held(model, demand, double) + passing(model, demand, double)
 }

@@ -36,11 +36,20 @@ const OUTSTANDING: f64 = 3.5;
 /// Beginning of the note on a probe that starts so, before the method.
 pub(crate) const TOLD: &str = "from the mean frame";
 
-/// Bytes that [`wave`] takes at the most for a probe of so many values: correlations of all pairs and transforms of those at hand,
+/// Bytes that [`wave`] takes at the most for a probe of this model: correlations of all pairs and transforms of those at hand,
 /// or the waves and sums over frames.
-pub(crate) fn memory(probe: usize, threads: u64) -> u64 {
+pub(crate) fn memory(model: &Model, threads: u64) -> u64 {
+    let mut views: BTreeMap<u32, usize> = BTreeMap::new();
+    model.views.iter().for_each(|view| *views.entry(view.probe).or_default() += 1);
+    let begun_from = views.values().map(|n| n.div_ceil(stride(*n))).max().unwrap_or(0);
     let room = (ROOM * ROOM) as u64;
-    ((FRAMES * NEIGHBOURS) as u64 * 8 * room + threads * (NEIGHBOURS as u64 + 3) * 16 * room).max(80 * probe as u64)
+    let search = (begun_from * NEIGHBOURS) as u64 * 8 * room + threads * (NEIGHBOURS as u64 + 3) * 16 * room;
+    search.max(80 * (model.modes[0] * model.pixels()) as u64)
+}
+
+/// Among so many views, the search begins from one in so many.
+fn stride(views: usize) -> usize {
+    views.div_ceil(FRAMES).max(1)
 }
 
 /// A wave in the sample plane `[ny][nx]` of any power, for the probe number `probe`, and what was taken for its defocus.
@@ -247,7 +256,7 @@ fn pairs(model: &Model, views: &[usize]) -> Vec<(usize, usize, [f64; 2])> {
         [(f64::from(view.row) + shift[0]) * model.pixel[0], (f64::from(view.col) + shift[1]) * model.pixel[1]]
     };
     let mut pairs = Vec::new();
-    for j in views.iter().step_by(views.len().div_ceil(FRAMES).max(1)) {
+    for j in views.iter().step_by(stride(views.len())) {
         let own = position(*j);
         let mut others: Vec<(f64, usize, [f64; 2])> = views
             .iter()

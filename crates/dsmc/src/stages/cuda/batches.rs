@@ -106,7 +106,7 @@ impl Closed {
 
 /// Cells of a mosaic, with those that fill its last tiles; layers of a cell are one.
 fn cells(mosaic: &Mosaic) -> usize {
-    mosaic.tiles[0] * mosaic.tiles[1] << (mosaic.shift[0] + mosaic.shift[1])
+    (mosaic.tiles[0] * mosaic.tiles[1]) << (mosaic.shift[0] + mosaic.shift[1])
 }
 
 /// Cell `c` of them, if it is in the domain.
