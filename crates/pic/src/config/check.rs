@@ -41,7 +41,9 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
         UnitsConfig::Word(_) => true,
     };
     let sound = grid(config, &mut faults) && units;
-    boundary(config, &mut faults);
+    if (1..=2).contains(&config.grid.cells.len()) {
+        boundary(config, &mut faults);
+    }
     if sound {
         times(config, &mut faults);
     }
@@ -141,8 +143,7 @@ fn times(config: &Config, faults: &mut Vec<Problem>) {
 }
 
 fn boundary(config: &Config, faults: &mut Vec<Problem>) {
-    let dimensions = config.dimensions().min(2);
-    for d in 0..dimensions {
+    for d in 0..config.dimensions() {
         let sides = [0, 1].map(|end| config.boundary.side(d, end));
         for (end, side) in sides.iter().enumerate() {
             let other = &sides[1 - end];

@@ -95,6 +95,9 @@ fn what_the_text_shows_is_refused_at_once() {
     many["order"] = json!(7);
     assert_eq!(problems(many).len(), 3);
     // One mistake, one sentence, and a short one.
+    let mut space = with("/boundary", json!({ "x": "absorbing", "y": "absorbing" }));
+    space["grid"] = json!({ "cells": [8, 8, 8], "size": [0.8, 0.8, 0.8] });
+    assert_eq!(problems(space).len(), 1);
     for (key, value) in [("dt", 0.0), ("t_end", 1e300)] {
         let mut table = good();
         table.as_object_mut().unwrap().remove("steps");
