@@ -112,12 +112,12 @@ impl Flow {
     pub fn values(&self) -> Vec<f64> {
         let width = width(&self.model);
         let all = self.all_values();
-        if width == VALUES { all } else { all.chunks_exact(width).flat_map(|v| &v[..VALUES]).copied().collect() }
+        if width == VALUES { all.to_vec() } else { all.chunks_exact(width).flat_map(|v| &v[..VALUES]).copied().collect() }
     }
 
     /// All values, `[cell][width]`: those of species of a mixture too ([`width`]).
-    pub fn all_values(&self) -> Vec<f64> {
-        self.on_host(|averaged| averaged.samples.values(averaged.model))
+    pub fn all_values(&self) -> &[f64] {
+        self.samples.values()
     }
 
     /// Does `work` with the averages on all threads that the host has for this run.

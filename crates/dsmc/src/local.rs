@@ -18,9 +18,9 @@ type State = (f64, f64, f64);
 /// That of each cell.
 type States<'a> = &'a (dyn Fn(usize) -> State + Sync);
 
-/// The three fields. `values` are all of the averages. Noise makes gradients, and so the numbers: what is not well above its error
-/// says nothing.
-pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64]) -> [Local; 3] {
+/// The three fields. `values` are all of the averages, and `warm` are the cells whose temperature is known. Noise makes gradients,
+/// and so the numbers: what is not well above its error says nothing.
+pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64], warm: &(dyn Fn(usize) -> bool + Sync)) -> [Local; 3] {
     let (model, samples, width) = (flow.model, flow.samples, width(flow.model));
     let of = |c: usize| &values[c * width..][..width];
     let density = |c: usize| (of(c)[0], of(c)[0], samples.error(model, c, 0));
@@ -38,20 +38,19 @@ pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64]) -> [Local; 3] {
         ("knudsen_speed", "local Knudsen number of the speed", &speed),
     ];
     all.map(|(name, title, state)| {
-        let known = |c: usize| samples.warm(model, c, 0, of(c));
-        let found = map(indices(model.grid.len()), |c, _| at(flow, c, of(c)[14], known, state));
+        let found = map(indices(model.grid.len()), |c, _| at(flow, c, of(c)[14], warm, state));
         (name, title, [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
     })
 }
 
 /// The Mach number by the speed of sound of the gas in each cell. Not a number where nothing is known of the temperature
 /// ([`crate::sampling::Samples::warm`]), or the density is less than twice its error.
-pub(crate) fn mach(flow: Averaged<'_>, values: &[f64]) -> Local {
+pub(crate) fn mach(flow: Averaged<'_>, values: &[f64], warm: &(dyn Fn(usize) -> bool + Sync)) -> Local {
     let (model, samples, width) = (flow.model, flow.samples, width(flow.model));
     let at = |c: usize| {
         let v = &values[c * width..][..width];
         let noise = |q: usize| v[q] <= 0.0 || 2.0 * samples.error(model, c, q) > v[q];
-        if model.geometry.fraction(c) <= 0.0 || !samples.warm(model, c, 0, v) || noise(0) || noise(4) {
+        if !warm(c) || noise(0) || noise(4) {
             return [f64::NAN; 2];
         }
         let u = v[1..4].iter().map(|v| v * v).sum::<f64>().sqrt();

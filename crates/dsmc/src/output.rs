@@ -79,8 +79,8 @@ fn positions(flow: Averaged<'_>) -> Vec<f64> {
     (0..flow.model.grid.cells[0]).map(|i| flow.model.grid.position([i, 0], [0.5; 2])[0]).collect()
 }
 
-/// Data that a cell needs for a value to be shown.
-#[derive(Clone, Copy)]
+/// Data that a cell needs for a value to be shown, each more than the one before.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Needs {
     Gas,
     Particles,
@@ -92,6 +92,21 @@ impl Needs {
     /// Of value `q` of a line.
     fn of(q: usize) -> Self {
         [Self::Gas, Self::Particles, Self::Particles, Self::Particles].get(q).copied().unwrap_or(Self::Warmth)
+    }
+
+    /// Data of a line in each cell; `None` in a solid one.
+    fn met(flow: Averaged<'_>, values: &[f64], line: usize) -> Vec<Option<Self>> {
+        let (model, width) = (flow.model, width(flow.model));
+        let density = line.checked_sub(1).map_or(0, |s| VALUES + s * OF_SPECIES.len());
+        map(indices(model.grid.len()), |c, _| {
+            let v = &values[c * width..][..width];
+            let data = match v[density] > 0.0 {
+                true if flow.samples.warm(model, c, line, v) => Self::Warmth,
+                true => Self::Particles,
+                false => Self::Gas,
+            };
+            Some(data).filter(|_| model.geometry.fraction(c) > 0.0)
+        })
     }
 }
 
@@ -113,24 +128,15 @@ pub fn records(flow: &Flow) -> Vec<Record> {
 
 /// Averages of cells, and what is made of them.
 fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
-    let (model, values) = (flow.model, flow.samples.values(flow.model));
+    let (model, values) = (flow.model, flow.samples.values());
     let (cells, width) = (model.grid.len(), width(model));
     let mut all = Vec::new();
     // Solid cells have no values, those without a particle of the line only the density, and those with few no temperature.
+    let met: Vec<_> = (0..=names(model).count()).map(|line| Needs::met(flow, values, line)).collect();
     let averaged = |name: String, title: String, (unit, dimension): (&'static str, [f64; 7]), (line, needs): (usize, Needs), q: usize| {
-        let density = line.checked_sub(1).map_or(0, |s| VALUES + s * OF_SPECIES.len());
-        let known = |c: usize| {
-            let v = &values[c * width..][..width];
-            let there = match needs {
-                Needs::Gas => true,
-                Needs::Particles => v[density] > 0.0,
-                Needs::Warmth => flow.samples.warm(model, c, line, v),
-            };
-            there && model.geometry.fraction(c) > 0.0
-        };
-        let shown = |c: usize, value: f64| if known(c) { value } else { f64::NAN };
-        let means = map(indices(cells), |c, _| shown(c, values[c * width + q]));
-        let errors = map(indices(cells), |c, _| shown(c, flow.samples.error(model, c, q)));
+        let known = |c: usize| met[line][c] >= Some(needs);
+        let means = map(indices(cells), |c, _| if known(c) { values[c * width + q] } else { f64::NAN });
+        let errors = map(indices(cells), |c, _| if known(c) { flow.samples.error(model, c, q) } else { f64::NAN });
         Quantity { name, title, unit, dimension, means, errors }.records(flow)
     };
     let internal = [model.collisions.rotation, model.collisions.vibration];
@@ -184,14 +190,15 @@ fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
         all.extend(averaged(name, title, (unit, dimension), (line, Needs::Warmth), first_mode(model) + at));
     }
     if cells > 1 {
-        let knudsen = (model.collisions.scheme != Scheme::None).then(|| local::knudsen(flow, &values));
-        for (name, title, [means, errors]) in std::iter::once(local::mach(flow, &values)).chain(knudsen.into_iter().flatten()) {
+        let warm = |c: usize| met[0][c] == Some(Needs::Warmth);
+        let knudsen = (model.collisions.scheme != Scheme::None).then(|| local::knudsen(flow, values, &warm));
+        for (name, title, [means, errors]) in std::iter::once(local::mach(flow, values, &warm)).chain(knudsen.into_iter().flatten()) {
             let (name, title) = (name.to_owned(), title.to_owned());
             all.extend(Quantity { name, title, unit: "", dimension: [0.0; 7], means, errors }.records(flow));
         }
     }
     if model.grid.dimensions == 1 && cells > 1 {
-        all.push(profiles(flow, &values));
+        all.push(profiles(flow, values));
     }
     all.extend(flows(flow));
     all.extend(patches::gas(model, &all));

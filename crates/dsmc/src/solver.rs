@@ -78,10 +78,10 @@ fn coarse(flow: &Flow) -> Option<(usize, f64)> {
     }
     let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
     let width = crate::sampling::width(&flow.model);
-    let paths = flow.all_values();
-    let warm = paths.chunks_exact(width).enumerate().filter(|(c, v)| flow.samples.warm(&flow.model, *c, 0, v));
-    let wide = warm.map(|(_, v)| h / v[14]).filter(|w| w.is_finite() && *w > 1.0);
-    let (cells, worst) = wide.fold((0, 0.0_f64), |(n, most), w| (n + 1, most.max(w)));
+    let values = flow.all_values().chunks_exact(width).enumerate();
+    let wide = values.filter(|(_, v)| v[14] > 0.0 && h > v[14]);
+    let known = wide.filter(|(c, v)| flow.samples.warm(&flow.model, *c, 0, v));
+    let (cells, worst) = known.fold((0, 0.0_f64), |(n, most), (_, v)| (n + 1, most.max(h / v[14])));
     (cells > 0).then_some((cells, worst))
 }
 

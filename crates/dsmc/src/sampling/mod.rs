@@ -233,9 +233,9 @@ impl Samples {
     /// # Panics
     ///
     /// Where a device has closed some since the last [`Samples::fetch`].
-    pub fn values(&self, model: &Model) -> Vec<f64> {
+    pub fn values(&self) -> &[f64] {
         assert!(!self.on_device, "averages are fetched before they are looked at");
-        all_values(model, &self.cells, self.closed())
+        &self.cell_spread.value
     }
 
     /// Standard error of one of [`Samples::values`]. Not a number where too few batches saw a particle.

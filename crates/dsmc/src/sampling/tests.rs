@@ -62,7 +62,7 @@ fn a_gpu_closes_batches_as_the_host_does() {
         samples.fetch(&model, &mut *stages).unwrap();
         assert_eq!(samples.batches, 6, "{name}");
         assert!(samples.cells == all && samples.cell_spread.filled == host.filled, "{name}: sums and batches with particles");
-        assert_eq!(samples.values(&model), host.value, "{name}");
+        assert_eq!(samples.values(), host.value, "{name}");
         let (width, mut scattering) = (width(&model), 0);
         for value in 0..width {
             let of = |squares: &[f64]| squares.iter().skip(value).step_by(width).copied().collect::<Vec<_>>();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Kernel, Pool};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::Gas;
 use super::mosaic::Mosaic;
@@ -87,7 +88,7 @@ impl Closed {
             let (cell, volume) = (model.grid.index(cell), model.cell_volume(model.grid.index(cell)));
             if volume > 0.0 { model.weight_of(cell) / volume } else { 0.0 }
         };
-        let weights: Vec<f64> = (0..cells).map(|c| cell_of(mosaic, c).map_or(0.0, weight)).collect();
+        let weights: Vec<f64> = map(indices(cells), |c, _| cell_of(mosaic, c).map_or(0.0, weight));
         self.weight = self.pool.buffer_from(&weights, what)?;
         let molecules: Vec<_> = model.species.iter().map(molecule).collect();
         self.molecules = self.pool.buffer_from(&molecules, what)?;
@@ -204,12 +205,12 @@ impl Batches for Gas {
         let (squares, counts) = (self.cuda.download(&self.closed.square)?, self.cuda.download(&self.closed.filled)?);
         let stride = self::cells(&mosaic);
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
-        for c in 0..stride {
-            let Some(cell) = cell_of(&mosaic, c) else { continue };
-            let cell = self.model.grid.index(cell);
-            (0..width).for_each(|q| square[cell * width + q] = squares[q * stride + c]);
-            (0..lines).for_each(|line| filled[cell * lines + line] = f64::from(counts[line * stride + c]));
-        }
+        each((chunks_mut(square, width), chunks_mut(filled, lines)), |cell, (square, filled)| {
+            let (tile, slot) = mosaic.tile_and_slot(self.model.grid.cell(cell));
+            let c = ((tile / mosaic.layers) << (mosaic.shift[0] + mosaic.shift[1])) + slot;
+            square.iter_mut().enumerate().for_each(|(q, to)| *to = squares[q * stride + c]);
+            filled.iter_mut().enumerate().for_each(|(line, to)| *to = f64::from(counts[line * stride + c]));
+        });
         Ok(())
     }
 
