@@ -79,11 +79,7 @@ fn counts(config: &Config, model: &Model) -> u64 {
 
 /// While moduli are made of counts, and probes of moduli.
 fn setting_up(config: &Config, model: &Model, threads: u64) -> u64 {
-    let found = if model.begins.iter().any(|told| told.starts_with(start::mean::TOLD)) {
-        start::mean::memory(model, threads)
-    } else {
-        0
-    };
+    let found = if model.begins.iter().any(|told| told.starts_with(start::mean::TOLD)) { start::mean::memory(model, threads) } else { 0 };
     let block = (setup::BLOCK.max(model.counted()) * size_of::<f32>()) as u64;
     let waves = 16 * (2 * model.object_len() + 2 * model.probe_len()) as u64;
     counts(config, model) + 4 * (model.views.len() * model.counted()) as u64 + block.max(found).max(waves)

@@ -18,7 +18,7 @@ fn energy(pic: &mut Pic) -> Option<Check> {
     pic.checks().unwrap().into_iter().find(|c| c.name.contains("energy"))
 }
 
-fn ended(table: Value) -> Pic {
+pub(crate) fn ended(table: Value) -> Pic {
     let mut pic = start(table, 1);
     while pic.outcome().is_none() {
         pic.step(&mut Profiler::off()).unwrap();
