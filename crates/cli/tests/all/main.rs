@@ -3,6 +3,7 @@
 mod commands;
 mod common;
 mod messages;
+mod pages;
 #[cfg(target_os = "linux")]
 mod peaks;
 #[cfg(unix)]
