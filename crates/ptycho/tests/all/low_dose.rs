@@ -34,15 +34,18 @@ fn done(config: &Config, device: Device) -> (f64, String) {
 }
 
 /// The difference map alone finds the object at any dose: bars a little above what was found with the best bound by hand (0.111 and
-/// 0.047).
+/// 0.047). RAAR, which averages less, is near after as many iterations (0.125 and 0.099 found, 2026-11-27).
 #[test]
-fn the_difference_map_moves_at_low_dose() {
+fn the_difference_map_and_raar_move_at_low_dose() {
     let mut devices = vec![Device::Cpu(Cpu::new(2).unwrap())];
     devices.extend(testing::gpu().map(Device::Cuda));
+    let cases = [(EngineName::Dm, 1e5, 0.14), (EngineName::Dm, 1e6, 0.05), (EngineName::Raar, 1e5, 0.14), (EngineName::Raar, 1e6, 0.12)];
     for device in devices {
-        for (photons, bar) in [(1e5, 0.14), (1e6, 0.05)] {
-            let (distance, message) = done(&example(photons), device.clone());
-            assert!(distance <= bar, "{photons:e} photons: {distance}");
+        for (name, photons, bar) in cases {
+            let mut config = example(photons);
+            config.engine[0].name = name;
+            let (distance, message) = done(&config, device.clone());
+            assert!(distance <= bar, "{name:?} at {photons:e} photons: {distance}");
             assert!(!message.contains("stopped moving"), "{message}");
         }
     }
