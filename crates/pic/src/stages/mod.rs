@@ -310,7 +310,7 @@ pub struct Smoothing {
     /// Binomial passes, 0 to 32.
     #[serde(default)]
     pub passes: u32,
-    /// If true, a last pass `[-1, (4 + 2n)/n, -1]`, normalised, restores long waves to second order.
+    /// If true, a last pass `[-1, (4 + 2n)/n, -1]`, normalised, leaves long waves unchanged up to fourth order in `k h`.
     #[serde(default)]
     pub compensated: bool,
 }

@@ -1,5 +1,5 @@
 //! The binomial filter `[1 2 1]/4`, n times per axis, and the compensator `[-1 b -1]/(b - 2)`, `b = (4 + 2n)/n`, which
-//! restores long waves to second order. Response to a wave of `k h = theta`: `cos^(2n)(theta/2)`, times
+//! leaves long waves unchanged up to fourth order in `k h`. Response to a wave of `k h = theta`: `cos^(2n)(theta/2)`, times
 //! `(b - 2 cos theta)/(b - 2)`.
 //!
 //! Beyond walls the grid is mirrored, with the parity of the quantity: the filter then commutes with the divergence up
