@@ -10,7 +10,7 @@ fn blocks(page: &str) -> Vec<String> {
     begun.map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
 }
 
-/// What a block leaves out, by its first key: pages show some tables alone.
+/// Tables that a block leaves out, by its first key: pages show some alone.
 fn rest(block: &str) -> &'static str {
     let poisson = "[poisson.grid]\nnodes = [33, 33]\nsize = [1.0, 1.0]\n";
     match block.trim_start() {
