@@ -15,14 +15,14 @@ use crate::grid::{Grid, hierarchy};
 use crate::method::{Choice, Options, Scheme};
 use crate::operator;
 use crate::problem::Problem;
-use crate::solve::{Kept, Report, Solution, solve_with};
-use crate::status::{Judge, Status};
+use crate::solve::{Report, ReusableDriver, Solution, solve_with};
+use crate::status::{ConvergenceMonitor, Status};
 
 /// Share of the free memory that a batch may take.
 const SHARE: f64 = 0.8;
 
 /// Systems of the direct solver that fit into `free` bytes.
-fn room(grid: &Grid, choice: &Choice, free: Option<u64>, device: &Device) -> usize {
+fn capacity(grid: &Grid, choice: &Choice, free: Option<u64>, device: &Device) -> usize {
     let each = cost::memory(&hierarchy(grid, 0), choice.scheme, choice.precision, cost::shared(device)) as f64;
     free.map_or(usize::MAX, |free| (SHARE * free as f64 / each) as usize)
 }
@@ -34,47 +34,47 @@ pub(crate) fn host_bytes(grid: &Grid, count: usize) -> u64 {
 
 /// Number out of `count` right-hand sides that the direct solver takes at a time: on a GPU all that fit, in launches of similar
 /// size; on the CPU one per thread.
-pub(crate) fn at_once(grid: &Grid, choice: &Choice, count: usize, device: &Device) -> usize {
-    let (room, most) = match device {
-        Device::Cuda(_) => (room(grid, choice, device.memory_free(), device), SYSTEMS),
+pub(crate) fn concurrent(grid: &Grid, choice: &Choice, count: usize, device: &Device) -> usize {
+    let (capacity, most) = match device {
+        Device::Cuda(_) => (capacity(grid, choice, device.memory_free(), device), SYSTEMS),
         Device::Cpu(cpu) => {
             let free = device.memory_free().map(|free| free.saturating_sub(host_bytes(grid, count)));
-            (room(grid, choice, free, device), cpu.threads())
+            (capacity(grid, choice, free, device), cpu.threads())
         }
     };
-    count.div_ceil(count.div_ceil(room.clamp(1, most)))
+    count.div_ceil(count.div_ceil(capacity.clamp(1, most)))
 }
 
 /// Solver of a stack of right-hand sides on one grid, kept from one part of the stack to the next.
-pub(crate) struct Together {
+pub(crate) struct BatchSolver {
     grid: Grid,
     choice: Choice,
     device: Device,
-    at_once: usize,
-    work: Work,
+    concurrent: usize,
+    work: BatchBackend,
 }
 
-enum Work {
+enum BatchBackend {
     /// A driver for each that goes side by side.
     Cpu(Vec<Driver>),
     /// One plan for all.
     Gpu(Option<Direct>),
 }
 
-impl Together {
-    pub(crate) fn new(grid: &Grid, choice: &Choice, at_once: usize, device: &Device) -> Result<Self> {
+impl BatchSolver {
+    pub(crate) fn new(grid: &Grid, choice: &Choice, concurrent: usize, device: &Device) -> Result<Self> {
         let work = match device {
-            Device::Cpu(_) => Work::Cpu((0..at_once).map(|_| Driver::new(grid, choice.clone(), device)).collect::<Result<_>>()?),
-            Device::Cuda(_) => Work::Gpu(Some(Direct::batch(grid, at_once, choice.precision, device)?)),
+            Device::Cpu(_) => BatchBackend::Cpu((0..concurrent).map(|_| Driver::new(grid, choice.clone(), device)).collect::<Result<_>>()?),
+            Device::Cuda(_) => BatchBackend::Gpu(Some(Direct::batch(grid, concurrent, choice.precision, device)?)),
         };
-        Ok(Self { grid: grid.clone(), choice: choice.clone(), device: device.clone(), at_once, work })
+        Ok(Self { grid: grid.clone(), choice: choice.clone(), device: device.clone(), concurrent, work })
     }
 
-    pub(crate) fn at_once(&self) -> usize {
-        self.at_once
+    pub(crate) fn concurrent(&self) -> usize {
+        self.concurrent
     }
 
-    /// Solves as many problems as [`Together::at_once`] says, or fewer. Each solution has the bits that it has alone.
+    /// Solves as many problems as [`BatchSolver::concurrent`] says, or fewer. Each solution has the bits that it has alone.
     pub(crate) fn solve(&mut self, problems: &[Problem<'_>], profiler: &mut Profiler) -> Result<Vec<Solution>> {
         let solutions = self.solve_directly(problems, profiler)?;
         by_cycles(solutions, problems, &self.grid, &self.choice, &self.device)
@@ -82,7 +82,7 @@ impl Together {
 
     fn solve_directly(&mut self, problems: &[Problem<'_>], profiler: &mut Profiler) -> Result<Vec<Solution>> {
         match &mut self.work {
-            Work::Gpu(plan) => {
+            BatchBackend::Gpu(plan) => {
                 if plan.as_ref().is_some_and(|plan| plan.systems() != problems.len()) {
                     // The old buffers go first, or both would have to fit.
                     *plan = None;
@@ -93,12 +93,12 @@ impl Together {
                 };
                 solve_together(problems, &self.grid, &self.choice, direct, profiler)
             }
-            Work::Cpu(drivers) => {
+            BatchBackend::Cpu(drivers) => {
                 let one = cost::step(&hierarchy(&self.grid, 0), self.choice.scheme, self.choice.precision);
                 let n = problems.len() as f64;
                 let cost = Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items };
                 let alone = |_, (driver, problem): (&mut Driver, &Problem<'_>)| {
-                    driver.load(problem.lent().fold()?)?;
+                    driver.load(problem.borrowed().fold()?)?;
                     let status = driver.run(&mut Profiler::off())?;
                     Ok(Solution { u: driver.solution()?, report: Report::of(driver, status) })
                 };
@@ -114,7 +114,7 @@ impl Together {
 /// the memory holds; the cycles of multigrid and plain relaxation end at a residual of their own, so such problems follow
 /// one another.
 pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: &Device, cuda: &Cuda) -> Result<Vec<Solution>> {
-    let (mut kept, mut plan) = (None::<Kept>, None::<Direct>);
+    let (mut reusable, mut plan) = (None::<ReusableDriver>, None::<Direct>);
     let mut solutions = Vec::with_capacity(problems.len());
     while let Some(first) = problems.get(solutions.len()) {
         let rest = &problems[solutions.len()..];
@@ -127,10 +127,10 @@ pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: 
         };
         if together == 1 {
             plan = None;
-            solutions.push(solve_with(&mut kept, first, options, device, &mut Profiler::off())?);
+            solutions.push(solve_with(&mut reusable, first, options, device, &mut Profiler::off())?);
             continue;
         }
-        kept = None;
+        reusable = None;
         let fitting = |d: &Direct| d.grid() == &grid && d.precision_bytes() == choice.precision.outer_bytes() && d.systems() <= together;
         if !plan.as_ref().is_some_and(fitting) {
             // The old buffers go first, or both would have to fit.
@@ -139,8 +139,8 @@ pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: 
         let direct = match &mut plan {
             Some(direct) => direct,
             None => {
-                let room = room(&grid, &choice, cuda.memory_free(), device);
-                plan.insert(Direct::batch(&grid, together.min(room).clamp(1, SYSTEMS), choice.precision, device)?)
+                let capacity = capacity(&grid, &choice, cuda.memory_free(), device);
+                plan.insert(Direct::batch(&grid, together.min(capacity).clamp(1, SYSTEMS), choice.precision, device)?)
             }
         };
         let count = direct.systems();
@@ -181,17 +181,17 @@ fn solve_together(
     let norm_a = operator::norm_bound(grid);
     let (mut runs, mut loaded) = (Vec::with_capacity(problems.len()), Vec::with_capacity(problems.len()));
     for (n, problem) in problems.iter().enumerate() {
-        let folded = problem.lent().fold()?;
+        let folded = problem.borrowed().fold()?;
         direct.load_system(n, &folded.u, &folded.f)?;
-        let judge = Judge::new(choice.criteria, choice.pace, choice.precision.eps(), norm_a, folded.reference);
-        runs.push((judge, None::<Status>, folded.imbalance, folded.mean));
+        let monitor = ConvergenceMonitor::new(choice.criteria, choice.expected, choice.precision.eps(), norm_a, folded.reference);
+        runs.push((monitor, None::<Status>, folded.imbalance, folded.mean));
         loaded.push(folded.u);
     }
     let guesses = if choice.warm { Some(direct.norms(profiler)?) } else { None };
-    for (n, (judge, status, ..)) in runs.iter_mut().enumerate() {
+    for (n, (monitor, status, ..)) in runs.iter_mut().enumerate() {
         *status = match &guesses {
-            Some(norms) => judge.push(norms[n]),
-            None => verdict_before(judge),
+            Some(norms) => monitor.push(norms[n]),
+            None => verdict_before(monitor),
         };
     }
     // What needs no solving keeps what was loaded.
@@ -199,8 +199,8 @@ fn solve_together(
     if runs.iter().any(|(_, status, ..)| status.is_none()) {
         let mut norms = direct.solve_measured(profiler)?;
         loop {
-            for ((judge, status, ..), norms) in runs.iter_mut().zip(&norms).filter(|((_, status, ..), _)| status.is_none()) {
-                *status = direct_verdict(judge, *norms);
+            for ((monitor, status, ..), norms) in runs.iter_mut().zip(&norms).filter(|((_, status, ..), _)| status.is_none()) {
+                *status = direct_verdict(monitor, *norms);
             }
             let active: Vec<_> = runs.iter().map(|(_, status, ..)| status.is_none()).collect();
             if !active.contains(&true) {
@@ -211,13 +211,13 @@ fn solve_together(
     }
     let memory = direct.memory();
     let mut solutions = Vec::with_capacity(problems.len());
-    for (n, ((judge, status, imbalance, mean), before)) in runs.into_iter().zip(before).enumerate() {
+    for (n, ((monitor, status, imbalance, mean), before)) in runs.into_iter().zip(before).enumerate() {
         let u = match before {
             Some(u) => u,
             None => direct.solution_of(n)?,
         };
         let Some(status) = status else { continue };
-        let report = Report::new(&judge, choice, status, imbalance, None, 1, memory);
+        let report = Report::new(&monitor, choice, status, imbalance, None, 1, memory);
         solutions.push(Solution { u: shifted(grid, u, mean), report });
     }
     Ok(solutions)

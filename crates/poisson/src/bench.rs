@@ -487,7 +487,7 @@ impl Bench for SolveBench {
         let steps = self.steps.map_or(self.driver.steps() as f64, f64::from);
         let mut figures = vec![("steps", steps)];
         if self.steps.is_none() {
-            figures.push(("relative residual", self.driver.judge().relative()));
+            figures.push(("relative residual", self.driver.monitor().relative()));
         }
         if let Scheme::Sweeps { block, smoother: Smoother::RedBlack { omega }, .. } = self.driver.choice().scheme {
             figures.extend([("sweeps", f64::from(block)), ("omega", omega)]);

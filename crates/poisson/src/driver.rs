@@ -12,12 +12,12 @@ use crate::grid::Grid;
 use crate::method::{Choice, Scheme};
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
-use crate::stages::{Held, Norms, Smoother, Stages, cpu, cuda};
-use crate::status::{Judge, Status};
+use crate::stages::{Norms, Smoother, Stages, StoredResidual, cpu, cuda};
+use crate::status::{ConvergenceMonitor, Status};
 use crate::step;
 use crate::truncation::{self, Truncation};
 
-mod lent;
+mod borrowed;
 
 /// Owner of the data.
 enum Backend {
@@ -33,7 +33,7 @@ pub struct Driver {
     choice: Choice,
     device: Device,
     backend: Backend,
-    judge: Judge,
+    monitor: ConvergenceMonitor,
     status: Option<Status>,
     imbalance: f64,
     mean: f64,
@@ -68,22 +68,22 @@ fn open(setup: &StageSetup, device: &Device) -> Result<Box<dyn Stages>> {
 
 /// The verdict on a direct solution and on the sweeps after it. What transforms leave is rounding, which the first sweeps
 /// take down by a factor of four each until that of storing the solution is left.
-pub(crate) fn direct_verdict(judge: &mut Judge, norms: Norms) -> Option<Status> {
-    let verdict = judge.push(norms);
-    let exhausted = judge.history().len() > 2 && judge.rate().is_none_or(|rate| rate > POLISH_FACTOR);
+pub(crate) fn direct_verdict(monitor: &mut ConvergenceMonitor, norms: Norms) -> Option<Status> {
+    let verdict = monitor.push(norms);
+    let exhausted = monitor.history().len() > 2 && monitor.rate().is_none_or(|rate| rate > POLISH_FACTOR);
     match verdict {
         Some(Status::Converged | Status::Diverged | Status::PrecisionFloor) => verdict,
         Some(Status::MaxCycles) | None if !exhausted => verdict,
         // Sweeps help no further: that is rounding only where the residual is as small.
-        _ if judge.at_floor() => Some(Status::PrecisionFloor),
+        _ if monitor.at_floor() => Some(Status::PrecisionFloor),
         _ => Some(Status::Stagnated),
     }
 }
 
 /// The verdict before the first step of a method that starts from the boundary values alone, whose residual the reference is.
-pub(crate) fn verdict_before(judge: &mut Judge) -> Option<Status> {
-    let reference = judge.reference_norms();
-    judge.push(Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 })
+pub(crate) fn verdict_before(monitor: &mut ConvergenceMonitor) -> Option<Status> {
+    let reference = monitor.reference_norms();
+    monitor.push(Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 })
 }
 
 /// The solution of a singular problem with the mean asked for; any other as it is.
@@ -121,7 +121,13 @@ impl Driver {
             }
         };
         Ok(Self {
-            judge: Judge::new(choice.criteria, choice.pace, choice.precision.eps(), operator::norm_bound(grid), Reference::default()),
+            monitor: ConvergenceMonitor::new(
+                choice.criteria,
+                choice.expected,
+                choice.precision.eps(),
+                operator::norm_bound(grid),
+                Reference::default(),
+            ),
             grid: grid.clone(),
             choice,
             device: device.clone(),
@@ -146,7 +152,7 @@ impl Driver {
     /// Takes cycles in place of the direct solver, from its result if that is nearer than zero. `folded` is the system that it had;
     /// what follows is [`Driver::begin`] or [`Driver::run`].
     pub(crate) fn fall_back(&mut self, mut folded: Folded<'_>) -> Result<()> {
-        let (steps, left) = (self.steps(), self.judge.relative());
+        let (steps, left) = (self.steps(), self.monitor.relative());
         if left < 1.0 {
             folded.u = self.state()?;
         }
@@ -171,7 +177,8 @@ impl Driver {
     pub fn load(&mut self, folded: Folded<'_>) -> Result<()> {
         assert_eq!(folded.grid, self.grid, "a driver is made for one grid");
         let norm_a = operator::norm_bound(&self.grid);
-        self.judge = Judge::new(self.choice.criteria, self.choice.pace, self.choice.precision.eps(), norm_a, folded.reference);
+        self.monitor =
+            ConvergenceMonitor::new(self.choice.criteria, self.choice.expected, self.choice.precision.eps(), norm_a, folded.reference);
         (self.status, self.truncation) = (None, None);
         (self.imbalance, self.mean) = (folded.imbalance, folded.mean);
         self.f = Vec::new();
@@ -198,24 +205,24 @@ impl Driver {
             Backend::Stages(stages) if !fresh => {
                 first_residual(stages.as_mut(), self.choice.scheme, ahead.then_some(self.zero), profiler)?;
                 self.zero = false;
-                self.judge.push(stages.norms()?)
+                self.monitor.push(stages.norms()?)
             }
-            Backend::Direct(direct) if self.choice.warm => self.judge.push(direct.norms(profiler)?[0]),
-            Backend::Stages(_) | Backend::Direct(_) => verdict_before(&mut self.judge),
+            Backend::Direct(direct) if self.choice.warm => self.monitor.push(direct.norms(profiler)?[0]),
+            Backend::Stages(_) | Backend::Direct(_) => verdict_before(&mut self.monitor),
         };
-        self.made = self.judge.last();
+        self.made = self.monitor.last();
         Ok(())
     }
 
     /// Goes on from a saved state instead of [`Driver::begin`]; the system loaded must hold the saved solution, and `held` is what
-    /// [`Driver::held`] gave.
-    pub fn resume(&mut self, history: Vec<f64>, last: Norms, held: Option<&Held>, profiler: &mut Profiler) -> Result<()> {
+    /// [`Driver::stored_residual`] gave.
+    pub fn resume(&mut self, history: Vec<f64>, last: Norms, held: Option<&StoredResidual>, profiler: &mut Profiler) -> Result<()> {
         if let Backend::Stages(stages) = &mut self.backend
-            && !held.map_or(Ok(false), |held| stages.hold(held))?
+            && !held.map_or(Ok(false), |held| stages.restore_residual(held))?
         {
             resumed_residual(stages.as_mut(), self.choice.scheme, history.len().saturating_sub(1), profiler)?;
         }
-        self.judge.restore(history, last);
+        self.monitor.restore(history, last);
         self.status = None;
         Ok(())
     }
@@ -224,15 +231,15 @@ impl Driver {
     /// cent.
     fn may_carry(&self) -> bool {
         let unit = if self.choice.precision == Precision::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
-        let scale = if self.judge.reference() > 0.0 { self.judge.reference() } else { 1.0 };
-        let decides = CARRY_MARGIN * self.judge.goal().max(self.judge.floor()) * scale;
-        let history = self.judge.history();
+        let scale = if self.monitor.reference() > 0.0 { self.monitor.reference() } else { 1.0 };
+        let decides = CARRY_MARGIN * self.monitor.goal().max(self.monitor.floor()) * scale;
+        let history = self.monitor.history();
         let (Some(last), Scheme::Cycles { fmg, .. }) = (history.last(), self.choice.scheme) else { return false };
         if fmg.is_some() && history.len() == 1 {
             // Full multigrid comes next.
             return false;
         }
-        let next = last * self.judge.rate().unwrap_or(FIRST_FACTOR).min(FIRST_FACTOR);
+        let next = last * self.monitor.rate().unwrap_or(FIRST_FACTOR).min(FIRST_FACTOR);
         next > decides && next > CARRY * unit * self.made
     }
 
@@ -240,18 +247,18 @@ impl Driver {
     /// Its residual is made from the solution, so that resuming from a saved one gives the same. Where there is a reason to stop,
     /// a long solution of the coarsest level ends early, and the step is not counted: the next call does it anew.
     pub fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.give_way(true);
+        self.allow_interrupt(true);
         let outcome = self.step_carrying(false, profiler);
-        self.give_way(false);
+        self.allow_interrupt(false);
         match outcome {
             Err(Error::Interrupted { .. }) => Ok(()),
             outcome => outcome,
         }
     }
 
-    fn give_way(&mut self, allowed: bool) {
+    fn allow_interrupt(&mut self, allowed: bool) {
         if let Backend::Stages(stages) = &mut self.backend {
-            stages.give_way(allowed);
+            stages.allow_interrupt(allowed);
         }
     }
 
@@ -265,23 +272,23 @@ impl Driver {
         match &mut self.backend {
             Backend::Stages(stages) => {
                 if begins {
-                    stages.begin_anew();
+                    stages.restart_polynomial();
                 }
                 let carried = may_carry && self.grid.len() >= CARRY_LEAST && stages.carries();
                 advance(stages.as_mut(), scheme, first, carried, profiler)?;
-                self.status = self.judge.push(stages.norms()?);
+                self.status = self.monitor.push(stages.norms()?);
                 if carried && self.status.is_some() {
                     // A verdict needs the true residual.
                     stages.residual(0, profiler)?;
-                    self.status = self.judge.push_again(stages.norms()?);
-                    self.made = self.judge.last();
+                    self.status = self.monitor.push_again(stages.norms()?);
+                    self.made = self.monitor.last();
                 } else if !carried {
-                    self.made = self.judge.last();
+                    self.made = self.monitor.last();
                 }
             }
             Backend::Direct(direct) => {
                 let norms = if first { direct.solve_measured(profiler)? } else { direct.polish(&[true], profiler)? };
-                self.status = direct_verdict(&mut self.judge, norms[0]);
+                self.status = direct_verdict(&mut self.monitor, norms[0]);
             }
         }
         if self.choice.truncation && matches!(self.status, None | Some(Status::PrecisionFloor | Status::Stagnated | Status::MaxCycles)) {
@@ -351,7 +358,7 @@ impl Driver {
     }
 
     fn own_steps(&self) -> usize {
-        self.judge.history().len().saturating_sub(1)
+        self.monitor.history().len().saturating_sub(1)
     }
 
     /// Chosen method.
@@ -360,8 +367,8 @@ impl Driver {
     }
 
     /// The residual's course.
-    pub fn judge(&self) -> &Judge {
-        &self.judge
+    pub fn monitor(&self) -> &ConvergenceMonitor {
+        &self.monitor
     }
 
     /// The finest grid.
@@ -396,27 +403,27 @@ impl Driver {
     }
 
     /// State besides the solution that cycles on this device continue from.
-    pub fn held(&mut self) -> Result<Option<Held>> {
+    pub fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
         match &mut self.backend {
-            Backend::Stages(stages) if matches!(self.choice.scheme, Scheme::Cycles { .. }) => stages.held(),
+            Backend::Stages(stages) if matches!(self.choice.scheme, Scheme::Cycles { .. }) => stages.stored_residual(),
             _ => Ok(None),
         }
     }
 
     /// A Chebyshev polynomial that has begun continues with this: the solution a sweep before.
-    pub fn older(&mut self) -> Result<Option<Vec<f64>>> {
+    pub fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {
         match &mut self.backend {
-            Backend::Stages(stages) => stages.older(),
+            Backend::Stages(stages) => stages.previous_solution(),
             Backend::Direct(_) => Ok(None),
         }
     }
 
     /// Continues, after [`Driver::resume`], the polynomial of the steps that were done.
-    pub fn go_on(&mut self, older: &[f64]) -> Result<()> {
+    pub fn resume_polynomial(&mut self, previous: &[f64]) -> Result<()> {
         let steps = self.own_steps() as u64;
         match (&mut self.backend, self.choice.scheme) {
             (Backend::Stages(stages), Scheme::Sweeps { smoother: Smoother::Chebyshev { ratio }, block, pieces, .. }) => {
-                stages.go_on(steps % u64::from(pieces) * u64::from(block), ratio, older)
+                stages.resume_polynomial(steps % u64::from(pieces) * u64::from(block), ratio, previous)
             }
             _ => Ok(()),
         }
@@ -446,7 +453,7 @@ fn first_residual(stages: &mut dyn Stages, scheme: Scheme, ahead: Option<bool>, 
     match (scheme, ahead) {
         (Scheme::Cycles { plan, .. }, Some(zero)) if plan.cycle != step::Cycle::C => {
             let plan = plan.on(stages, 0);
-            stages.residual_ahead(plan.pre, plan.smoother, zero, profiler)
+            stages.residual_descend(plan.pre, plan.smoother, zero, profiler)
         }
         _ => stages.residual(0, profiler),
     }

@@ -11,7 +11,7 @@ use crate::grid::{Axis, Grid};
 use crate::problem::Precision;
 
 /// The constants of a kind of device: bytes per unknown in double precision unless said, and bytes per solve.
-struct Device {
+struct DeviceCosts {
     /// Transform of an axis there and back: around the DFTs, and in DFTs of 2048 points.
     around: f64,
     dft: f64,
@@ -39,7 +39,7 @@ struct Device {
 }
 
 /// H200, 4.25 TB/s: 1 us is 4.25e6 bytes.
-const GPU: Device = Device {
+const GPU: DeviceCosts = DeviceCosts {
     around: 50.0,
     dft: 43.0,
     turn: 45.0,
@@ -57,7 +57,7 @@ const GPU: Device = Device {
 };
 
 /// One core, 9.8 GB/s.
-const CPU: Device = Device {
+const CPU: DeviceCosts = DeviceCosts {
     around: 30.0,
     dft: 70.0,
     turn: 0.0,
@@ -82,7 +82,7 @@ const NOISE: f64 = 8.0;
 /// Factor of that residual in a sweep.
 const SWEEP: f64 = 0.27;
 
-fn device(gpu: bool) -> &'static Device {
+fn device(gpu: bool) -> &'static DeviceCosts {
     if gpu { &GPU } else { &CPU }
 }
 

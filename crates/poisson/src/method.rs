@@ -14,7 +14,7 @@ use crate::grid::Grid;
 use crate::problem::Precision;
 use crate::spectrum::Spectrum;
 use crate::stages::Smoother;
-use crate::status::{Criteria, Norm, Pace};
+use crate::status::{Criteria, ExpectedConvergence, Norm};
 use crate::step::{Cycle, CyclePlan};
 use crate::truncation::too_few_nodes;
 
@@ -140,15 +140,15 @@ const NEARLY_SQUARE: f64 = 1.5;
 
 /// Properties of a device that the choice depends on.
 #[derive(Clone, Copy)]
-struct Has {
+struct DeviceProperties {
     gpu: bool,
     /// A library of Fourier transforms.
     transforms: bool,
 }
 
-fn device_has(device: &Device) -> Has {
+fn device_properties(device: &Device) -> DeviceProperties {
     let gpu = matches!(device, Device::Cuda(_));
-    Has { gpu, transforms: !gpu || library::cufft().refusal.is_none() }
+    DeviceProperties { gpu, transforms: !gpu || library::cufft().refusal.is_none() }
 }
 
 /// Cost of a sweep, in relaxations of one node: each line of nodes and each pass has an overhead, which dominates where lines are
@@ -216,25 +216,25 @@ impl Options {
     /// Settles everything for a grid on a device; `warm`: whether there is a first guess. Where a GPU's library of Fourier
     /// transforms is missing, the automatic choice is between cycles, and says so.
     pub fn choose_on(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
-        self.settle(grid, device_has(device), warm, false)
+        self.settle(grid, device_properties(device), warm, false)
     }
 
     /// Chooses as [`Options::choose_on`] does, for many right-hand sides on one grid, which the direct solver takes together.
     pub fn choose_stack(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
-        self.settle(grid, device_has(device), warm, true)
+        self.settle(grid, device_properties(device), warm, true)
     }
 
     /// The choice on a GPU with all its libraries; `stack`: for many right-hand sides.
     pub fn choose_for_gpu(&self, grid: &Grid, warm: bool, stack: bool) -> Result<Choice> {
-        self.settle(grid, Has { gpu: true, transforms: true }, warm, stack)
+        self.settle(grid, DeviceProperties { gpu: true, transforms: true }, warm, stack)
     }
 
     /// Settles everything for a grid. `gpu`: the device's kind, with all its libraries; `warm`: whether there is a first guess.
     pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
-        self.settle(grid, Has { gpu, transforms: true }, warm, false)
+        self.settle(grid, DeviceProperties { gpu, transforms: true }, warm, false)
     }
 
-    fn settle(&self, grid: &Grid, has: Has, warm: bool, stack: bool) -> Result<Choice> {
+    fn settle(&self, grid: &Grid, has: DeviceProperties, warm: bool, stack: bool) -> Result<Choice> {
         let mut faults = self.check();
         if warm && (self.method == Method::Fmg || self.tolerance == Tolerance::TRUNCATION) {
             faults.push(
@@ -263,8 +263,8 @@ impl Options {
             Tolerance::Named(_) => 0.0,
         };
         let mut lowest = 0.0;
-        let (pace, max_steps) = match scheme {
-            Scheme::Cycles { .. } => (Pace::cycles(), self.max_cycles.unwrap_or(100)),
+        let (expected, max_steps) = match scheme {
+            Scheme::Cycles { .. } => (ExpectedConvergence::cycles(), self.max_cycles.unwrap_or(100)),
             Scheme::Sweeps { smoother, block, pieces, rate, .. } => {
                 // Twice the sweeps that the rate asks for down to the smoothest mode's share, after a transient as long as the grid is wide.
                 let wide = grid.nodes().into_iter().max().unwrap_or(1) as f64;
@@ -273,18 +273,22 @@ impl Options {
                 let ample = 4.0 * wide + 2.0 * (0.5 * gap * relative.max(1e-16)).ln() / rate.clamp(1e-3, 1.0 - 1e-12).ln();
                 let sweeps = self.max_cycles.unwrap_or(ample.ceil() as u64);
                 let polynomials = matches!(smoother, Smoother::Chebyshev { .. });
-                let pace = if polynomials { Pace::polynomials(pieces) } else { Pace::sweeps(rate.powi(block as i32)) };
-                (pace, sweeps.div_ceil(u64::from(block)))
+                let expected = if polynomials {
+                    ExpectedConvergence::polynomials(pieces)
+                } else {
+                    ExpectedConvergence::sweeps(rate.powi(block as i32))
+                };
+                (expected, sweeps.div_ceil(u64::from(block)))
             }
-            Scheme::Direct => (Pace::cycles(), self.max_cycles.unwrap_or(DIRECT_STEPS)),
+            Scheme::Direct => (ExpectedConvergence::cycles(), self.max_cycles.unwrap_or(DIRECT_STEPS)),
         };
         let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, lowest, max_steps: max_steps as usize };
-        let words = format!("{}{}", scheme.words(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
+        let description = format!("{}{}", scheme.description(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
         let cycles =
             || Self { method: if truncation { Method::Fmg } else { Method::Multigrid }, ..self.clone() }.settle(grid, has, warm, stack);
-        let instead = if (self.method, scheme) == (Method::Auto, Scheme::Direct) { Some(Box::new(cycles()?)) } else { None };
+        let fallback = if (self.method, scheme) == (Method::Auto, Scheme::Direct) { Some(Box::new(cycles()?)) } else { None };
         let (precision, coarse_levels) = (self.precision, self.coarse_levels);
-        Ok(Choice { scheme, words, criteria, truncation, warm, pace, precision, coarse_levels, instead })
+        Ok(Choice { scheme, description, criteria, truncation, warm, expected, precision, coarse_levels, fallback })
     }
 
     /// Returns true if an option is set that only cycles have.
@@ -294,8 +298,8 @@ impl Options {
     }
 
     /// The method, and why it was chosen.
-    fn method(&self, grid: &Grid, has: Has, warm: bool, stack: bool) -> (Method, String) {
-        let Has { gpu, transforms } = has;
+    fn method(&self, grid: &Grid, has: DeviceProperties, warm: bool, stack: bool) -> (Method, String) {
+        let DeviceProperties { gpu, transforms } = has;
         if self.method != Method::Auto {
             return (self.method, String::new());
         }

@@ -29,7 +29,7 @@ struct Extent {
 
 /// Properties of an array at the unknowns, found in one pass.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct ArrayProperties {
     /// Mean, weighted by control volumes.
     pub mean: f64,
     /// The norms.
@@ -91,7 +91,7 @@ impl Sides {
     }
 
     /// `to = from + added - shift`, and what that is at the unknowns. Waits.
-    fn pass(&self, from: &Buffer<f64>, added: Option<&Buffer<f64>>, shift: f64, to: Option<&Buffer<f64>>) -> Result<Found> {
+    fn pass(&self, from: &Buffer<f64>, added: Option<&Buffer<f64>>, shift: f64, to: Option<&Buffer<f64>>) -> Result<ArrayProperties> {
         let address = |b: Option<&Buffer<f64>>| b.map_or(0, Buffer::address);
         let launch = self.kernel.launch(BLOCKS, 256).arg(from).arg(address(added)).arg(shift).arg(address(to));
         // SAFETY: the arguments of `source` in order; all arrays cover the grid, and each block has four values in `partial`.
@@ -101,20 +101,20 @@ impl Sides {
             (sum, square, none) = (sum + block[0], square + block[1], none + block[3]);
             max = if block[2].is_nan() { f64::NAN } else { max.max(block[2]) };
         }
-        Ok(Found { mean: sum / self.volume, norms: Reference { l2: (square / self.volume).sqrt(), max }, finite: none == 0.0 })
+        Ok(ArrayProperties { mean: sum / self.volume, norms: Reference { l2: (square / self.volume).sqrt(), max }, finite: none == 0.0 })
     }
 
     /// The right-hand side of the unknowns alone, where it is, and what is known of it. The mean is that taken off a singular
     /// problem's.
-    pub(crate) fn fold<'a>(&'a self, rhs: &'a Buffer<f64>, singular: bool) -> Result<(&'a Buffer<f64>, Found)> {
+    pub(crate) fn fold<'a>(&'a self, rhs: &'a Buffer<f64>, singular: bool) -> Result<(&'a Buffer<f64>, ArrayProperties)> {
         let added = self.added.as_ref();
         let plain = added.is_none() && !singular;
         let first = self.pass(rhs, added, 0.0, if plain || singular { None } else { Some(&self.f) })?;
         if !singular || !first.finite {
-            return Ok((if plain { rhs } else { &self.f }, Found { mean: 0.0, ..first }));
+            return Ok((if plain { rhs } else { &self.f }, ArrayProperties { mean: 0.0, ..first }));
         }
         let found = self.pass(rhs, added, first.mean, Some(&self.f))?;
-        Ok((&self.f, Found { mean: first.mean, ..found }))
+        Ok((&self.f, ArrayProperties { mean: first.mean, ..found }))
     }
 
     /// Makes the solution of the unknowns alone that of the problem: with the values of sides, or the mean asked for.

@@ -9,7 +9,7 @@ use crate::grid::Grid;
 use crate::method::Options;
 use crate::on_gpu::Sides;
 use crate::problem::Problem;
-use crate::solve::{Kept, Report, Solution};
+use crate::solve::{Report, ReusableDriver, Solution};
 use crate::stages;
 
 /// A problem without its right-hand side: method, tables, buffers and threads are kept from one solve to the next.
@@ -35,7 +35,7 @@ use crate::stages;
 pub struct Plan {
     /// Problem without a right-hand side.
     problem: Problem<'static>,
-    kept: Kept,
+    reusable: ReusableDriver,
     /// Contributions for right-hand sides in a GPU's memory: the mean of those from derivatives on sides, and those of the sides.
     sides: Option<(f64, Sides)>,
 }
@@ -58,7 +58,7 @@ impl Plan {
         let choice = options.choose_on(&grid, device, false)?;
         let sides = problem.sides.each_ref().map(|pair| pair.each_ref().map(crate::Side::to_own));
         let problem = Problem { nodes: problem.nodes, size: problem.size, sides, rhs: Vec::new().into(), guess: None, mean: problem.mean };
-        Ok(Self { problem, kept: Kept::new(&grid, choice, device)?, sides: None })
+        Ok(Self { problem, reusable: ReusableDriver::new(&grid, choice, device)?, sides: None })
     }
 
     /// The solution for `rhs`, over all nodes, to the last bit as [`crate::solve()`] gives it.
@@ -68,7 +68,7 @@ impl Plan {
     pub fn solve(&mut self, rhs: &[f64]) -> Result<Solution> {
         let problem = self.with(rhs);
         problem.check_statement()?;
-        self.kept.solve(&problem, &mut Profiler::off())
+        self.reusable.solve(&problem, &mut Profiler::off())
     }
 
     /// Solves as [`Plan::solve`] does, into `u` over all nodes, whose previous values are not read.
@@ -78,12 +78,12 @@ impl Plan {
     pub fn solve_into(&mut self, rhs: &[f64], u: &mut [f64]) -> Result<Report> {
         let problem = self.with(rhs);
         problem.check_statement()?;
-        let nodes = self.kept.driver().grid().len();
+        let nodes = self.reusable.driver().grid().len();
         if u.len() != nodes {
             let fault = Fault::new("u", format!("{} values where the grid has {nodes} nodes", u.len()));
             return Err(Error::Input { origin: "the plan".into(), problems: vec![fault.hint("arrays cover all nodes, sides included")] });
         }
-        self.kept.solve_into(&problem, u, &mut Profiler::off())
+        self.reusable.solve_into(&problem, u, &mut Profiler::off())
     }
 
     /// The problem of a right-hand side.
@@ -100,8 +100,8 @@ impl Plan {
     /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the CPU; [`Error::Input`] for `tolerance = "truncation"`,
     /// whose error is estimated on the host.
     pub fn solve_on_gpu(&mut self, rhs: &Buffer<f64>, u: &mut Buffer<f64>) -> Result<Report> {
-        let Device::Cuda(cuda) = self.kept.device().clone() else { return Err(stages::on_no_gpu()) };
-        let grid = self.kept.driver().grid().clone();
+        let Device::Cuda(cuda) = self.reusable.device().clone() else { return Err(stages::on_no_gpu()) };
+        let grid = self.reusable.driver().grid().clone();
         let length = |path: &str, n: usize| {
             (n != grid.len()).then(|| {
                 let fault = Fault::new(path, format!("{n} values where the grid has {} nodes", grid.len()));
@@ -109,7 +109,7 @@ impl Plan {
             })
         };
         let mut faults: Vec<_> = length("rhs", rhs.len()).into_iter().chain(length("u", u.len())).collect();
-        if self.kept.driver().choice().truncation {
+        if self.reusable.driver().choice().truncation {
             let fault = Fault::new("tolerance", "`truncation` needs the arrays on the host");
             faults.push(fault.hint("give a number, or call `solve_into`"));
         }
@@ -125,7 +125,7 @@ impl Plan {
             let fault = Fault::new("rhs", "a value is not finite");
             return Err(Error::Input { origin: "the plan".into(), problems: vec![fault.allowed("finite numbers")] });
         }
-        let report = self.kept.solve_on_gpu(f, u, (found.norms, own + found.mean))?;
+        let report = self.reusable.solve_on_gpu(f, u, (found.norms, own + found.mean))?;
         sides.finish(u, grid.singular().then_some(self.problem.mean))?;
         Ok(report)
     }
@@ -139,11 +139,11 @@ impl Plan {
 
     /// Description of the chosen method and the reason for it.
     pub fn method(&self) -> &str {
-        &self.kept.driver().choice().words
+        &self.reusable.driver().choice().description
     }
 
     /// Bytes held on the device.
     pub fn memory(&self) -> u64 {
-        self.kept.driver().memory() + self.sides.as_ref().map_or(0, |(_, sides)| sides.memory())
+        self.reusable.driver().memory() + self.sides.as_ref().map_or(0, |(_, sides)| sides.memory())
     }
 }

@@ -97,7 +97,7 @@ pub enum SideValues<'a> {
 }
 
 impl SideValues<'_> {
-    fn lent(&self) -> SideValues<'_> {
+    fn borrowed(&self) -> SideValues<'_> {
         match self {
             Self::Constant(c) => SideValues::Constant(*c),
             Self::Nodes(v) => SideValues::Nodes(Cow::Borrowed(v)),
@@ -124,8 +124,8 @@ pub struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// Borrows this side with its values.
-    fn lent(&self) -> Side<'_> {
-        Side { bc: self.bc, values: self.values.lent() }
+    fn borrowed(&self) -> Side<'_> {
+        Side { bc: self.bc, values: self.values.borrowed() }
     }
 
     /// Copies this side with values of its own.
@@ -258,11 +258,11 @@ impl<'a> Problem<'a> {
     }
 
     /// Borrows this problem with its arrays.
-    pub(crate) fn lent(&self) -> Problem<'_> {
+    pub(crate) fn borrowed(&self) -> Problem<'_> {
         Problem {
             nodes: self.nodes,
             size: self.size,
-            sides: self.sides.each_ref().map(|pair| pair.each_ref().map(Side::lent)),
+            sides: self.sides.each_ref().map(|pair| pair.each_ref().map(Side::borrowed)),
             rhs: Cow::Borrowed(&self.rhs),
             guess: self.guess.as_deref().map(Cow::Borrowed),
             mean: self.mean,

@@ -42,7 +42,7 @@ fn every_side(config: &Config) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The right-hand sides of a batch, with guesses and sides that are theirs or the same for all.
-pub(crate) struct Problems {
+pub(crate) struct BatchProblems {
     count: usize,
     nodes: usize,
     /// All but what differs.
@@ -58,7 +58,7 @@ fn own(values: &[f64], len: usize, k: usize) -> &[f64] {
     if values.len() == len { values } else { &values[k * len..][..len] }
 }
 
-impl Problems {
+impl BatchProblems {
     /// Number of right-hand sides.
     pub(crate) fn count(&self) -> usize {
         self.count
@@ -82,7 +82,7 @@ impl Problems {
 }
 
 /// The problems that a checked input states, `count` of them.
-pub(crate) fn problems(config: &Config, count: usize, folder: &Path) -> Result<Problems> {
+pub(crate) fn problems(config: &Config, count: usize, folder: &Path) -> Result<BatchProblems> {
     let (all, batch) = (Nodes::all(config), Some(count));
     let rhs = fill(config, "rhs", &config.rhs, &all, batch, folder)?;
     let guess = config.guess.as_ref().map(|g| fill(config, "guess", g, &all, batch, folder)).transpose()?;
@@ -94,7 +94,7 @@ pub(crate) fn problems(config: &Config, count: usize, folder: &Path) -> Result<P
         }
         common.sides[d][end] = side;
     }
-    Ok(Problems { count, nodes: all.len(), common, rhs, guess, sides })
+    Ok(BatchProblems { count, nodes: all.len(), common, rhs, guess, sides })
 }
 
 /// Right-hand sides of the batch that an input states, if it is one: by its own word, or by a stack in the file.
@@ -103,7 +103,7 @@ pub fn batch(config: &Config, folder: &Path) -> Result<Option<usize>> {
     if config.batch.is_some() {
         return Ok(config.batch);
     }
-    let from = Named::new("rhs", source, folder)?;
+    let from = SourceFile::new("rhs", source, folder)?;
     let shape = from.shape()?;
     match shape.split_first() {
         Some((0, rest)) if rest == Nodes::all(config).shape => {
@@ -116,11 +116,11 @@ pub fn batch(config: &Config, folder: &Path) -> Result<Option<usize>> {
 
 /// Looks at the files that the input names, all but their values: what is missing, damaged or of another shape is said before a run
 /// begins.
-pub fn look_at_files(config: &Config, folder: &Path) -> Result<()> {
+pub fn check_files(config: &Config, folder: &Path) -> Result<()> {
     let batch = batch(config, folder)?;
     let look = |path: &str, source: Option<&Source>, nodes: &dyn Fn() -> Nodes| match source {
         Some(Source::File(source)) => {
-            let from = Named::new(path, source, folder)?;
+            let from = SourceFile::new(path, source, folder)?;
             from.must_fit(&from.shape()?, &nodes(), batch)
         }
         _ => Ok(()),
@@ -223,13 +223,13 @@ fn evaluate(expression: &Expr, dimensions: usize, nodes: &Nodes, k: usize, value
 }
 
 /// A value that cannot be used, and where.
-struct Place {
+struct InvalidValue {
     value: f64,
     index: [usize; 3],
     at: [f64; 3],
 }
 
-impl Place {
+impl InvalidValue {
     fn fault(&self, path: &str, dimensions: usize, k: Option<usize>) -> Fault {
         let index: Vec<_> = self.index[..dimensions].iter().map(ToString::to_string).collect();
         let at: Vec<_> = ["x", "y", "z"].iter().zip(&self.at[..dimensions]).map(|(name, x)| format!("{name} = {x}")).collect();
@@ -240,16 +240,16 @@ impl Place {
     }
 }
 
-fn not_finite(values: &[f64], nodes: &Nodes) -> Option<Place> {
+fn not_finite(values: &[f64], nodes: &Nodes) -> Option<InvalidValue> {
     let n = position(values, |v| !v.is_finite())?;
     let [x, y, z] = &nodes.coordinates;
     let index = [n % x.len(), n / x.len() % y.len(), n / (x.len() * y.len())];
-    Some(Place { value: values[n], index, at: [x[index[0]], y[index[1]], z[index[2]]] })
+    Some(InvalidValue { value: values[n], index, at: [x[index[0]], y[index[1]], z[index[2]]] })
 }
 
 /// The array of a file, held against the nodes.
 fn file(path: &str, source: &FileSource, nodes: &Nodes, batch: Option<usize>, folder: &Path) -> Result<Vec<f64>> {
-    let from = Named::new(path, source, folder)?;
+    let from = SourceFile::new(path, source, folder)?;
     let array = from.array()?;
     from.must_fit(&array.shape, nodes, batch)?;
     if let Some(index) = array.first_not_finite() {
@@ -265,7 +265,7 @@ fn tuple(numbers: &[usize]) -> String {
 }
 
 /// A file that the input names.
-struct Named {
+struct SourceFile {
     /// The key that names it.
     key: String,
     /// Name in the input.
@@ -275,7 +275,7 @@ struct Named {
     dataset: Option<String>,
 }
 
-impl Named {
+impl SourceFile {
     /// NPY, or HDF5 where the name says `file.h5:/path/to/dataset`.
     fn new(path: &str, source: &FileSource, folder: &Path) -> Result<Self> {
         let name = source.file.to_string_lossy().into_owned();
@@ -439,7 +439,7 @@ mod tests {
             config.boundary = Boundary { x_lo: side("side.npy"), ..Boundary::default() };
             config
         };
-        look_at_files(&good(), folder.path()).unwrap();
+        check_files(&good(), folder.path()).unwrap();
         let cases: [(&str, &str, &str); 5] = [
             ("short.npy", "poisson.rhs.file", "needs 96 bytes of data, 87 are there"),
             ("turned.npy", "poisson.rhs.file", "has the shape (4, 3), expected (3, 4)"),
@@ -454,7 +454,7 @@ mod tests {
             } else {
                 config.boundary.x_lo = side(name);
             }
-            let Err(Error::Input { problems, .. }) = look_at_files(&config, folder.path()) else { panic!("{name}") };
+            let Err(Error::Input { problems, .. }) = check_files(&config, folder.path()) else { panic!("{name}") };
             assert!(problems[0].path == key && problems[0].message.contains(words), "{name}: {}", problems[0]);
             assert_eq!(refusal(&config, folder.path()), problems[0], "{name}");
         }

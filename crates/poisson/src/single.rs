@@ -18,7 +18,7 @@ use crate::fold::Folded;
 use crate::grid::{Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
 use crate::problem::Problem;
-use crate::stages::{Held, Norms, Smoother};
+use crate::stages::{Norms, Smoother, StoredResidual};
 use crate::status::Status;
 use crate::{cost, operator, output, setup, truncation};
 
@@ -70,9 +70,9 @@ pub(crate) fn ending(status: Status, limit_was_asked_for: bool) -> Ending {
 
 /// Writes what a driver needs to continue.
 pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
-    let (u, held) = (driver.state()?, driver.held()?);
-    if let Some(older) = driver.older()? {
-        writer.f64s("older", &older)?;
+    let (u, held) = (driver.state()?, driver.stored_residual()?);
+    if let Some(previous) = driver.previous_solution()? {
+        writer.f64s("older", &previous)?;
     }
     if let Some(held) = held {
         writer.bytes("residual", &held.residual)?;
@@ -81,10 +81,10 @@ pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
     if let Some((steps, left)) = driver.direct_before() {
         writer.f64s("direct", &[steps as f64, left])?;
     }
-    let judge = driver.judge();
-    let last = judge.norms();
+    let monitor = driver.monitor();
+    let last = monitor.norms();
     writer.f64s("u", &u)?;
-    writer.f64s("history", judge.history())?;
+    writer.f64s("history", monitor.history())?;
     writer.f64s("norms", &[last.l2, last.max, last.u_l2])
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn restore(driver: &mut Driver, mut folded: Folded<'_>, reader: &Read
     if reader.has("residual") {
         let mut scale = [0.0];
         reader.f64s_into("residual_scale", &mut scale)?;
-        held = Some(Held { residual: reader.bytes("residual")?, scale: scale[0] });
+        held = Some(StoredResidual { residual: reader.bytes("residual")?, scale: scale[0] });
     }
     if reader.has("direct") {
         let mut direct = [0.0; 2];
@@ -110,15 +110,15 @@ pub(crate) fn restore(driver: &mut Driver, mut folded: Folded<'_>, reader: &Read
     }
     driver.load(folded)?;
     let norms = Norms { l2: last[0], max: last[1], u_l2: last[2] };
-    let older = if reader.has("older") {
-        let mut older = vec![0.0; driver.grid().len()];
-        reader.f64s_into("older", &mut older)?;
-        Some(older)
+    let previous = if reader.has("older") {
+        let mut previous = vec![0.0; driver.grid().len()];
+        reader.f64s_into("older", &mut previous)?;
+        Some(previous)
     } else {
         None
     };
     driver.resume(history, norms, held.as_ref(), &mut Profiler::off())?;
-    older.map_or(Ok(()), |older| driver.go_on(&older))
+    previous.map_or(Ok(()), |previous| driver.resume_polynomial(&previous))
 }
 
 /// A copy made by all threads: what takes the time is the memory that is touched first.
@@ -169,23 +169,23 @@ impl Single {
     }
 
     pub(crate) fn progress(&self) -> f64 {
-        if self.driver.status().is_some() { 1.0 } else { self.driver.judge().progress() }
+        if self.driver.status().is_some() { 1.0 } else { self.driver.monitor().progress() }
     }
 
     fn message(&self, status: Status) -> String {
-        let judge = self.driver.judge();
-        let relative = judge.relative();
+        let monitor = self.driver.monitor();
+        let relative = monitor.relative();
         let mut message = match status {
             Status::Converged if self.driver.choice().truncation => {
                 let share = self.driver.truncation().map_or(0.0, |t| t.share);
                 format!("the algebraic error is {share:.1e} of the truncation error (relative residual {relative:.2e})")
             }
-            Status::Converged if judge.goal() < judge.criteria().relative => format!(
+            Status::Converged if monitor.goal() < monitor.criteria().relative => format!(
                 "relative residual {relative:.2e}, {:.1e} asked for: what relaxation leaves is smooth, and an error of {:.1e} of the solution at most",
-                judge.goal(),
-                judge.criteria().relative
+                monitor.goal(),
+                monitor.criteria().relative
             ),
-            Status::Converged => format!("relative residual {relative:.2e}, {:.1e} asked for", judge.goal()),
+            Status::Converged => format!("relative residual {relative:.2e}, {:.1e} asked for", monitor.goal()),
             Status::PrecisionFloor if self.driver.choice().truncation && self.driver.truncation().is_none() => format!(
                 "relative residual {relative:.2e} is rounding error in {}, and the truncation error is no more than that: it could not be \
                  measured, and the solution is as good as this precision gives",
@@ -224,7 +224,9 @@ impl Single {
                     format!("relative residual {relative:.2e} when `max_cycles` was reached; the truncation error could not be measured")
                 }
             },
-            Status::MaxCycles => format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} asked for", judge.goal()),
+            Status::MaxCycles => {
+                format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} asked for", monitor.goal())
+            }
         };
         if let Some((_, left)) = self.driver.direct_before() {
             let _ = write!(message, "; by cycles, after the direct solver left a relative residual of {left:.1e}");
@@ -247,20 +249,20 @@ impl Single {
     }
 
     pub(crate) fn row(&self) -> Row {
-        let judge = self.driver.judge();
+        let monitor = self.driver.monitor();
         let mut row = Row::default();
         row.push("cycle", "", self.driver.steps() as f64);
-        row.push("residual", "", self.config.norm.of(judge.norms()));
-        row.push("relative_residual", "", judge.relative());
-        row.push("rate", "", judge.rate().unwrap_or(1.0));
+        row.push("residual", "", self.config.norm.of(monitor.norms()));
+        row.push("relative_residual", "", monitor.relative());
+        row.push("rate", "", monitor.rate().unwrap_or(1.0));
         row
     }
 
     pub(crate) fn records(&mut self) -> Result<Vec<Record>> {
         let u = self.driver.solution()?;
-        let judge = self.driver.judge();
-        let scale = if judge.reference() > 0.0 { 1.0 / judge.reference() } else { 1.0 };
-        let relative: Vec<f64> = judge.history().iter().map(|r| r * scale).collect();
+        let monitor = self.driver.monitor();
+        let scale = if monitor.reference() > 0.0 { 1.0 / monitor.reference() } else { 1.0 };
+        let relative: Vec<f64> = monitor.history().iter().map(|r| r * scale).collect();
         let rhs = Values::F64(on_host(&self.device, || copied(&self.problem.rhs)));
         Ok(vec![
             output::solution(&self.config, u),
@@ -274,13 +276,17 @@ impl Single {
         let folded = on_host(&self.device, || self.problem.view().fold())?;
         let grid = folded.grid;
         let (norms, mean) = on_host(&self.device, || (operator::residual_norms(&grid, &u, &folded.f), operator::mean(&grid, &u)));
-        let judge = self.driver.judge();
-        let reference = judge.reference();
+        let monitor = self.driver.monitor();
+        let reference = monitor.reference();
         let relative = self.config.norm.of(norms) / if reference > 0.0 { reference } else { 1.0 };
         let mut checks = Vec::new();
-        let goal = if self.driver.choice().truncation { f64::INFINITY } else { judge.goal() };
+        let goal = if self.driver.choice().truncation { f64::INFINITY } else { monitor.goal() };
         if goal.is_finite() {
-            checks.push(Check::at_most("relative residual, recomputed in double precision", relative, residual_limit(goal, judge.floor())));
+            checks.push(Check::at_most(
+                "relative residual, recomputed in double precision",
+                relative,
+                residual_limit(goal, monitor.floor()),
+            ));
         } else if let Some(truncation) = self.driver.truncation() {
             checks.push(Check::at_most("algebraic error over truncation error", truncation.share, truncation::SHARE));
         }

@@ -14,7 +14,7 @@ use crate::fold::Reference;
 use crate::grid::Grid;
 use crate::method::{Choice, Options};
 use crate::problem::Problem;
-use crate::status::{Judge, Status};
+use crate::status::{ConvergenceMonitor, Status};
 use crate::truncation::Truncation;
 
 /// A solution with the account of how it was found.
@@ -61,12 +61,12 @@ impl Report {
     /// The account of a driver that has ended.
     pub(crate) fn of(driver: &Driver, status: Status) -> Self {
         let (truncation, levels, memory) = (driver.truncation(), driver.levels(), driver.memory());
-        Self::new(driver.judge(), driver.choice(), status, driver.imbalance(), truncation, levels, memory)
+        Self::new(driver.monitor(), driver.choice(), status, driver.imbalance(), truncation, levels, memory)
     }
 
-    /// The account of a solve whose residual `judge` followed.
+    /// The account of a solve whose residual `monitor` followed.
     pub(crate) fn new(
-        judge: &Judge,
+        monitor: &ConvergenceMonitor,
         choice: &Choice,
         status: Status,
         imbalance: f64,
@@ -76,14 +76,14 @@ impl Report {
     ) -> Self {
         Self {
             status,
-            method: choice.words.clone(),
-            steps: judge.history().len().saturating_sub(1),
-            history: judge.history().to_vec(),
-            reference: judge.reference(),
-            relative_residual: judge.relative(),
-            backward_error: judge.backward_error(),
-            floor: judge.floor(),
-            rate: judge.rate(),
+            method: choice.description.clone(),
+            steps: monitor.history().len().saturating_sub(1),
+            history: monitor.history().to_vec(),
+            reference: monitor.reference(),
+            relative_residual: monitor.relative(),
+            backward_error: monitor.backward_error(),
+            floor: monitor.floor(),
+            rate: monitor.rate(),
             imbalance,
             truncation,
             levels,
@@ -122,8 +122,8 @@ impl Report {
 /// # Ok::<(), zellige_engine::error::Error>(())
 /// ```
 pub fn solve(problem: &Problem<'_>, options: &Options, device: &Device) -> Result<Solution> {
-    let mut kept = None;
-    solve_with(&mut kept, problem, options, device, &mut Profiler::off())
+    let mut reusable = None;
+    solve_with(&mut reusable, problem, options, device, &mut Profiler::off())
 }
 
 /// Solves many problems, on the CPU side by side. On a GPU, problems of one shape that follow each other and that the
@@ -145,7 +145,7 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
     }
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
-            let solve = |kept: &mut _, _, problem| solve_with(kept, problem, options, device, &mut Profiler::off());
+            let solve = |reusable: &mut _, _, problem| solve_with(reusable, problem, options, device, &mut Profiler::off());
             map_with(|| None, items(problems), solve).into_iter().collect()
         }),
         Device::Cuda(cuda) => batch::solve_on_gpu(problems, options, device, cuda),
@@ -153,7 +153,7 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
 }
 
 /// A driver with what is kept from one right-hand side to the next.
-pub(crate) struct Kept {
+pub(crate) struct ReusableDriver {
     driver: Driver,
     device: Device,
     /// Method that the driver was made for: cycles made necessary by a direct solution are for one right-hand side.
@@ -162,7 +162,7 @@ pub(crate) struct Kept {
     spare: Vec<f64>,
 }
 
-impl Kept {
+impl ReusableDriver {
     pub(crate) fn new(grid: &Grid, choice: Choice, device: &Device) -> Result<Self> {
         Ok(Self { driver: Driver::new(grid, choice.clone(), device)?, device: device.clone(), choice, spare: Vec::new() })
     }
@@ -197,9 +197,9 @@ impl Kept {
     /// The solution of a problem on this grid.
     pub(crate) fn solve(&mut self, problem: &Problem<'_>, profiler: &mut Profiler) -> Result<Solution> {
         self.renew()?;
-        if self.driver.lends() {
+        if self.driver.can_borrow() {
             let mut u = zeros(self.driver.grid().len());
-            if let Some(report) = self.solve_lent(problem, &mut u, profiler)? {
+            if let Some(report) = self.solve_borrowed(problem, &mut u, profiler)? {
                 return Ok(Solution { u, report });
             }
         }
@@ -209,7 +209,7 @@ impl Kept {
     /// Solves the problem, over all nodes of `u`.
     pub(crate) fn solve_into(&mut self, problem: &Problem<'_>, u: &mut [f64], profiler: &mut Profiler) -> Result<Report> {
         self.renew()?;
-        if let Some(report) = self.solve_lent(problem, u, profiler)? {
+        if let Some(report) = self.solve_borrowed(problem, u, profiler)? {
             return Ok(report);
         }
         let solution = self.solve_loaded(problem, profiler)?;
@@ -217,16 +217,16 @@ impl Kept {
         Ok(solution.report)
     }
 
-    fn solve_lent(&mut self, problem: &Problem<'_>, u: &mut [f64], profiler: &mut Profiler) -> Result<Option<Report>> {
-        let status = self.driver.solve_lent(problem.lent(), u, &mut self.spare, profiler)?;
+    fn solve_borrowed(&mut self, problem: &Problem<'_>, u: &mut [f64], profiler: &mut Profiler) -> Result<Option<Report>> {
+        let status = self.driver.solve_borrowed(problem.borrowed(), u, &mut self.spare, profiler)?;
         Ok(status.map(|status| Report::of(&self.driver, status)))
     }
 
     fn solve_loaded(&mut self, problem: &Problem<'_>, profiler: &mut Profiler) -> Result<Solution> {
-        self.driver.load(on_host(&self.device, || problem.lent().fold())?)?;
+        self.driver.load(on_host(&self.device, || problem.borrowed().fold())?)?;
         let mut status = self.driver.run(profiler)?;
         if self.driver.missed() {
-            self.driver.fall_back(on_host(&self.device, || problem.lent().fold())?)?;
+            self.driver.fall_back(on_host(&self.device, || problem.borrowed().fold())?)?;
             status = self.driver.run(profiler)?;
         }
         Ok(Solution { u: self.driver.solution()?, report: Report::of(&self.driver, status) })
@@ -235,7 +235,7 @@ impl Kept {
 
 /// Solves with what is at hand where it was made for the same grid and choice, else with something new left in its place.
 pub(crate) fn solve_with(
-    kept: &mut Option<Kept>,
+    reusable: &mut Option<ReusableDriver>,
     problem: &Problem<'_>,
     options: &Options,
     device: &Device,
@@ -244,13 +244,13 @@ pub(crate) fn solve_with(
     problem.check_statement()?;
     let grid = problem.grid();
     let choice = options.choose_on(&grid, device, problem.guess.is_some())?;
-    if !kept.as_ref().is_some_and(|kept| kept.serves(&grid, &choice)) {
+    if !reusable.as_ref().is_some_and(|reusable| reusable.serves(&grid, &choice)) {
         // The old buffers go first, or both would have to fit.
-        *kept = None;
+        *reusable = None;
     }
-    let kept = match kept {
-        Some(kept) => kept,
-        None => kept.insert(Kept::new(&grid, choice, device)?),
+    let reusable = match reusable {
+        Some(reusable) => reusable,
+        None => reusable.insert(ReusableDriver::new(&grid, choice, device)?),
     };
-    kept.solve(problem, profiler)
+    reusable.solve(problem, profiler)
 }

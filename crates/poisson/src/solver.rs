@@ -31,7 +31,7 @@ fn is_gpu(device: &Device) -> bool {
 
 /// `4096 x 4096 nodes`, and what stands on the sides.
 fn grid_lines(config: &Config, grid: &Grid) -> Vec<(String, String)> {
-    let join = |words: Vec<String>, by: &str| words.join(by);
+    let join = |parts: Vec<String>, by: &str| parts.join(by);
     let axes = 0..config.dimensions();
     let nodes = join(axes.clone().map(|d| grid.axes[d].nodes.to_string()).collect(), " x ");
     // Six decimals where they hold the digits that matter; a grid may be of nanometres.
@@ -62,26 +62,26 @@ impl Solver for Poisson {
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        setup::look_at_files(config, &environment.folder)?;
+        setup::check_files(config, &environment.folder)?;
         let (grid, device, warm) = (setup::grid(config), &environment.device, config.guess.is_some());
         let (batch, options) = (setup::batch(config, &environment.folder)?, config.options());
         let choice = if batch.is_some() { options.choose_stack(&grid, device, warm)? } else { options.choose_on(&grid, device, warm)? };
         let levels = levels_of(&grid, &choice);
         let mut lines = grid_lines(config, &grid);
-        lines.push(("method".into(), choice.words.clone()));
-        let (mut at_once, mut host) = (1, if is_gpu(device) { 0 } else { cost::beside(&grid) });
+        lines.push(("method".into(), choice.description.clone()));
+        let (mut concurrent, mut host) = (1, if is_gpu(device) { 0 } else { cost::beside(&grid) });
         if !is_gpu(device) && choice.scheme == Scheme::Direct && estimate::sweeps(&grid, choice.precision, choice.criteria.relative) == 0 {
             // The solution after a sweep is never touched, and the system hands out what is.
             host -= choice.precision.outer_bytes() * grid.len() as u64;
         }
         if let Some(count) = batch {
             if stack::together(&choice) {
-                at_once = batch::at_once(&grid, &choice, count, device);
+                concurrent = batch::concurrent(&grid, &choice, count, device);
             }
             if !is_gpu(device) {
                 host = batch::host_bytes(&grid, count);
             }
-            lines.push(("batch".into(), stack::plan_line(count, at_once, &choice, is_gpu(device))));
+            lines.push(("batch".into(), stack::plan_line(count, concurrent, &choice, is_gpu(device))));
         }
         if levels.len() > 1 {
             let coarsest = levels[levels.len() - 1].grid.nodes()[..config.dimensions()].iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -103,15 +103,15 @@ impl Solver for Poisson {
         let step = cost::step(&levels, choice.scheme, choice.precision).bytes;
         // A goal takes one step of transforms, or some eight cycles; in a batch for each group of right-hand sides.
         let each = if choice.scheme == Scheme::Direct { 1.0 } else { 8.0 };
-        let steps = each * batch.unwrap_or(1).div_ceil(at_once) as f64;
-        let unknowns = (at_once * grid.unknowns()) as f64;
-        let work = Some(Work { steps, thread_seconds: 12e-9 * unknowns, launches: 25.0, bytes: at_once as f64 * step });
+        let steps = each * batch.unwrap_or(1).div_ceil(concurrent) as f64;
+        let unknowns = (concurrent * grid.unknowns()) as f64;
+        let work = Some(Work { steps, thread_seconds: 12e-9 * unknowns, launches: 25.0, bytes: concurrent as f64 * step });
         Ok(Plan {
             work,
             lines,
             items: (batch.unwrap_or(1) * grid.unknowns()) as u64,
-            memory: host + at_once as u64 * cost::memory(&levels, choice.scheme, choice.precision, cost::shared(device)),
-            traffic: at_once as u64 * step as u64,
+            memory: host + concurrent as u64 * cost::memory(&levels, choice.scheme, choice.precision, cost::shared(device)),
+            traffic: concurrent as u64 * step as u64,
             warnings,
         })
     }

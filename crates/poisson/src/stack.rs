@@ -11,12 +11,12 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
 
-use crate::batch::{Together, at_once, host_bytes};
+use crate::batch::{BatchSolver, concurrent, host_bytes};
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
 use crate::grid::{Grid, Level};
 use crate::method::{Choice, Scheme};
-use crate::setup::Problems;
+use crate::setup::BatchProblems;
 use crate::single::{self, NOTABLE_IMBALANCE, ending, residual_limit, share_of_imbalance};
 use crate::solve::{Report, Solution};
 use crate::status::Status;
@@ -29,24 +29,24 @@ pub(crate) struct Stack {
     grid: Grid,
     choice: Choice,
     levels: Vec<Level>,
-    problems: Problems,
-    work: Work,
-    done: Vec<Done>,
+    problems: BatchProblems,
+    work: SolveOrder,
+    done: Vec<SolveSummary>,
     /// Solutions of those that are done, one behind the other.
     solutions: Vec<f64>,
     steps: u64,
 }
 
-enum Work {
+enum SolveOrder {
     /// Several at a time.
-    Together(Box<Together>),
+    Concurrent(Box<BatchSolver>),
     /// One after another; `loaded`: number `done.len()` is in the driver.
-    Each { driver: Box<Driver>, loaded: bool },
+    Sequential { driver: Box<Driver>, loaded: bool },
 }
 
 /// Outcome of one right-hand side.
 #[derive(Debug, Clone, Copy)]
-struct Done {
+struct SolveSummary {
     status: Status,
     steps: f64,
     residual: f64,
@@ -61,14 +61,14 @@ struct Done {
 
 /// Statuses from the best to the worst, which is that of the whole.
 const ENDINGS: [Status; 5] = [Status::Converged, Status::PrecisionFloor, Status::MaxCycles, Status::Stagnated, Status::Diverged];
-/// Numbers of a [`Done`].
+/// Numbers of a [`SolveSummary`].
 const FIGURES: usize = 9;
 
 fn rank(status: Status) -> usize {
     ENDINGS.iter().position(|s| *s == status).unwrap_or_default()
 }
 
-impl Done {
+impl SolveSummary {
     fn of(report: &Report) -> Self {
         Self {
             status: report.status,
@@ -101,16 +101,16 @@ pub(crate) fn together(choice: &Choice) -> bool {
 }
 
 /// Lines of the plan about a stack of `count`.
-pub(crate) fn plan_line(count: usize, at_once: usize, choice: &Choice, gpu: bool) -> String {
-    let launches = count.div_ceil(at_once);
+pub(crate) fn plan_line(count: usize, concurrent: usize, choice: &Choice, gpu: bool) -> String {
+    let launches = count.div_ceil(concurrent);
     if !together(choice) {
         format!("{count} right-hand sides, one after another: this method takes one at a time")
     } else if gpu && launches == 1 {
         format!("{count} right-hand sides, all of them in each launch")
     } else if gpu {
-        format!("{count} right-hand sides, {at_once} in each launch: {launches} times, as the memory allows")
+        format!("{count} right-hand sides, {concurrent} in each launch: {launches} times, as the memory allows")
     } else {
-        format!("{count} right-hand sides, {at_once} side by side, a thread each")
+        format!("{count} right-hand sides, {concurrent} side by side, a thread each")
     }
 }
 
@@ -124,9 +124,9 @@ impl Stack {
         host_must_hold(host_bytes(&grid, count), format!("{count} right-hand sides and solutions of {} unknowns", grid.unknowns()))?;
         let problems = on_host(&device, || setup::problems(config, count, &environment.folder))?;
         let work = if together(&choice) {
-            Work::Together(Box::new(Together::new(&grid, &choice, at_once(&grid, &choice, count, &device), &device)?))
+            SolveOrder::Concurrent(Box::new(BatchSolver::new(&grid, &choice, concurrent(&grid, &choice, count, &device), &device)?))
         } else {
-            Work::Each { driver: Box::new(Driver::new(&grid, choice.clone(), &device)?), loaded: false }
+            SolveOrder::Sequential { driver: Box::new(Driver::new(&grid, choice.clone(), &device)?), loaded: false }
         };
         let (done, solutions, config) = (Vec::with_capacity(count), Vec::with_capacity(count * grid.len()), config.clone());
         Ok(Self { config, device, grid, choice, levels, problems, work, done, solutions, steps: 0 })
@@ -140,12 +140,12 @@ impl Stack {
         let first = self.done.len();
         self.steps += 1;
         let solved = match &mut self.work {
-            Work::Together(together) => {
-                let next = self.problems.count().min(first + together.at_once());
+            SolveOrder::Concurrent(together) => {
+                let next = self.problems.count().min(first + together.concurrent());
                 let problems: Vec<_> = (first..next).map(|k| self.problems.of(k)).collect();
                 together.solve(&problems, profiler)?
             }
-            Work::Each { driver, loaded } => {
+            SolveOrder::Sequential { driver, loaded } => {
                 if !*loaded {
                     let problem = self.problems.of(first);
                     driver.load(on_host(&self.device, || problem.fold())?)?;
@@ -170,7 +170,7 @@ impl Stack {
             }
         };
         for Solution { u, report } in solved {
-            self.done.push(Done::of(&report));
+            self.done.push(SolveSummary::of(&report));
             self.solutions.extend(u);
         }
         Ok(())
@@ -182,7 +182,7 @@ impl Stack {
 
     pub(crate) fn progress(&self) -> f64 {
         let part = match &self.work {
-            Work::Each { driver, loaded: true } => driver.judge().progress(),
+            SolveOrder::Sequential { driver, loaded: true } => driver.monitor().progress(),
             _ => 0.0,
         };
         (self.done.len() as f64 + part) / self.count() as f64
@@ -212,7 +212,7 @@ impl Stack {
         {
             let _ = write!(message, "; number {k} is the first that ended as {}", worst.word());
         }
-        let share = |d: &Done| share_of_imbalance(d.imbalance, d.reference);
+        let share = |d: &SolveSummary| share_of_imbalance(d.imbalance, d.reference);
         if let Some((k, d)) = self.largest(share).filter(|(_, d)| share(d) > NOTABLE_IMBALANCE) {
             let _ = write!(
                 message,
@@ -224,8 +224,8 @@ impl Stack {
     }
 
     /// The one with the largest of a figure, NaN before all others.
-    fn largest(&self, figure: impl Fn(&Done) -> f64) -> Option<(usize, &Done)> {
-        let of = |d: &Done| if figure(d).is_nan() { f64::INFINITY } else { figure(d) };
+    fn largest(&self, figure: impl Fn(&SolveSummary) -> f64) -> Option<(usize, &SolveSummary)> {
+        let of = |d: &SolveSummary| if figure(d).is_nan() { f64::INFINITY } else { figure(d) };
         self.done.iter().enumerate().rev().max_by(|a, b| of(a.1).total_cmp(&of(b.1)))
     }
 
@@ -239,13 +239,13 @@ impl Stack {
         };
         push("solved", self.done.len() as f64);
         match &self.work {
-            Work::Together(_) => push("largest_relative_residual", self.largest(|d| d.relative).map_or(0.0, |(_, d)| d.relative)),
-            Work::Each { driver, loaded } => {
+            SolveOrder::Concurrent(_) => push("largest_relative_residual", self.largest(|d| d.relative).map_or(0.0, |(_, d)| d.relative)),
+            SolveOrder::Sequential { driver, loaded } => {
                 push("right_hand_side", (self.done.len() - usize::from(!loaded && !self.done.is_empty())) as f64);
                 push("cycle", driver.steps() as f64);
-                push("residual", self.config.norm.of(driver.judge().norms()));
-                push("relative_residual", driver.judge().relative());
-                push("rate", driver.judge().rate().unwrap_or(1.0));
+                push("residual", self.config.norm.of(driver.monitor().norms()));
+                push("relative_residual", driver.monitor().relative());
+                push("rate", driver.monitor().rate().unwrap_or(1.0));
             }
         }
         row
@@ -265,7 +265,7 @@ impl Stack {
     }
 
     pub(crate) fn details(&self) -> Value {
-        let one = |(k, d): (usize, &Done)| {
+        let one = |(k, d): (usize, &SolveSummary)| {
             let mut line = json!({
                 "right_hand_side": k, "status": d.status.word(), "cycles": d.steps, "residual": d.residual,
                 "relative_residual": d.relative, "backward_error": d.backward_error,
@@ -321,10 +321,10 @@ impl Stack {
 
     pub(crate) fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("steps", self.steps)?;
-        writer.f64s("done", &self.done.iter().flat_map(Done::figures).collect::<Vec<_>>())?;
+        writer.f64s("done", &self.done.iter().flat_map(SolveSummary::figures).collect::<Vec<_>>())?;
         writer.f64s("solutions", &self.solutions)?;
         match &mut self.work {
-            Work::Each { driver, loaded: true } => single::save(driver, writer),
+            SolveOrder::Sequential { driver, loaded: true } => single::save(driver, writer),
             _ => Ok(()),
         }
     }
@@ -333,13 +333,13 @@ impl Stack {
         self.steps = reader.u64("steps")?;
         let figures = reader.f64s("done")?;
         let (lists, rest) = figures.as_chunks();
-        self.done = lists.iter().filter_map(Done::from_figures).collect();
+        self.done = lists.iter().filter_map(SolveSummary::from_figures).collect();
         self.solutions = reader.f64s("solutions")?;
         let whole = rest.is_empty() && self.done.len() == lists.len() && self.solutions.len() == self.done.len() * self.grid.len();
         if !whole || self.done.len() > self.count() {
             return Err(reader.wrong("`done` and `solutions` do not belong together"));
         }
-        if let Work::Each { driver, loaded } = &mut self.work {
+        if let SolveOrder::Sequential { driver, loaded } = &mut self.work {
             *loaded = reader.has("u");
             if *loaded {
                 if self.done.len() == self.problems.count() {
@@ -355,10 +355,10 @@ impl Stack {
     pub(crate) fn cost(&self) -> Cost {
         let one = cost::step(&self.levels, self.choice.scheme, self.choice.precision);
         match &self.work {
-            Work::Each { .. } => one,
-            Work::Together(together) => {
+            SolveOrder::Sequential { .. } => one,
+            SolveOrder::Concurrent(together) => {
                 // The last one may be of fewer.
-                let each = self.count() as f64 / self.count().div_ceil(together.at_once()) as f64;
+                let each = self.count() as f64 / self.count().div_ceil(together.concurrent()) as f64;
                 Cost { bytes: each * one.bytes, flops: each * one.flops, items: each * one.items }
             }
         }

@@ -81,7 +81,7 @@ pub struct Criteria {
 
 /// Expected speed of convergence of the method, which tells slow from stuck.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pace {
+pub struct ExpectedConvergence {
     /// Steps over which the residual must fall by more than 30 %.
     pub window: usize,
     /// Steps at the start that are not judged: optimal over-relaxation first lets the residual grow.
@@ -92,7 +92,7 @@ pub struct Pace {
     pub growth: f64,
 }
 
-impl Pace {
+impl ExpectedConvergence {
     /// Multigrid cycles.
     pub fn cycles() -> Self {
         Self { window: 3, patience: 0, slow: 0.5, growth: 1e3 }
@@ -112,16 +112,16 @@ impl Pace {
     }
 }
 
-/// Relative reduction over [`Pace::window`] below which a solve stands still.
+/// Relative reduction over [`ExpectedConvergence::window`] below which a solve stands still.
 const STANDSTILL: f64 = 0.7;
 /// Multiples of eps in the backward error that count as the floor.
 const FLOOR: f64 = 4.0;
 
 /// Follows the residual and says when it is over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judge {
+pub struct ConvergenceMonitor {
     criteria: Criteria,
-    pace: Pace,
+    expected: ExpectedConvergence,
     eps: f64,
     norm_a: f64,
     reference: Reference,
@@ -129,10 +129,10 @@ pub struct Judge {
     last: Norms,
 }
 
-impl Judge {
+impl ConvergenceMonitor {
     /// A judge for rounding unit `eps`, an operator of norm `norm_a` and a problem of norm `reference`.
-    pub fn new(criteria: Criteria, pace: Pace, eps: f64, norm_a: f64, reference: Reference) -> Self {
-        Self { criteria, pace, eps, norm_a, reference, history: Vec::new(), last: Norms::default() }
+    pub fn new(criteria: Criteria, expected: ExpectedConvergence, eps: f64, norm_a: f64, reference: Reference) -> Self {
+        Self { criteria, expected, eps, norm_a, reference, history: Vec::new(), last: Norms::default() }
     }
 
     /// Stopping criteria.
@@ -156,15 +156,15 @@ impl Judge {
         if step == 0 {
             return (self.criteria.max_steps == 0).then_some(Status::MaxCycles);
         }
-        if residual > self.pace.growth * self.history[0].max(reference) {
+        if residual > self.expected.growth * self.history[0].max(reference) {
             return Some(Status::Diverged);
         }
         let at_floor = self.at_floor();
-        if at_floor && residual > self.pace.slow * self.history[step - 1] {
+        if at_floor && residual > self.expected.slow * self.history[step - 1] {
             return Some(Status::PrecisionFloor);
         }
-        if step >= self.pace.window + self.pace.patience {
-            let before = self.history[step - self.pace.window];
+        if step >= self.expected.window + self.expected.patience {
+            let before = self.history[step - self.expected.window];
             if residual > STANDSTILL * before {
                 let growing = residual > 2.0 * before;
                 return Some(if at_floor {
@@ -276,15 +276,15 @@ impl Judge {
 mod tests {
     use super::*;
 
-    fn judge(relative: f64, eps: f64) -> Judge {
+    fn monitor(relative: f64, eps: f64) -> ConvergenceMonitor {
         let criteria = Criteria { relative, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps: 20 };
-        Judge::new(criteria, Pace::cycles(), eps, 1e6, Reference { l2: 1.0, max: 2.0 })
+        ConvergenceMonitor::new(criteria, ExpectedConvergence::cycles(), eps, 1e6, Reference { l2: 1.0, max: 2.0 })
     }
 
     /// Feeds residuals with `||u|| = 1` until a verdict.
-    fn run(judge: &mut Judge, residuals: impl IntoIterator<Item = f64>) -> (Option<Status>, usize) {
+    fn run(monitor: &mut ConvergenceMonitor, residuals: impl IntoIterator<Item = f64>) -> (Option<Status>, usize) {
         for (n, l2) in residuals.into_iter().enumerate() {
-            let verdict = judge.push(Norms { l2, max: 2.0 * l2, u_l2: 1.0 });
+            let verdict = monitor.push(Norms { l2, max: 2.0 * l2, u_l2: 1.0 });
             if verdict.is_some() {
                 return (verdict, n);
             }
@@ -298,76 +298,76 @@ mod tests {
 
     #[test]
     fn a_falling_residual_converges_where_the_tolerance_is_met() {
-        assert_eq!(run(&mut judge(1e-6, 1e-16), powers(0.05)), (Some(Status::Converged), 5));
-        assert_eq!(run(&mut judge(1e-6, 1e-16), [1e-7]), (Some(Status::Converged), 0));
+        assert_eq!(run(&mut monitor(1e-6, 1e-16), powers(0.05)), (Some(Status::Converged), 5));
+        assert_eq!(run(&mut monitor(1e-6, 1e-16), [1e-7]), (Some(Status::Converged), 0));
     }
 
     #[test]
     fn the_absolute_tolerance_and_the_norm_count() {
-        let mut judge = judge(1e-6, 1e-16);
-        judge.criteria.absolute = 1.5e-2;
-        assert_eq!(run(&mut judge.clone(), powers(0.1)), (Some(Status::Converged), 2));
-        judge.criteria.norm = Norm::Max;
-        assert_eq!(run(&mut judge, powers(0.1)), (Some(Status::Converged), 3));
+        let mut monitor = monitor(1e-6, 1e-16);
+        monitor.criteria.absolute = 1.5e-2;
+        assert_eq!(run(&mut monitor.clone(), powers(0.1)), (Some(Status::Converged), 2));
+        monitor.criteria.norm = Norm::Max;
+        assert_eq!(run(&mut monitor, powers(0.1)), (Some(Status::Converged), 3));
     }
 
     #[test]
     fn a_right_hand_side_of_zero_is_judged_by_the_first_residual() {
         let criteria = Criteria { relative: 1e-3, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps: 20 };
-        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference::default());
-        assert_eq!(run(&mut judge, powers(0.05).map(|r| 7.0 * r)), (Some(Status::Converged), 3));
-        assert_eq!((judge.reference(), judge.goal()), (7.0, 1e-3));
-        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference::default());
-        assert_eq!(run(&mut judge, [0.0]), (Some(Status::Converged), 0));
+        let mut monitor = ConvergenceMonitor::new(criteria, ExpectedConvergence::cycles(), 1e-16, 1e6, Reference::default());
+        assert_eq!(run(&mut monitor, powers(0.05).map(|r| 7.0 * r)), (Some(Status::Converged), 3));
+        assert_eq!((monitor.reference(), monitor.goal()), (7.0, 1e-3));
+        let mut monitor = ConvergenceMonitor::new(criteria, ExpectedConvergence::cycles(), 1e-16, 1e6, Reference::default());
+        assert_eq!(run(&mut monitor, [0.0]), (Some(Status::Converged), 0));
     }
 
     #[test]
     fn relaxation_goes_on_while_the_residual_may_stand_for_a_large_error() {
         // A solution of norm 1 under a least eigenvalue of 20 beside a reference of 1e3: an error of 1e-3 leaves 0.02.
         let criteria = Criteria { relative: 1e-3, absolute: 0.0, norm: Norm::L2, lowest: 20.0, max_steps: 20 };
-        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference { l2: 1e3, max: 1e3 });
-        assert_eq!(run(&mut judge, powers(0.1).map(|r| 900.0 * r)), (Some(Status::Converged), 5));
-        assert_eq!(judge.goal(), 1e-3 * 0.02);
+        let mut monitor = ConvergenceMonitor::new(criteria, ExpectedConvergence::cycles(), 1e-16, 1e6, Reference { l2: 1e3, max: 1e3 });
+        assert_eq!(run(&mut monitor, powers(0.1).map(|r| 900.0 * r)), (Some(Status::Converged), 5));
+        assert_eq!(monitor.goal(), 1e-3 * 0.02);
     }
 
     #[test]
     fn rounding_ends_in_the_floor_and_not_in_stagnation() {
         // eta = r / (1e6 * 1 + 1): at most 4e-7 means r <= 0.4.
         let stall = [1.0, 0.3, 0.01, 0.009];
-        assert_eq!(run(&mut judge(1e-6, 1e-7), stall), (Some(Status::PrecisionFloor), 3));
+        assert_eq!(run(&mut monitor(1e-6, 1e-7), stall), (Some(Status::PrecisionFloor), 3));
         // Ten times the floor of 4e-3.
         let above = [1.0, 0.3, 0.04, 0.039, 0.038, 0.037];
-        assert_eq!(run(&mut judge(1e-6, 1e-9), above), (Some(Status::Stagnated), 5));
-        let (verdict, step) = run(&mut judge(1e-6, 1e-16), powers(0.95));
+        assert_eq!(run(&mut monitor(1e-6, 1e-9), above), (Some(Status::Stagnated), 5));
+        let (verdict, step) = run(&mut monitor(1e-6, 1e-16), powers(0.95));
         assert_eq!((verdict, step), (Some(Status::Stagnated), 3));
     }
 
     #[test]
     fn a_residual_made_afresh_takes_back_a_verdict() {
-        let mut judge = judge(1e-6, 1e-16);
+        let mut monitor = monitor(1e-6, 1e-16);
         let norms = |l2: f64| Norms { l2, max: l2, u_l2: 1.0 };
-        assert_eq!([1.0, 1e-3].map(|l2| judge.push(norms(l2))), [None, None]);
-        assert_eq!(judge.push(norms(9e-7)), Some(Status::Converged));
-        assert_eq!(judge.push_again(norms(2e-6)), None);
-        assert_eq!(judge.history(), [1.0, 1e-3, 2e-6]);
-        assert_eq!(judge.norms().l2, 2e-6);
+        assert_eq!([1.0, 1e-3].map(|l2| monitor.push(norms(l2))), [None, None]);
+        assert_eq!(monitor.push(norms(9e-7)), Some(Status::Converged));
+        assert_eq!(monitor.push_again(norms(2e-6)), None);
+        assert_eq!(monitor.history(), [1.0, 1e-3, 2e-6]);
+        assert_eq!(monitor.norms().l2, 2e-6);
     }
 
     #[test]
     fn growth_nan_and_the_limit_have_their_words() {
-        assert_eq!(run(&mut judge(1e-6, 1e-16), powers(1.5)), (Some(Status::Diverged), 3));
-        assert_eq!(run(&mut judge(1e-6, 1e-16), [1.0, 2e3]), (Some(Status::Diverged), 1));
-        assert_eq!(run(&mut judge(1e-6, 1e-16), [1.0, f64::NAN]), (Some(Status::Diverged), 1));
-        assert_eq!(run(&mut judge(1e-30, 1e-40), powers(0.5)), (Some(Status::MaxCycles), 20));
+        assert_eq!(run(&mut monitor(1e-6, 1e-16), powers(1.5)), (Some(Status::Diverged), 3));
+        assert_eq!(run(&mut monitor(1e-6, 1e-16), [1.0, 2e3]), (Some(Status::Diverged), 1));
+        assert_eq!(run(&mut monitor(1e-6, 1e-16), [1.0, f64::NAN]), (Some(Status::Diverged), 1));
+        assert_eq!(run(&mut monitor(1e-30, 1e-40), powers(0.5)), (Some(Status::MaxCycles), 20));
     }
 
     #[test]
     fn over_relaxation_may_grow_at_first() {
-        let pace = Pace::sweeps(0.9);
+        let expected = ExpectedConvergence::sweeps(0.9);
         let criteria = Criteria { relative: 1e-3, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps: 1000 };
-        let mut judge = Judge::new(criteria, pace, 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
+        let mut monitor = ConvergenceMonitor::new(criteria, expected, 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
         // k q^k: the Jordan block of optimal over-relaxation.
         let residuals = std::iter::once(1.0).chain((1..500).map(|k| (1.0 + k as f64) * 0.9_f64.powi(k)));
-        assert_eq!(run(&mut judge, residuals).0, Some(Status::Converged));
+        assert_eq!(run(&mut monitor, residuals).0, Some(Status::Converged));
     }
 }

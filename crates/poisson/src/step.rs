@@ -143,7 +143,7 @@ pub fn full_multigrid(stages: &mut dyn Stages, plan: CyclePlan, cycles: u32, pro
         // A cascade begins without a sweep.
         let CyclePlan { pre, post, smoother, .. } = v.on(stages, level);
         if cycles > 0 && (level > 0 || plan.cycle != Cycle::C) {
-            stages.interpolate_ahead(level, pre, smoother, profiler)?;
+            stages.interpolate_descend(level, pre, smoother, profiler)?;
         } else {
             stages.interpolate_residual(level, profiler)?;
         }

@@ -15,18 +15,18 @@ use zellige_engine::parallel::{chunks, chunks_mut, each, thread};
 
 use super::line::{Lines, WIDTH};
 use super::relax::{Field, Row};
-use super::transform::{Kind, SMALL, Scalar, Scratch, Transform, angles};
+use super::transform::{SMALL, Scalar, Scratch, Transform, TransformType, angles};
 use super::turn;
 use super::zero_mode;
 use crate::grid::Grid;
 use crate::isa::{Isa, Run};
 use crate::stages::Norms;
 
+mod mode_range;
 mod planes;
-mod stretch;
 
+use mode_range::{Elimination, ModeRanges, Substitution};
 use planes::{Analysis, Synthesis};
-use stretch::{Elimination, Stretches, Substitution};
 
 /// Line pairs of the middle axis that are gathered together: 128 or 64 bytes of every row.
 const PAIRS: usize = 8;
@@ -35,7 +35,7 @@ const BATCH: usize = 1 << 19;
 
 /// One thread's buffers.
 #[derive(Debug, Default)]
-struct Worker<T> {
+struct ThreadBuffers<T> {
     scratch: Scratch<T>,
     lines: Vec<Complex<T>>,
     modes: Vec<Complex<T>>,
@@ -55,7 +55,7 @@ pub(super) struct Solver<T> {
     /// `-h^2` of the last axis.
     scale: f64,
     /// Singular problems: index of the constant mode in a plane, and what its system needs.
-    zero: Option<(usize, zero_mode::Ends)>,
+    zero: Option<(usize, zero_mode::LineEnds)>,
     field: Field,
     /// The system's own arrays; empty as long as it works on lent ones.
     u: Vec<T>,
@@ -64,7 +64,7 @@ pub(super) struct Solver<T> {
     relaxed: Vec<T>,
     carry: Vec<T>,
     border: Vec<T>,
-    workers: Vec<Mutex<Worker<T>>>,
+    workers: Vec<Mutex<ThreadBuffers<T>>>,
 }
 
 impl<T: Scalar> Solver<T> {
@@ -76,8 +76,8 @@ impl<T: Scalar> Solver<T> {
         let lambda = super::deltas(axes, SMALL);
         let lines = Lines::new(axes[2], (0..middle.len()).map(|q| lambda[0].iter().map(|d| d + lambda[1][q]).collect()));
         let zero = grid.singular().then(|| {
-            let at = |d: usize| angles(Kind::of(axes[d]), axes[d].intervals(), SMALL).iter().position(|p| *p == 0.0).unwrap_or(0);
-            ((unknowns[1].start + at(1)) * nodes[0] + unknowns[0].start + at(0), zero_mode::Ends::of(axes[2]))
+            let at = |d: usize| angles(TransformType::of(axes[d]), axes[d].intervals(), SMALL).iter().position(|p| *p == 0.0).unwrap_or(0);
+            ((unknowns[1].start + at(1)) * nodes[0] + unknowns[0].start + at(0), zero_mode::LineEnds::of(axes[2]))
         });
         let modes = x.len() * middle.len();
         let workers = (0..cpu.threads()).map(|_| Mutex::new(Self::worker(&x, &middle))).collect();
@@ -101,8 +101,8 @@ impl<T: Scalar> Solver<T> {
         }
     }
 
-    fn worker(x: &Transform<T>, middle: &Transform<T>) -> Worker<T> {
-        let mut worker = Worker::default();
+    fn worker(x: &Transform<T>, middle: &Transform<T>) -> ThreadBuffers<T> {
+        let mut worker = ThreadBuffers::default();
         x.reserve(&mut worker.scratch);
         middle.reserve(&mut worker.scratch);
         let len = x.len().max(PAIRS * middle.len());
@@ -158,7 +158,7 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// Does [`Solver::polish`] and [`Solver::norms`] on lent arrays.
-    pub(super) fn polish_lent(&mut self, f: &[T], u: &mut [T], omega: f64) -> Norms {
+    pub(super) fn polish_borrowed(&mut self, f: &[T], u: &mut [T], omega: f64) -> Norms {
         self.relaxed.resize(u.len(), T::ZERO);
         let Self { cpu, isa, field, relaxed, .. } = self;
         relaxed.copy_from_slice(u);
@@ -188,14 +188,14 @@ impl<T: Scalar> Solver<T> {
     /// `measured`, the norms of the residual, as [`Solver::norms`] gives them: rows are summed while the cache has them.
     pub(super) fn solve(&mut self, measured: bool) -> (f64, Option<Norms>) {
         let (mut u, f) = (std::mem::take(&mut self.u), std::mem::take(&mut self.f));
-        let result = self.solve_lent(&f, &mut u, measured);
+        let result = self.solve_borrowed(&f, &mut u, measured);
         (self.u, self.f) = (u, f);
         result
     }
 
     /// Solves as [`Solver::solve`] does, for a right-hand side that includes the values of Dirichlet sides, into `u`, of which
     /// Dirichlet nodes are not touched. Both cover all nodes of the solver's grid.
-    pub(super) fn solve_lent(&mut self, f: &[T], u: &mut [T], measured: bool) -> (f64, Option<Norms>) {
+    pub(super) fn solve_borrowed(&mut self, f: &[T], u: &mut [T], measured: bool) -> (f64, Option<Norms>) {
         assert!(u.len() == f.len() && u.len() == self.plane() * self.nodes[2], "arrays cover all nodes of the grid");
         let cpu = self.cpu.clone();
         let (mut carry, mut border) = (std::mem::take(&mut self.carry), std::mem::take(&mut self.border));
@@ -219,8 +219,8 @@ impl<T: Scalar> Solver<T> {
             if let Some((place, _)) = &self.zero {
                 column.extend(planes.chunks(plane).map(|p| p[*place].to_f64()));
             }
-            each(Stretches::new(self, planes, batch.start, carry, border), |_, stretch| {
-                self.isa.run(Elimination { lines: &self.lines, stretch });
+            each(ModeRanges::new(self, planes, batch.start, carry, border), |_, mode_range| {
+                self.isa.run(Elimination { lines: &self.lines, mode_range });
             });
         }
         let removed = self.zero.as_ref().map_or(0.0, |(_, ends)| ends.solve(&mut column) / self.scale);
@@ -233,8 +233,8 @@ impl<T: Scalar> Solver<T> {
         let last = done;
         for batch in batches.iter().rev() {
             let planes = &mut u[batch.start * plane..batch.end * plane];
-            each(Stretches::new(self, planes, batch.start, carry, border), |_, stretch| {
-                self.isa.run(Substitution { lines: &self.lines, stretch });
+            each(ModeRanges::new(self, planes, batch.start, carry, border), |_, mode_range| {
+                self.isa.run(Substitution { lines: &self.lines, mode_range });
             });
             if let Some((place, _)) = &self.zero {
                 for (p, value) in planes.chunks_mut(plane).zip(&column[batch.start - rows.start..]) {
@@ -264,7 +264,7 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// The buffers of the current thread.
-    fn worker_here(&self) -> MutexGuard<'_, Worker<T>> {
+    fn worker_here(&self) -> MutexGuard<'_, ThreadBuffers<T>> {
         self.workers[thread()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,14 +14,14 @@ use zellige_engine::large::zeros;
 use zellige_engine::ops::fft::{CudaPlans, CudaReal};
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
-use self::axis::{Lines, Place};
-use super::transform::{Kind, Scalar, angles};
+use self::axis::{LineLayout, Lines};
+use super::transform::{Scalar, TransformType, angles};
 use crate::grid::{Axis, Bc, Grid};
 use crate::physics::PHYSICS;
 use crate::stages::Norms;
 
 pub(super) mod axis;
-mod lent;
+mod borrowed;
 
 /// Largest number of threads of a block of `lines`: modes times segments.
 const THREADS: usize = 512;
@@ -131,7 +131,7 @@ struct Field {
 
 /// Additional task of [`Solver::residual`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum ResidualTask {
     Norms,
     Relax,
     NormsAndCopy,
@@ -169,7 +169,7 @@ pub(super) struct Solver<T> {
     kernels: Kernels,
     systems: usize,
     nodes: usize,
-    place: Place,
+    layout: LineLayout,
     field: Field,
     x: Lines<T>,
     /// Lines of the middle axis, and the modes of x in them.
@@ -226,7 +226,7 @@ impl<T: Real> Solver<T> {
             Some((Lines::new(axes[1], count, fits, &pool, &mut plans)?, lines))
         };
         let field = field(grid, axes);
-        let place = Place {
+        let layout = LineLayout {
             grid: 0,
             lines: 0,
             first: field.first,
@@ -239,7 +239,8 @@ impl<T: Real> Solver<T> {
         };
         let [dx, dm] = super::deltas(axes, axis::SMALL);
         let table = |v: &[f64]| pool.buffer_from(v, "direct solver: eigenvalues");
-        let constant = |d: usize| angles(Kind::of(axes[d]), axes[d].intervals(), axis::SMALL).iter().position(|p| *p == 0.0).unwrap_or(0);
+        let constant =
+            |d: usize| angles(TransformType::of(axes[d]), axes[d].intervals(), axis::SMALL).iter().position(|p| *p == 0.0).unwrap_or(0);
         let [segments, _, modes] = cut(eliminated(axes[2]));
         let blocks = field.tiles.iter().product::<u32>() as usize;
         let values = grid.len() * systems;
@@ -247,7 +248,7 @@ impl<T: Real> Solver<T> {
             kernels,
             systems,
             nodes: grid.len(),
-            place,
+            layout,
             field,
             middle,
             x,
@@ -328,8 +329,8 @@ impl<T: Real> Solver<T> {
         let mut graph = match self.polish.take() {
             Some(graph) => graph,
             None => self.cuda.clone().capture(|| {
-                self.residual(What::Relax, omega)?;
-                self.residual(What::NormsAndCopy, 0.0)
+                self.residual(ResidualTask::Relax, omega)?;
+                self.residual(ResidualTask::NormsAndCopy, 0.0)
             })?,
         };
         // SAFETY: as in `solve`.
@@ -341,7 +342,7 @@ impl<T: Real> Solver<T> {
     /// Puts the norms of all systems on the stream.
     pub(super) fn measure(&mut self) -> Result<()> {
         self.activate(&vec![true; self.systems])?;
-        self.residual(What::Norms, 0.0)
+        self.residual(ResidualTask::Norms, 0.0)
     }
 
     /// The norms that were measured last. Waits.
@@ -359,17 +360,17 @@ impl<T: Real> Solver<T> {
         self.cuda.upload(&mut self.active, &flags)
     }
 
-    fn residual(&mut self, what: What, omega: f64) -> Result<()> {
+    fn residual(&mut self, what: ResidualTask, omega: f64) -> Result<()> {
         let blocks: u32 = self.field.tiles.iter().product();
         let (from, to) = match what {
-            What::NormsAndCopy => (&self.relaxed, &mut self.u),
-            What::Norms | What::Relax => (&self.u, &mut self.relaxed),
+            ResidualTask::NormsAndCopy => (&self.relaxed, &mut self.u),
+            ResidualTask::Norms | ResidualTask::Relax => (&self.u, &mut self.relaxed),
         };
         let launch = self.kernels.residual.launch((blocks, self.systems as u32), 256).arg(from).arg(&self.f).arg(to).plain(self.field);
         let launch = launch.arg(what as i32).arg(omega).arg(&self.active).arg(&mut self.partial);
         // SAFETY: the field is that of the grid, which all arrays cover once a system; a block has its own place in `partial`.
         unsafe { launch.run()? };
-        if what != What::Relax {
+        if what != ResidualTask::Relax {
             let launch = self.kernels.finish.launch(self.systems as u32, 256).arg(&self.partial).arg(blocks).arg(&self.active);
             // SAFETY: three values a system in the host's memory, read after waiting.
             unsafe { launch.arg(self.field.volume).arg(&self.norms).run()? };
@@ -378,27 +379,27 @@ impl<T: Real> Solver<T> {
     }
 
     fn enqueue(&mut self) -> Result<()> {
-        let from = Place { grid: self.f.address(), ..self.place };
+        let from = LineLayout { grid: self.f.address(), ..self.layout };
         self.x.forward(&self.kernels.axis, from, self.scale)?;
         if self.middle.is_some() {
             self.turn(false)?;
         }
         if let Some((middle, lines)) = &mut self.middle {
-            middle.forward(&self.kernels.axis, Place { lines: lines.address(), ..Place::zeroed() }, 1.0)?;
+            middle.forward(&self.kernels.axis, LineLayout { lines: lines.address(), ..LineLayout::zeroed() }, 1.0)?;
         }
         self.lines()?;
         if let Some((middle, lines)) = &mut self.middle {
-            middle.backward(&self.kernels.axis, Place { lines: lines.address(), ..Place::zeroed() })?;
+            middle.backward(&self.kernels.axis, LineLayout { lines: lines.address(), ..LineLayout::zeroed() })?;
             self.turn(true)?;
         }
-        let to = Place { grid: self.u.address(), ..self.place };
+        let to = LineLayout { grid: self.u.address(), ..self.layout };
         self.x.backward(&self.kernels.axis, to)
     }
 
     /// Transposes between the modes of x and the lines of the middle axis.
     fn turn(&mut self, back: bool) -> Result<()> {
         let Some((_, lines)) = &mut self.middle else { return Ok(()) };
-        let rows = self.place.rows;
+        let rows = self.layout.rows;
         let planes = (self.x.count / rows as usize) as u32;
         let plane = self.x.len as u64 * u64::from(rows);
         for part in &mut self.x.parts {

@@ -174,17 +174,17 @@ impl Direct {
         Ok(norms.into_iter().collect())
     }
 
-    /// Returns true if [`Direct::solve_lent`] can work on the caller's arrays: the CPU does so in double precision.
-    pub(crate) fn lends(&self) -> bool {
+    /// Returns true if [`Direct::solve_borrowed`] can work on the caller's arrays: the CPU does so in double precision.
+    pub(crate) fn can_borrow(&self) -> bool {
         self.turn.is_none() && matches!(self.backend, Backend::F64(_))
     }
 
     /// Solves as [`Direct::solve_measured`] does, from the caller's right-hand side, which includes the values of Dirichlet sides,
-    /// into the caller's array, where [`Direct::lends`].
-    pub(crate) fn solve_lent(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
+    /// into the caller's array, where [`Direct::can_borrow`].
+    pub(crate) fn solve_borrowed(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
         let cost = self.measured_cost();
         let Backend::F64(solver) = &mut self.backend else { return None };
-        let (removed, norms) = profiler.stage(DIRECT, cost, || solver.solve_lent(f, u, true));
+        let (removed, norms) = profiler.stage(DIRECT, cost, || solver.solve_borrowed(f, u, true));
         self.removed[0] = removed;
         norms
     }
@@ -207,11 +207,11 @@ impl Direct {
         }
     }
 
-    /// Polishes as [`Direct::polish`] does, after [`Direct::solve_lent`].
-    pub(crate) fn polish_lent(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
+    /// Polishes as [`Direct::polish`] does, after [`Direct::solve_borrowed`].
+    pub(crate) fn polish_borrowed(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
         let (omega, cost) = (damping(&self.grid), self.polish_cost());
         let Backend::F64(solver) = &mut self.backend else { return None };
-        Some(profiler.stage(POLISH, cost, || solver.polish_lent(f, u, omega)))
+        Some(profiler.stage(POLISH, cost, || solver.polish_borrowed(f, u, omega)))
     }
 
     /// A sweep of damped Jacobi on the solutions of the systems that are `active`, formed from their true residual. It takes
@@ -327,13 +327,13 @@ impl Direct {
 
 /// Lengths of the DFTs of a line along an axis, and how many there are of each.
 pub(crate) fn dfts(axis: &Axis, gpu: bool) -> Vec<(usize, usize)> {
-    let kind = transform::Kind::of(axis);
+    let kind = transform::TransformType::of(axis);
     let (parts, rest) = transform::split(kind, axis.intervals(), if gpu { cuda::axis::SMALL } else { transform::SMALL });
     let mut all: Vec<_> = parts.iter().map(|p| (p.points, p.groups)).collect();
     match kind {
-        transform::Kind::Sine | transform::Kind::Cosine => all.push((2 * rest, 1)),
-        transform::Kind::Fourier => all.push((rest, 1)),
-        transform::Kind::Quarter { .. } | transform::Kind::Flat => {}
+        transform::TransformType::Sine | transform::TransformType::Cosine => all.push((2 * rest, 1)),
+        transform::TransformType::Fourier => all.push((rest, 1)),
+        transform::TransformType::Quarter { .. } | transform::TransformType::Flat => {}
     }
     all
 }
@@ -359,7 +359,7 @@ pub(crate) fn last(grid: &Grid) -> usize {
 fn deltas(axes: [&Axis; 3], small: usize) -> [Vec<f64>; 2] {
     [axes[0], axes[1]].map(|axis| {
         let ratio = axes[2].h / axis.h;
-        let angles = transform::angles(transform::Kind::of(axis), axis.intervals(), small);
+        let angles = transform::angles(transform::TransformType::of(axis), axis.intervals(), small);
         angles.iter().map(|phi| (2.0 * ratio * (0.5 * phi).sin()).powi(2)).collect()
     })
 }

@@ -17,21 +17,21 @@ __device__ Z conjugate(Z a) { return {a.x, -a.y}; }
 __device__ Z none() { return {0, 0}; }
 
 // One split: `groups` DFTs of `m` points a line.
-struct Level {
+struct Split {
     Z *modes;
     const Z *table;
     unsigned n, radix, m, groups;
 };
 
 // All splits of a line of `n` intervals, and its rest of `rest` ones, extended (periodic: as it is).
-struct Way {
-    Level levels[16];
+struct Transform {
+    Split levels[16];
     Z *extended;
     unsigned count, kind, n, len, rest, room;
 };
 
 // One split by an odd factor of places d and m - d.
-__device__ void fold_odd(Z *z, const Level &v, Z *w, unsigned d, bool sine, real scale) {
+__device__ void fold_odd(Z *z, const Split &v, Z *w, unsigned d, bool sine, real scale) {
     unsigned half = v.m / 2;
     const Z *circle = v.table + v.groups * (half + 1);
     Z rest = none();
@@ -52,7 +52,7 @@ __device__ void fold_odd(Z *z, const Level &v, Z *w, unsigned d, bool sine, real
     z[d] = sine && (d == 0 || d == half) ? none() : rest;
 }
 
-__device__ void unfold_odd(Z *z, const Level &v, const Z *w, unsigned d, bool sine) {
+__device__ void unfold_odd(Z *z, const Split &v, const Z *w, unsigned d, bool sine) {
     unsigned half = v.m / 2;
     const Z *circle = v.table + v.groups * (half + 1);
     bool end = d == 0 || d == half;
@@ -76,7 +76,7 @@ __device__ void unfold_odd(Z *z, const Level &v, const Z *w, unsigned d, bool si
 }
 
 // One split in two, or (radix 1) a quarter wave.
-__device__ void fold_two(Z *z, const Level &v, Z *w, unsigned d, bool sine, real scale) {
+__device__ void fold_two(Z *z, const Split &v, Z *w, unsigned d, bool sine, real scale) {
     unsigned m = v.m;
     Z y, mirror = none();
     if (v.radix == 1) {
@@ -106,7 +106,7 @@ __device__ void fold_two(Z *z, const Level &v, Z *w, unsigned d, bool sine, real
     w[d] = (y + q) * r;
 }
 
-__device__ void unfold_two(Z *z, const Level &v, const Z *w, unsigned d, bool sine) {
+__device__ void unfold_two(Z *z, const Split &v, const Z *w, unsigned d, bool sine) {
     unsigned m = v.m;
     if (d == 0) {
         Z y = w[0], even = z[0];

@@ -25,7 +25,7 @@ fn every_mode_has_its_place_once() {
         for nodes in [3, 4, 5, 16, 17, 33, 34, 35, 36, 65, 129, 101, 22, 28, 46, 56, 78, 106, 136, 151, 70] {
             let axis = Axis::new(nodes, 1.0, lo, hi);
             let n = axis.intervals();
-            let mut found = transform::angles(transform::Kind::of(&axis), n, transform::SMALL);
+            let mut found = transform::angles(transform::TransformType::of(&axis), n, transform::SMALL);
             assert_eq!(found.len(), axis.unknowns().len(), "{lo:?} {hi:?} {nodes}");
             found.sort_by(f64::total_cmp);
             for (k, found) in found.into_iter().enumerate() {
@@ -150,17 +150,17 @@ fn transforms_have_the_same_bits_on_every_instruction_set() {
 }
 
 #[test]
-fn sweeps_on_lent_arrays_give_the_bits_of_sweeps_on_own_ones() {
+fn sweeps_on_borrowed_arrays_give_the_bits_of_sweeps_on_own_ones() {
     let grid = Grid::plane(Axis::new(40, 1.0, Bc::Dirichlet, Bc::Neumann), Axis::new(33, 1.5, Bc::Periodic, Bc::Periodic));
     let f: Vec<f64> = (0..grid.len()).map(|i| (0.7 * i as f64).sin()).collect();
     let device = Device::Cpu(zellige_engine::device::Cpu::new(2).unwrap());
     let off = &mut Profiler::off();
-    let [mut own, mut lent] = [0; 2].map(|_| Direct::new(&grid, Precision::F64, &device).unwrap());
+    let [mut own, mut borrowed] = [0; 2].map(|_| Direct::new(&grid, Precision::F64, &device).unwrap());
     own.load(&vec![0.0; grid.len()], &f).unwrap();
     let mut u = vec![0.0; grid.len()];
-    assert_eq!(own.solve_measured(off).unwrap()[0], lent.solve_lent(&f, &mut u, off).unwrap());
+    assert_eq!(own.solve_measured(off).unwrap()[0], borrowed.solve_borrowed(&f, &mut u, off).unwrap());
     for _ in 0..3 {
-        assert_eq!(own.polish(&[true], off).unwrap()[0], lent.polish_lent(&f, &mut u, off).unwrap());
+        assert_eq!(own.polish(&[true], off).unwrap()[0], borrowed.polish_borrowed(&f, &mut u, off).unwrap());
         assert_eq!(own.solution().unwrap(), u);
     }
 }

@@ -3,43 +3,43 @@
 // round. Bytes: 2 values a node.
 
 // Where lines come from and go to: rows of the grid in pairs, or (`grid` is null) complex lines one behind the other.
-struct Place {
+struct LineLayout {
     real *grid;
     Z *lines;
     u64 first, system, last;         // node of the first unknown, and nodes from system to system, from row to row
     unsigned middle, rows, middles, end; // nodes and rows along the middle axis, the same of all systems, rows along the last
 };
 
-__device__ unsigned node_of(const Way &way, unsigned i) {
-    return way.kind == SINE ? i + 1 : way.kind == MIRRORED ? way.len - 1 - i : i;
+__device__ unsigned node_of(const Transform &transform, unsigned i) {
+    return transform.kind == SINE ? i + 1 : transform.kind == MIRRORED ? transform.len - 1 - i : i;
 }
 
-__device__ real *row_pair(const Place &place, bool &second) {
-    unsigned l = blockIdx.x / place.middles * 2, q = blockIdx.x % place.middles;
-    second = l + 1 < place.end;
-    return place.grid + place.first + q / place.rows * place.system + (u64)(q % place.rows) * place.middle + l * place.last;
+__device__ real *row_pair(const LineLayout &layout, bool &second) {
+    unsigned l = blockIdx.x / layout.middles * 2, q = blockIdx.x % layout.middles;
+    second = l + 1 < layout.end;
+    return layout.grid + layout.first + q / layout.rows * layout.system + (u64)(q % layout.rows) * layout.middle + l * layout.last;
 }
 
 // The line itself. A function, so that the compiler knows shared memory as such.
-__device__ Z *line_of(const Way &way, Z *scratch) {
+__device__ Z *line_of(const Transform &transform, Z *scratch) {
     extern __shared__ double2 shared[];
-    return FITS ? (Z *)shared : scratch + (u64)blockIdx.x * way.room;
+    return FITS ? (Z *)shared : scratch + (u64)blockIdx.x * transform.room;
 }
 
 // Nodes to the input of the DFTs, times `scale`. One block a line.
-extern "C" __global__ void __launch_bounds__(512) gather(const __grid_constant__ Way way, const __grid_constant__ Place place, Z *scratch, real scale) {
-    Z *z = line_of(way, scratch);
-    bool sine = way.kind == SINE, second;
-    if (place.grid) {
-        const real *row = row_pair(place, second);
-        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) z[node_of(way, i)] = {row[i], second ? row[place.last + i] : (real)0};
+extern "C" __global__ void __launch_bounds__(512) gather(const __grid_constant__ Transform transform, const __grid_constant__ LineLayout layout, Z *scratch, real scale) {
+    Z *z = line_of(transform, scratch);
+    bool sine = transform.kind == SINE, second;
+    if (layout.grid) {
+        const real *row = row_pair(layout, second);
+        for (unsigned i = threadIdx.x; i < transform.len; i += blockDim.x) z[node_of(transform, i)] = {row[i], second ? row[layout.last + i] : (real)0};
     } else {
-        const Z *line = place.lines + (u64)blockIdx.x * way.len;
-        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) z[node_of(way, i)] = line[i];
+        const Z *line = layout.lines + (u64)blockIdx.x * transform.len;
+        for (unsigned i = threadIdx.x; i < transform.len; i += blockDim.x) z[node_of(transform, i)] = line[i];
     }
-    if (sine && threadIdx.x == 0) z[0] = z[way.n] = none();
-    for (unsigned k = 0; k < way.count; ++k) {
-        const Level &v = way.levels[k];
+    if (sine && threadIdx.x == 0) z[0] = z[transform.n] = none();
+    for (unsigned k = 0; k < transform.count; ++k) {
+        const Split &v = transform.levels[k];
         Z *w = v.modes + (u64)blockIdx.x * v.groups * v.m;
         __syncthreads();
         for (unsigned d = threadIdx.x; d <= v.m / 2; d += blockDim.x) {
@@ -48,10 +48,10 @@ extern "C" __global__ void __launch_bounds__(512) gather(const __grid_constant__
         }
     }
     __syncthreads();
-    const unsigned n = way.rest;
-    Z *e = way.extended + (u64)blockIdx.x * (way.kind == FOURIER ? n : 2 * n);
+    const unsigned n = transform.rest;
+    Z *e = transform.extended + (u64)blockIdx.x * (transform.kind == FOURIER ? n : 2 * n);
     for (unsigned j = threadIdx.x; n > 0 && j <= n; j += blockDim.x) {
-        if (way.kind == FOURIER) {
+        if (transform.kind == FOURIER) {
             if (j < n) e[j] = z[j];
         } else {
             bool zero = sine && (j == 0 || j == n);
@@ -62,17 +62,17 @@ extern "C" __global__ void __launch_bounds__(512) gather(const __grid_constant__
 }
 
 // The output of the DFTs to the nodes.
-extern "C" __global__ void __launch_bounds__(512) scatter(const __grid_constant__ Way way, const __grid_constant__ Place place, Z *scratch) {
-    Z *z = line_of(way, scratch);
-    bool sine = way.kind == SINE, second;
-    const unsigned n = way.rest;
-    const Z *e = way.extended + (u64)blockIdx.x * (way.kind == FOURIER ? n : 2 * n);
-    for (unsigned j = threadIdx.x; n > 0 && j < n + (way.kind != FOURIER); j += blockDim.x) {
+extern "C" __global__ void __launch_bounds__(512) scatter(const __grid_constant__ Transform transform, const __grid_constant__ LineLayout layout, Z *scratch) {
+    Z *z = line_of(transform, scratch);
+    bool sine = transform.kind == SINE, second;
+    const unsigned n = transform.rest;
+    const Z *e = transform.extended + (u64)blockIdx.x * (transform.kind == FOURIER ? n : 2 * n);
+    for (unsigned j = threadIdx.x; n > 0 && j < n + (transform.kind != FOURIER); j += blockDim.x) {
         bool zero = sine && (j == 0 || j == n);
-        z[j] = zero ? none() : way.kind == FOURIER ? e[j] : (sine ? times_i(e[j]) : e[j]) * (real)0.5;
+        z[j] = zero ? none() : transform.kind == FOURIER ? e[j] : (sine ? times_i(e[j]) : e[j]) * (real)0.5;
     }
-    for (unsigned k = way.count; k-- > 0;) {
-        const Level &v = way.levels[k];
+    for (unsigned k = transform.count; k-- > 0;) {
+        const Split &v = transform.levels[k];
         const Z *w = v.modes + (u64)blockIdx.x * v.groups * v.m;
         __syncthreads();
         for (unsigned d = threadIdx.x; d <= v.m / 2; d += blockDim.x) {
@@ -81,16 +81,16 @@ extern "C" __global__ void __launch_bounds__(512) scatter(const __grid_constant_
         }
     }
     __syncthreads();
-    if (place.grid) {
-        real *row = row_pair(place, second);
-        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) {
-            Z value = z[node_of(way, i)];
+    if (layout.grid) {
+        real *row = row_pair(layout, second);
+        for (unsigned i = threadIdx.x; i < transform.len; i += blockDim.x) {
+            Z value = z[node_of(transform, i)];
             row[i] = value.x;
-            if (second) row[place.last + i] = value.y;
+            if (second) row[layout.last + i] = value.y;
         }
     } else {
-        Z *line = place.lines + (u64)blockIdx.x * way.len;
-        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) line[i] = z[node_of(way, i)];
+        Z *line = layout.lines + (u64)blockIdx.x * transform.len;
+        for (unsigned i = threadIdx.x; i < transform.len; i += blockDim.x) line[i] = z[node_of(transform, i)];
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) const SMALL: usize = 16;
 
 /// Transform family of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TransformType {
     /// Dirichlet on both ends.
     Sine,
     /// Neumann on both ends.
@@ -86,7 +86,7 @@ pub(super) enum Kind {
     Flat,
 }
 
-impl Kind {
+impl TransformType {
     /// The family of an axis.
     pub(super) fn of(axis: &Axis) -> Self {
         match (axis.lo, axis.hi) {
@@ -138,11 +138,11 @@ impl Split {
 pub(super) const FACTORS: [usize; 5] = [5, 7, 3, 11, 13];
 
 /// The splits of a line, in order, and the intervals of what is left. Lines of `small` intervals are not split further.
-pub(super) fn split(kind: Kind, intervals: usize, small: usize) -> (Vec<Split>, usize) {
+pub(super) fn split(kind: TransformType, intervals: usize, small: usize) -> (Vec<Split>, usize) {
     match kind {
-        Kind::Quarter { .. } => (vec![Split { radix: 1, intervals, points: intervals, groups: 1 }], 0),
-        Kind::Flat | Kind::Fourier => (Vec::new(), intervals),
-        Kind::Sine | Kind::Cosine => {
+        TransformType::Quarter { .. } => (vec![Split { radix: 1, intervals, points: intervals, groups: 1 }], 0),
+        TransformType::Flat | TransformType::Fourier => (Vec::new(), intervals),
+        TransformType::Sine | TransformType::Cosine => {
             let (mut parts, mut n) = (Vec::new(), intervals);
             while n > small {
                 let factor = if n.is_multiple_of(2) { Some(&2) } else { FACTORS.iter().find(|p| n.is_multiple_of(**p)) };
@@ -157,7 +157,7 @@ pub(super) fn split(kind: Kind, intervals: usize, small: usize) -> (Vec<Split>, 
 }
 
 /// `phi` of every mode of an axis, by position.
-pub(super) fn angles(kind: Kind, intervals: usize, small: usize) -> Vec<f64> {
+pub(super) fn angles(kind: TransformType, intervals: usize, small: usize) -> Vec<f64> {
     let n = intervals;
     let (parts, tail) = split(kind, n, small);
     let mut phi = Vec::with_capacity(n + 1);
@@ -174,11 +174,11 @@ pub(super) fn angles(kind: Kind, intervals: usize, small: usize) -> Vec<f64> {
         }
     }
     match kind {
-        Kind::Flat => phi.push(0.0),
-        Kind::Sine => phi.extend((1..tail).map(|k| PI * k as f64 / tail as f64)),
-        Kind::Cosine => phi.extend((0..=tail).map(|k| PI * k as f64 / tail as f64)),
-        Kind::Fourier => phi.extend((0..n).map(|p| 2.0 * PI * p.min(n - p) as f64 / n as f64)),
-        Kind::Quarter { .. } => {}
+        TransformType::Flat => phi.push(0.0),
+        TransformType::Sine => phi.extend((1..tail).map(|k| PI * k as f64 / tail as f64)),
+        TransformType::Cosine => phi.extend((0..=tail).map(|k| PI * k as f64 / tail as f64)),
+        TransformType::Fourier => phi.extend((0..n).map(|p| 2.0 * PI * p.min(n - p) as f64 / n as f64)),
+        TransformType::Quarter { .. } => {}
     }
     phi
 }
@@ -202,7 +202,7 @@ struct Part<T> {
 /// The transform of one axis.
 pub(super) struct Transform<T> {
     isa: Isa,
-    kind: Kind,
+    kind: TransformType,
     /// Number of unknowns, nodes and modes alike.
     len: usize,
     intervals: usize,
@@ -217,14 +217,14 @@ impl<T: Scalar> Transform<T> {
     /// Plans the transform of an axis.
     pub(super) fn new(axis: &Axis) -> Self {
         let forward = |n: usize| T::line(n, FftDirection::Forward);
-        let (kind, intervals) = (Kind::of(axis), axis.intervals());
+        let (kind, intervals) = (TransformType::of(axis), axis.intervals());
         let (parts, tail) = split(kind, intervals, SMALL);
         let parts: Vec<_> =
             parts.into_iter().map(|split| Part { split, fft: forward(split.points), rotation: split.rotations() }).collect();
         let tail_fft = match kind {
-            Kind::Sine | Kind::Cosine => Some(forward(2 * tail)),
-            Kind::Fourier => Some(forward(tail)),
-            Kind::Quarter { .. } | Kind::Flat => None,
+            TransformType::Sine | TransformType::Cosine => Some(forward(2 * tail)),
+            TransformType::Fourier => Some(forward(tail)),
+            TransformType::Quarter { .. } | TransformType::Flat => None,
         };
         let ffts = || parts.iter().map(|p| &p.fft).chain(&tail_fft);
         let widths = parts.iter().map(|p| p.split.width());
@@ -256,7 +256,7 @@ impl<T: Scalar> Transform<T> {
 
     /// Factor of the analysis with which the synthesis needs none.
     fn norm(&self) -> f64 {
-        if self.kind == Kind::Flat { 1.0 } else { 2.0 / self.intervals as f64 }
+        if self.kind == TransformType::Flat { 1.0 } else { 2.0 / self.intervals as f64 }
     }
 
     /// Analysis: the modes of `line` times `scale` into `modes`. `line` is used up.
@@ -268,10 +268,10 @@ impl<T: Scalar> Transform<T> {
             let m = part.split.width();
             let w = &mut scratch.a[..m];
             match (self.kind, part.split.radix) {
-                (Kind::Quarter { mirrored }, _) => rotate_in(line, mirrored, w, &part.rotation, scale),
-                (Kind::Sine, 2) => fold_sine(self.isa, &mut line[..n - 1], w, &part.rotation, scale),
+                (TransformType::Quarter { mirrored }, _) => rotate_in(line, mirrored, w, &part.rotation, scale),
+                (TransformType::Sine, 2) => fold_sine(self.isa, &mut line[..n - 1], w, &part.rotation, scale),
                 (_, 2) => fold_cosine(self.isa, &mut line[..=n], w, &part.rotation, scale),
-                (Kind::Sine, _) => odd::fold(&mut line[..n - 1], true, w, &part.split, &part.rotation, scale),
+                (TransformType::Sine, _) => odd::fold(&mut line[..n - 1], true, w, &part.split, &part.rotation, scale),
                 _ => odd::fold(&mut line[..=n], false, w, &part.split, &part.rotation, scale),
             }
             part.fft.process_outofplace_with_scratch(w, &mut modes[at..at + m], &mut scratch.fft);
@@ -279,7 +279,7 @@ impl<T: Scalar> Transform<T> {
             n /= part.split.radix;
         }
         let Some(fft) = &self.tail_fft else {
-            if self.kind == Kind::Flat {
+            if self.kind == TransformType::Flat {
                 modes[0] = line[0].scale(scale);
             }
             return;
@@ -288,7 +288,7 @@ impl<T: Scalar> Transform<T> {
         let modes = &mut modes[at..];
         let (a, b) = (&mut scratch.a[..fft.len()], &mut scratch.b[..fft.len()]);
         match self.kind {
-            Kind::Sine => {
+            TransformType::Sine => {
                 extend_sine(&line[..n - 1], a);
                 fft.process_outofplace_with_scratch(a, b, &mut scratch.fft);
                 let half = scale * T::HALF;
@@ -296,7 +296,7 @@ impl<T: Scalar> Transform<T> {
                     *mode = times_i(*e).scale(half);
                 }
             }
-            Kind::Cosine => {
+            TransformType::Cosine => {
                 extend_cosine(&line[..=n], a);
                 fft.process_outofplace_with_scratch(a, b, &mut scratch.fft);
                 let half = scale * T::HALF;
@@ -330,7 +330,7 @@ impl<T: Scalar> Transform<T> {
             let n = self.tail;
             let (a, b) = (&mut scratch.a[..fft.len()], &mut scratch.b[..fft.len()]);
             match self.kind {
-                Kind::Sine => {
+                TransformType::Sine => {
                     at -= n - 1;
                     extend_sine(&modes[at..], a);
                     fft.process_outofplace_with_scratch(a, b, &mut scratch.fft);
@@ -338,7 +338,7 @@ impl<T: Scalar> Transform<T> {
                         *u = times_i(*e).scale(T::HALF);
                     }
                 }
-                Kind::Cosine => {
+                TransformType::Cosine => {
                     at -= n + 1;
                     modes[at] = modes[at].scale(T::TWO);
                     modes[at + n] = modes[at + n].scale(T::TWO);
@@ -361,7 +361,7 @@ impl<T: Scalar> Transform<T> {
                     fft.process_outofplace_with_scratch(a, &mut line[..n], &mut scratch.fft);
                 }
             }
-        } else if self.kind == Kind::Flat {
+        } else if self.kind == TransformType::Flat {
             line[0] = modes[0];
         }
         for part in self.parts.iter().rev() {
@@ -370,10 +370,10 @@ impl<T: Scalar> Transform<T> {
             let v = &mut scratch.a[..m];
             part.fft.process_outofplace_with_scratch(&mut modes[at..at + m], v, &mut scratch.fft);
             match (self.kind, part.split.radix) {
-                (Kind::Quarter { mirrored }, _) => rotate_out(v, line, mirrored, &part.rotation),
-                (Kind::Sine, 2) => unfold_sine(self.isa, v, &mut line[..n - 1], &part.rotation),
+                (TransformType::Quarter { mirrored }, _) => rotate_out(v, line, mirrored, &part.rotation),
+                (TransformType::Sine, 2) => unfold_sine(self.isa, v, &mut line[..n - 1], &part.rotation),
                 (_, 2) => unfold_cosine(self.isa, v, &mut line[..=n], &part.rotation),
-                (Kind::Sine, _) => odd::unfold(v, &mut line[..n - 1], true, &part.split, &part.rotation),
+                (TransformType::Sine, _) => odd::unfold(v, &mut line[..n - 1], true, &part.split, &part.rotation),
                 _ => odd::unfold(v, &mut line[..=n], false, &part.split, &part.rotation),
             }
         }

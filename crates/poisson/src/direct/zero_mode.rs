@@ -5,14 +5,14 @@ use crate::grid::{Axis, Bc};
 
 /// Closure of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(super) enum LineEnds {
     /// Neumann ends, which weigh one half.
     Neumann,
     /// Node 0 follows on the last one.
     Periodic,
 }
 
-impl Ends {
+impl LineEnds {
     /// The ends of an axis without Dirichlet sides.
     pub(super) fn of(axis: &Axis) -> Self {
         if axis.lo == Bc::Periodic { Self::Periodic } else { Self::Neumann }

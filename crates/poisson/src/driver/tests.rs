@@ -3,7 +3,7 @@ use zellige_engine::device::Cpu;
 use super::*;
 use crate::method::{Method, Options};
 use crate::problem::Problem;
-use crate::status::{Criteria, Norm, Pace};
+use crate::status::{Criteria, ExpectedConvergence, Norm};
 
 #[test]
 fn cycles_follow_a_direct_solution_that_missed_its_goal_and_say_so() {
@@ -26,7 +26,11 @@ fn cycles_follow_a_direct_solution_that_missed_its_goal_and_say_so() {
         assert!(driver.missed());
         driver.fall_back(problem.clone().fold().unwrap()).unwrap();
         assert_eq!(driver.run(off).unwrap(), Status::Converged);
-        assert!(driver.steps() > 2 && driver.choice().words.contains("after the direct solver left"), "{}", driver.choice().words);
+        assert!(
+            driver.steps() > 2 && driver.choice().description.contains("after the direct solver left"),
+            "{}",
+            driver.choice().description
+        );
         let largest = right.iter().fold(0.0_f64, |m, u| m.max(u.abs()));
         let apart = driver.solution().unwrap().iter().zip(&right).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
         assert!(apart < 1e-5 * largest, "{apart} of {largest}");
@@ -40,9 +44,9 @@ fn cycles_follow_a_direct_solution_that_missed_its_goal_and_say_so() {
 /// The last verdict on residuals of a solution of norm 1 under an operator of norm 1e6: the floor is at 4e-10.
 fn direct(residuals: &[f64], max_steps: usize) -> Option<Status> {
     let criteria = Criteria { relative: 1e-13, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps };
-    let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
-    judge.push(Norms { l2: 1.0, max: 1.0, u_l2: 0.0 });
-    residuals.iter().fold(None, |_, l2| direct_verdict(&mut judge, Norms { l2: *l2, max: *l2, u_l2: 1.0 }))
+    let mut monitor = ConvergenceMonitor::new(criteria, ExpectedConvergence::cycles(), 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
+    monitor.push(Norms { l2: 1.0, max: 1.0, u_l2: 0.0 });
+    residuals.iter().fold(None, |_, l2| direct_verdict(&mut monitor, Norms { l2: *l2, max: *l2, u_l2: 1.0 }))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::DIRECT_STEPS;
 use crate::problem::Precision;
 use crate::stages::Smoother;
-use crate::status::{Criteria, Pace, Status};
+use crate::status::{Criteria, ExpectedConvergence, Status};
 use crate::step::{Cycle, CyclePlan};
 
 /// The method in full.
@@ -39,7 +39,7 @@ pub struct Choice {
     /// The method in full.
     pub scheme: Scheme,
     /// Description for people: the method and the reason for it.
-    pub words: String,
+    pub description: String,
     /// Stopping criteria.
     pub criteria: Criteria,
     /// Sets the truncation error as the goal.
@@ -47,26 +47,26 @@ pub struct Choice {
     /// Marks the presence of a first guess.
     pub warm: bool,
     /// Expected speed of convergence.
-    pub pace: Pace,
+    pub expected: ExpectedConvergence,
     /// Number formats.
     pub precision: Precision,
     /// Largest number of coarse levels.
     pub coarse_levels: usize,
     /// Fallback where the direct solver was chosen automatically: the cycles to use if it misses its goal.
-    pub instead: Option<Box<Choice>>,
+    pub fallback: Option<Box<Choice>>,
 }
 
 impl Choice {
     /// Returns true if a solve with this status is to be repeated by other means.
     pub(crate) fn missed(&self, status: Status) -> bool {
         let limit = self.criteria.max_steps as u64 == DIRECT_STEPS;
-        self.instead.is_some() && (matches!(status, Status::Stagnated | Status::Diverged) || status == Status::MaxCycles && limit)
+        self.fallback.is_some() && (matches!(status, Status::Stagnated | Status::Diverged) || status == Status::MaxCycles && limit)
     }
 
     /// The cycles in place of a direct solution that left this relative residual, which their words say.
     pub(crate) fn after_direct(&self, relative: f64) -> Option<Self> {
-        let mut choice = Self::clone(self.instead.as_deref()?);
-        choice.words = format!("{}, after the direct solver left a relative residual of {relative:.1e}", choice.words);
+        let mut choice = Self::clone(self.fallback.as_deref()?);
+        choice.description = format!("{}, after the direct solver left a relative residual of {relative:.1e}", choice.description);
         Some(choice)
     }
 }
@@ -81,7 +81,7 @@ impl Scheme {
     }
 
     /// The method for people.
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
             Self::Cycles { plan, fmg } => {
                 let cycle = match plan.cycle {

@@ -56,11 +56,11 @@ fn auto_takes_the_cheaper_method_and_says_why() {
     .enumerate()
     {
         let choice = options.choose(&grid, gpu, warm).unwrap();
-        assert_eq!(choice.scheme == Scheme::Direct, direct, "{n}: {}", choice.words);
-        assert_eq!(options.method == Method::Auto, choice.words.contains(" ("), "{n}: {}", choice.words);
+        assert_eq!(choice.scheme == Scheme::Direct, direct, "{n}: {}", choice.description);
+        assert_eq!(options.method == Method::Auto, choice.description.contains(" ("), "{n}: {}", choice.description);
     }
-    let without = mixed(1e-6).settle(&square(4097, zero), Has { gpu: true, transforms: false }, false, false).unwrap();
-    assert!(without.scheme != Scheme::Direct && without.words.contains("cuFFT"), "{}", without.words);
+    let without = mixed(1e-6).settle(&square(4097, zero), DeviceProperties { gpu: true, transforms: false }, false, false).unwrap();
+    assert!(without.scheme != Scheme::Direct && without.description.contains("cuFFT"), "{}", without.description);
 }
 
 #[test]
@@ -129,6 +129,6 @@ fn blocks_of_sweeps_end_at_the_limit_and_within_the_work_of_a_step() {
         // Lines of five nodes, between which most of the time goes; the sides differ so much that 100 000 sweeps do little.
         let thin = Grid::plane(Axis::new(16, 169.9, Bc::Dirichlet, Bc::Neumann), Axis::new(5, 0.0137, Bc::Periodic, Bc::Periodic));
         let choice = Options { method, ..Options::default() }.choose(&thin, false, false).unwrap();
-        assert!((1000..100_000).contains(&sweeps(&choice, 0)), "{method:?}: {}", choice.words);
+        assert!((1000..100_000).contains(&sweeps(&choice, 0)), "{method:?}: {}", choice.description);
     }
 }

@@ -60,7 +60,7 @@ pub enum Start {
 
 /// The residual of the finest grid in the form in which a device holds it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct StoredResidual {
     /// Bytes of the residual.
     pub residual: Vec<u8>,
     /// Factor by which the stored residual is scaled.
@@ -139,28 +139,28 @@ pub trait Stages: Send {
 
     /// The residual of the finest grid as it is held, where only a copy has its bits: passes that make it from different
     /// neighbours' roundings would give others.
-    fn held(&mut self) -> Result<Option<Held>> {
+    fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
         Ok(None)
     }
 
-    /// Takes what [`Stages::held`] gave, `u` being loaded; false where it is not of this device's kind.
-    fn hold(&mut self, _held: &Held) -> Result<bool> {
+    /// Takes what [`Stages::stored_residual`] gave, `u` being loaded; false where it is not of this device's kind.
+    fn restore_residual(&mut self, _held: &StoredResidual) -> Result<bool> {
         Ok(false)
     }
 
     /// A Chebyshev polynomial that has begun: the solution a sweep before, over all nodes.
-    fn older(&mut self) -> Result<Option<Vec<f64>>>;
+    fn previous_solution(&mut self) -> Result<Option<Vec<f64>>>;
 
     /// Allows the solution of the coarsest level, which can take long on the CPU where `coarse_levels` is small, to end early with
     /// [`zellige_engine::error::Error::Interrupted`] when there is a reason to stop: the step is then begun anew.
-    fn give_way(&mut self, _allowed: bool) {}
+    fn allow_interrupt(&mut self, _allowed: bool) {}
 
     /// The next sweeps begin a Chebyshev polynomial.
-    fn begin_anew(&mut self);
+    fn restart_polynomial(&mut self);
 
-    /// Goes on with a Chebyshev polynomial of which `sweeps` sweeps are done, `u` being loaded and `older` what it was a sweep
+    /// Goes on with a Chebyshev polynomial of which `sweeps` sweeps are done, `u` being loaded and `previous` what it was a sweep
     /// before.
-    fn go_on(&mut self, sweeps: u64, ratio: f64, older: &[f64]) -> Result<()>;
+    fn resume_polynomial(&mut self, sweeps: u64, ratio: f64, previous: &[f64]) -> Result<()>;
 
     /// `r_l = f_l - A u_l` and its norms. On a singular problem the mean of `r_l` is taken off.
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()>;
@@ -185,7 +185,7 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
-    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::held`]: that of `ascend_correct`
+    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::stored_residual`]: that of `ascend_correct`
     /// with these sweeps before, these after and this smoother, or without them of `correct(0)`. Another pass may contract the same
     /// formula otherwise, or sum in another order.
     fn residual_as_corrected(&mut self, _ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
@@ -195,7 +195,7 @@ pub trait Stages: Send {
     /// `residual(0)` and the way down on the finest level of the cycle that follows, in one pass where the backend can: `u` is
     /// then one sweep further than the norms say, and the next `descend(0)` or `descend_carry` has nothing left to do.
     /// `zero`: the caller knows that `u` is zero, on Dirichlet nodes too.
-    fn residual_ahead(&mut self, _pre: u32, _smoother: Smoother, _zero: bool, profiler: &mut Profiler) -> Result<()> {
+    fn residual_descend(&mut self, _pre: u32, _smoother: Smoother, _zero: bool, profiler: &mut Profiler) -> Result<()> {
         self.residual(0, profiler)
     }
 
@@ -224,8 +224,8 @@ pub trait Stages: Send {
     }
 
     /// Interpolates as `interpolate_residual(level)` does, before a cycle on that level, whose way down the backend may do in the
-    /// same pass, as [`Stages::residual_ahead`] does.
-    fn interpolate_ahead(&mut self, level: usize, _pre: u32, _smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+    /// same pass, as [`Stages::residual_descend`] does.
+    fn interpolate_descend(&mut self, level: usize, _pre: u32, _smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.interpolate_residual(level, profiler)
     }
 
@@ -240,7 +240,7 @@ pub trait Stages: Send {
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
 
     /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards. A Chebyshev polynomial goes
-    /// on from call to call since [`Stages::load`] or [`Stages::begin_anew`], and has the same bits however its sweeps are dealt
+    /// on from call to call since [`Stages::load`] or [`Stages::restart_polynomial`], and has the same bits however its sweeps are dealt
     /// out.
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.sweep(0, nu, smoother, profiler)?;

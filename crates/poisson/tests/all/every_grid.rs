@@ -75,10 +75,10 @@ fn words(grid: &Grid) -> String {
 }
 
 /// Nodes, spacings and sides, all axes alike.
-type Awkward = ([usize; 3], [f64; 3], (Bc, Bc));
+type GridCase = ([usize; 3], [f64; 3], (Bc, Bc));
 
 /// Grids whose coarse levels are uneven or stretched.
-const AWKWARD: [Awkward; 31] = [
+const GRIDS: [GridCase; 31] = [
     ([514, 514, 1], [1.0, 1.0, 1.0], (P, P)),
     ([258, 258, 1], [1.0, 1.0, 1.0], (P, P)),
     ([130, 130, 1], [1.0, 1.0, 1.0], (P, P)),
@@ -115,7 +115,7 @@ const AWKWARD: [Awkward; 31] = [
 #[test]
 fn awkward_grids_take_no_more_cycles_than_others() {
     let mut slow = Vec::new();
-    for (nodes, h, (lo, hi)) in AWKWARD {
+    for (nodes, h, (lo, hi)) in GRIDS {
         let axis = |d: usize| match nodes[d] {
             1 => Axis::flat(),
             n => Axis::new(n, h[d] * (if lo == P { n } else { n - 1 }) as f64, lo, hi),

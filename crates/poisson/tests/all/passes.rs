@@ -7,7 +7,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::real::{Isa, RealScalar};
 use zellige_poisson::grid::{Axis, Bc, Grid, Transfer};
 use zellige_poisson::problem::{Precision, StageSetup};
-use zellige_poisson::stages::cpu::{Array, Inside, inside, relaxations};
+use zellige_poisson::stages::cpu::{Array, ArrayAccess, array_access, relaxations};
 use zellige_poisson::stages::{Smoother, Start};
 
 const D: Bc = Bc::Dirichlet;
@@ -15,7 +15,7 @@ const N: Bc = Bc::Neumann;
 const P: Bc = Bc::Periodic;
 
 /// Numbers at the unknowns; all else stays.
-fn fill(stages: &mut dyn Inside, level: usize, array: Array, seed: usize) {
+fn fill(stages: &mut dyn ArrayAccess, level: usize, array: Array, seed: usize) {
     let grid = stages.ordered()[level].grid.clone();
     let mut values = stages.values(level, array).unwrap_or_else(|| vec![0.0; grid.len()]);
     let [x, y, z] = &grid.axes;
@@ -30,12 +30,12 @@ fn fill(stages: &mut dyn Inside, level: usize, array: Array, seed: usize) {
 }
 
 /// The numbers of an array.
-fn values<T: RealScalar>(stages: &dyn Inside, level: usize, array: Array) -> Nodes<T> {
+fn values<T: RealScalar>(stages: &dyn ArrayAccess, level: usize, array: Array) -> Nodes<T> {
     stages.values(level, array).expect("there is such an array").into_iter().map(T::from_f64).collect()
 }
 
 /// A level as plain tables of nodes.
-struct Naive {
+struct ReferenceLevel {
     axes: [Axis; 3],
     scale: f64,
 }
@@ -45,7 +45,7 @@ type Nodes<T> = Vec<T>;
 /// Colours, factor of relaxation, momentum.
 type Relaxation = ([bool; 2], f64, f64);
 
-impl Naive {
+impl ReferenceLevel {
     fn at(&self, p: [usize; 3]) -> usize {
         p[0] + self.axes[0].nodes * (p[1] + self.axes[1].nodes * p[2])
     }
@@ -118,8 +118,8 @@ impl Naive {
                 q[d] = (transfer.child[p[d]] as usize + n + step - 1) % n;
                 fine[self.at(q)]
             };
-            let inside = coarse.unknowns().contains(&p[d]);
-            let [a, b, c] = transfer.restrict[p[d]].map(|w| T::from_f64(if inside { w } else { 0.0 }));
+            let array_access = coarse.unknowns().contains(&p[d]);
+            let [a, b, c] = transfer.restrict[p[d]].map(|w| T::from_f64(if array_access { w } else { 0.0 }));
             if transfer.coarsened { (a * value(0) + c * value(2)) + b * value(1) } else { value(1) }
         };
         let values = out.each().into_iter().map(at).collect();
@@ -180,13 +180,13 @@ fn smoothers() -> [Smoother; 3] {
     [Smoother::RedBlack { omega: 1.15 }, Smoother::Jacobi { omega: 0.8 }, Smoother::Chebyshev { ratio: 8.0 }]
 }
 
-/// One descend, ascend and correction of level 0 with noise everywhere, against [`Naive`].
+/// One descend, ascend and correction of level 0 with noise everywhere, against [`ReferenceLevel`].
 fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u32, post: u32, start: Start, threads: usize, isa: Isa) {
     let grid = grid(case);
     let precision = if size_of::<T>() == 4 { Precision::Mixed } else { Precision::F64 };
     let setup = StageSetup::new(&grid, 1, precision, false);
     let cpu = Cpu::new(threads).expect("threads");
-    let mut own = inside(&setup, &cpu);
+    let mut own = array_access(&setup, &cpu);
     let stages = &mut *own;
     stages.use_only(isa);
     let context = format!("{case:?} {smoother:?} {pre} {post} {start:?} {threads} {isa:?}");
@@ -194,7 +194,7 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     let off = &mut off;
     let levels = stages.ordered().to_vec();
     let (grid, coarse_grid, [scale, unit]) = (levels[0].grid.clone(), levels[1].grid.clone(), stages.units());
-    let level = Naive { axes: grid.axes.clone(), scale };
+    let level = ReferenceLevel { axes: grid.axes.clone(), scale };
     fill(stages, 0, Array::Residual, 1);
     fill(stages, 1, Array::Residual, 5);
     fill(stages, 0, Array::Correction, 2);
@@ -204,7 +204,7 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     let e = level.sweeps(if start == Start::Current { stored } else { zero }, &r, &relaxations(smoother, pre));
 
     stages.descend(0, start, pre, smoother, off).expect("descend");
-    let mut expected = (Naive { axes: grid.axes.clone(), scale }, level.residual(&e, &r));
+    let mut expected = (ReferenceLevel { axes: grid.axes.clone(), scale }, level.residual(&e, &r));
     let transfer = levels[0].transfer.clone().expect("a coarse level");
     for d in [2, 1, 0] {
         expected = expected.0.restrict(&expected.1, d, &transfer[d], &coarse_grid.axes[d]);
@@ -215,13 +215,13 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     }
 
     fill(stages, 1, Array::Correction, 3);
-    let mut added = (Naive { axes: coarse_grid.axes.clone(), scale }, values::<T>(stages, 1, Array::Correction));
+    let mut added = (ReferenceLevel { axes: coarse_grid.axes.clone(), scale }, values::<T>(stages, 1, Array::Correction));
     for d in [2, 1, 0] {
         added = added.0.prolong(&added.1, d, &transfer[d], &grid.axes[d]);
     }
     let e: Vec<T> = e.iter().zip(&added.1).map(|(a, b)| *a + *b).collect();
     let e = level.sweeps(e, &r, &relaxations(smoother, post));
-    let outer = Naive { axes: grid.axes.clone(), scale: 1.0 };
+    let outer = ReferenceLevel { axes: grid.axes.clone(), scale: 1.0 };
     fill(stages, 0, Array::Solution, 7);
     fill(stages, 0, Array::RightHandSide, 8);
     let (u, f) = (values::<U>(stages, 0, Array::Solution), values::<U>(stages, 0, Array::RightHandSide));
@@ -275,14 +275,14 @@ fn threads_and_instruction_sets_do_not_change_a_bit() {
     }
 }
 
-/// Sweeps of the solution itself with noise everywhere, against [`Naive`].
+/// Sweeps of the solution itself with noise everywhere, against [`ReferenceLevel`].
 fn compare_sweeps<U: RealScalar>(case: Case, smoother: Smoother, nu: u32, threads: usize, isa: Isa) {
     let precision = if size_of::<U>() == 4 { Precision::F32 } else { Precision::F64 };
     let cpu = Cpu::new(threads).expect("threads");
-    let mut own = inside(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
+    let mut own = array_access(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
     let stages = &mut *own;
     stages.use_only(isa);
-    let level = Naive { axes: stages.ordered()[0].grid.axes.clone(), scale: 1.0 };
+    let level = ReferenceLevel { axes: stages.ordered()[0].grid.axes.clone(), scale: 1.0 };
     fill(stages, 0, Array::Solution, 7);
     fill(stages, 0, Array::RightHandSide, 8);
     // A fixed block of sweeps goes on where the last pass ended: a polynomial in one, half-sweeps in several passes.
@@ -318,7 +318,7 @@ fn norms_after_sweeps_are_those_of_the_residual_whatever_the_threads() {
         let mut first = None;
         for threads in [1, 2, 3] {
             let cpu = Cpu::new(threads).expect("threads");
-            let mut stages = inside(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
+            let mut stages = array_access(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
             let n = grid(case).len();
             let (u, f): (Vec<f64>, Vec<f64>) = (0..n).map(|i| (0.0, noise(i))).unzip();
             let off = &mut Profiler::off();

@@ -15,7 +15,7 @@ fn loaded(problem: &Problem<'_>, options: &Options, device: &Device) -> (Status,
     let mut driver = Driver::new(&folded.grid, choice, device).unwrap();
     driver.load(folded).unwrap();
     let status = driver.run(&mut Profiler::off()).unwrap();
-    (status, driver.solution().unwrap(), driver.judge().relative())
+    (status, driver.solution().unwrap(), driver.monitor().relative())
 }
 
 /// Sides that hold zero, values and derivatives, only values along one axis, and nothing.
@@ -122,8 +122,8 @@ fn a_plan_solves_in_the_memory_of_a_gpu() {
             let mut u = cuda.buffer_from(&vec![f64::NAN; count], "what was there before").unwrap();
             for (k, scale) in [1.0, 0.0, -3.0].into_iter().enumerate() {
                 let rhs: Vec<f64> = scramble(count + k)[k..].iter().map(|v| scale * v).collect();
-                let lent = cuda.buffer_from(&rhs, "right-hand side").unwrap();
-                let report = plan.solve_on_gpu(&lent, &mut u).unwrap();
+                let borrowed = cuda.buffer_from(&rhs, "right-hand side").unwrap();
+                let report = plan.solve_on_gpu(&borrowed, &mut u).unwrap();
                 let expected = plan.solve(&rhs).unwrap();
                 let what = format!("shape {n}, right-hand side {k}, {options:?}: {:?} {:?}", report.history, expected.report.history);
                 assert_eq!(report.status, expected.report.status, "{what}");

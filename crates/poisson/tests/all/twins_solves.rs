@@ -11,7 +11,7 @@ use zellige_poisson::{Method, Options, Precision, Problem, Side, Tolerance, solv
 /// Conditions that fix the solution.
 enum Sides {
     /// Zero all round.
-    Held,
+    StoredResidual,
     /// Periodic along x, a derivative and a value along y, zero along z.
     Mixed,
     /// No side: periodic along every axis.
@@ -32,7 +32,7 @@ fn problem(nodes: &[usize], sides: &Sides) -> Problem<'static> {
         _ => Problem::space([nodes[0], nodes[1], nodes[2]], [1.0; 3], rhs),
     };
     match sides {
-        Sides::Held => problem,
+        Sides::StoredResidual => problem,
         Sides::Mixed => problem.periodic(0).sides(1, Side::neumann(0.5), Side::dirichlet(1.0)),
         Sides::Free => (0..nodes.len()).fold(problem, Problem::periodic),
     }
@@ -45,14 +45,14 @@ fn double_precision_takes_the_same_cycles_to_the_same_solution() {
     let devices = [cpu(2), Device::Cuda(gpu)];
     let mut faults = String::new();
     for (nodes, sides) in [
-        (vec![257, 257], Sides::Held),
+        (vec![257, 257], Sides::StoredResidual),
         (vec![256, 128], Sides::Free),
         (vec![300, 200], Sides::Mixed),
-        (vec![513, 130], Sides::Held),
-        (vec![1024, 1024], Sides::Held),
-        (vec![1025, 1025], Sides::Held),
+        (vec![513, 130], Sides::StoredResidual),
+        (vec![1024, 1024], Sides::StoredResidual),
+        (vec![1025, 1025], Sides::StoredResidual),
         (vec![1025, 700], Sides::Mixed),
-        (vec![65, 65, 65], Sides::Held),
+        (vec![65, 65, 65], Sides::StoredResidual),
         (vec![70, 52, 81], Sides::Mixed),
     ] {
         let problem = problem(&nodes, &sides);

@@ -387,7 +387,7 @@ fn cycles_that_begin_ahead_are_the_same_cycles() {
                     let mut body =
                         |s: &mut dyn Stages, p: &mut Profiler| if step == 'C' { carried_cycle(s, V11, p) } else { cycle(s, V11, p) };
                     match step {
-                        'a' => stages.residual_ahead(1, RED_BLACK, u.iter().all(|v| *v == 0.0), profiler).unwrap(),
+                        'a' => stages.residual_descend(1, RED_BLACK, u.iter().all(|v| *v == 0.0), profiler).unwrap(),
                         'r' => stages.residual(0, profiler).unwrap(),
                         _ if graphs => stages.replay(&step.to_string(), profiler, &mut body).unwrap(),
                         _ => body(stages.as_mut(), profiler).unwrap(),
@@ -411,7 +411,7 @@ fn cycles_that_begin_ahead_are_the_same_cycles() {
             // Another smoothing than the one begun with: the beginning does not count.
             let other = CyclePlan { pre: 2, post: 2, ..V11 };
             stages.load(&u, &f).unwrap();
-            stages.residual_ahead(1, RED_BLACK, false, profiler).unwrap();
+            stages.residual_descend(1, RED_BLACK, false, profiler).unwrap();
             let before = stages.norms().unwrap();
             cycle(stages.as_mut(), other, profiler).unwrap();
             let after = stages.norms().unwrap();

@@ -6,7 +6,7 @@ use rustfft::num_complex::Complex;
 
 use super::super::relax::{LANES, ask_ahead};
 use super::super::transform::{Scalar, Scratch};
-use super::{PAIRS, Solver, Worker};
+use super::{PAIRS, Solver, ThreadBuffers};
 use crate::isa::Work;
 
 /// Stage: right-hand sides of some planes into modes.
@@ -14,7 +14,7 @@ pub(super) struct Analysis<'a, T> {
     pub(super) solver: &'a Solver<T>,
     pub(super) u: &'a mut [T],
     pub(super) f: &'a [T],
-    pub(super) worker: &'a mut Worker<T>,
+    pub(super) worker: &'a mut ThreadBuffers<T>,
 }
 
 impl<T: Scalar> Work for Analysis<'_, T> {
@@ -30,7 +30,7 @@ impl<T: Scalar> Work for Analysis<'_, T> {
 pub(super) struct Synthesis<'a, T> {
     pub(super) solver: &'a Solver<T>,
     pub(super) u: &'a mut [T],
-    pub(super) worker: &'a mut Worker<T>,
+    pub(super) worker: &'a mut ThreadBuffers<T>,
 }
 
 impl<T: Scalar> Work for Synthesis<'_, T> {
@@ -45,9 +45,9 @@ impl<T: Scalar> Work for Synthesis<'_, T> {
 impl<T: Scalar> Solver<T> {
     /// Transforms the right-hand sides of some planes into the modes.
     #[inline(always)]
-    fn analyse(&self, u: &mut [T], f: &[T], worker: &mut Worker<T>) {
+    fn analyse(&self, u: &mut [T], f: &[T], worker: &mut ThreadBuffers<T>) {
         let x = self.unknowns[0].clone();
-        let Worker { scratch, lines, modes } = worker;
+        let ThreadBuffers { scratch, lines, modes } = worker;
         let (line, mode) = (&mut lines[..x.len()], &mut modes[..x.len()]);
         let mut rows = self.rows(u);
         for pair in rows.chunks_mut(2) {
@@ -67,9 +67,9 @@ impl<T: Scalar> Solver<T> {
 
     /// Transforms the modes of some planes into the solution.
     #[inline(always)]
-    fn synthesise(&self, u: &mut [T], worker: &mut Worker<T>) {
+    fn synthesise(&self, u: &mut [T], worker: &mut ThreadBuffers<T>) {
         let x = self.unknowns[0].clone();
-        let Worker { scratch, lines, modes } = worker;
+        let ThreadBuffers { scratch, lines, modes } = worker;
         if self.nodes[1] > 1 {
             self.across(u, modes, lines, scratch, true);
         }

@@ -9,7 +9,7 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlan, CudaPlans, Direction, Shape};
 
 use super::Real;
-use crate::direct::transform::{Kind, Split, split};
+use crate::direct::transform::{Split, TransformType, split};
 use crate::grid::Axis;
 
 /// Intervals up to which the extension is as good as another split: there launches cost more than bytes.
@@ -37,7 +37,7 @@ impl Kernels {
 /// Argument of `split.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Level {
+struct SplitArgument {
     modes: u64,
     table: u64,
     intervals: u32,
@@ -46,7 +46,7 @@ struct Level {
     groups: u32,
 }
 
-impl Level {
+impl SplitArgument {
     /// A split with the addresses of its modes and rotations.
     fn of(split: &Split, modes: u64, table: u64) -> Self {
         let [intervals, radix, points, groups] = [split.intervals, split.radix, split.points, split.groups].map(|v| v as u32);
@@ -57,8 +57,8 @@ impl Level {
 /// Argument of `transform.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Way {
-    levels: [Level; LEVELS],
+struct TransformArgument {
+    levels: [SplitArgument; LEVELS],
     extended: u64,
     count: u32,
     kind: u32,
@@ -68,14 +68,14 @@ struct Way {
     room: u32,
 }
 
-impl Way {
+impl TransformArgument {
     /// The splits of a line, and `rest` intervals that are left, extended at an address; 0 where nothing is.
-    fn of(axis: &Axis, levels: &[Level; LEVELS], splits: &[Split], rest: usize, extended: u64) -> Self {
-        let kind = match Kind::of(axis) {
-            Kind::Sine => 0,
-            Kind::Cosine => 1,
-            Kind::Quarter { mirrored } => 2 + u32::from(mirrored),
-            Kind::Fourier | Kind::Flat => 4,
+    fn of(axis: &Axis, levels: &[SplitArgument; LEVELS], splits: &[Split], rest: usize, extended: u64) -> Self {
+        let kind = match TransformType::of(axis) {
+            TransformType::Sine => 0,
+            TransformType::Cosine => 1,
+            TransformType::Quarter { mirrored } => 2 + u32::from(mirrored),
+            TransformType::Fourier | TransformType::Flat => 4,
         };
         let [intervals, len, rest, room] = [axis.intervals(), axis.unknowns().len(), rest, line(axis)].map(|v| v as u32);
         Self { levels: *levels, extended, count: splits.len() as u32, kind, intervals, len, rest, room }
@@ -85,7 +85,7 @@ impl Way {
 /// Argument of `transform.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Place {
+pub(super) struct LineLayout {
     pub grid: u64,
     pub lines: u64,
     pub first: u64,
@@ -118,7 +118,7 @@ pub(super) struct Lines<T> {
     pub count: usize,
     pub parts: Vec<Part<T>>,
     norm: f64,
-    way: Way,
+    argument: TransformArgument,
     /// Bytes of a line in shared memory; 0 where it does not fit.
     shared: u32,
     threads: u32,
@@ -131,13 +131,13 @@ pub(super) fn line(axis: &Axis) -> usize {
 }
 
 /// Points of the DFT of what the splits of `n` intervals leave.
-fn extension(kind: Kind, n: usize, rest: usize) -> usize {
-    if kind == Kind::Fourier { n } else { 2 * rest }
+fn extension(kind: TransformType, n: usize, rest: usize) -> usize {
+    if kind == TransformType::Fourier { n } else { 2 * rest }
 }
 
 /// Complex values in the modes and extensions of a line of an axis: those of [`Lines::new`].
 pub(super) fn held(axis: &Axis) -> usize {
-    let (kind, n, len) = (Kind::of(axis), axis.intervals(), axis.unknowns().len());
+    let (kind, n, len) = (TransformType::of(axis), axis.intervals(), axis.unknowns().len());
     let (splits, rest) = split(kind, n, SMALL);
     len + if len > splits.iter().map(Split::width).sum() { extension(kind, n, rest) } else { 0 }
 }
@@ -150,15 +150,15 @@ pub(super) fn fits<T>(axis: &Axis, shared: u32) -> bool {
 impl<T: Real> Lines<T> {
     /// Plans the transforms of `count` lines of an axis; `fit`: whether a block has its line in shared memory.
     pub(super) fn new(axis: &Axis, count: usize, fit: bool, pool: &Pool, plans: &mut CudaPlans) -> Result<Self> {
-        let (kind, n, len) = (Kind::of(axis), axis.intervals(), axis.unknowns().len());
+        let (kind, n, len) = (TransformType::of(axis), axis.intervals(), axis.unknowns().len());
         let (splits, rest) = split(kind, n, SMALL);
         assert!(splits.len() <= LEVELS, "a line of {n} intervals is split {} times", splits.len());
         let buffer = |values: usize| pool.alloc_zeros::<Complex<T>>(values * count, "direct solver: modes of an axis");
         let table = |values: &[Complex<T>]| pool.buffer_from(values, "direct solver: rotations");
-        let (mut parts, mut at, mut levels) = (Vec::new(), 0, [Level::zeroed(); LEVELS]);
+        let (mut parts, mut at, mut levels) = (Vec::new(), 0, [SplitArgument::zeroed(); LEVELS]);
         for (split, level) in splits.iter().zip(&mut levels) {
             let (modes, rotations) = (buffer(split.width())?, table(&split.rotations::<T>())?);
-            *level = Level::of(split, modes.address(), rotations.address());
+            *level = SplitArgument::of(split, modes.address(), rotations.address());
             let fft = plans.get::<T>(Shape::lines(split.points, count * split.groups))?;
             parts.push(Part { at, width: split.width(), modes, fft, extended: None, _table: rotations });
             at += split.width();
@@ -170,12 +170,12 @@ impl<T: Real> Lines<T> {
             extended = extension.address();
             parts.push(Part { at, width: len - at, modes: buffer(len - at)?, fft, extended: Some(extension), _table: table(&[])? });
         }
-        let way = Way::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended);
+        let argument = TransformArgument::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended);
         let bytes = (line(axis) * size_of::<Complex<T>>()) as u32;
         // Eight nodes a thread keep several blocks on a multiprocessor, which wait at their barriers in turn.
         let threads = (len.div_ceil(8).next_multiple_of(32)).clamp(32, 512) as u32;
         let scratch = pool.alloc_zeros(if fit { 1 } else { line(axis) * count }, "direct solver: lines longer than shared memory")?;
-        Ok(Self { len, count, parts, norm: 2.0 / n as f64, way, shared: if fit { bytes } else { 0 }, threads, scratch })
+        Ok(Self { len, count, parts, norm: 2.0 / n as f64, argument, shared: if fit { bytes } else { 0 }, threads, scratch })
     }
 
     /// Bytes of device memory that cuFFT keeps.
@@ -183,13 +183,13 @@ impl<T: Real> Lines<T> {
         self.parts.iter().map(|p| p.fft.workspace()).sum()
     }
 
-    /// The modes of all lines of `place`, times `scale`.
-    pub(super) fn forward(&mut self, kernels: &Kernels, place: Place, scale: f64) -> Result<()> {
+    /// The modes of all lines of `layout`, times `scale`.
+    pub(super) fn forward(&mut self, kernels: &Kernels, layout: LineLayout, scale: f64) -> Result<()> {
         let scale = T::of(scale * self.norm);
         let launch = kernels.gather.launch(self.count as u32, self.threads).shared(self.shared);
-        // SAFETY: `place` has `count` lines of `len` nodes; the addresses are those of the parts.
-        unsafe { launch.plain(self.way).plain(place).arg(&mut self.scratch).plain(scale).run()? };
-        let (rest, kind, lines) = (self.way.rest, self.way.kind as i32, self.count as u32);
+        // SAFETY: `layout` has `count` lines of `len` nodes; the addresses are those of the parts.
+        unsafe { launch.plain(self.argument).plain(layout).arg(&mut self.scratch).plain(scale).run()? };
+        let (rest, kind, lines) = (self.argument.rest, self.argument.kind as i32, self.count as u32);
         for part in &mut self.parts {
             let Some(extended) = &mut part.extended else {
                 part.fft.run(&mut part.modes, Direction::Forward)?;
@@ -203,9 +203,9 @@ impl<T: Real> Lines<T> {
         Ok(())
     }
 
-    /// The nodes of all lines of `place`; the modes are used up.
-    pub(super) fn backward(&mut self, kernels: &Kernels, place: Place) -> Result<()> {
-        let (rest, kind, lines) = (self.way.rest, self.way.kind as i32, self.count as u32);
+    /// The nodes of all lines of `layout`; the modes are used up.
+    pub(super) fn backward(&mut self, kernels: &Kernels, layout: LineLayout) -> Result<()> {
+        let (rest, kind, lines) = (self.argument.rest, self.argument.kind as i32, self.count as u32);
         for part in &mut self.parts {
             let Some(extended) = &mut part.extended else {
                 part.fft.run(&mut part.modes, Direction::Forward)?;
@@ -218,7 +218,7 @@ impl<T: Real> Lines<T> {
         }
         let launch = kernels.scatter.launch(self.count as u32, self.threads).shared(self.shared);
         // SAFETY: as in `forward`.
-        unsafe { launch.plain(self.way).plain(place).arg(&mut self.scratch).run() }
+        unsafe { launch.plain(self.argument).plain(layout).arg(&mut self.scratch).run() }
     }
 }
 

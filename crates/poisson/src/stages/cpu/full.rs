@@ -80,13 +80,13 @@ pub(super) fn interpolations<U: RealScalar>(fine: &Grid, coarse: &Grid, order: u
 }
 
 /// `out = sum w_q rows_q`.
-struct Four<'a, U> {
+struct WeightedSum4<'a, U> {
     weights: [U; 4],
     rows: [&'a [U]; 4],
     out: &'a mut [U],
 }
 
-impl<U: RealScalar> Work for Four<'_, U> {
+impl<U: RealScalar> Work for WeightedSum4<'_, U> {
     type Out = ();
 
     #[inline(always)]
@@ -102,13 +102,13 @@ impl<U: RealScalar> Work for Four<'_, U> {
 }
 
 /// The regular pairs along x; `coarse` starts one node before the first pair's.
-struct FourX<'a, U> {
+struct InterpolateX<'a, U> {
     middle: [U; 4],
     coarse: &'a [U],
     out: &'a mut [U],
 }
 
-impl<U: RealScalar> Work for FourX<'_, U> {
+impl<U: RealScalar> Work for InterpolateX<'_, U> {
     type Out = ();
 
     #[inline(always)]
@@ -154,7 +154,7 @@ pub(super) fn interpolate_slab<U: RealScalar>(
         coarse.slab(tz.points[k][0] as usize)
     } else {
         let sources = tz.points[k].map(|p| coarse.slab(p as usize));
-        isa.run(Four { weights: tz.weights[k], rows: sources, out: &mut rows.slab });
+        isa.run(WeightedSum4 { weights: tz.weights[k], rows: sources, out: &mut rows.slab });
         &rows.slab
     };
     for j in unknown[1].clone() {
@@ -162,7 +162,7 @@ pub(super) fn interpolate_slab<U: RealScalar>(
         let line: &[U] = if ty.weights[j][0] == U::ONE {
             whole(ty.points[j][0])
         } else {
-            isa.run(Four { weights: ty.weights[j], rows: ty.points[j].map(whole), out: &mut rows.row });
+            isa.run(WeightedSum4 { weights: ty.weights[j], rows: ty.points[j].map(whole), out: &mut rows.row });
             &rows.row
         };
         let coarse_row = &line[PAD..];
@@ -175,7 +175,7 @@ pub(super) fn interpolate_slab<U: RealScalar>(
         }
         if !regular.is_empty() {
             let out = &mut fine[2 * regular.start..2 * regular.end];
-            isa.run(FourX { middle: tx.middle, coarse: &coarse_row[regular.start - 1..], out });
+            isa.run(InterpolateX { middle: tx.middle, coarse: &coarse_row[regular.start - 1..], out });
         }
         let x = unknown[0].clone();
         shape.row_mut(u, j)[x.clone()].copy_from_slice(&fine[x]);

@@ -92,7 +92,7 @@ impl<T: RealScalar, const N: usize> Blocks<'_, T, N> {
 }
 
 /// A row with the rows around it, in the same memory, where nothing varies along it but the values.
-pub(super) struct PlainRows<'a, T> {
+pub(super) struct UniformRows<'a, T> {
     /// The row before, the row and the row after, each with its padding.
     pub lines: &'a mut [T],
     /// Values from row to row.
@@ -106,8 +106,8 @@ pub(super) struct PlainRows<'a, T> {
     pub omega: T,
 }
 
-/// The blocks of [`PlainRows`] in registers of `N` lanes.
-struct PlainBlocks<'a, T, const N: usize> {
+/// The blocks of [`UniformRows`] in registers of `N` lanes.
+struct UniformBlocks<'a, T, const N: usize> {
     before: &'a [[T; N]],
     after: &'a [[T; N]],
     rhs: &'a [[T; N]],
@@ -118,7 +118,7 @@ struct PlainBlocks<'a, T, const N: usize> {
     step: Lanes<T, N>,
 }
 
-impl<T: RealScalar, const N: usize> PlainBlocks<'_, T, N> {
+impl<T: RealScalar, const N: usize> UniformBlocks<'_, T, N> {
     /// The relaxed nodes of a block of `line`, which starts a padding before the stretch.
     #[inline(always)]
     fn relaxed(&self, line: &[T], block: usize) -> Lanes<T, N> {
@@ -131,14 +131,14 @@ impl<T: RealScalar, const N: usize> PlainBlocks<'_, T, N> {
     }
 }
 
-impl<T: RealScalar> PlainRows<'_, T> {
+impl<T: RealScalar> UniformRows<'_, T> {
     /// Relaxes as [`RelaxInPlace::over`] does, with fewer lookups.
     #[inline(always)]
     pub(super) fn over<const N: usize>(self, columns: &Range<usize>) {
         let (start, count) = (columns.start, (columns.end - columns.start) / N);
         let (before, rest) = self.lines.split_at_mut(self.stride);
         let (line, after) = rest.split_at_mut(self.stride);
-        let work = PlainBlocks::<T, N> {
+        let work = UniformBlocks::<T, N> {
             before: blocks(before, PAD + start, count),
             after: blocks(after, PAD + start, count),
             rhs: blocks(self.rhs, PAD + start, count),

@@ -5,12 +5,12 @@
 //! numbers of a cycle in single precision are then of order one whatever the user's units are, and nothing is rounded
 //! by it.
 
+mod array_access;
 mod band;
 mod coarse;
 mod field;
 mod full;
 mod in_place;
-mod inside;
 mod level;
 mod pass;
 mod polynomial;
@@ -27,8 +27,8 @@ use zellige_engine::device::Cpu;
 use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
 
+pub use self::array_access::{Array, ArrayAccess, array_access, relaxations};
 use self::coarse::CoarseSolver;
-pub use self::inside::{Array, Inside, inside, relaxations};
 use self::level::LevelData;
 use self::pass::HalfSweep;
 use self::polynomial::Polynomial;
@@ -44,7 +44,7 @@ const MAX_FUSED: usize = 8;
 
 /// The stages of the CPU for `setup`, on the threads of `cpu`.
 pub fn new(setup: &StageSetup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
-    Ok(inside(setup, cpu))
+    Ok(array_access(setup, cpu))
 }
 
 /// Data and methods of one problem on the CPU: the correction in `T`, the solution in `U`.

@@ -80,7 +80,7 @@ pub(super) struct BandData<'a, T, U> {
     /// The stored correction, if it is read or written.
     pub e: Option<Slabs<'a, T>>,
     /// A polynomial that continues: the correction a sweep before the stored one, and at the end a sweep before the new one.
-    pub older: Option<Band<'a, T>>,
+    pub previous: Option<Band<'a, T>>,
     pub u: Option<Band<'a, U>>,
     /// The coarse residual: the slabs from `coarse_first` on.
     pub coarse: Option<(&'a mut [T], usize)>,
@@ -204,8 +204,8 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 if let Some(e) = band.e.as_mut().and_then(|e| e.get_mut(j)) {
                     e.copy_from_slice(band.scratch.stage(last).get(j));
                 }
-                if let Some(older) = band.older.as_mut().filter(|_| last > 0) {
-                    older.get_mut(j).copy_from_slice(band.scratch.stage(last - 1).get(j));
+                if let Some(previous) = band.previous.as_mut().filter(|_| last > 0) {
+                    previous.get_mut(j).copy_from_slice(band.scratch.stage(last - 1).get(j));
                 }
             }
         }
@@ -270,9 +270,9 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         let (before, after) = rings.split_at_mut(ring);
         let input = &before[ring_of[s - 1]];
         // Without an older correction stage 1 has momentum only if stage 0 relaxed from zero.
-        let older = match (s.checked_sub(2), &band.older) {
+        let previous = match (s.checked_sub(2), &band.previous) {
             (Some(two_before), _) => before[ring_of[two_before]].get(j),
-            (None, Some(older)) => older.get(j),
+            (None, Some(previous)) => previous.get(j),
             (None, None) => &zeros.get()[..shape.slab()],
         };
         let out = after[0].get_mut(j);
@@ -284,7 +284,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 continue;
             };
             let neighbours = self.neighbours(self.operator, |j| input.get(j), row, j);
-            let (operator, rhs, before) = (self.operator, shape.row(rhs, row), shape.row(older, row));
+            let (operator, rhs, before) = (self.operator, shape.row(rhs, row), shape.row(previous, row));
             let (omega, momentum) = (sweep.omega, sweep.momentum);
             macro_rules! relax {
                 ($rows:literal, $momentum:literal) => {

@@ -18,7 +18,7 @@ use crate::stages::stage;
 pub(super) struct Polynomial<U> {
     recurrence: Chebyshev,
     /// The solution a sweep before.
-    older: Field<U>,
+    previous: Field<U>,
 }
 
 /// The next sweep of a polynomial.
@@ -41,31 +41,31 @@ pub(super) fn dense<U: RealScalar>(field: &Field<U>) -> Vec<f64> {
 
 impl<U: RealScalar> Polynomial<U> {
     fn begin(shape: Shape) -> Self {
-        Self { recurrence: Chebyshev::default(), older: Field::new(shape) }
+        Self { recurrence: Chebyshev::default(), previous: Field::new(shape) }
     }
 
-    /// One of which `sweeps` sweeps are done; `older`: the solution a sweep before.
-    pub(super) fn after(sweeps: u64, ratio: f64, older: &[f64], shape: Shape, periodic: bool, isa: Isa) -> Self {
+    /// One of which `sweeps` sweeps are done; `previous`: the solution a sweep before.
+    pub(super) fn after(sweeps: u64, ratio: f64, previous: &[f64], shape: Shape, periodic: bool, isa: Isa) -> Self {
         let mut field = Field::new(shape);
-        for (slab, from) in field.all_mut().chunks_exact_mut(shape.slab()).zip(older.chunks_exact(shape.nx * shape.rows)) {
+        for (slab, from) in field.all_mut().chunks_exact_mut(shape.slab()).zip(previous.chunks_exact(shape.nx * shape.rows)) {
             for (j, from) in from.chunks_exact(shape.nx).enumerate() {
                 isa.run(Convert { from, to: &mut shape.row_mut(slab, j)[..shape.nx] });
             }
             shape.close(slab, periodic);
         }
-        Self { recurrence: Chebyshev::after(sweeps, 2.0, ratio), older: field }
+        Self { recurrence: Chebyshev::after(sweeps, 2.0, ratio), previous: field }
     }
 
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn restart_polynomial(&mut self) {
         self.recurrence = Chebyshev::default();
     }
 
-    pub(super) fn older(&self) -> Vec<f64> {
-        dense(&self.older)
+    pub(super) fn previous_solution(&self) -> Vec<f64> {
+        dense(&self.previous)
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.older.bytes()
+        self.previous.bytes()
     }
 }
 
@@ -79,14 +79,14 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
         profiler.stage(stage::SWEEP, all, || {
             let data = &mut self.levels[0];
             let Some(outer) = &mut data.outer else { return };
-            let Polynomial { recurrence, older } = self.polynomial.get_or_insert_with(|| Polynomial::begin(shape));
+            let Polynomial { recurrence, previous } = self.polynomial.get_or_insert_with(|| Polynomial::begin(shape));
             let mut left = nu as usize;
             while left > 0 {
                 let mut pass = Pass::new(self.isa, data.shape, data.periodic, &outer.operator);
                 pass.current = true;
                 pass.pre = (0..left.min(MAX_FUSED)).map(|_| sweep(recurrence, ratio)).collect();
                 left -= pass.pre.len();
-                self.outer.go_on(&self.cpu, &pass, &outer.f, &mut outer.u, older);
+                self.outer.advance_polynomial(&self.cpu, &pass, &outer.f, &mut outer.u, previous);
             }
         });
     }

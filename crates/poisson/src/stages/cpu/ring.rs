@@ -34,23 +34,23 @@ impl<T: RealScalar> Ring<T> {
     }
 
     /// Slab `j` to write, and all others to read.
-    pub(super) fn apart(&mut self, j: isize) -> (&mut [T], Others<'_, T>) {
+    pub(super) fn apart(&mut self, j: isize) -> (&mut [T], OtherSlabs<'_, T>) {
         let (start, kept, slab) = (self.start(j), self.kept, self.slab);
         let (before, rest) = self.data.get_mut().split_at_mut(start);
         let (own, after) = rest.split_at_mut(slab);
-        (own, Others { before, after, kept, slab })
+        (own, OtherSlabs { before, after, kept, slab })
     }
 }
 
 /// A ring without one of its slabs.
-pub(super) struct Others<'a, T> {
+pub(super) struct OtherSlabs<'a, T> {
     before: &'a [T],
     after: &'a [T],
     kept: usize,
     slab: usize,
 }
 
-impl<'a, T> Others<'a, T> {
+impl<'a, T> OtherSlabs<'a, T> {
     /// Slab `j`, which must not be the one that is missing.
     pub(super) fn get(&self, j: isize) -> &'a [T] {
         let start = j.rem_euclid(self.kept as isize) as usize * self.slab;

@@ -29,14 +29,14 @@ pub(super) struct Neighbours<'a, T> {
 
 /// A stretch of a row with all that the operator reads there; every slice but `centre` has its length.
 #[derive(Clone, Copy)]
-struct Stretch<'a, T> {
+struct RowSegment<'a, T> {
     row: Neighbours<'a, T>,
     west: &'a [T],
     east: &'a [T],
     inside: &'a [T],
 }
 
-impl<'a, T: RealScalar> Stretch<'a, T> {
+impl<'a, T: RealScalar> RowSegment<'a, T> {
     #[inline(always)]
     fn new(operator: &'a Operator<T>, row: &Neighbours<'a, T>, at: &Range<usize>) -> Self {
         // The length as one number: the compiler then sees that no index leaves any of the slices.
@@ -103,18 +103,18 @@ pub(super) struct Relax<'a, T, const ROWS: bool, const MOMENTUM: bool> {
 
 impl<T: RealScalar, const ROWS: bool, const MOMENTUM: bool> Relax<'_, T, ROWS, MOMENTUM> {
     #[inline(always)]
-    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>) {
+    fn segment<const UNIFORM: bool>(&mut self, at: Range<usize>) {
         let n = at.len();
         if n == 0 {
             return;
         }
-        let stretch = Stretch::new(self.operator, &self.row, &at);
+        let segment = RowSegment::new(self.operator, &self.row, &at);
         let (rhs, steps, out) = (&self.rhs[at.start..][..n], &self.step[at.start..][..n], &mut self.out[at.start..][..n]);
         let before = if MOMENTUM { &self.before[at.start..][..n] } else { rhs };
-        let (omega, momentum, first) = (self.omega, self.momentum, stretch.first());
+        let (omega, momentum, first) = (self.omega, self.momentum, segment.first());
         for i in 0..n {
-            let residual = physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i, first));
-            let (centre, step) = (stretch.row.centre[i + 1], omega * steps[i]);
+            let residual = physics::residual(rhs[i], segment.operator::<ROWS, UNIFORM>(i, first));
+            let (centre, step) = (segment.row.centre[i + 1], omega * steps[i]);
             out[i] = if MOMENTUM {
                 physics::relax_with_momentum(centre, residual, step, momentum, before[i])
             } else {
@@ -130,9 +130,9 @@ impl<T: RealScalar, const ROWS: bool, const MOMENTUM: bool> Work for Relax<'_, T
     #[inline(always)]
     fn run(mut self) {
         let [west, middle, east] = stretches(self.operator, self.out.len());
-        self.stretch::<false>(west);
-        self.stretch::<true>(middle);
-        self.stretch::<false>(east);
+        self.segment::<false>(west);
+        self.segment::<true>(middle);
+        self.segment::<false>(east);
     }
 }
 
@@ -167,17 +167,17 @@ pub(super) struct Residual<'a, T, const ROWS: bool> {
 
 impl<T: RealScalar, const ROWS: bool> Residual<'_, T, ROWS> {
     #[inline(always)]
-    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>) {
+    fn segment<const UNIFORM: bool>(&mut self, at: Range<usize>) {
         let n = at.len();
         if n == 0 {
             return;
         }
-        let stretch = Stretch::new(self.operator, &self.row, &at);
+        let segment = RowSegment::new(self.operator, &self.row, &at);
         let (rhs, out) = (&self.rhs[at.start..][..n], &mut self.out[at.start..][..n]);
-        let (first, first_inside) = (stretch.first(), stretch.inside[0]);
+        let (first, first_inside) = (segment.first(), segment.inside[0]);
         for i in 0..n {
-            let inside = if UNIFORM { first_inside } else { stretch.inside[i] };
-            out[i] = inside * physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i, first));
+            let inside = if UNIFORM { first_inside } else { segment.inside[i] };
+            out[i] = inside * physics::residual(rhs[i], segment.operator::<ROWS, UNIFORM>(i, first));
         }
     }
 }
@@ -188,9 +188,9 @@ impl<T: RealScalar, const ROWS: bool> Work for Residual<'_, T, ROWS> {
     #[inline(always)]
     fn run(mut self) {
         let [west, middle, east] = stretches(self.operator, self.out.len());
-        self.stretch::<false>(west);
-        self.stretch::<true>(middle);
-        self.stretch::<false>(east);
+        self.segment::<false>(west);
+        self.segment::<true>(middle);
+        self.segment::<false>(east);
     }
 }
 
@@ -228,7 +228,7 @@ struct ChunkSums<U> {
 
 impl<T: RealScalar, U: RealScalar, const ROWS: bool> OuterResidual<'_, T, U, ROWS> {
     #[inline(always)]
-    fn stretch<const UNIFORM: bool>(&mut self, whole: Range<usize>, sums: &mut ChunkSums<U>) {
+    fn segment<const UNIFORM: bool>(&mut self, whole: Range<usize>, sums: &mut ChunkSums<U>) {
         let mut start = whole.start;
         let mut residuals = [U::ZERO; CHUNK];
         let negligible = U::from_f64(if size_of::<T>() == 4 { NEGLIGIBLE } else { 0.0 });
@@ -236,14 +236,14 @@ impl<T: RealScalar, U: RealScalar, const ROWS: bool> OuterResidual<'_, T, U, ROW
             let end = (start + CHUNK).min(whole.end);
             let n = end - start;
             let at = start..end;
-            let stretch = Stretch::new(self.operator, &self.row, &at);
+            let segment = RowSegment::new(self.operator, &self.row, &at);
             let (rhs, out) = (&self.rhs[at.start..][..n], &mut self.out[at.start..][..n]);
             let volume = &self.operator.volume_x[if UNIFORM { whole.start } else { start }..][..n];
             let residuals = &mut residuals[..n];
-            let (first, first_inside, scale) = (stretch.first(), stretch.inside[0], self.scale);
+            let (first, first_inside, scale) = (segment.first(), segment.inside[0], self.scale);
             for i in 0..n {
-                let inside = if UNIFORM { first_inside } else { stretch.inside[i] };
-                residuals[i] = inside * (scale * physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i, first)));
+                let inside = if UNIFORM { first_inside } else { segment.inside[i] };
+                residuals[i] = inside * (scale * physics::residual(rhs[i], segment.operator::<ROWS, UNIFORM>(i, first)));
             }
             let (r, r2) = (&mut sums.r[..n], &mut sums.r2[..n]);
             for i in 0..n {
@@ -251,7 +251,7 @@ impl<T: RealScalar, U: RealScalar, const ROWS: bool> OuterResidual<'_, T, U, ROW
                 r[i] += weighted;
                 r2[i] += weighted * residuals[i];
             }
-            let (u2, max, centre) = (&mut sums.u2[..n], &mut sums.max[..n], &stretch.row.centre[1..=n]);
+            let (u2, max, centre) = (&mut sums.u2[..n], &mut sums.max[..n], &segment.row.centre[1..=n]);
             for i in 0..n {
                 let u = self.u_scale * centre[i];
                 u2[i] += volume[i] * (u * u);
@@ -288,9 +288,9 @@ impl<T: RealScalar, U: RealScalar, const ROWS: bool> Work for OuterResidual<'_, 
         let [west, middle, east] = stretches(self.operator, self.out.len());
         let zero = [U::ZERO; CHUNK];
         let mut sums = ChunkSums { r: zero, r2: zero, u2: zero, max: zero };
-        self.stretch::<false>(west, &mut sums);
-        self.stretch::<true>(middle, &mut sums);
-        self.stretch::<false>(east, &mut sums);
+        self.segment::<false>(west, &mut sums);
+        self.segment::<true>(middle, &mut sums);
+        self.segment::<false>(east, &mut sums);
         RowSums {
             r: combined(&mut sums.r, |a, b| a + b),
             r2: combined(&mut sums.r2, |a, b| a + b),

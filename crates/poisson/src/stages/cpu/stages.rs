@@ -152,7 +152,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         // The residual is at most that large; from zero it is f.
         self.residual_scale = 1.0 / power_of_two(largest_f + 2.0 * weights * largest_u);
         self.removed_mean = if self.singular { remove_mean(&mut outer.f, &outer.operator, None).0 } else { 0.0 };
-        self.begin_anew();
+        self.restart_polynomial();
         Ok(())
     }
 
@@ -160,21 +160,21 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         Ok(self.levels[0].outer.as_ref().map_or_else(Vec::new, |outer| dense(&outer.u)))
     }
 
-    fn older(&mut self) -> Result<Option<Vec<f64>>> {
-        Ok(self.polynomial.as_ref().map(Polynomial::older))
+    fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {
+        Ok(self.polynomial.as_ref().map(Polynomial::previous_solution))
     }
 
-    fn give_way(&mut self, allowed: bool) {
+    fn allow_interrupt(&mut self, allowed: bool) {
         self.gives_way = allowed;
     }
 
-    fn begin_anew(&mut self) {
-        self.polynomial.iter_mut().for_each(Polynomial::begin_anew);
+    fn restart_polynomial(&mut self) {
+        self.polynomial.iter_mut().for_each(Polynomial::restart_polynomial);
     }
 
-    fn go_on(&mut self, sweeps: u64, ratio: f64, older: &[f64]) -> Result<()> {
+    fn resume_polynomial(&mut self, sweeps: u64, ratio: f64, previous: &[f64]) -> Result<()> {
         let (shape, periodic) = (self.levels[0].shape, self.levels[0].periodic[0]);
-        self.polynomial = Some(Polynomial::after(sweeps, ratio, older, shape, periodic, self.isa));
+        self.polynomial = Some(Polynomial::after(sweeps, ratio, previous, shape, periodic, self.isa));
         Ok(())
     }
 
@@ -477,8 +477,8 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
     }
 
     fn memory(&self) -> u64 {
-        let older = self.polynomial.as_ref().map_or(0, Polynomial::bytes);
-        self.levels.iter().map(LevelData::bytes).sum::<u64>() + self.inner.bytes() + self.outer.bytes() + self.solver.bytes() + older
+        let previous = self.polynomial.as_ref().map_or(0, Polynomial::bytes);
+        self.levels.iter().map(LevelData::bytes).sum::<u64>() + self.inner.bytes() + self.outer.bytes() + self.solver.bytes() + previous
     }
 
     fn replay(

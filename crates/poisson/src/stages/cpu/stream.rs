@@ -64,9 +64,9 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         self.run(cpu, pass, r, (e, None), u, coarse)
     }
 
-    /// Runs the sweeps of `pass` on `e`, `older` being what `e` was a sweep before, and afterwards again.
-    pub(super) fn go_on(&mut self, cpu: &Cpu, pass: &Pass<'_, T, U>, r: &Field<T>, e: &mut Field<T>, older: &mut Field<T>) {
-        self.run(cpu, pass, Array::Read(r), (Some(Array::Write(e)), Some(older)), None, None);
+    /// Runs the sweeps of `pass` on `e`, `previous` being what `e` was a sweep before, and afterwards again.
+    pub(super) fn advance_polynomial(&mut self, cpu: &Cpu, pass: &Pass<'_, T, U>, r: &Field<T>, e: &mut Field<T>, previous: &mut Field<T>) {
+        self.run(cpu, pass, Array::Read(r), (Some(Array::Write(e)), Some(previous)), None, None);
     }
 
     fn run(
@@ -74,7 +74,7 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         cpu: &Cpu,
         pass: &Pass<'_, T, U>,
         r: Array<'_, T>,
-        (e, older): (Option<Array<'_, T>>, Option<&mut Field<T>>),
+        (e, previous): (Option<Array<'_, T>>, Option<&mut Field<T>>),
         u: Option<&mut Field<U>>,
         coarse: Option<&mut Field<T>>,
     ) -> &[SlabSums] {
@@ -90,7 +90,7 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
             let (sums, after) = rest.split_at_mut(end - first);
             rest = after;
             let nothing = Slabs::Band(super::band::Band::empty());
-            bands.push(BandData { first: *first, end: *end, r: nothing, e: None, older: None, u: None, coarse: None, sums, scratch });
+            bands.push(BandData { first: *first, end: *end, r: nothing, e: None, previous: None, u: None, coarse: None, sums, scratch });
         }
         match r {
             Array::Read(field) => bands.iter_mut().for_each(|b| b.r = Slabs::Shared(field)),
@@ -107,9 +107,9 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
             }
             None => {}
         }
-        if let Some(field) = older {
+        if let Some(field) = previous {
             let parts = split(field, &bounds, pass.halo(), pass.periodic[2], &mut self.older_halos);
-            bands.iter_mut().zip(parts).for_each(|(b, part)| b.older = Some(part));
+            bands.iter_mut().zip(parts).for_each(|(b, part)| b.previous = Some(part));
         }
         if let Some(field) = u {
             let parts = split(field, &bounds, 1, pass.periodic[2], &mut self.u_halos);

@@ -16,7 +16,7 @@ use zellige_engine::real::RealScalar;
 
 use super::band::{Band, bounds, split};
 use super::field::{Field, PAD, Shape};
-use super::in_place::{PlainRows, RelaxInPlace};
+use super::in_place::{RelaxInPlace, UniformRows};
 use super::isa::{Isa, Run, Work};
 use super::pass::{HalfSweep, SlabSums};
 use super::rows::Neighbours;
@@ -117,7 +117,7 @@ impl<U: RealScalar> March<'_, U> {
         {
             let (lower, upper) = operator.slabs[k];
             let at = columns.start;
-            let rows = PlainRows {
+            let rows = UniformRows {
                 lines,
                 stride: shape.stride,
                 rhs: f.slab(k),

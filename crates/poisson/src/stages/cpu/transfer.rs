@@ -8,7 +8,7 @@ use super::pass::{BandData, Pass};
 use super::ring::Scratch;
 use super::rows::AddScaled;
 use super::tables::AxisTransfer;
-use super::transfer_rows::{Between, ProlongX, RestrictX, Three};
+use super::transfer_rows::{ProlongX, RestrictX, WeightedSum2, WeightedSum3};
 use crate::physics;
 
 impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
@@ -24,7 +24,7 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
             a
         } else {
             let out = &mut between.get_mut()[..shape.slab()];
-            self.isa.run(Between { west, a, east, b, out });
+            self.isa.run(WeightedSum2 { west, a, east, b, out });
             out
         };
         for row in 0..fine_shape.rows {
@@ -38,7 +38,7 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
                 whole(ty.parent[row])
             } else {
                 let out = &mut row_between.get_mut()[..stride];
-                self.isa.run(Between { west, a: whole(ty.parent[row]), east, b: whole(ty.next[row]), out });
+                self.isa.run(WeightedSum2 { west, a: whole(ty.parent[row]), east, b: whole(ty.next[row]), out });
                 out
             };
             let fine = fine_shape.row_mut(out, row);
@@ -80,7 +80,7 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
         let slab = if tz.coarsened {
             let sum = &mut between.get_mut()[..fine.slab()];
             let weights = [0, 1, 2].map(|s| tz.restrict[s][coarse_k]);
-            self.isa.run(Three { weights, rows: [-1, 0, 1].map(slab_at), out: sum });
+            self.isa.run(WeightedSum3 { weights, rows: [-1, 0, 1].map(slab_at), out: sum });
             sum
         } else {
             slab_at(0)
@@ -94,7 +94,7 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
                 let weights = [0, 1, 2].map(|s| ty.restrict[s][row]);
                 let below = if child == 0 && !self.periodic[1] { 0 } else { (child + fine.rows - 1) % fine.rows };
                 let above = if child + 1 == fine.rows && !self.periodic[1] { child } else { (child + 1) % fine.rows };
-                self.isa.run(Three { weights, rows: [below, child, above].map(whole), out: sum });
+                self.isa.run(WeightedSum3 { weights, rows: [below, child, above].map(whole), out: sum });
                 sum
             } else {
                 whole(child)

@@ -7,7 +7,7 @@ use super::isa::Work;
 use crate::physics;
 
 /// `out = west a + east b`.
-pub(super) struct Between<'a, T> {
+pub(super) struct WeightedSum2<'a, T> {
     pub west: T,
     pub a: &'a [T],
     pub east: T,
@@ -15,7 +15,7 @@ pub(super) struct Between<'a, T> {
     pub out: &'a mut [T],
 }
 
-impl<T: RealScalar> Work for Between<'_, T> {
+impl<T: RealScalar> Work for WeightedSum2<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -29,13 +29,13 @@ impl<T: RealScalar> Work for Between<'_, T> {
 }
 
 /// `out = w0 a + w1 b + w2 c`.
-pub(super) struct Three<'a, T> {
+pub(super) struct WeightedSum3<'a, T> {
     pub weights: [T; 3],
     pub rows: [&'a [T]; 3],
     pub out: &'a mut [T],
 }
 
-impl<T: RealScalar> Work for Three<'_, T> {
+impl<T: RealScalar> Work for WeightedSum3<'_, T> {
     type Out = ();
 
     #[inline(always)]

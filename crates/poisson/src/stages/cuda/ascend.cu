@@ -8,13 +8,13 @@
 // At step j: row j starts (red), j-1 black, j-2 gets P e_{l+1}, j-3 red, j-4 black and done; u of row j-4 is corrected,
 // and row j-5 has its residual.
 
-// The rows that follow the finished correction in ascend_correct. r and e are `up` times the residual and correction.
+// The rows that follow the finished correction in ascend_correct. r and e are `ascend_finest` times the residual and correction.
 struct Correct {
     const wide *u, *f;
     wide* u_new;
     real* r_new;
     Norms norms;
-    wide up, down;
+    wide ascend_finest, down;
 };
 
 template <bool CORRECT, class A, bool CARRY = false>
@@ -145,7 +145,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
                     double rr = 0, uu = 0, r1 = 0;
 #pragma unroll
                     for (int c = 0; c < 4; c++) {
-                        out[c] = CARRY ? real(res[c]) : real(o.up * res[c]);
+                        out[c] = CARRY ? real(res[c]) : real(o.ascend_finest * res[c]);
                         peak = fmax(peak, fabs(out[c]));
                         // Residuals are zero off the unknowns; where all are alike, shares are 1 or that.
                         double r = res[c], u = A::plain ? keep[c] * u_row[c] : u_row[c];
@@ -163,7 +163,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     if (CORRECT) {
         double hx = l.x.volume[l.x.n / 2];
         if (CARRY) squares *= double(o.down) * double(o.down), mean *= double(o.down);
-        Partial total = warp_total({hx * squares, double(peak) / double(o.up), hx * u_squares, hx * mean});
+        Partial total = warp_total({hx * squares, double(peak) / double(o.ascend_finest), hx * u_squares, hx * mean});
         if (o.r_new) join_norms(total, min(WARPS, strips - int(blockIdx.x) * WARPS), o.norms);
     }
 }
@@ -185,9 +185,9 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_short(Level l, L
 #define ASCEND_BOUNDS __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1)
 #define ASCEND_ARGUMENTS                                                                                                              \
     Level l, Level coarse, const real *r, const real *ec, const wide *u, const wide *f, wide *u_new, real *r_new, Norms norms,  \
-        wide up, wide down, real omega_pre, real omega_post, int height
+        wide ascend_finest, wide down, real omega_pre, real omega_post, int height
 #define ASCEND_CORRECT(OPERATOR, CARRY)                                                                                               \
-    Correct o = {u, f, u_new, r_new, norms, up, down};                                                                         \
+    Correct o = {u, f, u_new, r_new, norms, ascend_finest, down};                                                                         \
     ascend_strip<true, OPERATOR<real, 6>, CARRY>(l, coarse, r, ec, nullptr, o, omega_pre, omega_post, height)
 extern "C" __global__ ASCEND_BOUNDS void ascend_correct(ASCEND_ARGUMENTS) { ASCEND_CORRECT(General, false); }
 extern "C" __global__ ASCEND_BOUNDS void ascend_correct_plain(ASCEND_ARGUMENTS) { ASCEND_CORRECT(Plain, false); }

@@ -3,7 +3,7 @@
 use zellige_engine::cuda::{Cuda, Kernel};
 use zellige_engine::error::Result;
 
-use super::program::{Kernels, OWN, OnSolution, WARPS, Weights};
+use super::program::{Kernels, OWN, OnSolution, OperatorWeights, WARPS};
 
 /// Columns that a warp owns in the pass that has the halo of two cycles.
 pub(super) const OWN_TURN: usize = 112;
@@ -37,7 +37,7 @@ pub(super) fn bands_of(own: usize, columns: usize, rows: usize, height: usize) -
 }
 
 /// Rows of the bands of the marching kernels.
-pub(super) struct Heights {
+pub(super) struct BandHeights {
     pub descend: usize,
     pub ascend: usize,
     pub correct: usize,
@@ -48,24 +48,24 @@ pub(super) struct Heights {
     pub restrict: usize,
     pub restrict_two: usize,
     pub interpolate: usize,
-    pub begin: usize,
-    pub begin_norms: usize,
-    pub begin_zero: usize,
-    pub cubic: usize,
-    pub turn: usize,
-    pub end: usize,
-    pub add: usize,
+    pub descend_solution: usize,
+    pub descend_solution_norms: usize,
+    pub descend_zero_norms: usize,
+    pub interpolate_descend: usize,
+    pub ascend_descend: usize,
+    pub ascend_solution_norms: usize,
+    pub ascend_solution: usize,
 }
 
-impl Heights {
+impl BandHeights {
     /// Heights on a level of `nodes` columns and rows.
     pub(super) fn new(
         cuda: &Cuda,
         (kernels, on_solution): (&Kernels, Option<&OnSolution>),
-        weights: Weights,
+        weights: OperatorWeights,
         nodes: [usize; 2],
     ) -> Result<Self> {
-        let (down, up, correct) = kernels.passes(weights);
+        let (down, ascend_finest, correct) = kernels.passes(weights);
         // `halo` and `unroll`: rows that a band repeats, and steps of a kernel's inner loop.
         let of = |kernel: &Kernel, own: usize, halo: usize, unroll: usize| -> Result<usize> {
             let slots = kernel.blocks_per_multiprocessor(32 * WARPS, 0)?.max(1) * cuda.properties().multiprocessors;
@@ -77,7 +77,7 @@ impl Heights {
         };
         Ok(Self {
             descend: rows(down, 6, 4)?,
-            ascend: rows(up, 8, 6)?,
+            ascend: rows(ascend_finest, 8, 6)?,
             correct: rows(correct, 10, 6)?,
             carry: rows(&kernels.ascend_carry_plain, 10, 6)?,
             sweep: rows(&kernels.sweep, 4, 4)?,
@@ -86,18 +86,29 @@ impl Heights {
             restrict: rows(&kernels.full_restrict, 2, 4)?,
             restrict_two: of(&kernels.full_restrict_two, OWN_TWO, 4, 4)?.next_multiple_of(4),
             interpolate: rows(&kernels.full_residual, 4, 4)?,
-            begin: solution(|k| &k.begin_solution, OWN, 8)?,
-            begin_norms: solution(|k| &k.begin_norms, OWN, 10)?,
-            begin_zero: solution(|k| &k.begin_zero, OWN, 10)?,
-            cubic: solution(|k| &k.begin_cubic, OWN, 8)?,
-            turn: solution(|k| &k.turn_solution, OWN_TURN, 12)?,
-            end: solution(|k| &k.end_solution, OWN, 8)?,
-            add: solution(|k| &k.add_solution, OWN, 8)?,
+            descend_solution: solution(|k| &k.descend_solution, OWN, 8)?,
+            descend_solution_norms: solution(|k| &k.descend_solution_norms, OWN, 10)?,
+            descend_zero_norms: solution(|k| &k.descend_zero_norms, OWN, 10)?,
+            interpolate_descend: solution(|k| &k.interpolate_descend, OWN, 8)?,
+            ascend_descend: solution(|k| &k.ascend_descend, OWN_TURN, 12)?,
+            ascend_solution_norms: solution(|k| &k.ascend_solution_norms, OWN, 8)?,
+            ascend_solution: solution(|k| &k.ascend_solution, OWN, 8)?,
         })
     }
 
     /// The least height of the passes that leave a partial sum a warp.
     pub(super) fn least_with_sums(&self) -> usize {
-        [self.correct, self.carry, self.residual, self.begin_norms, self.begin_zero, self.turn, self.end].into_iter().min().unwrap_or(1)
+        [
+            self.correct,
+            self.carry,
+            self.residual,
+            self.descend_solution_norms,
+            self.descend_zero_norms,
+            self.ascend_descend,
+            self.ascend_solution_norms,
+        ]
+        .into_iter()
+        .min()
+        .unwrap_or(1)
     }
 }

@@ -71,7 +71,7 @@ pub(super) enum Argument {
 
 /// A launch: its argument, blocks, threads of a block and its bytes of shared memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct BottomLaunch {
     pub argument: Argument,
     pub blocks: (u32, u32, u32),
     pub threads: u32,
@@ -79,11 +79,11 @@ pub(super) struct Step {
 }
 
 /// Launches and arrays that solve the bottom level.
-pub(super) struct Bottom {
+pub(super) struct BottomSolver {
     /// The level that is solved directly; there are none below it.
     pub level: usize,
     /// The launches in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<BottomLaunch>,
     _tables: Buffer<u8>,
     _fields: Vec<Buffer<u8>>,
 }
@@ -143,12 +143,12 @@ fn field(pool: &Pool, number: Number, argument: &LevelArgument) -> Result<Buffer
     pool.alloc_zeros::<u8>(argument.values() * number.bytes(), "poisson bottom: field")
 }
 
-impl Bottom {
+impl BottomSolver {
     /// Builds the solver of the bottom level where the modes are sines.
     fn of_sines(pool: &Pool, (level, grid): (usize, &Grid), argument: &LevelArgument, number: Number, (r, e): (u64, u64)) -> Result<Self> {
-        let (values, begins) = sines::tables(grid);
+        let (values, solution_omega) = sines::tables(grid);
         let (tables, between) = (table(pool, number, &values)?, field(pool, number, argument)?);
-        let places = begins.map(|at| tables.address() + (at * number.bytes()) as u64);
+        let places = solution_omega.map(|at| tables.address() + (at * number.bytes()) as u64);
         let steps = sines::steps(grid, argument, number, [r, between.address(), e], places);
         Ok(Self { level, steps, _tables: tables, _fields: vec![between] })
     }
@@ -213,7 +213,7 @@ impl Bottom {
                     pitch: pitch as i32,
                 };
                 let blocks = (grid.axes[0].nodes.div_ceil(COLUMNS) as u32, 1, 1);
-                steps.push(Step { argument: Argument::Elimination(elimination), blocks, threads: ELIMINATING, shared: 0 });
+                steps.push(BottomLaunch { argument: Argument::Elimination(elimination), blocks, threads: ELIMINATING, shared: 0 });
                 from = to;
             }
             let to = if s + 1 == count { e } else { fields[s % 2].address() };
@@ -259,7 +259,7 @@ impl Bottom {
                 _ => (Product { pitch_b: plane as i32, ..common }, [plane, nz, 1]),
             };
             let blocks = (extent[0].div_ceil(TILE[1]) as u32, extent[1].div_ceil(TILE[0]) as u32, extent[2] as u32);
-            steps.push(Step { argument: Argument::Product(product), blocks, threads: THREADS, shared: shared(k, number) as u32 });
+            steps.push(BottomLaunch { argument: Argument::Product(product), blocks, threads: THREADS, shared: shared(k, number) as u32 });
             from = to;
         }
         Ok(Self { level, steps, _tables: buffer, _fields: fields })
@@ -267,7 +267,7 @@ impl Bottom {
 
     /// Floating-point operations a node.
     pub(super) fn flops(&self) -> f64 {
-        let of = |step: &Step| match step.argument {
+        let of = |step: &BottomLaunch| match step.argument {
             Argument::Product(product) => 2.0 * f64::from(product.k),
             Argument::Elimination(_) => 5.0,
             Argument::Rows(sines) => sines.flops(),
@@ -298,14 +298,14 @@ impl Data {
         }
     }
 
-    fn solve_step(&self, argument: Argument, step: &Step) -> Result<()> {
+    fn solve_step(&self, argument: Argument, step: &BottomLaunch) -> Result<()> {
         let kernel = match argument {
             Argument::Product(_) => &self.kernels.product,
             Argument::Elimination(_) => &self.kernels.eliminate,
             Argument::Rows(_) => &self.kernels.sines_rows,
             Argument::Columns(_) => &self.kernels.sines_columns,
         };
-        let launch = self.soon(kernel.launch(step.blocks, step.threads)).shared(step.shared);
+        let launch = self.overlapping(kernel.launch(step.blocks, step.threads)).shared(step.shared);
         // SAFETY: the argument of the kernel, made for this level's fields; what it keeps fits the shared memory asked for.
         unsafe {
             match argument {

@@ -5,9 +5,9 @@ use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Argument as _, Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
-use super::bands::{Heights, OWN_TURN, bands};
-use super::bottom::Bottom;
-use super::program::{COARSE, Kernels, NODES, OnSolution, RESTRICTING, ROWS, WARPS, Weights};
+use super::bands::{BandHeights, OWN_TURN, bands};
+use super::bottom::BottomSolver;
+use super::program::{COARSE, Kernels, NODES, OnSolution, OperatorWeights, RESTRICTING, ROWS, WARPS};
 use super::tables::{LevelArgument, Number, Tables, halves};
 use crate::grid::{Axis, Grid, Level};
 use crate::physics::Chebyshev;
@@ -35,14 +35,14 @@ fn even_in(axis: &Axis, mut unknowns: std::ops::Range<usize>) -> bool {
 }
 
 /// Class of a level's operator, which selects the kernels.
-fn weights(x: &Axis, y: &Axis) -> Weights {
+fn weights(x: &Axis, y: &Axis) -> OperatorWeights {
     let all_but_last = |axis: &Axis| even(axis) || !axis.periodic() && even_in(axis, axis.unknowns().start..axis.unknowns().end - 1);
     if even(x) && even(y) {
-        Weights::Plain
+        OperatorWeights::Plain
     } else if all_but_last(x) && all_but_last(y) && !x.periodic() && !y.periodic() {
-        Weights::Short
+        OperatorWeights::Short
     } else {
-        Weights::General
+        OperatorWeights::General
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Fields {
     /// The whole fused pass is: both axes halve as well.
     pub fused: bool,
     /// Class of the operator: it selects kernels of less arithmetic.
-    pub weights: Weights,
+    pub weights: OperatorWeights,
     /// Marks that the fused passes of full multigrid are possible too.
     pub full: bool,
     pub r: Vec<Buffer<u8>>,
@@ -67,17 +67,17 @@ pub(super) struct Fields {
     pub r_at: usize,
     /// `u` has had the first sweep of the next cycle, with the factor `omega`, and `r` of the level below is that cycle's; `r` of
     /// this level is not.
-    pub ahead: bool,
+    pub smoothed: bool,
     pub omega: f64,
     /// `r` of this level is not the residual of `u`, although a cycle has ended.
     pub stale: bool,
-    pub(super) heights: Heights,
+    pub(super) heights: BandHeights,
 }
 
 impl Fields {
     /// Returns true if the residual can be carried on.
     pub(super) fn plain(&self) -> bool {
-        self.weights == Weights::Plain
+        self.weights == OperatorWeights::Plain
     }
 
     /// Columns and rows of a pass over the unknowns, and of one that also restricts.
@@ -131,7 +131,7 @@ pub(super) struct Data {
     pub inner: Number,
     pub outer: Number,
     pub levels: Vec<Fields>,
-    pub bottom: Bottom,
+    pub bottom: BottomSolver,
     /// Volume of the unknowns of the finest level.
     pub volume: f64,
     /// `r` and `e` hold this multiple of the residual and correction, a power of two: it keeps single precision in range.
@@ -166,7 +166,7 @@ pub(super) fn number(launch: Launch<'_>, format: Number, value: f64) -> Launch<'
 
 impl Data {
     /// Lets a kernel that waits by itself begin before the one ahead has ended, where the GPU can.
-    pub(super) fn soon<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
+    pub(super) fn overlapping<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
         if self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
     }
 
@@ -190,8 +190,8 @@ impl Data {
             let marches = z.is_flat() && !seam(&level.grid) && whole && x.nodes >= 16 && y.nodes >= 16;
             let fused = marches && level.transfer.as_ref().is_some_and(|t| halves(&t[0]) && halves(&t[1]));
             let solution = l == 0 || full;
-            let weights = if fused { weights(x, y) } else { Weights::General };
-            let heights = Heights::new(cuda, (&kernels, on_solution.as_ref()), weights, [x.nodes, y.nodes])?;
+            let weights = if fused { weights(x, y) } else { OperatorWeights::General };
+            let heights = BandHeights::new(cuda, (&kernels, on_solution.as_ref()), weights, [x.nodes, y.nodes])?;
             let fields = Fields {
                 argument: *argument,
                 nodes: level.grid.len(),
@@ -205,7 +205,7 @@ impl Data {
                 f: solution.then(|| field(outer, "right-hand side")).transpose()?,
                 u_at: 0,
                 r_at: 0,
-                ahead: false,
+                smoothed: false,
                 omega: 0.0,
                 stale: false,
                 heights,
@@ -222,7 +222,7 @@ impl Data {
         let fields = &levels[last];
         let ends = (fields.r[0].address(), fields.e.address());
         let limit = cuda.properties().shared_per_block;
-        let bottom = Bottom::new(&pool, (last, &grid[last].grid), &fields.argument, (inner, limit), ends)?;
+        let bottom = BottomSolver::new(&pool, (last, &grid[last].grid), &fields.argument, (inner, limit), ends)?;
         let volume = grid[0].grid.axes.iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
         Ok(Self {
             scratch: pool.alloc_zeros(general * inner.bytes(), "poisson: scratch")?,
@@ -253,7 +253,7 @@ impl Data {
     pub(super) fn descend(&self, level: usize, omega: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
-        let launch = self.soon(self.kernels.passes(l.weights).0.launch(bands(x, y, l.heights.descend), 32 * WARPS));
+        let launch = self.overlapping(self.kernels.passes(l.weights).0.launch(bands(x, y, l.heights.descend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(c.r());
         // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
         unsafe { number(launch, self.inner, omega).arg(l.heights.descend as i32).run() }
@@ -263,7 +263,7 @@ impl Data {
     pub(super) fn ascend(&self, level: usize, pre: f64, post: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let launch = self.soon(self.kernels.passes(l.weights).1.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
+        let launch = self.overlapping(self.kernels.passes(l.weights).1.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
         // SAFETY: the arguments of `ascend` in order; the tables and fields belong to these two levels.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
@@ -279,7 +279,7 @@ impl Data {
         } else {
             (self.kernels.passes(l.weights).2, l.heights.correct)
         };
-        let launch = self.soon(kernel.launch(bands(x, y, height), 32 * WARPS));
+        let launch = self.overlapping(kernel.launch(bands(x, y, height), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f()).arg(l.other_u());
         let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.plain(self.norms_argument());
         let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
@@ -303,7 +303,7 @@ impl Data {
 
     /// Joins `count` partial sums.
     pub(super) fn norms(&self, count: usize) -> Result<()> {
-        let launch = self.soon(self.kernels.norms.launch(1, 1024)).arg(&self.partials).arg(count as i32);
+        let launch = self.overlapping(self.kernels.norms.launch(1, 1024)).arg(&self.partials).arg(count as i32);
         // SAFETY: the arguments of `norms` in order; `count` entries were written by the kernel before.
         unsafe { launch.arg(&self.totals).arg(&self.host).run() }
     }
@@ -313,7 +313,7 @@ impl Data {
         let l = &self.levels[level];
         if l.marches && !correct {
             let ([x, y], height) = (l.extent(), l.heights.residual);
-            let launch = self.soon(self.kernels.marching_residual.launch(bands(x, y, height), 32 * WARPS)).plain(l.argument);
+            let launch = self.overlapping(self.kernels.marching_residual.launch(bands(x, y, height), 32 * WARPS)).plain(l.argument);
             let launch = number(launch.arg(l.u()).arg(l.f()).arg(l.r()), self.outer, self.scale);
             // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a block.
             unsafe { launch.plain(self.norms_argument()).arg(height as i32).run() }?;
@@ -339,7 +339,7 @@ impl Data {
             self.pending = false;
         }
         let l = &mut self.levels[level];
-        (l.ahead, l.stale) = (false, false);
+        (l.smoothed, l.stale) = (false, false);
         if correct {
             l.u_at = 1 - l.u_at;
         }
@@ -448,12 +448,12 @@ impl Data {
         let l = &self.levels[level];
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
         let (kernel, height) = if two { (&self.kernels.two_sweeps, l.heights.two_sweeps) } else { (&self.kernels.sweep, l.heights.sweep) };
-        let launch = self.soon(kernel.launch(bands(x, y, height), 32 * WARPS));
+        let launch = self.overlapping(kernel.launch(bands(x, y, height), 32 * WARPS));
         let launch = launch.plain(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
         // SAFETY: the arguments of `sweep` and `two_sweeps` in order; the result goes to another field.
         unsafe { number(launch, self.outer, omega).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
-        (l.u_at, l.ahead) = (1 - l.u_at, false);
+        (l.u_at, l.smoothed) = (1 - l.u_at, false);
         Ok(())
     }
 

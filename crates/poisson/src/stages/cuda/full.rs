@@ -13,7 +13,7 @@ impl Data {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
         let height = l.heights.interpolate;
-        let launch = self.soon(self.kernels.full_residual.launch(bands(x, y, height), 32 * WARPS));
+        let launch = self.overlapping(self.kernels.full_residual.launch(bands(x, y, height), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(c.u()).arg(l.u()).arg(l.f()).arg(l.r());
         // SAFETY: the arguments of `full_residual` in order; of u the kernel reads held nodes only, which it does not change.
         unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
@@ -31,14 +31,14 @@ impl Data {
         if two {
             let n = &self.levels[level + 2];
             let ([x, y], height) = (n.extent().map(|n| 4 * n), l.heights.restrict_two);
-            let launch = self.soon(self.kernels.full_restrict_two.launch(bands_of(OWN_TWO, x, y, height), 32 * WARPS));
+            let launch = self.overlapping(self.kernels.full_restrict_two.launch(bands_of(OWN_TWO, x, y, height), 32 * WARPS));
             let launch = launch.plain(l.argument).plain(c.argument).plain(n.argument).arg(l.f()).arg(c.f()).arg(n.f());
             // SAFETY: the arguments of `full_restrict_two` in order.
             return unsafe { launch.arg(height as i32).run() };
         }
         if l.full {
             let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.restrict);
-            let launch = self.soon(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
+            let launch = self.overlapping(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
             let launch = launch.plain(l.argument).plain(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
             // SAFETY: the arguments of `full_restrict` in order.
             return unsafe { launch.run() };
@@ -53,9 +53,9 @@ impl Data {
         let launch = if l.full && !last {
             // Interpolation makes the unknowns.
             let [x, y, _] = c.argument.axes.map(|a| a.n as u32);
-            self.soon(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
+            self.overlapping(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
         } else {
-            self.soon(self.kernels.inject.launch(c.blocks(), NODES))
+            self.overlapping(self.kernels.inject.launch(c.blocks(), NODES))
         };
         // SAFETY: the arguments of `inject` and `full_edges` in order.
         unsafe { launch.plain(l.argument).plain(c.argument).arg(l.u()).arg(c.u()).run() }

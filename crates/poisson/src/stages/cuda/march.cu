@@ -50,9 +50,9 @@ template <int N, int SLOTS, class T> struct Stream {
         j = periodic ? (j < 0 ? j + n : j >= n ? j - n : j) : min(max(j, 0), n - 1);
         ask_at((long long)j * pitch, slot);
     }
-    // As ask, of the row that begins at `place`.
-    __device__ __forceinline__ void ask_at(long long place, int slot) const {
-        const char* from = reinterpret_cast<const char*>(column + place);
+    // As ask, of the row that begins at `offset`.
+    __device__ __forceinline__ void ask_at(long long offset, int slot) const {
+        const char* from = reinterpret_cast<const char*>(column + offset);
         char* to = slots + slot * bytes * 32;
 #pragma unroll
         for (int q = 0; q < pieces; q++)

@@ -14,12 +14,12 @@
 //! graph once and replayed. Sums have a fixed order: results are the same bit by bit from run to run.
 
 mod bands;
+mod borrowed;
 mod bottom;
+mod cycles;
 mod data;
 mod eigen;
 mod full;
-mod lent;
-mod moves;
 mod passes;
 mod program;
 mod sines;
@@ -37,7 +37,7 @@ use zellige_engine::sim::Cost;
 use self::data::{Data, Target};
 pub use self::program::recipe;
 use self::tables::Number;
-use super::{Held, Norms, Smoother, Stages, Start, stage};
+use super::{Norms, Smoother, Stages, Start, StoredResidual, stage};
 use crate::grid::cycle_levels;
 use crate::operator;
 use crate::physics::Chebyshev;
@@ -89,12 +89,12 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
 /// State of the copies: which of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether
 /// norms are pending. There are fewer than 31 levels: the finest has fewer than 2^31 nodes, and each has about half of those of the
 /// one above, or fewer.
-type Place = u128;
-const PENDING: Place = 1 << 127;
+type CopyState = u128;
+const PENDING: CopyState = 1 << 127;
 
 struct CudaStages {
     // Dropped before the data that they point at.
-    graphs: HashMap<(String, Place), (Graph, Place)>,
+    graphs: HashMap<(String, CopyState), (Graph, CopyState)>,
     data: Data,
     /// Levels that the caller sees.
     given: usize,
@@ -113,17 +113,17 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 }
 
 impl CudaStages {
-    fn place(&self) -> Place {
-        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2 | usize::from(f.stale) << 3) as Place;
+    fn copy_state(&self) -> CopyState {
+        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.smoothed) << 2 | usize::from(f.stale) << 3) as CopyState;
         let pending = if self.data.pending { PENDING } else { 0 };
-        self.data.levels.iter().enumerate().fold(pending, |place, (l, fields)| place | bits(fields) << (4 * l))
+        self.data.levels.iter().enumerate().fold(pending, |copy_state, (l, fields)| copy_state | bits(fields) << (4 * l))
     }
 
-    fn set_place(&mut self, place: Place) {
-        self.data.pending = place & PENDING != 0;
+    fn set_copy_state(&mut self, copy_state: CopyState) {
+        self.data.pending = copy_state & PENDING != 0;
         for (l, f) in self.data.levels.iter_mut().enumerate() {
-            let bits = (place >> (4 * l)) as usize;
-            (f.u_at, f.r_at, f.ahead, f.stale) = (bits & 1, bits >> 1 & 1, bits & 4 != 0, bits & 8 != 0);
+            let bits = (copy_state >> (4 * l)) as usize;
+            (f.u_at, f.r_at, f.smoothed, f.stale) = (bits & 1, bits >> 1 & 1, bits & 4 != 0, bits & 8 != 0);
         }
     }
 
@@ -186,7 +186,7 @@ impl Stages for CudaStages {
 
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
         // A solve like the one before finds its graphs.
-        self.set_place(0);
+        self.set_copy_state(0);
         self.recurrence = None;
         self.upload(u, Some(self.data.levels[0].u_at))?;
         self.upload(f, None)?;
@@ -212,17 +212,17 @@ impl Stages for CudaStages {
         self.dense(self.data.levels[0].u_at)
     }
 
-    fn older(&mut self) -> Result<Option<Vec<f64>>> {
+    fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {
         self.recurrence.map(|_| self.dense(1 - self.data.levels[0].u_at)).transpose()
     }
 
-    fn begin_anew(&mut self) {
+    fn restart_polynomial(&mut self) {
         self.recurrence = None;
     }
 
-    fn go_on(&mut self, sweeps: u64, ratio: f64, older: &[f64]) -> Result<()> {
+    fn resume_polynomial(&mut self, sweeps: u64, ratio: f64, previous: &[f64]) -> Result<()> {
         self.recurrence = Some(Chebyshev::after(sweeps, data::LAMBDA, ratio));
-        self.upload(older, Some(1 - self.data.levels[0].u_at))
+        self.upload(previous, Some(1 - self.data.levels[0].u_at))
     }
 
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
@@ -232,14 +232,14 @@ impl Stages for CudaStages {
 
     fn descend(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.data.cuda.clone();
-        let fused = self.fuses(level, start, nu, smoother);
-        if self.data.levels[level].ahead {
+        let fused = self.fused_omega(level, start, nu, smoother);
+        if self.data.levels[level].smoothed {
             if fused == Some(self.data.levels[level].omega) {
                 return Ok(());
             }
             self.residual(level, profiler)?;
         }
-        if level == 0 && self.begins(0, nu, smoother).is_some() {
+        if level == 0 && self.solution_omega(0, nu, smoother).is_some() {
             // As quick as from the residual, which then need not be stored.
             return self.descend_carry(nu, smoother, profiler);
         }
@@ -263,7 +263,7 @@ impl Stages for CudaStages {
         if level + 1 == self.data.levels.len() {
             return self.solve_bottom(profiler);
         }
-        for cycle in 0..moves::INNER_CYCLES {
+        for cycle in 0..cycles::INNER_CYCLES {
             self.inner_cycle(level, if cycle == 0 { Start::Zero } else { Start::Current }, profiler)?;
         }
         Ok(())
@@ -271,7 +271,7 @@ impl Stages for CudaStages {
 
     fn ascend(&mut self, level: usize, start: Start, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.data.cuda.clone();
-        let fused = self.fuses(level, start, pre, smoother);
+        let fused = self.fused_omega(level, start, pre, smoother);
         if let (Some(omega), 1) = (fused, nu) {
             let cost = self.cost(level, 2.25, 0.0, 60.0);
             return profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend(level, omega, omega));
@@ -294,26 +294,26 @@ impl Stages for CudaStages {
     }
 
     fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        self.up(pre, nu, smoother, false, profiler)
+        self.ascend_finest(pre, nu, smoother, false, profiler)
     }
 
-    fn held(&mut self) -> Result<Option<Held>> {
+    fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
         let l = &self.data.levels[0];
-        if l.ahead || l.stale {
+        if l.smoothed || l.stale {
             return Ok(None);
         }
         let residual = self.data.cuda.download(l.r())?;
-        Ok(Some(Held { residual, scale: self.data.scale }))
+        Ok(Some(StoredResidual { residual, scale: self.data.scale }))
     }
 
-    fn hold(&mut self, held: &Held) -> Result<bool> {
+    fn restore_residual(&mut self, held: &StoredResidual) -> Result<bool> {
         let l = &mut self.data.levels[0];
         let at = l.r_at;
         if l.r[at].len() != held.residual.len() {
             return Ok(false);
         }
         self.data.cuda.upload(&mut l.r[at], &held.residual)?;
-        (l.ahead, l.stale, self.data.pending) = (false, false, false);
+        (l.smoothed, l.stale, self.data.pending) = (false, false, false);
         self.set_scale(held.scale);
         Ok(true)
     }
@@ -322,24 +322,24 @@ impl Stages for CudaStages {
         self.data.levels[0].plain()
     }
 
-    fn residual_ahead(&mut self, pre: u32, smoother: Smoother, zero: bool, profiler: &mut Profiler) -> Result<()> {
-        let Some(omega) = self.begins(0, pre, smoother) else { return self.residual(0, profiler) };
+    fn residual_descend(&mut self, pre: u32, smoother: Smoother, zero: bool, profiler: &mut Profiler) -> Result<()> {
+        let Some(omega) = self.solution_omega(0, pre, smoother) else { return self.residual(0, profiler) };
         let (cost, cuda) = (self.cost(0, 0.25, if zero { 2.0 } else { 3.0 }, 60.0), self.data.cuda.clone());
-        profiler.stage_on(&cuda, stage::RESIDUAL, cost, || self.data.begin_solution(0, omega, true, zero))
+        profiler.stage_on(&cuda, stage::RESIDUAL, cost, || self.data.descend_solution(0, omega, true, zero))
     }
 
     fn descend_carry(&mut self, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        match self.begins(0, pre, smoother) {
-            Some(omega) if !self.data.levels[0].ahead => {
+        match self.solution_omega(0, pre, smoother) {
+            Some(omega) if !self.data.levels[0].smoothed => {
                 let (cost, cuda) = (self.cost(0, 0.25, 3.0, 50.0), self.data.cuda.clone());
-                profiler.stage_on(&cuda, stage::DESCEND, cost, || self.data.begin_solution(0, omega, false, false))
+                profiler.stage_on(&cuda, stage::DESCEND, cost, || self.data.descend_solution(0, omega, false, false))
             }
             _ => self.descend(0, Start::Zero, pre, smoother, profiler),
         }
     }
 
     fn ascend_carry(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        self.up(pre, nu, smoother, self.carries(), profiler)
+        self.ascend_finest(pre, nu, smoother, self.carries(), profiler)
     }
 
     fn interpolate_residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
@@ -351,21 +351,21 @@ impl Stages for CudaStages {
         profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.full_residual(level))
     }
 
-    fn interpolate_ahead(&mut self, level: usize, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        match self.begins(level, pre, smoother) {
+    fn interpolate_descend(&mut self, level: usize, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        match self.solution_omega(level, pre, smoother) {
             Some(omega) if self.data.levels[level].full => {
                 let (cost, cuda) = (self.cost(level, 0.25, 2.25, 70.0), self.data.cuda.clone());
-                profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.begin_cubic(level, omega))
+                profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.interpolate_descend(level, omega))
             }
             _ => self.interpolate_residual(level, profiler),
         }
     }
 
     fn ascend_add(&mut self, level: usize, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        if self.data.levels[level].ahead {
-            return self.up_ahead(level, nu, smoother, false, profiler);
+        if self.data.levels[level].smoothed {
+            return self.ascend_smoothed(level, nu, smoother, false, profiler);
         }
-        match self.fuses(level, Start::Zero, pre, smoother) {
+        match self.fused_omega(level, Start::Zero, pre, smoother) {
             Some(omega) if nu == 1 && level > 0 => {
                 let (cost, cuda) = (self.cost(level, 1.25, 2.0, 70.0), self.data.cuda.clone());
                 profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(level, omega, omega, false))
@@ -417,7 +417,7 @@ impl Stages for CudaStages {
     }
 
     fn interpolate(&mut self, level: usize, order: u32, profiler: &mut Profiler) -> Result<()> {
-        self.data.levels[level].ahead = false;
+        self.data.levels[level].smoothed = false;
         let (cost, cuda) = (self.cost(level, 0.0, 1.25, 16.0), self.data.cuda.clone());
         profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.interpolate(level, order == 1))
     }
@@ -470,20 +470,20 @@ impl Stages for CudaStages {
             // Stages inside a graph cannot be timed one by one.
             return body(self, profiler);
         }
-        let before = self.place();
+        let before = self.copy_state();
         let key = (key.to_owned(), before);
         if !self.graphs.contains_key(&key) {
             let cuda = self.data.cuda.clone();
             let recorded = cuda.capture(|| body(self, profiler));
-            let after = self.place();
-            self.set_place(before);
+            let after = self.copy_state();
+            self.set_copy_state(before);
             self.graphs.insert(key.clone(), (recorded?, after));
         }
         if let Some((graph, after)) = self.graphs.get_mut(&key) {
             // SAFETY: the graph uses the buffers and kernels of `self.data`, which is alive.
             unsafe { graph.launch() }?;
             let after = *after;
-            self.set_place(after);
+            self.set_copy_state(after);
         }
         Ok(())
     }

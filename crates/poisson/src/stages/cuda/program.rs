@@ -81,18 +81,18 @@ kernels!(
 kernels!(
     /// The passes over the solution, where it and corrections have one precision.
     OnSolution, ON_SOLUTION:
-    begin_solution,
-    begin_norms,
-    begin_zero,
-    begin_cubic,
-    turn_solution,
-    end_solution,
-    add_solution,
+    descend_solution,
+    descend_solution_norms,
+    descend_zero_norms,
+    interpolate_descend,
+    ascend_descend,
+    ascend_solution_norms,
+    ascend_solution,
 );
 
 /// Properties of a level's operator that its kernels rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weights {
+pub(super) enum OperatorWeights {
     /// All unknowns have the same.
     Plain,
     /// All but the last of an axis.
@@ -103,11 +103,11 @@ pub(super) enum Weights {
 
 impl Kernels {
     /// The passes down, up, and up with the correction of `u`.
-    pub(super) fn passes(&self, weights: Weights) -> (&Kernel, &Kernel, &Kernel) {
+    pub(super) fn passes(&self, weights: OperatorWeights) -> (&Kernel, &Kernel, &Kernel) {
         match weights {
-            Weights::Plain => (&self.descend_plain, &self.ascend_plain, &self.ascend_correct_plain),
-            Weights::Short => (&self.descend_short, &self.ascend_short, &self.ascend_correct),
-            Weights::General => (&self.descend, &self.ascend, &self.ascend_correct),
+            OperatorWeights::Plain => (&self.descend_plain, &self.ascend_plain, &self.ascend_correct_plain),
+            OperatorWeights::Short => (&self.descend_short, &self.ascend_short, &self.ascend_correct),
+            OperatorWeights::General => (&self.descend, &self.ascend, &self.ascend_correct),
         }
     }
 }

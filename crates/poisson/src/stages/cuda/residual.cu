@@ -1,5 +1,5 @@
 // residual: r = f - A u and its norms; correct: u_new = u + e first. For any grid, blocks of 32 x 4 threads over
-// (x, 16 rows of y, z), one partial result a block. r and e are `up` times the residual and correction. Mixed: residual reads 16 B and writes 4, correct reads 20 and writes 12.
+// (x, 16 rows of y, z), one partial result a block. r and e are `ascend_finest` times the residual and correction. Mixed: residual reads 16 B and writes 4, correct reads 20 and writes 12.
 
 __device__ __forceinline__ void finish_block(Partial p, Partial* out) {
     __shared__ Partial warps[32];
@@ -17,7 +17,7 @@ __device__ __forceinline__ void finish_block(Partial p, Partial* out) {
 }
 
 template <class F>
-__device__ __forceinline__ void residual_node(const Level& l, const wide* f, real* r, wide up, wide* u_new,
+__device__ __forceinline__ void residual_node(const Level& l, const wide* f, real* r, wide ascend_finest, wide* u_new,
                                               Partial* partials, F value) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, k = blockIdx.z;
     Partial p = {};
@@ -31,19 +31,19 @@ __device__ __forceinline__ void residual_node(const Level& l, const wide* f, rea
             res = physics::residual(f[o], apply<wide>(l, i, j, k, value).av);
             take(p, res, u, double(l.x.volume[i]) * double(l.y.volume[j]) * double(l.z.volume[k]));
         }
-        r[o] = real(up * res);
+        r[o] = real(ascend_finest * res);
         if (u_new) u_new[o] = u;
     }
     finish_block(p, partials + blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * (long long)blockIdx.z));
 }
 
-extern "C" __global__ void residual(Level l, const wide* __restrict__ u, const wide* __restrict__ f, real* r, wide up,
+extern "C" __global__ void residual(Level l, const wide* __restrict__ u, const wide* __restrict__ f, real* r, wide ascend_finest,
                                     Partial* partials) {
-    residual_node(l, f, r, up, nullptr, partials, [&](int i, int j, int k) { return u[at(l, i, j, k)]; });
+    residual_node(l, f, r, ascend_finest, nullptr, partials, [&](int i, int j, int k) { return u[at(l, i, j, k)]; });
 }
 extern "C" __global__ void correct(Level l, const wide* __restrict__ u, const real* __restrict__ e, const wide* __restrict__ f,
-                                   wide* u_new, real* r, wide up, wide down, Partial* partials) {
-    residual_node(l, f, r, up, u_new, partials, [&](int i, int j, int k) {
+                                   wide* u_new, real* r, wide ascend_finest, wide down, Partial* partials) {
+    residual_node(l, f, r, ascend_finest, u_new, partials, [&](int i, int j, int k) {
         long long o = at(l, i, j, k);
         return u[o] + down * wide(e[o]);
     });

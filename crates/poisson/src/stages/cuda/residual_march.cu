@@ -3,7 +3,7 @@
 
 extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level l, const wide* __restrict__ u,
                                                                            const wide* __restrict__ f, real* __restrict__ r,
-                                                                           wide up, Norms norms, int height) {
+                                                                           wide ascend_finest, Norms norms, int height) {
     int strips = (l.x.n + OWN - 1) / OWN, strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip >= strips) return;
     int x = strip * OWN + 4 * (lane - 1);
@@ -51,7 +51,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
                     wide res = unknown && m.inverse[c] != wide(0) ? here[c] - (c & 1 ? odd : even)[c / 2] : wide(0);
-                    out[c] = real(up * res);
+                    out[c] = real(ascend_finest * res);
                     // A NaN must not vanish in fmax: it turns into infinity.
                     peak = out[c] == out[c] ? fmax(peak, fabs(out[c])) : real(__longlong_as_double(0x7ff0000000000000LL));
                     double d = res, w = U[p1][c];
@@ -62,6 +62,6 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level
             }
         }
     }
-    Partial total = warp_total({squares, double(peak) / double(up), u_squares, mean});
+    Partial total = warp_total({squares, double(peak) / double(ascend_finest), u_squares, mean});
     join_norms(total, min(WARPS, strips - int(blockIdx.x) * WARPS), norms);
 }

@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::bottom::{Argument, Step};
+use super::bottom::{Argument, BottomLaunch};
 use super::tables::{LevelArgument, Number};
 use crate::grid::{Axis, Bc, Grid};
 
@@ -82,15 +82,21 @@ fn values(axis: &Axis) -> Vec<f64> {
 pub(super) fn tables(grid: &Grid) -> (Vec<f64>, [usize; 4]) {
     let [x, y, _] = &grid.axes;
     let mut all = Vec::new();
-    let begins = [roots(2 * x.intervals()), values(x), roots(2 * y.intervals()), values(y)].map(|table| {
+    let solution_omega = [roots(2 * x.intervals()), values(x), roots(2 * y.intervals()), values(y)].map(|table| {
         all.extend_from_slice(&table);
         all.len() - table.len()
     });
-    (all, begins)
+    (all, solution_omega)
 }
 
 /// The launches from `r` over `between` to `e`, with the addresses of the [`tables`].
-pub(super) fn steps(grid: &Grid, argument: &LevelArgument, number: Number, [r, between, e]: [u64; 3], tables: [u64; 4]) -> Vec<Step> {
+pub(super) fn steps(
+    grid: &Grid,
+    argument: &LevelArgument,
+    number: Number,
+    [r, between, e]: [u64; 3],
+    tables: [u64; 4],
+) -> Vec<BottomLaunch> {
     let [x, y, _] = &grid.axes;
     let ([nx, ny], [roots_x, values_x, roots_y, values_y]) = ([x.intervals(), y.intervals()], tables);
     let there = Sines {
@@ -111,7 +117,7 @@ pub(super) fn steps(grid: &Grid, argument: &LevelArgument, number: Number, [r, b
     let along = Sines { from: between, roots: roots_y, scale: 0.5 / ny as f64, n: 2 * ny as i32, lines: nx as i32 - 1, ..there };
     let along = Sines { width: columns(number) as i32, stride: stride(2 * ny) as i32, ..along };
     let back = Sines { from: between, to: e, scale: 1.0, ..there };
-    let step = |argument: fn(Sines) -> Argument, sines: Sines, lines: usize| Step {
+    let step = |argument: fn(Sines) -> Argument, sines: Sines, lines: usize| BottomLaunch {
         argument: argument(sines),
         blocks: (lines.div_ceil(2 * sines.width as usize) as u32, 1, 1),
         threads: (sines.width * sines.n / 8) as u32,

@@ -2,12 +2,12 @@
 // What is stored between them is u after the first sweep: neither a residual nor a correction is.
 // Plane, both axes coarsened, plain operator; launch as descend, strips and bands cover twice the coarse nodes.
 //
-// begin_solution:  one red-black sweep, then r_{l+1} = R (f - A u). Float: reads 8 B and writes 5 per unknown.
-// begin_norms:     the same with the norms of f - A u before it.
-// begin_zero:      that from u = 0. Reads 4 B, writes 5.
-// begin_cubic:     the same on P u_{l+1} by cubics (full multigrid). Reads 5 B, writes 5.
-// turn_solution:   u += P e_{l+1} and a sweep, which end a cycle, its norms, and the beginning of the next. Reads 9 B, writes 5.
-// end_solution:    the end alone with the norms; add_solution: without. Reads 9 B, writes 4.
+// descend_solution:  one red-black sweep, then r_{l+1} = R (f - A u). Float: reads 8 B and writes 5 per unknown.
+// descend_solution_norms:     the same with the norms of f - A u before it.
+// descend_zero_norms:      that from u = 0. Reads 4 B, writes 5.
+// interpolate_descend:     the same on P u_{l+1} by cubics (full multigrid). Reads 5 B, writes 5.
+// ascend_descend:   u += P e_{l+1} and a sweep, which end a cycle, its norms, and the beginning of the next. Reads 9 B, writes 5.
+// ascend_solution_norms:    the end alone with the norms; ascend_solution: without. Reads 9 B, writes 4.
 //
 // At step j row j of u enters, row j-1 has its red nodes relaxed and j-2 its black ones; the next cycle's sweep follows on
 // rows j-3 and j-4, and row j-5 has its residual restricted. Where no cycle ends, all that is two rows earlier, or one with
@@ -69,11 +69,11 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     const int first = begin - (LAST + 2) / 2 * 2, stop = end + LAST;
     auto row_of = [&](int j) { return mirror + way * j; };
     // A row, or what stands for it beyond the ends.
-    auto place = [&](int row) { return (long long)(unsigned(row) < unsigned(l.y.n) ? row : wrapped(l.y, row)) * l.pitch; };
+    auto offset = [&](int row) { return (long long)(unsigned(row) < unsigned(l.y.n) ? row : wrapped(l.y, row)) * l.pitch; };
     // Step j takes row j of u and row j-1 of f.
-    long long before = place(row_of(first - 1));
+    long long before = offset(row_of(first - 1));
     auto ask = [&](int j, int slot) {
-        long long here = place(row_of(j));
+        long long here = offset(row_of(j));
         source.ask(here, row_of(j), slot), rhs.ask_at(before, slot), asked();
         before = here;
     };
@@ -158,33 +158,33 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     }
 }
 
-extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_solution(Level l, Level coarse, const real* u, const real* f, real* u_new,
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_solution(Level l, Level coarse, const real* u, const real* f, real* u_new,
                                                                         real* rc, real pre, int height) {
-    solution_strip<Stored, false, true, false, 1, real>(l, coarse, u, nullptr, f, u_new, rc, Norms{}, pre, pre, height);
+    solution_strip<StoredSource, false, true, false, 1, real>(l, coarse, u, nullptr, f, u_new, rc, Norms{}, pre, pre, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_norms(
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void descend_solution_norms(
     Level l, Level coarse, const real* u, const real* f, real* u_new, real* rc, Norms norms, real pre, int height) {
-    solution_strip<Stored, false, true, true, 1, real>(l, coarse, u, nullptr, f, u_new, rc, norms, pre, pre, height);
+    solution_strip<StoredSource, false, true, true, 1, real>(l, coarse, u, nullptr, f, u_new, rc, norms, pre, pre, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_zero(Level l, Level coarse, const real* f, real* u_new, real* rc,
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_zero_norms(Level l, Level coarse, const real* f, real* u_new, real* rc,
                                                                     Norms norms, real pre, int height) {
-    solution_strip<Nothing, false, true, true, 1, real>(l, coarse, nullptr, nullptr, f, u_new, rc, norms, pre, pre, height);
+    solution_strip<ZeroSource, false, true, true, 1, real>(l, coarse, nullptr, nullptr, f, u_new, rc, norms, pre, pre, height);
 }
 // In place: of u only held nodes are read, which stay as they are.
-extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_cubic(
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void interpolate_descend(
     Level l, Level coarse, const real* uc, real* u, const real* f, real* rc, real pre, int height) {
-    solution_strip<Cubic, false, true, false, 1>(l, coarse, u, uc, f, u, rc, Norms{}, pre, pre, height);
+    solution_strip<CubicSource, false, true, false, 1>(l, coarse, u, uc, f, u, rc, Norms{}, pre, pre, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void end_solution(
+extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_solution_norms(
     Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, Norms norms, real post, int height) {
-    solution_strip<Corrected, true, false, true, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
+    solution_strip<CorrectedSource, true, false, true, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void add_solution(
+extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_solution(
     Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, Norms norms, real post, int height) {
-    solution_strip<Corrected, true, false, false, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
+    solution_strip<CorrectedSource, true, false, false, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
 }
 // As ascend_correct: 12 warps a multiprocessor.
-extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void turn_solution(
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void ascend_descend(
     Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, real* rc, Norms norms, real pre, real post, int height) {
-    solution_strip<Corrected, true, true, true, 2>(l, coarse, u, ec, f, u_new, rc, norms, pre, post, height);
+    solution_strip<CorrectedSource, true, true, true, 2>(l, coarse, u, ec, f, u_new, rc, norms, pre, post, height);
 }

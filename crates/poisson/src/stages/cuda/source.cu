@@ -3,31 +3,31 @@
 // before the first row, which is even, `ask` for a row and what it needs below, and `take` gives it four to a lane. Rows go
 // up or, by a `way` of -1, down where BOTH_WAYS.
 
-struct Nothing {
+struct ZeroSource {
     static constexpr int space = 0;
     static constexpr bool BOTH_WAYS = true;
 
-    __device__ __forceinline__ Nothing(const Level&, const Level&, const wide*, const real*, int, int, char*) {}
+    __device__ __forceinline__ ZeroSource(const Level&, const Level&, const wide*, const real*, int, int, char*) {}
     __device__ __forceinline__ void begin(int) {}
     __device__ __forceinline__ void begun() {}
     __device__ __forceinline__ void ask(long long, int, int) const {}
     __device__ __forceinline__ void take(int, int, wide* out) const { out[0] = out[1] = out[2] = out[3] = 0; }
 };
 
-struct Stored {
+struct StoredSource {
     typedef Stream<4, 6, wide> Rows;
     static constexpr int space = Rows::space;
     static constexpr bool BOTH_WAYS = true;
     Rows rows;
 
-    __device__ __forceinline__ Stored(const Level& l, const Level&, const wide* u, const real*, int x, int, char* shared) : rows(u, l, x, shared) {}
+    __device__ __forceinline__ StoredSource(const Level& l, const Level&, const wide* u, const real*, int x, int, char* shared) : rows(u, l, x, shared) {}
     __device__ __forceinline__ void begin(int) {}
     __device__ __forceinline__ void begun() {}
-    __device__ __forceinline__ void ask(long long place, int, int slot) const { rows.ask_at(place, slot); }
+    __device__ __forceinline__ void ask(long long offset, int, int slot) const { rows.ask_at(offset, slot); }
     __device__ __forceinline__ void take(int, int slot, wide* out) { rows.take(slot, out); }
 };
 
-struct Corrected : Stored {
+struct CorrectedSource : StoredSource {
     typedef Stream<2, 3, real> CoarseRows;
     static constexpr int space = Rows::space + CoarseRows::space;
     CoarseRows coarse;
@@ -36,8 +36,8 @@ struct Corrected : Stored {
     real C[4], lx[4], ly[2] = {};
     bool covered;
 
-    __device__ __forceinline__ Corrected(const Level& l, const Level& c, const wide* u, const real* e, int x, int way, char* shared)
-        : Stored(l, c, u, e, x, way, shared), coarse(e, c, x / 2, shared + Rows::space), l(l), way(way) {
+    __device__ __forceinline__ CorrectedSource(const Level& l, const Level& c, const wide* u, const real* e, int x, int way, char* shared)
+        : StoredSource(l, c, u, e, x, way, shared), coarse(e, c, x / 2, shared + Rows::space), l(l), way(way) {
         // Interpolation to the odd columns 1 and 3; even columns lie on coarse nodes.
         const real* line = l.x.line + 2 * x;
         lx[0] = __ldg(line + 2), lx[1] = __ldg(line + 3), lx[2] = __ldg(line + 6), lx[3] = __ldg(line + 7);
@@ -53,8 +53,8 @@ struct Corrected : Stored {
     __device__ __forceinline__ void begin(int first) { coarse.ask(first / 2, 2); }
     __device__ __forceinline__ void begun() { along(2, C); }
     // An odd row needs the coarse one behind it.
-    __device__ __forceinline__ void ask(long long place, int j, int slot) const {
-        rows.ask_at(place, slot);
+    __device__ __forceinline__ void ask(long long offset, int j, int slot) const {
+        rows.ask_at(offset, slot);
         if (slot % 2) coarse.ask((j + way) / 2, slot / 2);
     }
     __device__ __forceinline__ void take(int j, int slot, wide* out) {
@@ -78,7 +78,7 @@ struct Corrected : Stored {
 // (9 (b + c) - a - d) / 16. Beyond an end stands the value of the cubic through the last four nodes, which makes the same formula
 // that through them. Of a coarse level with a shorter last interval one node an axis takes its weights from the tables.
 // Coarse rows come as a window of 72 columns from 4 west of the strip's first; four of them, interpolated along x, are kept.
-struct Cubic {
+struct CubicSource {
     static constexpr int MARGIN = 4, WIDTH = 64 + 2 * MARGIN, SLOTS = 6, EDGES = 8, NONE = -(1 << 20);
     static constexpr int space = (SLOTS * WIDTH + 2 * EDGES) * sizeof(wide);
     static constexpr bool BOTH_WAYS = true;
@@ -89,7 +89,7 @@ struct Cubic {
     int held, odd_x, odd_y;       // the lane's held column or -1; the nodes with weights of their own
     bool edges;                   // the warp comes near a held column
 
-    __device__ __forceinline__ Cubic(const Level& l, const Level& c, const wide* u, const wide* below, int x, int way, char* shared)
+    __device__ __forceinline__ CubicSource(const Level& l, const Level& c, const wide* u, const wide* below, int x, int way, char* shared)
         : l(l), c(c), field(below), u(u), x(x), lane(threadIdx.x % 32), way(way) {
         window = reinterpret_cast<wide*>(shared);
         edge = window + SLOTS * WIDTH;
@@ -151,8 +151,8 @@ struct Cubic {
         for (int q = 0; q < 3; q++) along(window + (3 + q) * WIDTH, R[q + 1]);
     }
     // The coarse row two ahead of an even row, and the held value of the row.
-    __device__ __forceinline__ void ask(long long place, int j, int slot) const {
-        if (edges && held >= 0) copy_async<sizeof(wide), false>(edge + (j & (EDGES - 1)), u + place + x + held);
+    __device__ __forceinline__ void ask(long long offset, int j, int slot) const {
+        if (edges && held >= 0) copy_async<sizeof(wide), false>(edge + (j & (EDGES - 1)), u + offset + x + held);
         if (slot % 2 == 0) bring(j / 2 + 2 * way, slot / 2);
     }
     __device__ __forceinline__ void next(int J, int slot) {

@@ -70,11 +70,11 @@ impl LevelArgument {
 
 /// Tables being laid out.
 #[derive(Default)]
-struct Blob {
+struct TableBuffer {
     bytes: Vec<u8>,
 }
 
-impl Blob {
+impl TableBuffer {
     fn put<T: NoUninit>(&mut self, values: &[T]) -> u64 {
         self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
         let at = self.bytes.len();
@@ -167,7 +167,7 @@ fn cubic(fine: &Axis, coarse: &Axis, t: &Transfer) -> (Vec<i32>, Vec<f64>) {
     let (mut base, mut weights) = (vec![0; n], vec![0.0; 4 * n]);
     // A coarse period may be longer by a fraction of a cell.
     let length = coarse.position(coarse.intervals());
-    let place = |c: i64| {
+    let copy_state = |c: i64| {
         if coarse.periodic() {
             coarse.position(c.rem_euclid(nc) as usize) + length * c.div_euclid(nc) as f64
         } else {
@@ -186,7 +186,8 @@ fn cubic(fine: &Axis, coarse: &Axis, t: &Transfer) -> (Vec<i32>, Vec<f64>) {
         let x = fine.position(i);
         for a in 0..count {
             let others = (0..count).filter(|b| *b != a);
-            weights[4 * i + a as usize] = others.map(|b| (x - place(first + b)) / (place(first + a) - place(first + b))).product();
+            weights[4 * i + a as usize] =
+                others.map(|b| (x - copy_state(first + b)) / (copy_state(first + a) - copy_state(first + b))).product();
         }
     }
     (base, weights)
@@ -200,7 +201,7 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(pool: &Pool, levels: &[Level], inner: Number, outer: Number) -> Result<Self> {
-        let mut blob = Blob::default();
+        let mut blob = TableBuffer::default();
         let mut arguments = vec![LevelArgument::default(); levels.len()];
         for (l, level) in levels.iter().enumerate() {
             let pitch = level.grid.axes[0].nodes.next_multiple_of(32);

@@ -19,8 +19,8 @@ const PAIRS: [(Bc, Bc); 5] = [
 type Z = Complex<f64>;
 const ZERO: Z = Complex::new(0.0, 0.0);
 
-type Gather = unsafe extern "C" fn(Way, Place, *mut Z, f64);
-type Scatter = unsafe extern "C" fn(Way, Place, *mut Z);
+type Gather = unsafe extern "C" fn(TransformArgument, LineLayout, *mut Z, f64);
+type Scatter = unsafe extern "C" fn(TransformArgument, LineLayout, *mut Z);
 type Shrink = unsafe extern "C" fn(*const Z, *mut Z, u32, u32, i32, f64);
 type Extend = unsafe extern "C" fn(*const Z, *mut Z, u32, u32, i32);
 
@@ -43,16 +43,16 @@ impl Machine {
         self.planner.plan_fft(points, FftDirection::Forward).process(values);
     }
 
-    /// Applies `forward`, the eigenvalues of `-h^2 d^2/dx^2` and `backward` to the lines of `place`.
-    fn second_difference(&mut self, axis: &Axis, small: usize, count: usize, place: Place) {
-        let (kind, n, len) = (Kind::of(axis), axis.intervals(), axis.unknowns().len());
+    /// Applies `forward`, the eigenvalues of `-h^2 d^2/dx^2` and `backward` to the lines of `layout`.
+    fn second_difference(&mut self, axis: &Axis, small: usize, count: usize, layout: LineLayout) {
+        let (kind, n, len) = (TransformType::of(axis), axis.intervals(), axis.unknowns().len());
         let (splits, rest) = split(kind, n, small);
         let mut parts = Vec::new();
-        let (mut at, mut levels) = (0, [Level::zeroed(); LEVELS]);
+        let (mut at, mut levels) = (0, [SplitArgument::zeroed(); LEVELS]);
         let mut tables: Vec<Vec<Z>> = splits.iter().map(Split::rotations).collect();
         for ((split, level), table) in splits.iter().zip(&mut levels).zip(&mut tables) {
             let mut part = Modes { split: Some(*split), at, width: split.width(), values: vec![ZERO; split.width() * count] };
-            *level = Level::of(split, part.values.as_mut_ptr() as u64, table.as_mut_ptr() as u64);
+            *level = SplitArgument::of(split, part.values.as_mut_ptr() as u64, table.as_mut_ptr() as u64);
             at += part.width;
             parts.push(part);
         }
@@ -61,7 +61,7 @@ impl Machine {
         if len > at {
             parts.push(Modes { split: None, at, width: len - at, values: vec![ZERO; (len - at) * count] });
         }
-        let way = Way::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended.as_mut_ptr() as u64);
+        let argument = TransformArgument::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended.as_mut_ptr() as u64);
         let mut scratch = vec![Z::new(f64::NAN, f64::NAN); line(axis) * count];
         // SAFETY: the parameters of the kernels.
         let (gather, scatter, shrink, extend) = unsafe {
@@ -69,10 +69,10 @@ impl Machine {
             let ends = (host.kernel::<Shrink>("shrink"), host.kernel::<Extend>("extend"));
             (host.kernel::<Gather>("gather"), host.kernel::<Scatter>("scatter"), ends.0, ends.1)
         };
-        let (scale, lines, number) = (2.0 / n as f64, count as u32, way.kind as i32);
+        let (scale, lines, number) = (2.0 / n as f64, count as u32, argument.kind as i32);
         let (scratch, places) = (scratch.as_mut_ptr(), [blocks(rest + 1, count), 1, 1]);
         // Few threads, so that each has several nodes.
-        self.host.launch([lines, 1, 1], [32, 1, 1], &|| unsafe { gather(way, place, scratch, scale) });
+        self.host.launch([lines, 1, 1], [32, 1, 1], &|| unsafe { gather(argument, layout, scratch, scale) });
         let phi = angles(kind, n, small);
         for part in &mut parts {
             let to = part.values.as_mut_ptr();
@@ -99,7 +99,7 @@ impl Machine {
                 }
             }
         }
-        self.host.launch([lines, 1, 1], [32, 1, 1], &|| unsafe { scatter(way, place, scratch) });
+        self.host.launch([lines, 1, 1], [32, 1, 1], &|| unsafe { scatter(argument, layout, scratch) });
     }
 
     /// Lines of `intervals` intervals, once in pairs of rows of a grid and once one behind the other.
@@ -110,12 +110,12 @@ impl Machine {
         let number = |i: usize| ((i * 7919 + intervals) % 1009) as f64 / 504.0 - 1.0;
         let rows: Vec<f64> = (0..3 * axis.nodes).map(number).collect();
         let mut grid = rows.clone();
-        let mut place = Place { first: first as u64, last: axis.nodes as u64, rows: 1, middles: 1, end: 3, ..Place::zeroed() };
-        place.grid = grid.as_mut_ptr() as u64;
-        self.second_difference(&axis, small, 2, place);
+        let mut layout = LineLayout { first: first as u64, last: axis.nodes as u64, rows: 1, middles: 1, end: 3, ..LineLayout::zeroed() };
+        layout.grid = grid.as_mut_ptr() as u64;
+        self.second_difference(&axis, small, 2, layout);
         let row = |k: usize| &rows[k * axis.nodes + first..][..len];
         let mut lines: Vec<Z> = row(0).iter().zip(row(1)).chain(row(2).iter().zip(row(0))).map(|(a, b)| Z::new(*a, *b)).collect();
-        self.second_difference(&axis, small, 2, Place { lines: lines.as_mut_ptr() as u64, ..Place::zeroed() });
+        self.second_difference(&axis, small, 2, LineLayout { lines: lines.as_mut_ptr() as u64, ..LineLayout::zeroed() });
         for k in 0..3 {
             for i in 0..len {
                 let at = |step: i32, side: Bc, inside: bool| match side {

@@ -28,7 +28,7 @@ impl CudaStages {
     }
 
     /// The factor of one red-black sweep from zero on a level that marches.
-    pub(super) fn fuses(&self, level: usize, start: Start, pre: u32, smoother: Smoother) -> Option<f64> {
+    pub(super) fn fused_omega(&self, level: usize, start: Start, pre: u32, smoother: Smoother) -> Option<f64> {
         match smoother {
             Smoother::RedBlack { omega } if self.data.levels[level].fused && start == Start::Zero && pre == 1 => Some(omega),
             _ => None,
@@ -59,12 +59,19 @@ impl CudaStages {
     }
 
     /// The factor of a cycle's first sweep if it can be a pass over the solution.
-    pub(super) fn begins(&self, level: usize, pre: u32, smoother: Smoother) -> Option<f64> {
-        self.data.on_solution(level).and_then(|_| self.fuses(level, Start::Zero, pre, smoother))
+    pub(super) fn solution_omega(&self, level: usize, pre: u32, smoother: Smoother) -> Option<f64> {
+        self.data.on_solution(level).and_then(|_| self.fused_omega(level, Start::Zero, pre, smoother))
     }
 
     /// The way up where `u` is ahead: `u += P e_{l+1}`, and `nu` sweeps on `u`; `carry`: and the first one of the next cycle.
-    pub(super) fn up_ahead(&mut self, level: usize, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
+    pub(super) fn ascend_smoothed(
+        &mut self,
+        level: usize,
+        nu: u32,
+        smoother: Smoother,
+        carry: bool,
+        profiler: &mut Profiler,
+    ) -> Result<()> {
         let cuda = self.data.cuda.clone();
         let more = match smoother {
             Smoother::RedBlack { omega } if nu > 0 => {
@@ -72,7 +79,7 @@ impl CudaStages {
                 let cost = self.cost(level, if turns { 0.5 } else { 0.25 }, 3.0, 80.0);
                 let pre = self.data.levels[level].omega;
                 profiler.stage_on(&cuda, stage::ASCEND, cost, || {
-                    if turns { self.data.turn_solution(pre, omega) } else { self.data.end_solution(level, omega) }
+                    if turns { self.data.ascend_descend(pre, omega) } else { self.data.ascend_solution_norms(level, omega) }
                 })?;
                 nu - 1
             }
@@ -91,11 +98,11 @@ impl CudaStages {
     }
 
     /// The pass up on the finest level with the correction of `u`; `carry`: the new residual is `r - A e`.
-    pub(super) fn up(&mut self, pre: u32, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
-        if self.data.levels[0].ahead {
-            return self.up_ahead(0, nu, smoother, carry, profiler);
+    pub(super) fn ascend_finest(&mut self, pre: u32, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
+        if self.data.levels[0].smoothed {
+            return self.ascend_smoothed(0, nu, smoother, carry, profiler);
         }
-        match self.fuses(0, Start::Zero, pre, smoother) {
+        match self.fused_omega(0, Start::Zero, pre, smoother) {
             Some(omega) if nu == 1 => {
                 let cost = self.cost(0, 2.25, if carry { 2.0 } else { 3.0 }, 100.0);
                 let cuda = self.data.cuda.clone();

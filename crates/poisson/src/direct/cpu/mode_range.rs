@@ -9,29 +9,29 @@ use super::Solver;
 use crate::isa::Work;
 
 /// Modes of a row that one task eliminates; whole blocks of tables.
-const STRETCH: usize = 16 * WIDTH;
+const RANGE_MODES: usize = 16 * WIDTH;
 
 /// The stretches of the planes of a batch.
-pub(super) struct Stretches<'a, T> {
+pub(super) struct ModeRanges<'a, T> {
     solver: &'a Solver<T>,
-    planes: Shared<'a, T>,
+    planes: SharedValues<'a, T>,
     /// Number of the first plane along the last axis, and how many there are.
     first: usize,
     count: usize,
-    carry: Shared<'a, T>,
-    border: Shared<'a, T>,
+    carry: SharedValues<'a, T>,
+    border: SharedValues<'a, T>,
 }
 
 /// Values that threads share, parts of which each is one thread's.
-struct Shared<'a, T> {
+struct SharedValues<'a, T> {
     start: *mut T,
     values: std::marker::PhantomData<&'a mut [T]>,
 }
 
 // SAFETY: it is followed only as `Parts::part` allows, which gives every value to one thread.
-unsafe impl<T: Send> Sync for Shared<'_, T> {}
+unsafe impl<T: Send> Sync for SharedValues<'_, T> {}
 
-impl<'a, T> Shared<'a, T> {
+impl<'a, T> SharedValues<'a, T> {
     fn new(values: &'a mut [T]) -> Self {
         Self { start: values.as_mut_ptr(), values: std::marker::PhantomData }
     }
@@ -45,7 +45,7 @@ impl<'a, T> Shared<'a, T> {
 }
 
 /// The rows of a stretch of modes, and what is carried from row to row.
-pub(super) struct Stretch<'a, T> {
+pub(super) struct ModeRange<'a, T> {
     /// First value of the first row, and from row to row.
     start: *mut T,
     stride: usize,
@@ -57,37 +57,37 @@ pub(super) struct Stretch<'a, T> {
     border: &'a mut [T],
 }
 
-impl<'a, T: Scalar> Stretches<'a, T> {
+impl<'a, T: Scalar> ModeRanges<'a, T> {
     /// Takes `planes`, from number `first` on along the last axis; `carry` and `border` have a value per mode.
     pub(super) fn new(solver: &'a Solver<T>, planes: &'a mut [T], first: usize, carry: &'a mut [T], border: &'a mut [T]) -> Self {
         let modes = solver.x.len() * solver.middle.len();
         assert!(planes.len().is_multiple_of(solver.plane()) && carry.len() == modes && border.len() == modes);
         let count = planes.len() / solver.plane();
-        Self { solver, planes: Shared::new(planes), first, count, carry: Shared::new(carry), border: Shared::new(border) }
+        Self { solver, planes: SharedValues::new(planes), first, count, carry: SharedValues::new(carry), border: SharedValues::new(border) }
     }
 
-    fn of_a_row(&self) -> usize {
-        self.solver.x.len().div_ceil(STRETCH)
+    fn ranges_per_row(&self) -> usize {
+        self.solver.x.len().div_ceil(RANGE_MODES)
     }
 }
 
 // SAFETY: stretches do not overlap; the length is that of the field.
-unsafe impl<'a, T: Scalar> Parts for Stretches<'a, T> {
-    type Part = Stretch<'a, T>;
+unsafe impl<'a, T: Scalar> Parts for ModeRanges<'a, T> {
+    type Part = ModeRange<'a, T>;
 
     fn count(&self) -> usize {
-        self.of_a_row() * self.solver.middle.len()
+        self.ranges_per_row() * self.solver.middle.len()
     }
 
-    unsafe fn part(&self, i: usize) -> Stretch<'a, T> {
-        let (row, piece) = (i / self.of_a_row(), i % self.of_a_row());
+    unsafe fn part(&self, i: usize) -> ModeRange<'a, T> {
+        let (row, piece) = (i / self.ranges_per_row(), i % self.ranges_per_row());
         let (len, [x, middle, _]) = (self.solver.x.len(), &self.solver.unknowns);
-        let (begin, end) = (piece * STRETCH, len.min((piece + 1) * STRETCH));
+        let (begin, end) = (piece * RANGE_MODES, len.min((piece + 1) * RANGE_MODES));
         let at = (middle.start + row) * self.solver.nodes[0] + x.start + begin;
         let modes = row * len + begin;
         // SAFETY: the caller's; stretches are apart from one another in each plane and in the others.
         unsafe {
-            Stretch {
+            ModeRange {
                 start: self.planes.start.add(at),
                 stride: self.solver.plane(),
                 first: self.first,
@@ -100,7 +100,7 @@ unsafe impl<'a, T: Scalar> Parts for Stretches<'a, T> {
     }
 }
 
-impl<T: Scalar> Stretch<'_, T> {
+impl<T: Scalar> ModeRange<'_, T> {
     /// The row of plane `l` of the batch, the carry and the border.
     #[inline(always)]
     fn row(&mut self, l: usize) -> (&mut [T], &mut [T], &mut [T]) {
@@ -114,7 +114,7 @@ impl<T: Scalar> Stretch<'_, T> {
 /// Stage: the rows of a stretch eliminated.
 pub(super) struct Elimination<'a, T> {
     pub(super) lines: &'a Lines<T>,
-    pub(super) stretch: Stretch<'a, T>,
+    pub(super) mode_range: ModeRange<'a, T>,
 }
 
 impl<T: Scalar> Work for Elimination<'_, T> {
@@ -122,9 +122,9 @@ impl<T: Scalar> Work for Elimination<'_, T> {
 
     #[inline(always)]
     fn run(mut self) {
-        for l in 0..self.stretch.count {
-            let (first, block) = (self.stretch.first, self.stretch.block);
-            let (row, carry, border) = self.stretch.row(l);
+        for l in 0..self.mode_range.count {
+            let (first, block) = (self.mode_range.first, self.mode_range.block);
+            let (row, carry, border) = self.mode_range.row(l);
             self.lines.eliminate(first + l, block, row, carry, border);
         }
     }
@@ -133,7 +133,7 @@ impl<T: Scalar> Work for Elimination<'_, T> {
 /// Stage: the rows of a stretch substituted back.
 pub(super) struct Substitution<'a, T> {
     pub(super) lines: &'a Lines<T>,
-    pub(super) stretch: Stretch<'a, T>,
+    pub(super) mode_range: ModeRange<'a, T>,
 }
 
 impl<T: Scalar> Work for Substitution<'_, T> {
@@ -141,16 +141,16 @@ impl<T: Scalar> Work for Substitution<'_, T> {
 
     #[inline(always)]
     fn run(mut self) {
-        for l in (0..self.stretch.count).rev() {
+        for l in (0..self.mode_range.count).rev() {
             // Rows come from memory in pieces, which the processor does not see coming.
             if l >= 2 {
-                let next = self.stretch.start.wrapping_add((l - 2) * self.stretch.stride);
-                for line in (0..self.stretch.carry.len()).step_by(64 / size_of::<T>()) {
+                let next = self.mode_range.start.wrapping_add((l - 2) * self.mode_range.stride);
+                for line in (0..self.mode_range.carry.len()).step_by(64 / size_of::<T>()) {
                     prefetch(next.wrapping_add(line));
                 }
             }
-            let (first, block) = (self.stretch.first, self.stretch.block);
-            let (row, carry, border) = self.stretch.row(l);
+            let (first, block) = (self.mode_range.first, self.mode_range.block);
+            let (row, carry, border) = self.mode_range.row(l);
             self.lines.substitute(first + l, block, row, carry, border);
         }
     }

@@ -12,7 +12,7 @@ impl CudaStages {
     /// `u = 0` and the right-hand side `f`, whose largest magnitude is given.
     pub(super) fn take(&mut self, f: &Buffer<f64>, largest: f64) -> Result<()> {
         // A solve like the one before finds its graphs.
-        self.set_place(0);
+        self.set_copy_state(0);
         let cuda = self.data.cuda.clone();
         self.data.levels[0].u.iter_mut().try_for_each(|u| cuda.fill_zero(u))?;
         let l = &self.data.levels[0];

@@ -25,7 +25,7 @@ pub enum Array {
 }
 
 /// Stages whose arrays can be read and set.
-pub trait Inside: Stages {
+pub trait ArrayAccess: Stages {
     /// Takes the instructions of `isa`, one of [`Isa::all`].
     fn use_only(&mut self, isa: Isa);
 
@@ -43,7 +43,7 @@ pub trait Inside: Stages {
 }
 
 /// The stages for `setup` on the threads of `cpu`.
-pub fn inside(setup: &StageSetup, cpu: &Cpu) -> Box<dyn Inside> {
+pub fn array_access(setup: &StageSetup, cpu: &Cpu) -> Box<dyn ArrayAccess> {
     match setup.precision {
         Precision::F32 => Box::new(CpuStages::<f32, f32>::new(setup, cpu)),
         Precision::F64 => Box::new(CpuStages::<f64, f64>::new(setup, cpu)),
@@ -79,7 +79,7 @@ fn put<V: RealScalar>(field: &mut Field<V>, values: &[f64], periodic: bool) {
     }
 }
 
-impl<T: RealScalar, U: RealScalar> Inside for CpuStages<T, U> {
+impl<T: RealScalar, U: RealScalar> ArrayAccess for CpuStages<T, U> {
     fn use_only(&mut self, isa: Isa) {
         assert!(Isa::all().contains(&isa), "this processor has no {isa:?}");
         self.isa = isa;

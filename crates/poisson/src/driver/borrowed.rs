@@ -12,46 +12,47 @@ use crate::fold::{Folded, Reference, System};
 use crate::grid::Grid;
 use crate::operator;
 use crate::problem::Problem;
-use crate::status::{Judge, Status};
+use crate::status::{ConvergenceMonitor, Status};
 
 impl Driver {
-    /// Returns true if [`Driver::solve_lent`] gives solutions.
-    pub(crate) fn lends(&self) -> bool {
-        matches!(&self.backend, Backend::Direct(direct) if direct.lends()) && !self.choice.warm && !self.choice.truncation
+    /// Returns true if [`Driver::solve_borrowed`] gives solutions.
+    pub(crate) fn can_borrow(&self) -> bool {
+        matches!(&self.backend, Backend::Direct(direct) if direct.can_borrow()) && !self.choice.warm && !self.choice.truncation
     }
 
     /// Solves `problem` into `u` on the caller's arrays, where the method can work on them as they are and its solution is good
     /// enough; else `None`, and what `u` holds means nothing. `spare` is kept for a right-hand side that sides change.
-    pub(crate) fn solve_lent(
+    pub(crate) fn solve_borrowed(
         &mut self,
         problem: Problem<'_>,
         u: &mut [f64],
         spare: &mut Vec<f64>,
         profiler: &mut Profiler,
     ) -> Result<Option<Status>> {
-        if !self.lends() {
+        if !self.can_borrow() {
             return Ok(None);
         }
         let Backend::Direct(direct) = &mut self.backend else { return Ok(None) };
         let System { f, reference, imbalance, mean } = on_host(&self.device, || problem.system(u, std::mem::take(spare)))?;
         let norm_a = operator::norm_bound(&self.grid);
-        let mut judge = Judge::new(self.choice.criteria, self.choice.pace, self.choice.precision.eps(), norm_a, reference);
-        let mut status = verdict_before(&mut judge);
+        let mut monitor =
+            ConvergenceMonitor::new(self.choice.criteria, self.choice.expected, self.choice.precision.eps(), norm_a, reference);
+        let mut status = verdict_before(&mut monitor);
         if status.is_some() {
             // Nothing to solve: zero, with the values of the sides.
             zero_unknowns(&self.grid, u);
         }
-        let mut norms = if status.is_none() { direct.solve_lent(&f, u, profiler) } else { None };
+        let mut norms = if status.is_none() { direct.solve_borrowed(&f, u, profiler) } else { None };
         while let (None, Some(found)) = (status, norms) {
-            status = direct_verdict(&mut judge, found);
-            norms = if status.is_none() { direct.polish_lent(&f, u, profiler) } else { None };
+            status = direct_verdict(&mut monitor, found);
+            norms = if status.is_none() { direct.polish_borrowed(&f, u, profiler) } else { None };
         }
         if let Cow::Owned(f) = f {
             *spare = f;
         }
         let good = status.filter(|s| matches!(s, Status::Converged | Status::PrecisionFloor));
         if good.is_some() {
-            (self.judge, self.status, self.truncation) = (judge, good, None);
+            (self.monitor, self.status, self.truncation) = (monitor, good, None);
             (self.imbalance, self.mean) = (imbalance, mean);
             on_host(&self.device, || shift(&self.grid, u, mean));
         }
@@ -68,7 +69,7 @@ impl Driver {
         profiler: &mut Profiler,
     ) -> Result<Status> {
         let norm_a = operator::norm_bound(&self.grid);
-        self.judge = Judge::new(self.choice.criteria, self.choice.pace, self.choice.precision.eps(), norm_a, reference);
+        self.monitor = ConvergenceMonitor::new(self.choice.criteria, self.choice.expected, self.choice.precision.eps(), norm_a, reference);
         (self.status, self.truncation) = (None, None);
         (self.imbalance, self.zero) = (imbalance, true);
         match &mut self.backend {
