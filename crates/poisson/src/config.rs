@@ -293,7 +293,7 @@ impl Config {
     }
 
     /// The equation is made of one over the square of a spacing: it has to be a number, and its own inverse too.
-    fn absurd(&self, d: usize) -> Option<Fault> {
+    fn size_fault(&self, d: usize) -> Option<Fault> {
         let widest = if self.precision == Precision::F32 { 1e18 } else { 1e150 };
         let h = self.spacing(d);
         if (1.0 / widest..=widest).contains(&h) {
@@ -308,7 +308,7 @@ impl Config {
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = self.grid.check();
         if faults.is_empty() {
-            faults.extend((0..self.dimensions()).filter_map(|d| self.absurd(d)));
+            faults.extend((0..self.dimensions()).filter_map(|d| self.size_fault(d)));
         }
         let names = if faults.is_empty() { (self.variables(), self.constants()) } else { self.placeholders() };
         faults.extend(source_fault("rhs", &self.rhs, &names));

@@ -15,8 +15,8 @@ struct DeviceCosts {
     /// Transform of an axis there and back: around the DFTs, and in DFTs of 2048 points.
     around: f64,
     dft: f64,
-    /// A further transformed axis is turned to lie along lines.
-    turn: f64,
+    /// A further transformed axis is transposed to lie along lines.
+    transpose: f64,
     /// Elimination, and the norms of the residual.
     lines: f64,
     norms: f64,
@@ -35,14 +35,14 @@ struct DeviceCosts {
     /// The start of full multigrid, in cycles.
     start: f64,
     /// Two axes change places in the right-hand side, the solution given and the one found; none where it is not done.
-    exchange: Option<f64>,
+    axis_swap: Option<f64>,
 }
 
 /// H200, 4.25 TB/s: 1 us is 4.25e6 bytes.
 const GPU: DeviceCosts = DeviceCosts {
     around: 50.0,
     dft: 43.0,
-    turn: 45.0,
+    transpose: 45.0,
     lines: 35.0,
     norms: 28.0,
     polish: 70.0,
@@ -53,14 +53,14 @@ const GPU: DeviceCosts = DeviceCosts {
     words: [[0.65, 1.25], [0.95, 1.8]],
     // Three as such; on right-hand sides with noise it saves two cycles fewer than on smooth ones.
     start: 4.0,
-    exchange: None,
+    axis_swap: None,
 };
 
 /// One core, 9.8 GB/s.
 const CPU: DeviceCosts = DeviceCosts {
     around: 30.0,
     dft: 70.0,
-    turn: 0.0,
+    transpose: 0.0,
     lines: 42.0,
     norms: 30.0,
     polish: 65.0,
@@ -70,7 +70,7 @@ const CPU: DeviceCosts = DeviceCosts {
     wait: 0.0,
     words: [[0.95, 1.8]; 2],
     start: 2.6,
-    exchange: Some(75.0),
+    axis_swap: Some(75.0),
 };
 
 /// Factor of the residual in a V(1,1) cycle: five cycles to 1e-6, eight to 1e-10.
@@ -135,31 +135,31 @@ fn transformed(axis: &Axis, gpu: bool) -> f64 {
 }
 
 /// The axis that the direct solver eliminates along in place of the last one, where that pays.
-pub fn turn(grid: &Grid, gpu: bool) -> Option<usize> {
-    let exchange = device(gpu).exchange?;
+pub fn axis_to_swap(grid: &Grid, gpu: bool) -> Option<usize> {
+    let axis_swap = device(gpu).axis_swap?;
     let last = direct::last(grid);
     let of = |axis: usize| transformed(&grid.axes[axis], gpu);
     // Of equals the last: its rows lie best.
     let dearest = (0..last).filter(|a| !grid.axes[*a].is_flat()).max_by(|a, b| of(*a).total_cmp(&of(*b)))?;
-    (of(dearest) > of(last) + exchange).then_some(dearest)
+    (of(dearest) > of(last) + axis_swap).then_some(dearest)
 }
 
 /// The direct solver with `sweeps` sweeps and the norms after it.
 pub fn direct(grid: &Grid, precision: Precision, gpu: bool, sweeps: u32) -> f64 {
     let d = device(gpu);
-    let eliminated = turn(grid, gpu).unwrap_or(direct::last(grid));
+    let eliminated = axis_to_swap(grid, gpu).unwrap_or(direct::last(grid));
     let [_, middle, _] = direct::ordered(grid);
     let mut bytes = d.lines + d.norms + f64::from(sweeps) * d.polish;
     let mut launches = 3.0 + 2.0 * f64::from(sweeps);
     if eliminated != direct::last(grid) {
-        bytes += d.exchange.unwrap_or_default();
+        bytes += d.axis_swap.unwrap_or_default();
     }
     for axis in (0..3).filter(|a| *a != eliminated).map(|a| &grid.axes[a]).filter(|a| !a.is_flat()) {
         bytes += transformed(axis, gpu);
         launches += 4.0 + 2.0 * direct::dfts(axis, gpu).len() as f64;
     }
     if !middle.is_flat() {
-        bytes += d.turn;
+        bytes += d.transpose;
     }
     let share = if precision == Precision::F32 { d.single } else { 1.0 };
     bytes * share + launches * d.launch / grid.unknowns() as f64
@@ -229,7 +229,7 @@ mod tests {
         let grid =
             |n: [usize; 3]| Grid { axes: n.map(|n| if n == 1 { Axis::flat() } else { Axis::new(n, 32.0, Bc::Dirichlet, Bc::Dirichlet) }) };
         // 4094 and 384 nodes have prime numbers of intervals, 4093 and 383.
-        for (nodes, turned) in [
+        for (nodes, swapped) in [
             ([4094, 4097, 1], Some(0)),
             ([4097, 4094, 1], None),
             ([4094, 4094, 1], None),
@@ -238,8 +238,8 @@ mod tests {
             ([257, 384, 257], Some(1)),
             ([257, 257, 384], None),
         ] {
-            assert_eq!(turn(&grid(nodes), false), turned, "{nodes:?}");
-            assert_eq!(turn(&grid(nodes), true), None, "{nodes:?}");
+            assert_eq!(axis_to_swap(&grid(nodes), false), swapped, "{nodes:?}");
+            assert_eq!(axis_to_swap(&grid(nodes), true), None, "{nodes:?}");
         }
         let [awkward, good, either] =
             [[4094, 4094, 1], [4097, 4094, 1], [4094, 4097, 1]].map(|n| direct(&grid(n), Precision::F64, false, 0));

@@ -216,25 +216,25 @@ impl Options {
     /// Settles everything for a grid on a device; `warm`: whether there is a first guess. Where a GPU's library of Fourier
     /// transforms is missing, the automatic choice is between cycles, and says so.
     pub fn choose_on(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
-        self.settle(grid, device_properties(device), warm, false)
+        self.choose_for(grid, device_properties(device), warm, false)
     }
 
     /// Chooses as [`Options::choose_on`] does, for many right-hand sides on one grid, which the direct solver takes together.
     pub fn choose_stack(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
-        self.settle(grid, device_properties(device), warm, true)
+        self.choose_for(grid, device_properties(device), warm, true)
     }
 
     /// The choice on a GPU with all its libraries; `stack`: for many right-hand sides.
     pub fn choose_for_gpu(&self, grid: &Grid, warm: bool, stack: bool) -> Result<Choice> {
-        self.settle(grid, DeviceProperties { gpu: true, transforms: true }, warm, stack)
+        self.choose_for(grid, DeviceProperties { gpu: true, transforms: true }, warm, stack)
     }
 
     /// Settles everything for a grid. `gpu`: the device's kind, with all its libraries; `warm`: whether there is a first guess.
     pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
-        self.settle(grid, DeviceProperties { gpu, transforms: true }, warm, false)
+        self.choose_for(grid, DeviceProperties { gpu, transforms: true }, warm, false)
     }
 
-    fn settle(&self, grid: &Grid, has: DeviceProperties, warm: bool, stack: bool) -> Result<Choice> {
+    fn choose_for(&self, grid: &Grid, has: DeviceProperties, warm: bool, stack: bool) -> Result<Choice> {
         let mut faults = self.check();
         if warm && (self.method == Method::Fmg || self.tolerance == Tolerance::TRUNCATION) {
             faults.push(
@@ -285,7 +285,7 @@ impl Options {
         let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, lowest, max_steps: max_steps as usize };
         let description = format!("{}{}", scheme.description(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
         let cycles =
-            || Self { method: if truncation { Method::Fmg } else { Method::Multigrid }, ..self.clone() }.settle(grid, has, warm, stack);
+            || Self { method: if truncation { Method::Fmg } else { Method::Multigrid }, ..self.clone() }.choose_for(grid, has, warm, stack);
         let fallback = if (self.method, scheme) == (Method::Auto, Scheme::Direct) { Some(Box::new(cycles()?)) } else { None };
         let (precision, coarse_levels) = (self.precision, self.coarse_levels);
         Ok(Choice { scheme, description, criteria, truncation, warm, expected, precision, coarse_levels, fallback })

@@ -100,7 +100,7 @@ impl Plan {
     /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the CPU; [`Error::Input`] for `tolerance = "truncation"`,
     /// whose error is estimated on the host.
     pub fn solve_on_gpu(&mut self, rhs: &Buffer<f64>, u: &mut Buffer<f64>) -> Result<Report> {
-        let Device::Cuda(cuda) = self.reusable.device().clone() else { return Err(stages::on_no_gpu()) };
+        let Device::Cuda(cuda) = self.reusable.device().clone() else { return Err(stages::needs_gpu_stages()) };
         let grid = self.reusable.driver().grid().clone();
         let length = |path: &str, n: usize| {
             (n != grid.len()).then(|| {
@@ -119,7 +119,7 @@ impl Plan {
         if self.sides.is_none() {
             self.sides = Some(self.sides_on(&grid, &cuda)?);
         }
-        let Some((own, sides)) = &self.sides else { return Err(stages::on_no_gpu()) };
+        let Some((own, sides)) = &self.sides else { return Err(stages::needs_gpu_stages()) };
         let (f, found) = sides.fold(rhs, grid.singular())?;
         if !found.finite {
             let fault = Fault::new("rhs", "a value is not finite");

@@ -177,17 +177,17 @@ impl ReusableDriver {
 
     /// Solves as [`Driver::solve_on_gpu`] does.
     pub(crate) fn solve_on_gpu(&mut self, f: &Buffer<f64>, u: &mut Buffer<f64>, of_f: (Reference, f64)) -> Result<Report> {
-        self.renew()?;
+        self.rebuild()?;
         let status = self.driver.solve_on_gpu(f, u, of_f, &mut Profiler::off())?;
         Ok(Report::of(&self.driver, status))
     }
 
-    fn serves(&self, grid: &Grid, choice: &Choice) -> bool {
+    fn fits_problem(&self, grid: &Grid, choice: &Choice) -> bool {
         self.driver.grid() == grid && self.choice == *choice
     }
 
     /// The driver as it was made.
-    fn renew(&mut self) -> Result<()> {
+    fn rebuild(&mut self) -> Result<()> {
         if *self.driver.choice() != self.choice {
             self.driver = Driver::new(&self.driver.grid().clone(), self.choice.clone(), &self.device)?;
         }
@@ -196,7 +196,7 @@ impl ReusableDriver {
 
     /// The solution of a problem on this grid.
     pub(crate) fn solve(&mut self, problem: &Problem<'_>, profiler: &mut Profiler) -> Result<Solution> {
-        self.renew()?;
+        self.rebuild()?;
         if self.driver.can_borrow() {
             let mut u = zeros(self.driver.grid().len());
             if let Some(report) = self.solve_borrowed(problem, &mut u, profiler)? {
@@ -208,7 +208,7 @@ impl ReusableDriver {
 
     /// Solves the problem, over all nodes of `u`.
     pub(crate) fn solve_into(&mut self, problem: &Problem<'_>, u: &mut [f64], profiler: &mut Profiler) -> Result<Report> {
-        self.renew()?;
+        self.rebuild()?;
         if let Some(report) = self.solve_borrowed(problem, u, profiler)? {
             return Ok(report);
         }
@@ -244,7 +244,7 @@ pub(crate) fn solve_with(
     problem.check_statement()?;
     let grid = problem.grid();
     let choice = options.choose_on(&grid, device, problem.guess.is_some())?;
-    if !reusable.as_ref().is_some_and(|reusable| reusable.serves(&grid, &choice)) {
+    if !reusable.as_ref().is_some_and(|reusable| reusable.fits_problem(&grid, &choice)) {
         // The old buffers go first, or both would have to fit.
         *reusable = None;
     }

@@ -13,10 +13,10 @@ use zellige_engine::device::Cpu;
 use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks, chunks_mut, each, thread};
 
+use super::axis_swap;
 use super::line::{Lines, WIDTH};
 use super::relax::{Field, Row};
 use super::transform::{SMALL, Scalar, Scratch, Transform, TransformType, angles};
-use super::turn;
 use super::zero_mode;
 use crate::grid::Grid;
 use crate::isa::{Isa, Run};
@@ -80,7 +80,7 @@ impl<T: Scalar> Solver<T> {
             ((unknowns[1].start + at(1)) * nodes[0] + unknowns[0].start + at(0), zero_mode::LineEnds::of(axes[2]))
         });
         let modes = x.len() * middle.len();
-        let workers = (0..cpu.threads()).map(|_| Mutex::new(Self::worker(&x, &middle))).collect();
+        let workers = (0..cpu.threads()).map(|_| Mutex::new(Self::new_buffers(&x, &middle))).collect();
         Self {
             cpu: cpu.clone(),
             isa: Isa::best(),
@@ -101,14 +101,14 @@ impl<T: Scalar> Solver<T> {
         }
     }
 
-    fn worker(x: &Transform<T>, middle: &Transform<T>) -> ThreadBuffers<T> {
-        let mut worker = ThreadBuffers::default();
-        x.reserve(&mut worker.scratch);
-        middle.reserve(&mut worker.scratch);
+    fn new_buffers(x: &Transform<T>, middle: &Transform<T>) -> ThreadBuffers<T> {
+        let mut new_buffers = ThreadBuffers::default();
+        x.reserve(&mut new_buffers.scratch);
+        middle.reserve(&mut new_buffers.scratch);
         let len = x.len().max(PAIRS * middle.len());
-        worker.lines.resize(len, Complex::new(T::ZERO, T::ZERO));
-        worker.modes.clone_from(&worker.lines);
-        worker
+        new_buffers.lines.resize(len, Complex::new(T::ZERO, T::ZERO));
+        new_buffers.modes.clone_from(&new_buffers.lines);
+        new_buffers
     }
 
     pub(super) fn memory(&self) -> u64 {
@@ -116,18 +116,18 @@ impl<T: Scalar> Solver<T> {
         (values * size_of::<T>()) as u64 + self.lines.memory()
     }
 
-    /// Takes values over all nodes of `grid`, whose axis `turn` and last one have changed places in the solver's; those of
+    /// Takes values over all nodes of `grid`, whose axis `swapped` and last one have changed places in the solver's; those of
     /// Dirichlet nodes of `u` go into the neighbours' right-hand sides.
-    pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid, turn: Option<usize>) {
+    pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid, swapped: Option<usize>) {
         self.relaxed = Vec::new();
         if self.u.is_empty() {
             (self.u, self.f) = (zeros(grid.len()), zeros(grid.len()));
         }
         self.cpu.install(|| {
-            turn::copy(grid, turn, u, &mut self.u, T::of);
-            turn::copy(grid, turn, f, &mut self.f, T::of);
+            axis_swap::copy(grid, swapped, u, &mut self.u, T::of);
+            axis_swap::copy(grid, swapped, f, &mut self.f, T::of);
         });
-        let stride = turn::strides(grid, turn);
+        let stride = axis_swap::strides(grid, swapped);
         let n = grid.nodes();
         super::fold_boundary(grid, u, |node, value| {
             let place = node % n[0] * stride[0] + node / n[0] % n[1] * stride[1] + node / (n[0] * n[1]) * stride[2];
@@ -136,9 +136,9 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// The solution over all nodes of `grid`, as [`Solver::load`] took it.
-    pub(super) fn solution(&self, grid: &Grid, turn: Option<usize>) -> Vec<f64> {
+    pub(super) fn solution(&self, grid: &Grid, swapped: Option<usize>) -> Vec<f64> {
         let mut solution = zeros(self.u.len());
-        self.cpu.install(|| turn::copy(&turn::grid(grid, turn), turn, &self.u, &mut solution, T::to_f64));
+        self.cpu.install(|| axis_swap::copy(&axis_swap::grid(grid, swapped), swapped, &self.u, &mut solution, T::to_f64));
         solution
     }
 
@@ -214,7 +214,7 @@ impl<T: Scalar> Solver<T> {
             let (planes, f) = (&mut u[span.clone()], &f[span]);
             let size = self.group() * plane;
             each((chunks_mut(planes, size), chunks(f, size)), |_, (u, f)| {
-                self.isa.run(Analysis { solver: self, u, f, worker: &mut self.worker_here() });
+                self.isa.run(Analysis { solver: self, u, f, new_buffers: &mut self.thread_buffers() });
             });
             if let Some((place, _)) = &self.zero {
                 column.extend(planes.chunks(plane).map(|p| p[*place].to_f64()));
@@ -242,7 +242,7 @@ impl<T: Scalar> Solver<T> {
                 }
             }
             each(chunks_mut(planes, self.group() * plane), |_, u| {
-                self.isa.run(Synthesis { solver: self, u, worker: &mut self.worker_here() });
+                self.isa.run(Synthesis { solver: self, u, new_buffers: &mut self.thread_buffers() });
             });
             // The first plane of a batch waits for the one before it.
             let first = if batch.start > rows.start { batch.start + 1 } else { rows.start };
@@ -264,7 +264,7 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// The buffers of the current thread.
-    fn worker_here(&self) -> MutexGuard<'_, ThreadBuffers<T>> {
+    fn thread_buffers(&self) -> MutexGuard<'_, ThreadBuffers<T>> {
         self.workers[thread()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> R
         ("HI_NEUMANN", flag(last.hi == Bc::Neumann)),
     ];
     let defines = defines.map(|(name, value)| (name.to_owned(), value));
-    let names = [&axis::Kernels::NAMES[..], &["turn", "lines", "centre", "residual", "finish", "from_double", "to_double"]].concat();
+    let names = [&axis::Kernels::NAMES[..], &["transpose", "lines", "centre", "residual", "finish", "from_double", "to_double"]].concat();
     let kernels = [include_str!("split.cu"), include_str!("transform.cu"), include_str!("lines.cu"), include_str!("residual.cu")];
     // In a namespace: a kernel is called as one of the formulae is.
     Recipe::new("poisson-direct", &[&["namespace physics {"], PHYSICS, &["}"], &kernels].concat(), &defines, &names)
@@ -139,7 +139,7 @@ enum ResidualTask {
 
 struct Kernels {
     axis: axis::Kernels,
-    turn: Kernel,
+    transpose: Kernel,
     lines: Kernel,
     centre: Kernel,
     residual: Kernel,
@@ -206,7 +206,7 @@ impl<T: Real> Solver<T> {
         let kernel = |name| program.kernel(name);
         let kernels = Kernels {
             axis: axis::Kernels::new(&program)?,
-            turn: kernel("turn")?,
+            transpose: kernel("transpose")?,
             lines: kernel("lines")?,
             centre: kernel("centre")?,
             residual: kernel("residual")?,
@@ -382,7 +382,7 @@ impl<T: Real> Solver<T> {
         let from = LineLayout { grid: self.f.address(), ..self.layout };
         self.x.forward(&self.kernels.axis, from, self.scale)?;
         if self.middle.is_some() {
-            self.turn(false)?;
+            self.transpose(false)?;
         }
         if let Some((middle, lines)) = &mut self.middle {
             middle.forward(&self.kernels.axis, LineLayout { lines: lines.address(), ..LineLayout::zeroed() }, 1.0)?;
@@ -390,14 +390,14 @@ impl<T: Real> Solver<T> {
         self.lines()?;
         if let Some((middle, lines)) = &mut self.middle {
             middle.backward(&self.kernels.axis, LineLayout { lines: lines.address(), ..LineLayout::zeroed() })?;
-            self.turn(true)?;
+            self.transpose(true)?;
         }
         let to = LineLayout { grid: self.u.address(), ..self.layout };
         self.x.backward(&self.kernels.axis, to)
     }
 
     /// Transposes between the modes of x and the lines of the middle axis.
-    fn turn(&mut self, back: bool) -> Result<()> {
+    fn transpose(&mut self, back: bool) -> Result<()> {
         let Some((_, lines)) = &mut self.middle else { return Ok(()) };
         let rows = self.layout.rows;
         let planes = (self.x.count / rows as usize) as u32;
@@ -409,10 +409,10 @@ impl<T: Real> Solver<T> {
             // SAFETY: a plane of the part is rows x width, its transpose lies in the plane of lines from its first mode on.
             unsafe {
                 if back {
-                    let launch = self.kernels.turn.launch(tiles(width, rows), (32, 8)).arg(there).arg(plane);
+                    let launch = self.kernels.transpose.launch(tiles(width, rows), (32, 8)).arg(there).arg(plane);
                     launch.arg(&mut part.modes).arg(own).arg(width).arg(rows).run()?;
                 } else {
-                    let launch = self.kernels.turn.launch(tiles(rows, width), (32, 8)).arg(&part.modes).arg(own);
+                    let launch = self.kernels.transpose.launch(tiles(rows, width), (32, 8)).arg(&part.modes).arg(own);
                     launch.arg(there).arg(plane).arg(rows).arg(width).run()?;
                 }
             }

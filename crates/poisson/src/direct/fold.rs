@@ -14,14 +14,14 @@ pub(super) fn times_i<T: Scalar>(z: Complex<T>) -> Complex<T> {
 
 /// The rotation before the DFT, of indices `d` and `m - d`, with `c = e^{-i pi d / (2m)} / 2`.
 #[inline(always)]
-pub(super) fn turn_in<T: Scalar>(y: Complex<T>, y_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
+pub(super) fn rotate_pair<T: Scalar>(y: Complex<T>, y_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
     let q = times_i(y_mirror);
     ((y + q) * c, (y - q) * c.conj())
 }
 
 /// The rotation after the DFT, of indices `d` and `m - d`.
 #[inline(always)]
-pub(super) fn turn_out<T: Scalar>(v: Complex<T>, v_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
+pub(super) fn rotate_pair_back<T: Scalar>(v: Complex<T>, v_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
     let (p, q) = (v * c, v_mirror * c.conj());
     (p + q, times_i(p - q))
 }
@@ -144,7 +144,7 @@ pub(super) fn rotate_in<T: Scalar>(y: &[Complex<T>], mirrored: bool, w: &mut [Co
     let at = |d: usize| if mirrored { y[m - 1 - d] } else { y[d] };
     w[0] = at(0).scale(scale * T::HALF);
     for d in 1..=m / 2 {
-        (w[d], w[m - d]) = turn_in(at(d), at(m - d), rotation[d].scale(scale));
+        (w[d], w[m - d]) = rotate_pair(at(d), at(m - d), rotation[d].scale(scale));
     }
 }
 
@@ -154,7 +154,7 @@ pub(super) fn rotate_out<T: Scalar>(v: &[Complex<T>], y: &mut [Complex<T>], mirr
     let place = |d: usize| if mirrored { m - 1 - d } else { d };
     y[place(0)] = v[0];
     for d in 1..=m / 2 {
-        (y[place(d)], y[place(m - d)]) = turn_out(v[d], v[m - d], rotation[d]);
+        (y[place(d)], y[place(m - d)]) = rotate_pair_back(v[d], v[m - d], rotation[d]);
     }
 }
 
@@ -181,7 +181,7 @@ pub(super) fn fold_sine<T: Scalar>(isa: Isa, z: &mut [Complex<T>], w: &mut [Comp
         let (d, z) = (m / 2, &mut *z);
         let (lower, upper) = (z[d - 1], z[m + d - 1]);
         let sum = lower + upper;
-        w[d] = turn_in(sum, sum, rotation[d].scale(scale)).0;
+        w[d] = rotate_pair(sum, sum, rotation[d].scale(scale)).0;
         z[d - 1] = lower - upper;
     }
     let line = quarters(z, m, 1);
@@ -197,7 +197,7 @@ pub(super) fn unfold_sine<T: Scalar>(isa: Isa, v: &[Complex<T>], z: &mut [Comple
     z[m - 1] = v[0];
     if m.is_multiple_of(2) {
         let d = m / 2;
-        let (even, odd) = (z[d - 1], turn_out(v[d], v[d], rotation[d]).0);
+        let (even, odd) = (z[d - 1], rotate_pair_back(v[d], v[d], rotation[d]).0);
         z[d - 1] = odd + even;
         z[m + d - 1] = odd - even;
     }
@@ -218,7 +218,7 @@ pub(super) fn fold_cosine<T: Scalar>(isa: Isa, z: &mut [Complex<T>], w: &mut [Co
         let d = m / 2;
         let (lower, upper) = (z[d], z[m + d]);
         let difference = lower - upper;
-        w[d] = turn_in(difference, difference, rotation[d].scale(scale)).0;
+        w[d] = rotate_pair(difference, difference, rotation[d].scale(scale)).0;
         z[d] = lower + upper;
     }
     let line = quarters(z, m, 0);
@@ -236,7 +236,7 @@ pub(super) fn unfold_cosine<T: Scalar>(isa: Isa, v: &[Complex<T>], z: &mut [Comp
     z[2 * m] = even - v[0];
     if m.is_multiple_of(2) {
         let d = m / 2;
-        let (even, odd) = (z[d], turn_out(v[d], v[d], rotation[d]).0);
+        let (even, odd) = (z[d], rotate_pair_back(v[d], v[d], rotation[d]).0);
         z[d] = even + odd;
         z[m + d] = even - odd;
     }

@@ -7,7 +7,7 @@
 //! exact up to rounding for any mix of conditions and any size on a grid with equal intervals. Sizes whose largest prime
 //! factor is small are fastest, but no size is refused. The work is `O(N log N)` and independent of the right-hand side:
 //! nothing to converge and nothing to tune. On the CPU an axis whose size is awkward for transforms changes places with
-//! the last one where that is the cheaper way (`turn.rs`), and is eliminated along instead.
+//! the last one where that is the cheaper way (`axis_swap.rs`), and is eliminated along instead.
 //!
 //! A right-hand side is loaded as [`crate::stages::Stages::load`] takes it. The solution of a singular problem has mean
 //! zero, and the mean of its right-hand side is taken off and reported.
@@ -26,6 +26,7 @@ use crate::grid::{Axis, Bc, Grid};
 use crate::problem::Precision;
 use crate::stages::{self, Norms};
 
+mod axis_swap;
 mod cpu;
 mod cuda;
 mod fold;
@@ -34,7 +35,7 @@ mod odd;
 mod pairs;
 mod relax;
 mod transform;
-mod turn;
+
 mod zero_mode;
 
 #[cfg(test)]
@@ -55,7 +56,7 @@ pub const SYSTEMS: usize = 65_535;
 pub struct Direct {
     grid: Grid,
     /// The axis that the last one changes places with before it is solved.
-    turn: Option<usize>,
+    swapped: Option<usize>,
     backend: Backend,
     systems: usize,
     bytes: u64,
@@ -93,23 +94,23 @@ impl Direct {
 
     /// Prepares as [`Direct::new`] does, for `systems` right-hand sides at once, up to [`SYSTEMS`] on a GPU and 1 on the CPU.
     pub fn batch(grid: &Grid, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
-        Self::turned(grid, crate::estimate::turn(grid, !matches!(device, Device::Cpu(_))), systems, precision, device)
+        Self::with_axis_swap(grid, crate::estimate::axis_to_swap(grid, !matches!(device, Device::Cpu(_))), systems, precision, device)
     }
 
-    /// Prepares as [`Direct::batch`] does, eliminating along the axis `turn` in place of the last one: on the CPU only.
-    pub fn turned(grid: &Grid, turn: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
+    /// Prepares as [`Direct::batch`] does, eliminating along the axis `swapped` in place of the last one: on the CPU only.
+    pub fn with_axis_swap(grid: &Grid, swapped: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
         assert!(grid.axes.iter().all(|a| a.theta == 1.0), "the direct solver takes grids of equal intervals");
-        assert!(turn.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the processor only");
+        assert!(swapped.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the processor only");
         let most = if matches!(device, Device::Cpu(_)) { 1 } else { SYSTEMS };
         assert!((1..=most).contains(&systems), "{systems} right-hand sides at once");
-        let work = turn::grid(grid, turn);
+        let work = axis_swap::grid(grid, swapped);
         let backend = match (device, precision) {
             (Device::Cpu(cpu), Precision::F32) => Backend::F32(Box::new(cpu::Solver::new(&work, cpu))),
             (Device::Cpu(cpu), _) => Backend::F64(Box::new(cpu::Solver::new(&work, cpu))),
             (Device::Cuda(cuda), Precision::F32) => Backend::CudaF32(Box::new(cuda::Solver::new(grid, systems, cuda)?)),
             (Device::Cuda(cuda), _) => Backend::CudaF64(Box::new(cuda::Solver::new(grid, systems, cuda)?)),
         };
-        Ok(Self { grid: grid.clone(), turn, backend, systems, bytes: precision.outer_bytes(), removed: vec![0.0; systems] })
+        Ok(Self { grid: grid.clone(), swapped, backend, systems, bytes: precision.outer_bytes(), removed: vec![0.0; systems] })
     }
 
     /// The grid that it was made for.
@@ -138,8 +139,8 @@ impl Direct {
         assert!(u.len() == self.grid.len() && f.len() == self.grid.len(), "arrays cover all nodes of the grid");
         assert!(system < self.systems, "right-hand side {system} of {}", self.systems);
         match &mut self.backend {
-            Backend::F32(solver) => solver.load(u, f, &self.grid, self.turn),
-            Backend::F64(solver) => solver.load(u, f, &self.grid, self.turn),
+            Backend::F32(solver) => solver.load(u, f, &self.grid, self.swapped),
+            Backend::F64(solver) => solver.load(u, f, &self.grid, self.swapped),
             Backend::CudaF32(solver) => solver.load(system, u, f, &self.grid)?,
             Backend::CudaF64(solver) => solver.load(system, u, f, &self.grid)?,
         }
@@ -176,7 +177,7 @@ impl Direct {
 
     /// Returns true if [`Direct::solve_borrowed`] can work on the caller's arrays: the CPU does so in double precision.
     pub(crate) fn can_borrow(&self) -> bool {
-        self.turn.is_none() && matches!(self.backend, Backend::F64(_))
+        self.swapped.is_none() && matches!(self.backend, Backend::F64(_))
     }
 
     /// Solves as [`Direct::solve_measured`] does, from the caller's right-hand side, which includes the values of Dirichlet sides,
@@ -192,7 +193,7 @@ impl Direct {
     /// Loads as [`Direct::load`] does, a right-hand side in the GPU's memory that includes the values of Dirichlet sides.
     pub(crate) fn load_on_gpu(&mut self, f: &Buffer<f64>) -> Result<()> {
         match &mut self.backend {
-            Backend::F32(_) | Backend::F64(_) => Err(stages::on_no_gpu()),
+            Backend::F32(_) | Backend::F64(_) => Err(stages::needs_gpu_stages()),
             Backend::CudaF32(solver) => solver.load_on_gpu(f),
             Backend::CudaF64(solver) => solver.load_on_gpu(f),
         }
@@ -201,7 +202,7 @@ impl Direct {
     /// The solution, zero on Dirichlet nodes, in the GPU's memory.
     pub(crate) fn solution_on_gpu(&mut self, u: &mut Buffer<f64>) -> Result<()> {
         match &mut self.backend {
-            Backend::F32(_) | Backend::F64(_) => Err(stages::on_no_gpu()),
+            Backend::F32(_) | Backend::F64(_) => Err(stages::needs_gpu_stages()),
             Backend::CudaF32(solver) => solver.solution_on_gpu(u),
             Backend::CudaF64(solver) => solver.solution_on_gpu(u),
         }
@@ -274,8 +275,8 @@ impl Direct {
     pub fn solution_of(&mut self, system: usize) -> Result<Vec<f64>> {
         assert!(system < self.systems, "right-hand side {system} of {}", self.systems);
         Ok(match &self.backend {
-            Backend::F32(solver) => solver.solution(&self.grid, self.turn),
-            Backend::F64(solver) => solver.solution(&self.grid, self.turn),
+            Backend::F32(solver) => solver.solution(&self.grid, self.swapped),
+            Backend::F64(solver) => solver.solution(&self.grid, self.swapped),
             Backend::CudaF32(solver) => solver.solution(system)?,
             Backend::CudaF64(solver) => solver.solution(system)?,
         })
@@ -304,7 +305,7 @@ impl Direct {
     /// DFTs of `n` points for two lines of each transformed axis (`5 n log2 n` each) and 12 operations around them.
     pub fn cost(&self) -> Cost {
         let items = (self.grid.unknowns() * self.systems) as f64;
-        let grid = turn::grid(&self.grid, self.turn);
+        let grid = axis_swap::grid(&self.grid, self.swapped);
         let [x, middle, _] = ordered(&grid);
         let flops: f64 = [x, middle].iter().filter(|a| !a.is_flat()).map(|a| 5.0 * (a.nodes as f64).log2() + 12.0).sum();
         Cost { bytes: 4.0 * self.bytes as f64 * items, flops: (flops + 5.0) * items, items }

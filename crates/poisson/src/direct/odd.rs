@@ -10,7 +10,7 @@
 
 use rustfft::num_complex::Complex;
 
-use super::fold::{turn_in, turn_out};
+use super::fold::{rotate_pair, rotate_pair_back};
 use super::transform::{Scalar, Split};
 
 /// The line as its extension sees it: `(index in the slice, whether with the sign changed)`; `None` is a zero.
@@ -84,7 +84,7 @@ fn fold_by<T: Scalar, const P: usize>(
                 v = v + minus[s].scale(turn.im);
             }
             let (y, mirror) = if sine { (v, u) } else { (u, -v) };
-            let (near, far) = turn_in(y, mirror, turns[(c - 1) * (half + 1) + d].scale(scale));
+            let (near, far) = rotate_pair(y, mirror, turns[(c - 1) * (half + 1) + d].scale(scale));
             w[(c - 1) * m + d] = near;
             if d > 0 && d < half {
                 w[c * m - d] = far;
@@ -107,7 +107,7 @@ fn unfold_by<T: Scalar, const P: usize>(v: &[Complex<T>], z: &mut [Complex<T>], 
         let (mut even, mut odd) = ([rest; P], [zero; P]);
         for c in 1..=P / 2 {
             let (near, far) = (v[(c - 1) * m + d], v[(c - 1) * m + (m - d) % m]);
-            let (y, mirror) = turn_out(near, far, turns[(c - 1) * (half + 1) + d]);
+            let (y, mirror) = rotate_pair_back(near, far, turns[(c - 1) * (half + 1) + d]);
             let (cosine, sines) = if sine { (mirror, y) } else { (y, -mirror) };
             even[0] = even[0] + cosine;
             for s in 1..=P / 2 {

@@ -34,23 +34,23 @@ pub(super) trait Pairs<T>: Copy {
     unsafe fn times(self, o: Self) -> Self;
     unsafe fn scaled(self, by: T) -> Self;
     /// Real parts with the sign turned.
-    unsafe fn turned(self) -> Self;
+    unsafe fn negate_re(self) -> Self;
 
     /// Real parts less those of `o`, imaginary parts more.
     #[inline(always)]
     unsafe fn sub_add(self, o: Self) -> Self {
         // SAFETY: the caller's; likewise below.
-        unsafe { self.add(o.turned()) }
+        unsafe { self.add(o.negate_re()) }
     }
     /// Real parts more those of `o`, imaginary parts less.
     #[inline(always)]
     unsafe fn add_sub(self, o: Self) -> Self {
-        unsafe { self.sub(o.turned()) }
+        unsafe { self.sub(o.negate_re()) }
     }
     /// Times `i`.
     #[inline(always)]
     unsafe fn times_i(self) -> Self {
-        unsafe { self.swapped().turned() }
+        unsafe { self.swapped().negate_re() }
     }
     /// `self c`.
     #[inline(always)]
@@ -149,7 +149,7 @@ impl<T: Scalar> Pairs<T> for Complex<T> {
         self.scale(by)
     }
     #[inline(always)]
-    unsafe fn turned(self) -> Self {
+    unsafe fn negate_re(self) -> Self {
         Self::new(-self.re, self.im)
     }
 }
@@ -216,7 +216,7 @@ pub(super) mod x86 {
                     Self(unsafe { $mul(self.0, $splat(by)) })
                 }
                 #[inline(always)]
-                unsafe fn turned(self) -> Self {
+                unsafe fn negate_re(self) -> Self {
                     Self(unsafe { $xor(self.0, $sign) })
                 }
             }

@@ -20,7 +20,7 @@ const AHEAD: usize = 192;
 
 /// Asks for the values that come [`AHEAD`] of these.
 #[inline(always)]
-pub(super) fn ask_ahead<T>(block: &[T]) {
+pub(super) fn prefetch_block<T>(block: &[T]) {
     let ahead = block.as_ptr().wrapping_add(AHEAD);
     prefetch(ahead);
     prefetch(ahead.wrapping_add(LANES / 2));
@@ -109,8 +109,8 @@ impl Field {
             }
             let r = residual(here[b], left[b], right[b], source[b], side, w, self.weight[0]);
             sink.block(1 + LANES * b, &r, &here[b]);
-            ask_ahead(&source[b]);
-            ask_ahead(&beside[N - 1][b]);
+            prefetch_block(&source[b]);
+            prefetch_block(&beside[N - 1][b]);
         }
         for i in 1 + LANES * here.len()..n {
             single(i, sink);

@@ -71,14 +71,14 @@ impl<T: Scalar> pairs::Work<T> for Everything<'_, T> {
                 [a.add(b), a.sub(b), a.by(b), a.by_conjugate(b), a.times_i(), a.sub_add(b), a.add_sub(b), a.scaled(T::of(0.3))]
             };
             for (q, value) in all.into_iter().enumerate() {
-                let (mut plain, mut turned) = ([zero; 8], [zero; 8]);
+                let (mut plain, mut negate_re) = ([zero; 8], [zero; 8]);
                 // SAFETY: a register has eight at most.
                 unsafe {
                     value.store(plain.as_mut_ptr());
-                    value.reversed().store(turned.as_mut_ptr());
+                    value.reversed().store(negate_re.as_mut_ptr());
                 }
                 for k in 0..P::LEN {
-                    assert_eq!(plain[k], turned[P::LEN - 1 - k]);
+                    assert_eq!(plain[k], negate_re[P::LEN - 1 - k]);
                     self.out[i + k][q] = plain[k];
                 }
             }

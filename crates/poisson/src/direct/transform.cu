@@ -151,7 +151,7 @@ extern "C" __global__ void extend(const Z *modes, Z *e, unsigned n, unsigned lin
 }
 
 // Transposes a `rows` x `columns` matrix per plane, tiles of 32 x 32 by 32 x 8 threads; one plane for each block along x.
-extern "C" __global__ void turn(const Z *from, u64 from_plane, Z *to, u64 to_plane, unsigned rows, unsigned columns) {
+extern "C" __global__ void transpose(const Z *from, u64 from_plane, Z *to, u64 to_plane, unsigned rows, unsigned columns) {
     __shared__ Z tile[32][33];
     from += blockIdx.x * from_plane;
     to += blockIdx.x * to_plane;

@@ -98,7 +98,7 @@ pub mod stage {
 }
 
 /// Arrays in a GPU's memory were given to a solver on the CPU.
-pub(crate) fn on_no_gpu() -> Error {
+pub(crate) fn needs_gpu_stages() -> Error {
     Error::Device {
         device: "cpu".into(),
         message: "the arrays are in a GPU's memory, and the plan is for the processor".into(),
@@ -124,12 +124,12 @@ pub trait Stages: Send {
     /// Loads as [`Stages::load`] does with a zero guess, from a right-hand side in the memory of the stages' GPU whose largest
     /// magnitude at the unknowns is `largest`.
     fn load_on_gpu(&mut self, _f: &Buffer<f64>, _largest: f64) -> Result<()> {
-        Err(on_no_gpu())
+        Err(needs_gpu_stages())
     }
 
     /// Writes [`Stages::solution`] into the memory of the stages' GPU.
     fn solution_on_gpu(&mut self, _u: &mut Buffer<f64>) -> Result<()> {
-        Err(on_no_gpu())
+        Err(needs_gpu_stages())
     }
 
     /// The solution as it is held, to continue from: that of a singular problem may have any mean.
@@ -185,9 +185,9 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
-    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::stored_residual`]: that of `ascend_correct`
-    /// with these sweeps before, these after and this smoother, or without them of `correct(0)`. Another pass may contract the same
-    /// formula otherwise, or sum in another order.
+    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::stored_residual`]: that of
+    /// `ascend_correct` with these sweeps before, these after and this smoother, or without them of `correct(0)`. Another pass may
+    /// contract the same formula otherwise, or sum in another order.
     fn residual_as_corrected(&mut self, _ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
         self.residual(0, profiler)
     }
@@ -239,9 +239,9 @@ pub trait Stages: Send {
     /// smoothing of the cascadic cycle). The residual is stale afterwards.
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
 
-    /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards. A Chebyshev polynomial goes
-    /// on from call to call since [`Stages::load`] or [`Stages::restart_polynomial`], and has the same bits however its sweeps are dealt
-    /// out.
+    /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards. A Chebyshev polynomial
+    /// continues from call to call since [`Stages::load`] or [`Stages::restart_polynomial`], and has the same bits however its
+    /// sweeps are divided among the calls.
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.sweep(0, nu, smoother, profiler)?;
         self.residual(0, profiler)

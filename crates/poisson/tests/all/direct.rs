@@ -47,12 +47,19 @@ fn solve(grid: &Grid, precision: Precision, threads: usize, u: &[f64], f: &[f64]
 }
 
 fn solve_on(device: &Device, grid: &Grid, precision: Precision, u: &[f64], f: &[f64]) -> (Vec<f64>, f64) {
-    solve_turned(device, grid, None, precision, u, f)
+    solve_with_axis_swap(device, grid, None, precision, u, f)
 }
 
-/// Eliminates along the axis `turn`, or the last one, whatever the estimate would choose.
-fn solve_turned(device: &Device, grid: &Grid, turn: Option<usize>, precision: Precision, u: &[f64], f: &[f64]) -> (Vec<f64>, f64) {
-    let mut direct = Direct::turned(grid, turn, 1, precision, device).unwrap();
+/// Eliminates along the axis `swapped`, or the last one, whatever the estimate would choose.
+fn solve_with_axis_swap(
+    device: &Device,
+    grid: &Grid,
+    swapped: Option<usize>,
+    precision: Precision,
+    u: &[f64],
+    f: &[f64],
+) -> (Vec<f64>, f64) {
+    let mut direct = Direct::with_axis_swap(grid, swapped, 1, precision, device).unwrap();
     direct.load(u, f).unwrap();
     direct.solve(&mut Profiler::off()).unwrap();
     (direct.solution().unwrap(), direct.removed_mean().unwrap()[0])
@@ -109,20 +116,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn plane_problems_solve_to_rounding(x in 3_usize..70, y in 3_usize..70, a in 0_usize..5, b in 0_usize..5, turn in prop::option::of(0_usize..1), stretch in 0.1_f64..10.0, seed in 0_u64..1000) {
-        check(&cpu(2), &grid([x, y, 1], [1.0, stretch, 1.0], [a, b, 0]), turn, seed)?;
+    fn plane_problems_solve_to_rounding(x in 3_usize..70, y in 3_usize..70, a in 0_usize..5, b in 0_usize..5, swapped in prop::option::of(0_usize..1), stretch in 0.1_f64..10.0, seed in 0_u64..1000) {
+        check(&cpu(2), &grid([x, y, 1], [1.0, stretch, 1.0], [a, b, 0]), swapped, seed)?;
     }
 
     #[test]
-    fn problems_in_space_solve_to_rounding(n in prop::array::uniform3(3_usize..24), bcs in prop::array::uniform3(0_usize..5), turn in prop::option::of(0_usize..2), stretch in 0.2_f64..5.0, seed in 0_u64..1000) {
-        check(&cpu(2), &grid(n, [1.0, stretch, 1.0], bcs), turn, seed)?;
+    fn problems_in_space_solve_to_rounding(n in prop::array::uniform3(3_usize..24), bcs in prop::array::uniform3(0_usize..5), swapped in prop::option::of(0_usize..2), stretch in 0.2_f64..5.0, seed in 0_u64..1000) {
+        check(&cpu(2), &grid(n, [1.0, stretch, 1.0], bcs), swapped, seed)?;
     }
 }
 
-fn check(device: &Device, grid: &Grid, turn: Option<usize>, seed: u64) -> std::result::Result<(), TestCaseError> {
+fn check(device: &Device, grid: &Grid, swapped: Option<usize>, seed: u64) -> std::result::Result<(), TestCaseError> {
     let (f, u) = (noise(grid.len(), seed), boundary(grid, seed + 1));
     for (precision, eps) in [(Precision::F64, f64::EPSILON), (Precision::F32, f64::from(f32::EPSILON))] {
-        let (found, removed) = solve_turned(device, grid, turn, precision, &u, &f);
+        let (found, removed) = solve_with_axis_swap(device, grid, swapped, precision, &u, &f);
         let error = backward_error(grid, &found, &f, removed, eps);
         // A backward stable solve stays below a modest multiple of eps: log2(n) butterflies and the sums along a line. 3 is
         // usual, 11 the most seen in a thousand cases.
@@ -224,7 +231,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
 fn norms_are_those_of_the_operator_and_sweeps_reach_the_floor() {
     let mut devices = vec![(cpu(2), None), (cpu(2), Some(0))];
     devices.extend(testing::gpu().map(|cuda| (Device::Cuda(cuda), None)));
-    for (device, turn) in &devices {
+    for (device, swapped) in &devices {
         for (nodes, bcs) in [
             ([300, 200, 1], [0, 0, 0]),
             ([65, 90, 1], [2, 1, 0]),
@@ -233,8 +240,10 @@ fn norms_are_those_of_the_operator_and_sweeps_reach_the_floor() {
             ([16, 3, 40], [4, 1, 0]),
         ] {
             let grid = grid(nodes, [1.0, 1.3, 0.8], bcs);
-            let (f, mut direct) =
-                (operator::unknowns_only(&grid, &noise(grid.len(), 3)), Direct::turned(&grid, *turn, 1, Precision::F64, device).unwrap());
+            let (f, mut direct) = (
+                operator::unknowns_only(&grid, &noise(grid.len(), 3)),
+                Direct::with_axis_swap(&grid, *swapped, 1, Precision::F64, device).unwrap(),
+            );
             let mut u = boundary(&grid, 4);
             direct.load(&u, &f).unwrap();
             let off = &mut Profiler::off();

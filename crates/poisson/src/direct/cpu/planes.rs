@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustfft::num_complex::Complex;
 
-use super::super::relax::{LANES, ask_ahead};
+use super::super::relax::{LANES, prefetch_block};
 use super::super::transform::{Scalar, Scratch};
 use super::{PAIRS, Solver, ThreadBuffers};
 use crate::isa::Work;
@@ -14,7 +14,7 @@ pub(super) struct Analysis<'a, T> {
     pub(super) solver: &'a Solver<T>,
     pub(super) u: &'a mut [T],
     pub(super) f: &'a [T],
-    pub(super) worker: &'a mut ThreadBuffers<T>,
+    pub(super) new_buffers: &'a mut ThreadBuffers<T>,
 }
 
 impl<T: Scalar> Work for Analysis<'_, T> {
@@ -22,7 +22,7 @@ impl<T: Scalar> Work for Analysis<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        self.solver.analyse(self.u, self.f, self.worker);
+        self.solver.analyse(self.u, self.f, self.new_buffers);
     }
 }
 
@@ -30,7 +30,7 @@ impl<T: Scalar> Work for Analysis<'_, T> {
 pub(super) struct Synthesis<'a, T> {
     pub(super) solver: &'a Solver<T>,
     pub(super) u: &'a mut [T],
-    pub(super) worker: &'a mut ThreadBuffers<T>,
+    pub(super) new_buffers: &'a mut ThreadBuffers<T>,
 }
 
 impl<T: Scalar> Work for Synthesis<'_, T> {
@@ -38,16 +38,16 @@ impl<T: Scalar> Work for Synthesis<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        self.solver.synthesise(self.u, self.worker);
+        self.solver.synthesise(self.u, self.new_buffers);
     }
 }
 
 impl<T: Scalar> Solver<T> {
     /// Transforms the right-hand sides of some planes into the modes.
     #[inline(always)]
-    fn analyse(&self, u: &mut [T], f: &[T], worker: &mut ThreadBuffers<T>) {
+    fn analyse(&self, u: &mut [T], f: &[T], new_buffers: &mut ThreadBuffers<T>) {
         let x = self.unknowns[0].clone();
-        let ThreadBuffers { scratch, lines, modes } = worker;
+        let ThreadBuffers { scratch, lines, modes } = new_buffers;
         let (line, mode) = (&mut lines[..x.len()], &mut modes[..x.len()]);
         let mut rows = self.rows(u);
         for pair in rows.chunks_mut(2) {
@@ -67,9 +67,9 @@ impl<T: Scalar> Solver<T> {
 
     /// Transforms the modes of some planes into the solution.
     #[inline(always)]
-    fn synthesise(&self, u: &mut [T], worker: &mut ThreadBuffers<T>) {
+    fn synthesise(&self, u: &mut [T], new_buffers: &mut ThreadBuffers<T>) {
         let x = self.unknowns[0].clone();
-        let ThreadBuffers { scratch, lines, modes } = worker;
+        let ThreadBuffers { scratch, lines, modes } = new_buffers;
         if self.nodes[1] > 1 {
             self.across(u, modes, lines, scratch, true);
         }
@@ -136,8 +136,8 @@ fn pack<T: Scalar>(a: &[T], b: &[T], z: &mut [Complex<T>]) {
     let at = LANES * blocks.len();
     for (k, z) in blocks.iter_mut().enumerate() {
         let (a, b) = (&a[LANES * k..][..LANES], &b[LANES * k..][..LANES]);
-        ask_ahead(a);
-        ask_ahead(b);
+        prefetch_block(a);
+        prefetch_block(b);
         for i in 0..LANES {
             z[i] = Complex::new(a[i], b[i]);
         }

@@ -75,7 +75,7 @@ fn put<V: RealScalar>(field: &mut Field<V>, values: &[f64], periodic: bool) {
         for (j, values) in values.chunks_exact(shape.nx).enumerate() {
             shape.row_mut(slab, j)[..shape.nx].iter_mut().zip(values).for_each(|(v, x)| *v = V::from_f64(*x));
         }
-        shape.close(slab, periodic);
+        shape.fill_ghosts(slab, periodic);
     }
 }
 

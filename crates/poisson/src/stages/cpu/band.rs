@@ -70,7 +70,7 @@ impl<T> Band<'_, T> {
 
     /// Slab `j` to write, and others to read.
     #[inline(always)]
-    pub(super) fn apart<const N: usize>(&mut self, j: isize, others: [Option<isize>; N]) -> (&mut [T], [Option<&[T]>; N]) {
+    pub(super) fn split_slab<const N: usize>(&mut self, j: isize, others: [Option<isize>; N]) -> (&mut [T], [Option<&[T]>; N]) {
         let (own, at) = self.place(j);
         let places = others.map(|k| k.map(|k| self.place(k)));
         let (same, other) = if own { (&mut *self.own, &*self.halo) } else { (&mut *self.halo, &*self.own) };

@@ -79,7 +79,7 @@ impl Shape {
     }
 
     /// Fills the ghosts of all rows of a slab: the nodes at the other end where x is periodic, else zero.
-    pub(super) fn close<T: RealScalar>(self, slab: &mut [T], periodic: bool) {
+    pub(super) fn fill_ghosts<T: RealScalar>(self, slab: &mut [T], periodic: bool) {
         for row in slab.chunks_exact_mut(self.stride) {
             let (west, east) = if periodic { (row[PAD + self.nx - 1], row[PAD]) } else { (T::ZERO, T::ZERO) };
             row[PAD - 1] = west;

@@ -1,9 +1,11 @@
-//! Full multigrid's transfers of the solution: interpolation by cubics (or lines) at the true node positions.
+//! Full multigrid's transfers of the solution: interpolation by cubics (or lines) at the true node positions, and the boundary
+//! values of coarser levels.
 
 use zellige_engine::real::RealScalar;
 
 use super::field::{Field, PAD, Shape};
 use super::isa::{Isa, Run, Work};
+use super::tables::{AxisTransfer, Operator};
 use crate::grid::{Axis, Grid};
 
 /// Interpolation of one axis: each fine node from four coarse ones.
@@ -179,5 +181,28 @@ pub(super) fn interpolate_slab<U: RealScalar>(
         }
         let x = unknown[0].clone();
         shape.row_mut(u, j)[x.clone()].copy_from_slice(&fine[x]);
+    }
+}
+
+/// Coarse nodes that are no unknowns take the value of the fine node under them; the others are zero.
+pub(super) fn boundary_values<U: RealScalar>(
+    fine: &Field<U>,
+    transfer: &[AxisTransfer<U>; 3],
+    operator: &Operator<U>,
+    grid: &Grid,
+    coarse: &mut Field<U>,
+) {
+    let shape = coarse.shape;
+    let x = grid.axes[0].unknowns();
+    let [tx, ty, tz] = transfer;
+    for k in 0..shape.slabs {
+        for j in 0..shape.rows {
+            let row_has_unknowns = operator.has_unknowns(j, k);
+            for i in 0..shape.nx {
+                let unknown = row_has_unknowns && x.contains(&i);
+                let value = if unknown { U::ZERO } else { fine.at(tx.child[i], ty.child[j], tz.child[k]) };
+                *coarse.at_mut(i, j, k) = value;
+            }
+        }
     }
 }

@@ -166,7 +166,7 @@ fn common(at: &Range<usize>, columns: &Range<usize>) -> Range<usize> {
 
 /// `stretches` as far as they lie in `columns`.
 #[inline(always)]
-fn within<T>(operator: &Operator<T>, columns: &Range<usize>, n: usize) -> [Range<usize>; 3] {
+fn clipped_ranges<T>(operator: &Operator<T>, columns: &Range<usize>, n: usize) -> [Range<usize>; 3] {
     let [west, middle, east] = stretches(operator, n);
     [common(&west, columns), common(&middle, columns), common(&east, columns)]
 }
@@ -215,7 +215,7 @@ impl<'a, T: RealScalar, const ROWS: bool> RelaxInPlace<'a, T, ROWS> {
 
     #[inline(always)]
     fn lanes<const N: usize>(&mut self, columns: &Range<usize>) {
-        let [west, middle, east] = within(self.operator, columns, self.rhs.len());
+        let [west, middle, east] = clipped_ranges(self.operator, columns, self.rhs.len());
         self.stretch::<N, false>(west);
         self.stretch::<N, true>(middle);
         self.stretch::<N, false>(east);
@@ -264,7 +264,7 @@ impl<'a, T: RealScalar, const ROWS: bool> RelaxInPlace<'a, T, ROWS> {
 
     #[inline(always)]
     fn lane_sums<const N: usize>(&self, columns: &Range<usize>, unit: T) -> RowSums {
-        let [west, middle, east] = within(self.operator, columns, self.rhs.len());
+        let [west, middle, east] = clipped_ranges(self.operator, columns, self.rhs.len());
         let mut sums = LaneSums { r2: [T::ZERO; N], u2: [T::ZERO; N], max: [T::ZERO; N] };
         // In memory that others might look at: kept as numbers by themselves they are put together from pieces of registers, at
         // four times the cost.

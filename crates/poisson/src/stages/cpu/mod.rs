@@ -14,6 +14,7 @@ mod in_place;
 mod level;
 mod pass;
 mod polynomial;
+mod residual;
 mod ring;
 mod rows;
 mod stages;

@@ -163,7 +163,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         let last = self.last_stage();
         let prolonged = self.prolonged();
         let (first, end) = (band.first as isize, band.end as isize);
-        let within = |j: isize, beyond: usize| {
+        let clipped_ranges = |j: isize, beyond: usize| {
             let beyond = beyond as isize;
             (first - beyond..end + beyond).contains(&j) && (self.periodic[2] || (0..self.shape.slabs as isize).contains(&j))
         };
@@ -172,7 +172,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             let stages = if self.only_restricts() { 0 } else { last + 1 };
             for s in 0..stages {
                 let j = t - lag(s);
-                if !within(j, self.reach() + last - s) {
+                if !clipped_ranges(j, self.reach() + last - s) {
                     continue;
                 }
                 if s == 0 {
@@ -183,24 +183,24 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 if s == prolonged {
                     self.prolong(&mut band, s, j);
                 }
-                self.shape.close(band.scratch.stage(s).get_mut(j), self.periodic[0]);
+                self.shape.fill_ghosts(band.scratch.stage(s).get_mut(j), self.periodic[0]);
             }
             let j = t - lag(last);
             if let Some((transfer, coarse)) = &self.restrict {
-                if stages > 0 && within(j - 1, 1) {
+                if stages > 0 && clipped_ranges(j - 1, 1) {
                     self.residual(&mut band, last, j - 1);
                 }
-                if within(j - 2, 0) {
+                if clipped_ranges(j - 2, 0) {
                     self.restrict(&mut band, last + 1, j - 2, transfer, *coarse);
                 }
             } else if let Some(correct) = &self.correct {
-                if within(j, 1) {
+                if clipped_ranges(j, 1) {
                     self.correct(&mut band, correct, last, j);
                 }
-                if within(j - 1, 0) {
+                if clipped_ranges(j - 1, 0) {
                     self.new_residual(&mut band, correct, j - 1);
                 }
-            } else if within(j, 0) {
+            } else if clipped_ranges(j, 0) {
                 if let Some(e) = band.e.as_mut().and_then(|e| e.get_mut(j)) {
                     e.copy_from_slice(band.scratch.stage(last).get(j));
                 }
@@ -304,7 +304,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
     fn relax_in_place(&self, band: &mut BandData<'_, T, U>, s: usize, j: isize) {
         let (sweep, shape, k) = (self.sweep(s), self.shape, self.node(j));
         let Scratch { rings, ring_of, zeros, .. } = &mut *band.scratch;
-        let (own, others) = rings[ring_of[s]].apart(j);
+        let (own, others) = rings[ring_of[s]].split_slab(j);
         let zeros = &zeros.get()[..shape.slab()];
         // Beyond the end of an axis the weight is zero.
         let beside = [-1, 1].map(|step| match self.neighbour(j, step) {
@@ -360,7 +360,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 self.isa.run(Residual::<T, false> { operator, row: neighbours, rhs, out });
             }
         }
-        shape.close(out, self.periodic[0]);
+        shape.fill_ghosts(out, self.periodic[0]);
     }
 
     /// `u += e` on slab `j`.
@@ -372,7 +372,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         for row in 0..shape.rows {
             self.isa.run(AddScaled { e: shape.row(e, row), scale: correct.e_scale, u: shape.row_mut(u, row) });
         }
-        shape.close(u, self.periodic[0]);
+        shape.fill_ghosts(u, self.periodic[0]);
     }
 
     /// `r = f - A u` on slab `j`, with its sums.

@@ -7,7 +7,7 @@ use zellige_engine::real::RealScalar;
 use super::field::{Field, Shape};
 use super::isa::{Isa, Run};
 use super::pass::{HalfSweep, Pass};
-use super::stages::{cost, stencil_flops};
+use super::residual::{cost, stencil_flops};
 use super::tables::Colour;
 use super::transfer_rows::Convert;
 use super::{CpuStages, MAX_FUSED};
@@ -51,7 +51,7 @@ impl<U: RealScalar> Polynomial<U> {
             for (j, from) in from.chunks_exact(shape.nx).enumerate() {
                 isa.run(Convert { from, to: &mut shape.row_mut(slab, j)[..shape.nx] });
             }
-            shape.close(slab, periodic);
+            shape.fill_ghosts(slab, periodic);
         }
         Self { recurrence: Chebyshev::after(sweeps, 2.0, ratio), previous: field }
     }

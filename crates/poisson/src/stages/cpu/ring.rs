@@ -34,7 +34,7 @@ impl<T: RealScalar> Ring<T> {
     }
 
     /// Slab `j` to write, and all others to read.
-    pub(super) fn apart(&mut self, j: isize) -> (&mut [T], OtherSlabs<'_, T>) {
+    pub(super) fn split_slab(&mut self, j: isize) -> (&mut [T], OtherSlabs<'_, T>) {
         let (start, kept, slab) = (self.start(j), self.kept, self.slab);
         let (before, rest) = self.data.get_mut().split_at_mut(start);
         let (own, after) = rest.split_at_mut(slab);

@@ -5,108 +5,20 @@ use zellige_engine::parallel::{chunks, chunks_mut, each_with, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
 use zellige_engine::signal;
-use zellige_engine::sim::Cost;
 
 use super::coarse::{CoarseSolver, apply_inverse, remove_mean};
-use super::field::{Field, Shape};
-use super::full::{Rows, interpolate_slab};
+use super::full::{Rows, boundary_values, interpolate_slab};
 use super::isa::Run;
 use super::level::{LevelData, Outer};
-use super::pass::{Correct, Pass, SlabSums};
+use super::pass::Pass;
 use super::polynomial::{Polynomial, dense};
+use super::residual::{cost, stencil_flops};
 use super::stream::Array;
 use super::transfer_rows::Convert;
 use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
 use crate::grid::Axis;
 use crate::smoothing::{self, Smoothing};
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
-
-/// Cost of a pass over `shape` that moves `words` of `size` bytes per node with `flops` operations each.
-pub(super) fn cost(shape: Shape, bytes: f64, flops: f64) -> Cost {
-    let items = shape.nodes() as f64;
-    Cost { bytes: bytes * items, flops: flops * items, items }
-}
-
-/// Operations of a relaxation or a residual per node.
-pub(super) fn stencil_flops(shape: Shape) -> f64 {
-    if shape.rows > 1 { 20.0 } else { 14.0 }
-}
-
-impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
-    /// Unit of the correction.
-    pub(super) fn e_scale(&self) -> f64 {
-        self.operator_scale / self.residual_scale
-    }
-
-    /// Sums over slabs into the norms of level 0, and the mean of `r` off on a singular problem.
-    pub(super) fn finish_residual(&mut self, level: usize, sums: &[SlabSums]) {
-        let data = &mut self.levels[level];
-        let Some(outer) = &data.outer else { return };
-        let volume = outer.operator.volume;
-        let total = |get: fn(&SlabSums) -> f64| pairwise(sums, get);
-        let (mean, mut square) = (total(|s| s.r) / volume, total(|s| s.r2) / volume);
-        let mut max = sums.iter().fold(0.0, |m: f64, s| m.max(s.max));
-        if self.singular {
-            max = remove_mean(&mut data.r, &outer.operator, Some(mean)).1;
-            square = (square - mean * mean).max(0.0);
-        }
-        // A maximum does not see a value that is not a number; the sum does.
-        let max = if square.is_nan() { f64::NAN } else { max };
-        if level == 0 {
-            let u_l2 = (total(|s| s.u2) / volume).sqrt() * self.operator_scale / self.residual_scale;
-            self.norms = Norms { l2: square.sqrt() / self.residual_scale, max: max / self.residual_scale, u_l2 };
-        }
-    }
-
-    /// `nu` sweeps on the stored `e` of a level, from `start`.
-    fn sweep_correction(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother) {
-        let data = &mut self.levels[level];
-        let (mut current, mut left) = (start == Start::Current, nu);
-        let Some(e) = &mut data.e else { return };
-        if !current && nu == 0 {
-            e.all_mut().fill(T::ZERO);
-        }
-        while left > 0 {
-            let now = left.min(sweeps_per_pass(smoother));
-            let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
-            pass.current = current;
-            pass.pre = half_sweeps(smoother, now);
-            self.inner.stream(&self.cpu, &pass, Array::Read(&data.r), Some(Array::Write(&mut *e)), None, None);
-            current = true;
-            left -= now;
-        }
-    }
-
-    /// `r_l = f_l - A u_l`, after `u_l += e_l` if `add`, else after what `pass` does.
-    fn corrected<'a>(outer_operator: &'a super::tables::Operator<U>, f: &'a Field<U>, scales: (f64, f64)) -> Correct<'a, U> {
-        let (e_scale, r_scale) = scales;
-        Correct {
-            operator: outer_operator,
-            f,
-            e_scale: U::from_f64(e_scale),
-            r_scale: U::from_f64(r_scale),
-            u_scale: U::from_f64(1.0 / e_scale),
-        }
-    }
-
-    /// Level `l` to change, and the next coarser one.
-    fn two(&mut self, l: usize) -> (&mut LevelData<T, U>, Option<&mut LevelData<T, U>>) {
-        let (fine, coarse) = self.levels.split_at_mut(l + 1);
-        (&mut fine[l], coarse.first_mut())
-    }
-}
-
-/// Sum in pairs of halves, so that the rounding does not grow with the number of slabs.
-fn pairwise(sums: &[SlabSums], get: fn(&SlabSums) -> f64) -> f64 {
-    match sums {
-        [] => 0.0,
-        [one] => get(one),
-        _ => {
-            let (a, b) = sums.split_at(sums.len() / 2);
-            pairwise(a, get) + pairwise(b, get)
-        }
-    }
-}
 
 impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
     fn levels(&self) -> usize {
@@ -135,7 +47,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                     largest.0 = largest.0.max(isa.run(Convert { from: &f[row][x.clone()], to }));
                 }
             }
-            shape.close(to_u, periodic);
+            shape.fill_ghosts(to_u, periodic);
             largest
         };
         let (from_u, from_f) = (chunks(u, per_slab), chunks(f, per_slab));
@@ -182,13 +94,8 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let mut out = self.state()?;
         let (shape, outer) = (self.levels[0].shape, &self.levels[0].outer);
         if let Some(outer) = outer.as_ref().filter(|_| self.singular) {
-            let [vx, vy, vz] = &outer.operator.volumes;
-            let row =
-                |n: usize, line: &[f64]| vz[n / shape.rows] * vy[n % shape.rows] * vx.iter().zip(line).map(|(v, u)| v * u).sum::<f64>();
-            let mean = out.chunks_exact(shape.nx).enumerate().map(|(n, line)| row(n, line)).sum::<f64>() / outer.operator.volume;
-            for u in &mut out {
-                *u -= mean;
-            }
+            let mean = outer.operator.mean(&out, shape.nx, shape.rows);
+            out.iter_mut().for_each(|u| *u -= mean);
         }
         Ok(out)
     }
@@ -249,7 +156,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                 if let Some(e) = &mut data.e {
                     apply_inverse(inverse, nodes, rhs, singular, &data.r, e);
                     let (slab, periodic) = (shape.slab(), data.periodic[0]);
-                    e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.close(slab, periodic));
+                    e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.fill_ghosts(slab, periodic));
                 }
                 return;
             }
@@ -273,7 +180,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             if let Some(e) = data.e.as_mut().filter(|_| singular) {
                 remove_mean(e, &data.inner, None);
                 let (slab, periodic) = (shape.slab(), data.periodic[0]);
-                e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.close(slab, periodic));
+                e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.fill_ghosts(slab, periodic));
             }
         });
         given.map_or(Ok(()), |reason| Err(Error::Interrupted { reason, step: 0, checkpoint: None }))
@@ -365,7 +272,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let sweeps = f64::from(nu);
         let all = cost(shape, 3.0 * size_of::<U>() as f64 * sweeps, 2.0 * stencil_flops(shape) * sweeps);
         profiler.stage(stage::SWEEP, all, || {
-            if self.goes_in_strips(level, smoother) {
+            if self.uses_strips(level, smoother) {
                 return self.sweep_in_strips(level, nu, smoother, false);
             }
             let data = &mut self.levels[level];
@@ -390,7 +297,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             return self.residual(0, profiler);
         }
         // The mean of a singular problem's residual has to be taken off before its largest value is known.
-        if self.singular || nu == 0 || !self.goes_in_strips(0, smoother) {
+        if self.singular || nu == 0 || !self.uses_strips(0, smoother) {
             self.sweep(0, nu, smoother, profiler)?;
             return self.residual(0, profiler);
         }
@@ -415,7 +322,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                 self.outer.stream(&cpu, &pass, Array::Read(&outer.f), None, None, Some(&mut below.f));
                 boundary_values(&outer.u, transfer, &below.operator, &coarse.grid, &mut below.u);
                 let (shape, periodic) = (coarse.shape, coarse.periodic[0]);
-                below.u.all_mut().chunks_exact_mut(shape.slab()).for_each(|slab| shape.close(slab, periodic));
+                below.u.all_mut().chunks_exact_mut(shape.slab()).for_each(|slab| shape.fill_ghosts(slab, periodic));
             });
         }
         Ok(())
@@ -427,7 +334,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let shape = self.levels[level].shape;
         profiler.stage(stage::INTERPOLATE, cost(shape, 1.25 * size_of::<U>() as f64, 10.0), || {
             let (isa, cpu) = (self.isa, self.cpu.clone());
-            let (data, coarse) = self.two(level);
+            let (data, coarse) = self.level_pair(level);
             let (Some(outer), Some(below)) = (&mut data.outer, coarse.and_then(|c| c.outer.as_ref())) else { return };
             let tables = if order >= 3 { &outer.cubic } else { &outer.linear };
             let Some(tables) = tables else { return };
@@ -440,7 +347,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                     |scratch, k, u| {
                         if slabs.contains(&k) {
                             interpolate_slab(isa, tables, &below.u, shape, [&x, &rows], k, scratch, u);
-                            shape.close(u, periodic);
+                            shape.fill_ghosts(u, periodic);
                         }
                     },
                 );
@@ -488,28 +395,5 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler) -> Result<()>,
     ) -> Result<()> {
         body(self, profiler)
-    }
-}
-
-/// Coarse nodes that are no unknowns take the value of the fine node under them; the others are zero.
-fn boundary_values<U: RealScalar>(
-    fine: &Field<U>,
-    transfer: &[super::tables::AxisTransfer<U>; 3],
-    operator: &super::tables::Operator<U>,
-    grid: &crate::grid::Grid,
-    coarse: &mut Field<U>,
-) {
-    let shape = coarse.shape;
-    let x = grid.axes[0].unknowns();
-    let [tx, ty, tz] = transfer;
-    for k in 0..shape.slabs {
-        for j in 0..shape.rows {
-            let row_has_unknowns = operator.has_unknowns(j, k);
-            for i in 0..shape.nx {
-                let unknown = row_has_unknowns && x.contains(&i);
-                let value = if unknown { U::ZERO } else { fine.at(tx.child[i], ty.child[j], tz.child[k]) };
-                *coarse.at_mut(i, j, k) = value;
-            }
-        }
     }
 }

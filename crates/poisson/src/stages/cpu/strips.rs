@@ -127,9 +127,9 @@ impl<U: RealScalar> March<'_, U> {
             };
             return if size_of::<U>() == 4 { rows.over::<16>(columns) } else { rows.over::<8>(columns) };
         }
-        let within = |j: isize| self.pass.periodic || (0..shape.slabs as isize).contains(&j);
-        let beside = [j - 1, j + 1].map(|j| within(j).then_some(j));
-        let (line, beside) = self.band.apart(j, beside);
+        let clipped_ranges = |j: isize| self.pass.periodic || (0..shape.slabs as isize).contains(&j);
+        let beside = [j - 1, j + 1].map(|j| clipped_ranges(j).then_some(j));
+        let (line, beside) = self.band.split_slab(j, beside);
         // Beyond the end of an axis the weight is zero.
         let row = Neighbours {
             centre: &[],
@@ -213,7 +213,7 @@ impl<R: RealScalar> Workspace<R, R> {
 
 impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     /// Returns true if sweeps on the solution of a level can go in strips.
-    pub(super) fn goes_in_strips(&self, level: usize, smoother: Smoother) -> bool {
+    pub(super) fn uses_strips(&self, level: usize, smoother: Smoother) -> bool {
         matches!(smoother, Smoother::RedBlack { .. }) && Strips::<U>::fit(self.levels[level].shape, self.levels[level].periodic)
     }
 

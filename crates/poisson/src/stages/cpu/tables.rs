@@ -139,6 +139,13 @@ impl<T: RealScalar> Operator<T> {
         };
         Some(&table.get()[PAD..][..self.west.len()])
     }
+
+    /// Mean of values over all nodes in C order, weighted by control volumes; `nx` nodes a row, `rows` rows a slab.
+    pub(super) fn mean(&self, values: &[f64], nx: usize, rows: usize) -> f64 {
+        let [vx, vy, vz] = &self.volumes;
+        let row = |n: usize, line: &[f64]| vz[n / rows] * vy[n % rows] * vx.iter().zip(line).map(|(v, u)| v * u).sum::<f64>();
+        values.chunks_exact(nx).enumerate().map(|(n, line)| row(n, line)).sum::<f64>() / self.volume
+    }
 }
 
 /// The transfer of one axis, in the precision that uses it.

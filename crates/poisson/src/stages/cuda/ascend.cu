@@ -67,23 +67,23 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     wait_for_previous_kernel();
     const int stop = end + (CORRECT ? 5 : 4);
     // Step j takes row j of r, every second step row (j-1)/2 of e_{l+1}, row j-4 of u and row j-5 of f.
-    auto ask = [&](int j, int p) {
-        residual.ask(j + 5, (p + 5) % 6);
-        if (p % 2) correction.ask((j + 3) / 2, (p + 4) / 2 % 3);
-        if (CORRECT && !CARRY) solution.ask(j, (p + 4) % 6), rhs.ask(j - 1, (p + 4) % 6);
-        if (CARRY) solution.ask(j - 1, (p + 4) % 6);
-        asked();
+    auto fetch = [&](int j, int p) {
+        residual.fetch(j + 5, (p + 5) % 6);
+        if (p % 2) correction.fetch((j + 3) / 2, (p + 4) / 2 % 3);
+        if (CORRECT && !CARRY) solution.fetch(j, (p + 4) % 6), rhs.fetch(j - 1, (p + 4) % 6);
+        if (CARRY) solution.fetch(j - 1, (p + 4) % 6);
+        commit_fetches();
     };
 #pragma unroll
-    for (int p = 1; p < 6; p++) ask(begin - 10 + p, p);
+    for (int p = 1; p < 6; p++) fetch(begin - 10 + p, p);
     for (int base = begin - 4; base < stop; base += 6) {
 #pragma unroll
         for (int p = 0; p < 6; p++) {
             const int j = base + p, p1 = (p + 5) % 6, p2 = (p + 4) % 6, p3 = (p + 3) % 6, p4 = (p + 2) % 6, p5 = (p + 1) % 6;
             const int parity = p & 1;
-            arrived<3>();
+            wait_for_fetches<3>();
             residual.take(p, R[p]);
-            ask(j, p);
+            fetch(j, p);
             a.enter(p, j);
             ly[0] = l_next[0], ly[1] = l_next[1], vy = vy_next;
             l_next[0] = __ldg(l.y.line + 2 * (j - 1)), l_next[1] = __ldg(l.y.line + 2 * (j - 1) + 1);

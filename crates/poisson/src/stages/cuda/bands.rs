@@ -97,7 +97,7 @@ impl BandHeights {
     }
 
     /// The least height of the passes that leave a partial sum a warp.
-    pub(super) fn least_with_sums(&self) -> usize {
+    pub(super) fn min_height_with_sums(&self) -> usize {
         [
             self.correct,
             self.carry,

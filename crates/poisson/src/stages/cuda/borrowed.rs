@@ -10,7 +10,7 @@ const ROWS: usize = 65_535;
 
 impl CudaStages {
     /// `u = 0` and the right-hand side `f`, whose largest magnitude is given.
-    pub(super) fn take(&mut self, f: &Buffer<f64>, largest: f64) -> Result<()> {
+    pub(super) fn load_from_gpu(&mut self, f: &Buffer<f64>, largest: f64) -> Result<()> {
         // A solve like the one before finds its graphs.
         self.set_copy_state(0);
         let cuda = self.data.cuda.clone();
@@ -31,7 +31,7 @@ impl CudaStages {
     }
 
     /// The solution over all nodes.
-    pub(super) fn give(&mut self, u: &Buffer<f64>) -> Result<()> {
+    pub(super) fn store_to_gpu(&mut self, u: &Buffer<f64>) -> Result<()> {
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
         assert_eq!(u.len(), nx * ny * nz, "arrays cover all nodes of the grid");

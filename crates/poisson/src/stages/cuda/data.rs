@@ -211,7 +211,7 @@ impl Data {
                 heights,
             };
             let (a, b, c) = fields.sums();
-            let least = fields.heights.least_with_sums();
+            let least = fields.heights.min_height_with_sums();
             partials =
                 partials.max(a as usize * b as usize * c as usize).max((x.nodes + 2).div_ceil(OWN_TURN) * (y.nodes + 2).div_ceil(least));
             levels.push(fields);

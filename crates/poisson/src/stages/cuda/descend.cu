@@ -22,15 +22,15 @@ __device__ __forceinline__ void descend_strip(const Level& l, const Level& coars
     wait_for_previous_kernel();
     real R[4][4] = {}, E[4][4] = {}, left[2][2] = {};
 #pragma unroll
-    for (int a = 0; a < 7; a++) residual.ask(begin - 4 + a, a), asked();
-    int turn = 0;
-    for (int base = begin - 4; base < end + 2; base += 4, turn ^= 4) {
+    for (int a = 0; a < 7; a++) residual.fetch(begin - 4 + a, a), commit_fetches();
+    int phase = 0;
+    for (int base = begin - 4; base < end + 2; base += 4, phase ^= 4) {
 #pragma unroll
         for (int p = 0; p < 4; p++) {
             const int j = base + p, p1 = (p + 3) % 4, p2 = (p + 2) % 4, p3 = (p + 1) % 4;
-            arrived<6>();
-            residual.take(turn + p, R[p]);
-            residual.ask(j + 7, (turn + p + 7) % 8), asked();
+            wait_for_fetches<6>();
+            residual.take(phase + p, R[p]);
+            residual.fetch(j + 7, (phase + p + 7) % 8), commit_fetches();
             a.enter(p, j);
             a.start(p, p & 1, R[p], E[p]);
             // Row j-1 has the other parity: its black columns are those of row j's red ones.

@@ -53,7 +53,7 @@ struct Interpolated {
         first = !l.x.periodic ? x : x < 0 ? x + l.x.n : x % l.x.n;
     }
     // Asks for coarse row J, two columns a lane, and for 16 more.
-    __device__ __forceinline__ void ask(int J) const {
+    __device__ __forceinline__ void fetch(int J) const {
         int slot = J & (RAW - 1);
         J = c.y.periodic ? (J < 0 ? J + c.y.n : J >= c.y.n ? J - c.y.n : J) : J;
         const wide* row = field + (long long)min(max(J, 0), c.y.n - 1) * c.pitch;
@@ -64,16 +64,16 @@ struct Interpolated {
     __device__ __forceinline__ void begin(int J, int end) {
         for (; J < end; J += RAW) {
             int stop = min(J + RAW, end);
-            for (int q = J; q < stop; q++) ask(q);
-            asked();
-            arrived<0>();
+            for (int q = J; q < stop; q++) fetch(q);
+            commit_fetches();
+            wait_for_fetches<0>();
             __syncwarp();
             for (int q = J; q < stop; q++) along(q);
             __syncwarp();
         }
     }
     // Asks for the held value of row j.
-    __device__ __forceinline__ void ask_edge(int j) const {
+    __device__ __forceinline__ void fetch_edge(int j) const {
         if (!edges || held < 0) return;
         int row = l.y.periodic ? (j < 0 ? j + l.y.n : j >= l.y.n ? j - l.y.n : j) : min(max(j, 0), l.y.n - 1);
         copy_async<sizeof(wide), false>(edge + (j & (RING - 1)), u + (long long)row * l.pitch + x + held);
@@ -144,27 +144,27 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_residual(Level l, 
     Across<wide> Y, y_next = across<wide>(l, first - 1);
     solution.begin(J0 - 2, J0 + 3);
     // Step j takes row j-1 of f, the held value of row j, and at even j coarse row j/2 + 3.
-    auto ask = [&](int j, int p) {
+    auto fetch = [&](int j, int p) {
         if (j < stop) {
-            rhs.ask(j - 1, j & 7);
-            solution.ask_edge(j);
-            if (p % 2 == 0) solution.ask(j / 2 + 3);
+            rhs.fetch(j - 1, j & 7);
+            solution.fetch_edge(j);
+            if (p % 2 == 0) solution.fetch(j / 2 + 3);
         }
-        asked();
+        commit_fetches();
     };
 #pragma unroll
-    for (int a = 0; a < 6; a++) ask(first + a, a);
+    for (int a = 0; a < 6; a++) fetch(first + a, a);
     for (int base = first; base < stop; base += 4) {
 #pragma unroll
         for (int p = 0; p < 4; p++) {
             const int j = base + p, p1 = (p + 3) % 4, p2 = (p + 2) % 4;
-            arrived<5>();
+            wait_for_fetches<5>();
             __syncwarp();
             if (p % 2 == 0) solution.along(j / 2 + 3);
             wide here[4], even[2], odd[2];
             rhs.take(j & 7, here);
             solution.across(j, p & 1, U[p]);
-            ask(j + 6, p + 6);
+            fetch(j + 6, p + 6);
             Y = y_next, y_next = across<wide>(l, j);
             operator_row(m, Y, false, U[p2], U[p1], U[p], even);
             operator_row(m, Y, true, U[p2], U[p1], U[p], odd);

@@ -21,17 +21,17 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict(Level l, 
     const real* fy = coarse.y.full + 3 * (begin / 2 - 1);
     wide sum[2] = {}, next[2] = {fy[1], fy[3]}, share[2];
 #pragma unroll
-    for (int a = 0; a < 7; a++) rows.ask(begin - 2 + a, a), asked();
-    int turn = 0;
-    for (int base = begin - 2; base < end; base += 4, turn ^= 4) {
+    for (int a = 0; a < 7; a++) rows.fetch(begin - 2 + a, a), commit_fetches();
+    int phase = 0;
+    for (int base = begin - 2; base < end; base += 4, phase ^= 4) {
 #pragma unroll
         for (int p = 0; p < 4; p++) {
             const int j = base + p;
             wide r[4];
-            arrived<6>();
-            rows.take(turn + p, r);
-            if (j + 7 < end) rows.ask(j + 7, (turn + p + 7) % 8);
-            asked();
+            wait_for_fetches<6>();
+            rows.take(phase + p, r);
+            if (j + 7 < end) rows.fetch(j + 7, (phase + p + 7) % 8);
+            commit_fetches();
             share[0] = next[0], share[1] = next[1];
             fy = coarse.y.full + 3 * ((j + 1) >> 1);
             next[0] = __ldg(fy + (p % 2 ? 1 : 2)), next[1] = __ldg(fy + 3);
@@ -76,9 +76,9 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level
     wait_for_previous_kernel();
     wide sum[2] = {}, sum_next = 0;
 #pragma unroll
-    for (int a = 0; a < 7; a++) rows.ask(begin - 4 + a, a), asked();
-    int turn = 0;
-    for (int base = begin - 4; base < end; base += 4, turn ^= 4) {
+    for (int a = 0; a < 7; a++) rows.fetch(begin - 4 + a, a), commit_fetches();
+    int phase = 0;
+    for (int base = begin - 4; base < end; base += 4, phase ^= 4) {
         // Of rows base .. base + 3, coarse ones base / 2 and base / 2 + 1 and the next one base / 4; the weights of those behind them.
         const int J = base >> 1, K = base >> 2;
         const real *fy = coarse.y.full + 3 * J, *ny = next.y.full + 3 * K;
@@ -87,10 +87,10 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level
         for (int p = 0; p < 4; p++) {
             const int j = base + p;
             wide r[4];
-            arrived<6>();
-            rows.take(turn + p, r);
-            if (j + 7 < end) rows.ask(j + 7, (turn + p + 7) % 8);
-            asked();
+            wait_for_fetches<6>();
+            rows.take(phase + p, r);
+            if (j + 7 < end) rows.fetch(j + 7, (phase + p + 7) % 8);
+            commit_fetches();
             wide beside = from_west(r[3]);
             wide c0 = physics::three(fx[0], beside, fx[1], r[0], fx[2], r[1]);
             wide c1 = physics::three(fx[3], r[1], fx[4], r[2], fx[5], r[3]);

@@ -29,9 +29,9 @@ template <int BYTES, bool PAST> __device__ __forceinline__ void copy_async(void*
 #endif
 }
 
-// Rows of a field on their way through shared memory: N columns a lane, SLOTS rows a warp. A row is asked for some steps
-// before it is taken, without holding registers; each lane takes only what it asked for itself, so nothing is awaited
-// but the copies. Rows and columns beyond the ends are wrapped on a periodic axis (of 4 m nodes in x) and else repeat the
+// Rows of a field in flight through shared memory: N columns a lane, SLOTS rows a warp. A row is fetched some steps before
+// it is taken, without holding registers; each lane takes only what it fetched itself, so nothing is awaited but the
+// copies. Rows and columns beyond the ends are wrapped on a periodic axis (of 4 m nodes in x) and else repeat the
 // end, where no weight reaches them: there are no branches.
 template <int N, int SLOTS, class T> struct Stream {
     static constexpr int bytes = N * sizeof(T), piece = bytes < 16 ? bytes : 16, pieces = bytes / piece;
@@ -46,12 +46,12 @@ template <int N, int SLOTS, class T> struct Stream {
         int wrap = x < 0 ? x + l.x.n : x % l.x.n;
         column = field + (l.x.periodic ? wrap : min(max(x, 0), l.pitch - N));
     }
-    __device__ __forceinline__ void ask(int j, int slot) const {
+    __device__ __forceinline__ void fetch(int j, int slot) const {
         j = periodic ? (j < 0 ? j + n : j >= n ? j - n : j) : min(max(j, 0), n - 1);
-        ask_at((long long)j * pitch, slot);
+        fetch_at((long long)j * pitch, slot);
     }
-    // As ask, of the row that begins at `offset`.
-    __device__ __forceinline__ void ask_at(long long offset, int slot) const {
+    // As fetch, for the row that begins at `offset`.
+    __device__ __forceinline__ void fetch_at(long long offset, int slot) const {
         const char* from = reinterpret_cast<const char*>(column + offset);
         char* to = slots + slot * bytes * 32;
 #pragma unroll
@@ -72,13 +72,13 @@ template <int N, int SLOTS, class T> struct Stream {
         }
     }
 };
-// Ends the list of rows asked for in a step; waits until all lists but the last `left` have arrived.
-__device__ __forceinline__ void asked() {
+// Ends the group of rows fetched in a step; waits until all groups but the last `LEFT` have arrived.
+__device__ __forceinline__ void commit_fetches() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-template <int LEFT> __device__ __forceinline__ void arrived() {
+template <int LEFT> __device__ __forceinline__ void wait_for_fetches() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 #endif

@@ -201,11 +201,11 @@ impl Stages for CudaStages {
     }
 
     fn load_on_gpu(&mut self, f: &Buffer<f64>, largest: f64) -> Result<()> {
-        self.take(f, largest)
+        self.load_from_gpu(f, largest)
     }
 
     fn solution_on_gpu(&mut self, u: &mut Buffer<f64>) -> Result<()> {
-        self.give(u)
+        self.store_to_gpu(u)
     }
 
     fn solution(&mut self) -> Result<Vec<f64>> {

@@ -50,8 +50,8 @@ extern "C" __global__ __launch_bounds__(32 * SHARES) void product(Product o) {
     wait_for_previous_kernel();
     if (o.modes_first) load_b();
     else load_a();
-    asked();
-    arrived<0>();
+    commit_fetches();
+    wait_for_fetches<0>();
     __syncthreads();
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, r = lane / 8, c = 4 * (lane % 8);

@@ -25,21 +25,21 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level
     Across<wide> y, y_next = across<wide>(l, begin - 3);
     double v, v_next = 0, squares = 0, u_squares = 0, mean = 0;
     real peak = 0;
-    auto ask = [&](int j, int slot) {
-        if (j < stop) solution.ask(j, slot), rhs.ask(j - 1, slot);
-        asked();
+    auto fetch = [&](int j, int slot) {
+        if (j < stop) solution.fetch(j, slot), rhs.fetch(j - 1, slot);
+        commit_fetches();
     };
 #pragma unroll
-    for (int a = 0; a < 7; a++) ask(begin - 2 + a, a);
-    int turn = 0;
-    for (int base = begin - 2; base < stop; base += 4, turn ^= 4) {
+    for (int a = 0; a < 7; a++) fetch(begin - 2 + a, a);
+    int phase = 0;
+    for (int base = begin - 2; base < stop; base += 4, phase ^= 4) {
 #pragma unroll
         for (int p = 0; p < 4; p++) {
             const int j = base + p, p1 = (p + 3) % 4, p2 = (p + 2) % 4;
-            arrived<6>();
+            wait_for_fetches<6>();
             wide here[4], even[2], odd[2];
-            solution.take(turn + p, U[p]), rhs.take(turn + p, here);
-            ask(j + 7, (turn + p + 7) % 8);
+            solution.take(phase + p, U[p]), rhs.take(phase + p, here);
+            fetch(j + 7, (phase + p + 7) % 8);
             y = y_next, v = v_next;
             y_next = across<wide>(l, j), v_next = __ldg(l.y.volume + j);
             operator_row(m, y, false, U[p2], U[p1], U[p], even);

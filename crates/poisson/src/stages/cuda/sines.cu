@@ -14,7 +14,7 @@ __device__ __forceinline__ Complex operator+(Complex a, Complex b) { return {a.x
 __device__ __forceinline__ Complex operator-(Complex a, Complex b) { return {a.x - b.x, a.y - b.y}; }
 __device__ __forceinline__ Complex operator*(Complex a, Complex b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; }
 // Times -i.
-__device__ __forceinline__ Complex turned(Complex a) { return {a.y, -a.x}; }
+__device__ __forceinline__ Complex times_minus_i(Complex a) { return {a.y, -a.x}; }
 
 // DFTs of R points that lie STEP apart in `v`, in place.
 template <int R, int STEP> __device__ __forceinline__ void dft(Complex* v) {
@@ -31,7 +31,7 @@ template <int R, int STEP> __device__ __forceinline__ void dft(Complex* v) {
 #pragma unroll
         for (int q = 0; q < H; q++) {
             Complex w = odd[q];
-            if (4 * q == R) w = turned(w);
+            if (4 * q == R) w = times_minus_i(w);
             if (8 * q == R) w = {half * (w.x + w.y), half * (w.y - w.x)};
             if (8 * q == 3 * R) w = {half * (w.y - w.x), -half * (w.x + w.y)};
             v[q * STEP] = even[q] + w, v[(q + H) * STEP] = even[q] - w;
@@ -40,7 +40,7 @@ template <int R, int STEP> __device__ __forceinline__ void dft(Complex* v) {
 }
 
 // Points 1 .. R-1 of R, STEP apart, times the powers of w, each a product of two that are half as high.
-template <int R, int STEP> __device__ __forceinline__ void turn_by(Complex w, Complex* v) {
+template <int R, int STEP> __device__ __forceinline__ void twiddle(Complex w, Complex* v) {
     Complex power[R];
     power[1] = w;
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ __forceinline__ int spot(int i) { return i + (i >> 3); }
 template <int R> __device__ __forceinline__ void last_pass(int n, int t, const Complex* __restrict__ roots, Complex* v) {
 #pragma unroll
     for (int i = 0; i < 8 / R; i++) {
-        turn_by<R, 8 / R>(roots[t + i * (n / 8)], v + i);
+        twiddle<R, 8 / R>(roots[t + i * (n / 8)], v + i);
         dft<R, 8 / R>(v + i);
     }
 }
@@ -80,7 +80,7 @@ template <class Load> __device__ __forceinline__ void odd_transform(int n, int t
         const int low = t & (s - 1), step = n / (8 * s) * low;
 #pragma unroll
         for (int r = 0; r < 8; r++) v[r] = line[spot(t + r * (n / 8))];
-        turn_by<8, 1>(roots[step], v);
+        twiddle<8, 1>(roots[step], v);
         dft<8, 1>(v);
         __syncthreads();
 #pragma unroll

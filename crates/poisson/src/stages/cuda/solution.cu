@@ -72,25 +72,25 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     auto offset = [&](int row) { return (long long)(unsigned(row) < unsigned(l.y.n) ? row : wrapped(l.y, row)) * l.pitch; };
     // Step j takes row j of u and row j-1 of f.
     long long before = offset(row_of(first - 1));
-    auto ask = [&](int j, int slot) {
+    auto fetch = [&](int j, int slot) {
         long long here = offset(row_of(j));
-        source.ask(here, row_of(j), slot), rhs.ask_at(before, slot), asked();
+        source.fetch(here, row_of(j), slot), rhs.fetch_at(before, slot), commit_fetches();
         before = here;
     };
-    source.begin(row_of(first)), asked();
+    source.fetch_first(row_of(first)), commit_fetches();
 #pragma unroll
-    for (int p = 0; p < 5; p++) ask(first + p, p);
-    arrived<5>();
-    source.begun();
+    for (int p = 0; p < 5; p++) fetch(first + p, p);
+    wait_for_fetches<5>();
+    source.take_first();
     for (int base = first; base < stop; base += 6) {
 #pragma unroll
         for (int p = 0; p < 6; p++) {
             const int j = base + p, p1 = (p + 5) % 6, next = (p + 6 - NEXT) % 6;
             const bool odd = (p + NEXT) & 1;  // the columns of all half-sweeps of this step: rows alternate as the colours do
             real kept[2] = {U[p][odd], U[p][2 + odd]}, d[2], dn[2];
-            arrived<4>();
+            wait_for_fetches<4>();
             source.take(row_of(j), p, U[p]), rhs.take(p, F[p1]);
-            ask(j + 5, p1);
+            fetch(j + 5, p1);
             // Of the row in a slot at one colour; the row before the last one in the ring is `kept`.
             auto defect_at = [&](int slot, bool odd, real* out) {
                 const int n = (slot + 1) % 6, s = (slot + 5) % 6;

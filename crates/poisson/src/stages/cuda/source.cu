@@ -1,16 +1,16 @@
-// Where the rows of u come from in a pass over the solution (solution.cu), six slots of rows on their way:
-// Nothing, u = 0; Stored, u itself; Corrected, u + P e_{l+1}; Cubic, P u_{l+1} by cubics, u on held nodes. `begin` asks for what stands
-// before the first row, which is even, `ask` for a row and what it needs below, and `take` gives it four to a lane. Rows go
-// up or, by a `way` of -1, down where BOTH_WAYS.
+// Sources of the rows of u in a pass over the solution (solution.cu), with six slots of rows in flight:
+// ZeroSource, u = 0; StoredSource, u itself; CorrectedSource, u + P e_{l+1}; CubicSource, P u_{l+1} by cubics, u on held nodes.
+// `fetch_first` begins the copies that precede the first row, which is even, `fetch` those of a row and of the coarse rows it
+// needs, and `take` returns the row, four values a lane. Rows go up or, with a `way` of -1, down where BOTH_WAYS.
 
 struct ZeroSource {
     static constexpr int space = 0;
     static constexpr bool BOTH_WAYS = true;
 
     __device__ __forceinline__ ZeroSource(const Level&, const Level&, const wide*, const real*, int, int, char*) {}
-    __device__ __forceinline__ void begin(int) {}
-    __device__ __forceinline__ void begun() {}
-    __device__ __forceinline__ void ask(long long, int, int) const {}
+    __device__ __forceinline__ void fetch_first(int) {}
+    __device__ __forceinline__ void take_first() {}
+    __device__ __forceinline__ void fetch(long long, int, int) const {}
     __device__ __forceinline__ void take(int, int, wide* out) const { out[0] = out[1] = out[2] = out[3] = 0; }
 };
 
@@ -21,9 +21,9 @@ struct StoredSource {
     Rows rows;
 
     __device__ __forceinline__ StoredSource(const Level& l, const Level&, const wide* u, const real*, int x, int, char* shared) : rows(u, l, x, shared) {}
-    __device__ __forceinline__ void begin(int) {}
-    __device__ __forceinline__ void begun() {}
-    __device__ __forceinline__ void ask(long long offset, int, int slot) const { rows.ask_at(offset, slot); }
+    __device__ __forceinline__ void fetch_first(int) {}
+    __device__ __forceinline__ void take_first() {}
+    __device__ __forceinline__ void fetch(long long offset, int, int slot) const { rows.fetch_at(offset, slot); }
     __device__ __forceinline__ void take(int, int slot, wide* out) { rows.take(slot, out); }
 };
 
@@ -50,12 +50,12 @@ struct CorrectedSource : StoredSource {
         real v = covered ? got[0] : real(0), w = covered ? got[1] : real(0), beside = from_east(v);
         out[0] = v, out[1] = physics::between(lx[0], v, lx[1], w), out[2] = w, out[3] = physics::between(lx[2], w, lx[3], beside);
     }
-    __device__ __forceinline__ void begin(int first) { coarse.ask(first / 2, 2); }
-    __device__ __forceinline__ void begun() { along(2, C); }
+    __device__ __forceinline__ void fetch_first(int first) { coarse.fetch(first / 2, 2); }
+    __device__ __forceinline__ void take_first() { along(2, C); }
     // An odd row needs the coarse one behind it.
-    __device__ __forceinline__ void ask(long long offset, int j, int slot) const {
-        rows.ask_at(offset, slot);
-        if (slot % 2) coarse.ask((j + way) / 2, slot / 2);
+    __device__ __forceinline__ void fetch(long long offset, int j, int slot) const {
+        rows.fetch_at(offset, slot);
+        if (slot % 2) coarse.fetch((j + way) / 2, slot / 2);
     }
     __device__ __forceinline__ void take(int j, int slot, wide* out) {
         rows.take(slot, out);
@@ -85,7 +85,7 @@ struct CubicSource {
     const Level &l, &c;
     const wide *field, *u;   // of the coarse level; of this one, for the values on held nodes
     wide *window, *edge, R[4][4];
-    int x, lane, way, column[2];  // columns that are asked for
+    int x, lane, way, column[2];  // columns to fetch
     int held, odd_x, odd_y;       // the lane's held column or -1; the nodes with weights of their own
     bool edges;                   // the warp comes near a held column
 
@@ -112,8 +112,8 @@ struct CubicSource {
     __device__ __forceinline__ int row_of(int J) const {
         return c.y.periodic ? (J < 0 ? J + c.y.n : J >= c.y.n ? J - c.y.n : J) : min(max(J, 0), c.y.n - 1);
     }
-    // Asks for coarse row J, two columns a lane, and for 8 more.
-    __device__ __forceinline__ void bring(int J, int slot) const {
+    // Fetches coarse row J, two columns a lane, and 8 more.
+    __device__ __forceinline__ void fetch_coarse(int J, int slot) const {
         const wide* row = field + (long long)row_of(J) * c.pitch;
         copy_async<2 * sizeof(wide), false>(window + slot * WIDTH + 2 * lane, row + column[0]);
         if (lane < MARGIN) copy_async<2 * sizeof(wide), false>(window + slot * WIDTH + 64 + 2 * lane, row + column[1]);
@@ -141,19 +141,19 @@ struct CubicSource {
     static __device__ __forceinline__ wide ghost(wide a, wide b, wide c, wide d) { return wide(4) * (a + c) - (wide(6) * b + d); }
     static __device__ __forceinline__ wide weighed(const wide* w, wide a, wide b, wide c, wide d) { return w[0] * a + w[1] * b + w[2] * c + w[3] * d; }
     // Before the even row 2 J: the coarse rows J-1, J, J+1 by `way`.
-    __device__ __forceinline__ void begin(int first) const {
+    __device__ __forceinline__ void fetch_first(int first) const {
 #pragma unroll
-        for (int q = 0; q < 3; q++) bring(first / 2 + way * (q - 1), 3 + q);
+        for (int q = 0; q < 3; q++) fetch_coarse(first / 2 + way * (q - 1), 3 + q);
     }
-    __device__ __forceinline__ void begun() {
+    __device__ __forceinline__ void take_first() {
         __syncwarp();
 #pragma unroll
         for (int q = 0; q < 3; q++) along(window + (3 + q) * WIDTH, R[q + 1]);
     }
     // The coarse row two ahead of an even row, and the held value of the row.
-    __device__ __forceinline__ void ask(long long offset, int j, int slot) const {
+    __device__ __forceinline__ void fetch(long long offset, int j, int slot) const {
         if (edges && held >= 0) copy_async<sizeof(wide), false>(edge + (j & (EDGES - 1)), u + offset + x + held);
-        if (slot % 2 == 0) bring(j / 2 + 2 * way, slot / 2);
+        if (slot % 2 == 0) fetch_coarse(j / 2 + 2 * way, slot / 2);
     }
     __device__ __forceinline__ void next(int J, int slot) {
         const int ahead = J + 2 * way, end = way > 0 ? c.y.n : -1, start = way > 0 ? 0 : c.y.n - 1;
@@ -167,7 +167,7 @@ struct CubicSource {
         if (!c.y.periodic && J == start) {
             // The row after the one ahead is needed once; it does not come through the window.
             wide F[4];
-            bring(J + 3 * way, 3 + slot), asked(), arrived<0>();
+            fetch_coarse(J + 3 * way, 3 + slot), commit_fetches(), wait_for_fetches<0>();
             __syncwarp();
             along(window + (3 + slot) * WIDTH, F);
 #pragma unroll

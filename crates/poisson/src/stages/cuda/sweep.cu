@@ -22,17 +22,17 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wi
     wide U[4][4] = {}, F[4][4] = {};
     Across<wide> Y[4] = {}, y_next = across<wide>(l, begin - 2);
 #pragma unroll
-    for (int a = 0; a < 7; a++) solution.ask(begin - 2 + a, a), rhs.ask(begin - 2 + a, a), asked();
-    int turn = 0;
-    for (int base = begin - 2; base < end + 2; base += 4, turn ^= 4) {
+    for (int a = 0; a < 7; a++) solution.fetch(begin - 2 + a, a), rhs.fetch(begin - 2 + a, a), commit_fetches();
+    int phase = 0;
+    for (int base = begin - 2; base < end + 2; base += 4, phase ^= 4) {
 #pragma unroll
         for (int p = 0; p < 4; p++) {
             const int j = base + p, p1 = (p + 3) % 4, p2 = (p + 2) % 4, p3 = (p + 1) % 4;
-            arrived<6>();
-            const int next = (turn + p + 7) % 8;
-            solution.take(turn + p, U[p]), rhs.take(turn + p, F[p]);
-            if (j + 7 < end + 2) solution.ask(j + 7, next), rhs.ask(j + 7, next);
-            asked();
+            wait_for_fetches<6>();
+            const int next = (phase + p + 7) % 8;
+            solution.take(phase + p, U[p]), rhs.take(phase + p, F[p]);
+            if (j + 7 < end + 2) solution.fetch(j + 7, next), rhs.fetch(j + 7, next);
+            commit_fetches();
             Y[p] = y_next;
             y_next = across<wide>(l, j + 1);
             // Bands begin at even rows: row j-1 has the other parity than p, and so have its red columns.
@@ -65,16 +65,16 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void two_sweeps(Level l, con
     wide U[6][4] = {}, F[6][4] = {};
     Across<wide> Y[6] = {}, y_next = across<wide>(l, begin - 4);
 #pragma unroll
-    for (int a = 0; a < 5; a++) solution.ask(begin - 4 + a, a), rhs.ask(begin - 4 + a, a), asked();
+    for (int a = 0; a < 5; a++) solution.fetch(begin - 4 + a, a), rhs.fetch(begin - 4 + a, a), commit_fetches();
     for (int base = begin - 4; base < end + 4; base += 6) {
 #pragma unroll
         for (int p = 0; p < 6; p++) {
             const int j = base + p, p1 = (p + 5) % 6, p2 = (p + 4) % 6, p3 = (p + 3) % 6, p4 = (p + 2) % 6, p5 = (p + 1) % 6;
             const bool odd = !(p & 1);
-            arrived<4>();
+            wait_for_fetches<4>();
             solution.take(p, U[p]), rhs.take(p, F[p]);
-            if (j + 5 < end + 4) solution.ask(j + 5, (p + 5) % 6), rhs.ask(j + 5, (p + 5) % 6);
-            asked();
+            if (j + 5 < end + 4) solution.fetch(j + 5, (p + 5) % 6), rhs.fetch(j + 5, (p + 5) % 6);
+            commit_fetches();
             Y[p] = y_next;
             y_next = across<wide>(l, j + 1);
             relax_row(m, Y[p1], odd, omega, U[p2], U[p1], U[p], F[p1]);

@@ -11,29 +11,35 @@ use crate::grid::Grid;
 /// Nodes of a tile along both axes: its rows stay in the first-level cache between the reads of a line of it.
 const TILE: usize = 32;
 
-/// `grid` with the axis `turn` and the last one in each other's place.
-pub(super) fn grid(grid: &Grid, turn: Option<usize>) -> Grid {
-    let mut turned = grid.clone();
-    if let Some(axis) = turn {
-        turned.axes.swap(axis, last(grid));
+/// `grid` with the axis `swapped` and the last one in each other's place.
+pub(super) fn grid(grid: &Grid, swapped: Option<usize>) -> Grid {
+    let mut swapped_grid = grid.clone();
+    if let Some(axis) = swapped {
+        swapped_grid.axes.swap(axis, last(grid));
     }
-    turned
+    swapped_grid
 }
 
 /// Distance between neighbouring nodes along the axes of `grid`, in values of the array that [`copy`] fills.
-pub(super) fn strides(grid: &Grid, turn: Option<usize>) -> [usize; 3] {
-    let n = self::grid(grid, turn).nodes();
+pub(super) fn strides(grid: &Grid, swapped: Option<usize>) -> [usize; 3] {
+    let n = self::grid(grid, swapped).nodes();
     let mut stride = [1, n[0], n[0] * n[1]];
-    if let Some(axis) = turn {
+    if let Some(axis) = swapped {
         stride.swap(axis, last(grid));
     }
     stride
 }
 
-/// Copies the values over all nodes of `grid`, x fastest, to where the nodes lie once its axis `turn` and the last one have
+/// Copies the values over all nodes of `grid`, x fastest, to where the nodes lie once its axis `swapped` and the last one have
 /// changed places. On the current thread pool.
-pub(super) fn copy<A: Copy + Sync, B: Send>(grid: &Grid, turn: Option<usize>, from: &[A], to: &mut [B], convert: impl Fn(A) -> B + Sync) {
-    let Some(axis) = turn else {
+pub(super) fn copy<A: Copy + Sync, B: Send>(
+    grid: &Grid,
+    swapped: Option<usize>,
+    from: &[A],
+    to: &mut [B],
+    convert: impl Fn(A) -> B + Sync,
+) {
+    let Some(axis) = swapped else {
         each((items_mut(to), items(from)), |_, (to, from)| *to = convert(*from));
         return;
     };
@@ -92,22 +98,22 @@ mod tests {
         let axis = |n: usize| if n == 1 { Axis::flat() } else { Axis::new(n, 1.0, Bc::Neumann, Bc::Neumann) };
         for n in [[5, 7, 1], [32, 64, 1], [33, 100, 1], [97, 31, 1], [3, 4, 5], [32, 3, 33], [70, 5, 41], [41, 5, 70]] {
             let given = Grid { axes: n.map(axis) };
-            for turn in [None, Some(0), Some(1)].into_iter().take(if n[2] == 1 { 2 } else { 3 }) {
-                let turned = grid(&given, turn);
+            for swapped in [None, Some(0), Some(1)].into_iter().take(if n[2] == 1 { 2 } else { 3 }) {
+                let swapped_grid = grid(&given, swapped);
                 let from: Vec<usize> = (0..given.len()).collect();
                 let mut to = vec![usize::MAX; from.len()];
-                copy(&given, turn, &from, &mut to, |v| v);
-                let m = turned.nodes();
+                copy(&given, swapped, &from, &mut to, |v| v);
+                let m = swapped_grid.nodes();
                 for (i, value) in to.iter().enumerate() {
                     let mut at = [i % m[0], i / m[0] % m[1], i / (m[0] * m[1])];
-                    if let Some(axis) = turn {
+                    if let Some(axis) = swapped {
                         at.swap(axis, last(&given));
                     }
-                    assert_eq!(*value, at[0] + n[0] * (at[1] + n[1] * at[2]), "{n:?} {turn:?} node {i}");
+                    assert_eq!(*value, at[0] + n[0] * (at[1] + n[1] * at[2]), "{n:?} {swapped:?} node {i}");
                 }
                 let mut back = vec![0; from.len()];
-                copy(&turned, turn, &to, &mut back, |v| v);
-                assert_eq!(back, from, "{n:?} {turn:?}");
+                copy(&swapped_grid, swapped, &to, &mut back, |v| v);
+                assert_eq!(back, from, "{n:?} {swapped:?}");
             }
         }
     }
