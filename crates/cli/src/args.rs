@@ -97,7 +97,7 @@ pub(crate) enum DsmcCommand {
         #[arg(long = "set", value_name = "KEY=VALUE")]
         overrides: Vec<String>,
         #[command(flatten)]
-        older: Older,
+        older: SpartaFiles,
     },
 }
 
@@ -119,7 +119,7 @@ pub(crate) enum PtychoCommand {
 
 /// Folder and device of a run.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Place {
+pub(crate) struct RunTarget {
     /// Device: auto (the fastest that works), cpu, cuda, cuda:N. Overrides ZELLIGE_DEVICE and the input file.
     #[arg(long)]
     pub(crate) device: Option<String>,
@@ -130,7 +130,7 @@ pub(crate) struct Place {
 
 /// Files that go with an input of the older form of rarefied gas, as that program took them.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Older {
+pub(crate) struct SpartaFiles {
     /// Outline of a body, for a rarefied gas in the older form (`grid`, `physics`, `init`). May be repeated.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) geometry: Vec<PathBuf>,
@@ -150,7 +150,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) target: RunTarget,
     /// Set a key of the input: `--set poisson.tolerance=1e-10`, `--set output.formats.0=bov`. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
@@ -173,7 +173,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) profile: bool,
     #[command(flatten)]
-    pub(crate) older: Older,
+    pub(crate) older: SpartaFiles,
 }
 
 #[derive(Debug, Args)]
@@ -182,7 +182,7 @@ pub(crate) struct BenchArgs {
     /// whole runs of these cases, with their output, and `sweep/` and a solver its plain case over sizes.
     pub(crate) cases: Vec<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) target: RunTarget,
     /// Write the results as an array, one object a case.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -275,7 +275,7 @@ pub(crate) struct PoissonArgs {
     #[arg(long, value_name = "EXPRESSION|FILE.npy", allow_hyphen_values = true)]
     pub(crate) rhs: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) target: RunTarget,
     /// Number formats.
     #[arg(long, value_enum, default_value = "mixed")]
     pub(crate) precision: PrecisionArg,

@@ -15,14 +15,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use zellige_engine::notice;
-use zellige_engine::times::{self, Part};
+use zellige_engine::times::{self, Phase};
 
 #[global_allocator]
-static MEMORY: zellige_engine::allocator::OrExit = zellige_engine::allocator::OrExit;
+static MEMORY: zellige_engine::allocator::ExitingAllocator = zellige_engine::allocator::ExitingAllocator;
 
 fn main() -> ExitCode {
-    times::begin(Part::Reading);
-    zellige_engine::allocator::give_back_large();
+    times::begin(Phase::Reading);
+    zellige_engine::allocator::unmap_large_arrays();
     zellige_engine::signal::survive_limits_on_files();
     report::defects_in_one_line();
     let arguments = args::Arguments::parse();

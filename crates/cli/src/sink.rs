@@ -11,7 +11,7 @@ use zellige_engine::files;
 use zellige_engine::record::{Record, Row};
 use zellige_engine::run::{Progress, Sink};
 use zellige_engine::sim::Clock;
-use zellige_io::csv::{self, Earlier};
+use zellige_io::csv::{self, EarlierRows};
 use zellige_io::{Format, Moment, Stamp};
 
 use crate::report;
@@ -43,7 +43,7 @@ pub(crate) struct Output {
     beside: Option<PathBuf>,
     /// The run begins at its beginning: series of files do too.
     anew: bool,
-    earlier: Earlier,
+    earlier: EarlierRows,
     rows: Vec<(Clock, Row)>,
     /// Lists of the series that have begun.
     series: BTreeSet<PathBuf>,
@@ -67,7 +67,7 @@ impl Output {
             bar.set_style(style);
             bar
         });
-        let (earlier, rows, series) = (Earlier::default(), Vec::new(), BTreeSet::new());
+        let (earlier, rows, series) = (EarlierRows::default(), Vec::new(), BTreeSet::new());
         let (folder, logged) = (folder.to_owned(), Instant::now());
         Self {
             writer: Writer::new(folder.clone(), formats),
@@ -250,7 +250,7 @@ impl Sink for Output {
             _ => {}
         }
         if let Some(from) = self.resume.as_ref().filter(|_| clock.step > 0) {
-            match Earlier::read(from.join(ROWS), clock.step) {
+            match EarlierRows::read(from.join(ROWS), clock.step) {
                 Ok(earlier) => self.earlier = earlier,
                 Err(error) => self.notice(&format!("rows of the run before the break are not taken over: {error}")),
             }

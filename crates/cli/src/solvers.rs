@@ -20,8 +20,12 @@ use crate::commands::run;
 use crate::report;
 
 /// List of all solvers.
-pub(crate) const SOLVERS: &[&dyn Entry] =
-    &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData), &Of::<Ptycho>(PhantomData)];
+pub(crate) const SOLVERS: &[&dyn Entry] = &[
+    &SolverEntry::<Poisson>(PhantomData),
+    &SolverEntry::<Pic>(PhantomData),
+    &SolverEntry::<Dsmc>(PhantomData),
+    &SolverEntry::<Ptycho>(PhantomData),
+];
 
 /// Interface of a solver to the commands.
 pub(crate) trait Entry: Sync {
@@ -47,15 +51,15 @@ pub(crate) trait Entry: Sync {
     fn input(&self, case: &Case) -> Option<Result<serde_json::Value>>;
 }
 
-struct Of<S>(PhantomData<fn() -> S>);
+struct SolverEntry<S>(PhantomData<fn() -> S>);
 
 /// The entry of a solver that is not in the list.
 #[cfg(test)]
 pub(crate) fn entry<S: Solver>() -> impl Entry {
-    Of::<S>(PhantomData)
+    SolverEntry::<S>(PhantomData)
 }
 
-impl<S: Solver> Entry for Of<S> {
+impl<S: Solver> Entry for SolverEntry<S> {
     fn name(&self) -> &'static str {
         S::NAME
     }
@@ -69,7 +73,7 @@ impl<S: Solver> Entry for Of<S> {
     }
 
     fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8> {
-        run::execute::<S>(source.typed::<S>()?, arguments).map_err(|e| run::with_places(e, source))
+        run::execute::<S>(source.typed::<S>()?, arguments).map_err(|e| run::with_positions(e, source))
     }
 
     fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>> {
@@ -78,7 +82,7 @@ impl<S: Solver> Entry for Of<S> {
             return Ok(Vec::new());
         }
         let environment = Environment { device: Device::Cpu(Cpu::new(0)?), folder: input.folder.clone(), seed: input.run.seed };
-        S::programs(&input.config, &environment, gpu).map_err(|e| run::with_places(run::named(e, &input.origin), source))
+        S::programs(&input.config, &environment, gpu).map_err(|e| run::with_positions(run::named(e, &input.origin), source))
     }
 
     fn cases(&self) -> &'static [Case] {
@@ -133,7 +137,7 @@ mod tests {
     fn toy(folder: &std::path::Path, keys: &str, keep_going: bool) -> Result<u8> {
         let text = format!("[toy]\n{keys}\n[run]\ndevice = \"cpu\"\nthreads = 1");
         let source = Source::parse(&text, Format::Toml, "toy.toml")?;
-        Of::<Toy>(PhantomData).run(&source, &RunArgs { output: Some(folder.into()), keep_going, ..RunArgs::default() })
+        SolverEntry::<Toy>(PhantomData).run(&source, &RunArgs { output: Some(folder.into()), keep_going, ..RunArgs::default() })
     }
 
     #[test]

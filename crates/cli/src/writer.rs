@@ -89,8 +89,8 @@ impl Writer {
         let bytes = moment.bytes();
         if now || bytes > WAITING {
             self.drained().outcome()?;
-            let way = signal::way();
-            let (written, result) = write_moments(&self.folder, &[moment], &self.formats, &|| way.give());
+            let interruption = signal::interruption();
+            let (written, result) = write_moments(&self.folder, &[moment], &self.formats, &|| interruption.check());
             self.shared.lock().written.extend(written);
             return result;
         }

@@ -147,7 +147,7 @@ impl Flow {
         let words = |name: &str| -> Result<Vec<u16>> {
             let bytes = reader.bytes(name)?;
             if bytes.len() % 2 == 1 {
-                return Err(reader.wrong(format!("section `{name}` has an odd number of bytes")));
+                return Err(reader.content_error(format!("section `{name}` has an odd number of bytes")));
             }
             Ok(bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect())
         };
@@ -177,11 +177,11 @@ impl Flow {
             && p.offset.iter().flatten().all(|x| (0.0..1.0).contains(x))
             && p.velocity.iter().flatten().all(|v| v.is_finite());
         if !(whole && inside) {
-            return Err(reader.wrong("columns of particles do not fit together or into the domain of this input"));
+            return Err(reader.content_error("columns of particles do not fit together or into the domain of this input"));
         }
         self.stages.clear()?;
         self.stages.insert(&p)?;
-        self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.wrong(message))?;
+        self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.content_error(message))?;
         self.step = reader.u64("step")?;
         self.samples.restore(reader, &mut *self.stages)
     }

@@ -6,7 +6,7 @@
 
 use zellige_engine::device::Device;
 use zellige_engine::error::Problem;
-use zellige_engine::sim::Work;
+use zellige_engine::sim::WorkEstimate;
 
 use crate::config::{AUTO, Config};
 use crate::gas::mixture;
@@ -56,9 +56,9 @@ const LAUNCHES: f64 = 15.0;
 
 /// All steps by the cost model, `bytes` each; what a GPU moves in a step is twice that, and its kernels are at half of the
 /// bandwidth.
-pub fn work(config: &Config, model: &Model, bytes: f64) -> Work {
+pub fn work(config: &Config, model: &Model, bytes: f64) -> WorkEstimate {
     let each = CORE[usize::from(model.collisions.scheme == Scheme::None)];
-    Work { steps: config.steps as f64, thread_seconds: 1e-9 * each * model.expected, launches: LAUNCHES, bytes: 4.0 * bytes }
+    WorkEstimate { steps: config.steps as f64, thread_seconds: 1e-9 * each * model.expected, launches: LAUNCHES, bytes: 4.0 * bytes }
 }
 
 /// The largest ratio of the weights of neighbouring cells.

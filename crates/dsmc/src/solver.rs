@@ -10,7 +10,7 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
-use zellige_engine::times::{self, Part};
+use zellige_engine::times::{self, Phase};
 
 use crate::audit;
 use crate::bench;
@@ -138,12 +138,12 @@ impl Solver for Dsmc {
         self.flow.advance(profiler)?;
         if self.flow.step.is_multiple_of(self.audit_every) || self.flow.step == self.config.steps {
             let device = self.device.clone();
-            profiler.stage("audit", Cost::default(), || times::after_steps(&device, Part::Diagnostics, || self.audit()))?;
+            profiler.stage("audit", Cost::default(), || times::after_steps(&device, Phase::Diagnostics, || self.audit()))?;
         }
         // What the end of a run and of a window say of averages.
         if self.flow.step == self.config.steps || self.flow.samples.full {
             let device = self.device.clone();
-            times::after_steps(&device, Part::Diagnostics, || self.flow.fetch())?;
+            times::after_steps(&device, Phase::Diagnostics, || self.flow.fetch())?;
         }
         Ok(())
     }
@@ -305,7 +305,7 @@ impl Solver for Dsmc {
         self.flow.restore(reader)?;
         self.start = Totals { translation: reader.f64("energy")?, ..Totals::default() };
         let [x, y, z, translation, internal] = reader.f64s("totals")?[..] else {
-            return Err(reader.wrong("its totals are not five numbers"));
+            return Err(reader.content_error("its totals are not five numbers"));
         };
         self.totals = Totals { particles: reader.u64("audited")?, momentum: [x, y, z], translation, internal };
         self.last = (Ledger::from_numbers(&reader.f64s("last.ledger")?), reader.u64("last.step")?);

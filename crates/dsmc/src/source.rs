@@ -177,8 +177,8 @@ struct Entry {
 
 /// A fault of a file's text with its line.
 fn in_words(problem: &Problem) -> String {
-    let place = problem.place.map_or(String::new(), |(line, column)| format!("line {line}, column {column}: "));
-    format!("{place}{}", Problem { place: None, ..problem.clone() })
+    let position = problem.position.map_or(String::new(), |(line, column)| format!("line {line}, column {column}: "));
+    format!("{position}{}", Problem { position: None, ..problem.clone() })
 }
 
 /// Reads a source file (YAML) and, where the schedule is not in it, a schedule file. `mass` is that of a molecule, kg, for files

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes that the run under way was planned with; 0 while there is none.
 static PLANNED: AtomicU64 = AtomicU64::new(0);
 
-/// Keeps the memory that a plan tells, to stand beside what could not be had.
-pub fn planned(bytes: u64) {
+/// Sets the memory that the plan forecast, for the message of a failed allocation.
+pub fn set_planned(bytes: u64) {
     PLANNED.store(bytes, Ordering::Relaxed);
 }
 
 /// Bytes from which an array has pages of its own, which go back to the system with it.
 const APART: i32 = 1 << 20;
 
-/// Has large arrays take no memory once they are freed, where the C library is glibc. By itself it puts arrays of up to 32 MiB into
-/// its heaps as soon as one of that size was freed, and gives back a heap's end alone: a process keeps tens of megabytes that
-/// nobody counts. What is smaller stays in a heap, of which 2 MiB are kept: loops that make and free it (buffers of files, blocks
-/// of sums) would ask the system for its pages each time.
-pub fn give_back_large() {
+/// Returns the memory of large arrays to the system once they are freed, where the C library is glibc. By itself it puts arrays of
+/// up to 32 MiB into its heaps as soon as one of that size was freed, and gives back a heap's end alone: a process keeps tens of
+/// megabytes that nobody counts. What is smaller stays in a heap, of which 2 MiB are kept: loops that make and free it (buffers of
+/// files, blocks of sums) would ask the system for its pages each time.
+pub fn unmap_large_arrays() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: both are numbers that the library has keys for, and no other thread runs yet or needs to know.
     unsafe {
@@ -31,26 +31,26 @@ pub fn give_back_large() {
 
 /// The system's allocator, for `#[global_allocator]` of a program: what it refuses ends the process.
 #[derive(Debug)]
-pub struct OrExit;
+pub struct ExitingAllocator;
 
 // SAFETY: all is passed on to the system's allocator as it came; of its answers only null is not passed back.
-unsafe impl GlobalAlloc for OrExit {
+unsafe impl GlobalAlloc for ExitingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        on_large_pages(there(unsafe { System.alloc(layout) }, layout.size()), layout.size())
+        on_large_pages(non_null_or_exit(unsafe { System.alloc(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        on_large_pages(there(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
+        on_large_pages(non_null_or_exit(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { System.realloc(at, layout, size) }, size)
+        non_null_or_exit(unsafe { System.realloc(at, layout, size) }, size)
     }
 
     #[inline]
@@ -70,27 +70,28 @@ fn on_large_pages(at: *mut u8, bytes: usize) -> *mut u8 {
     if bytes >= LARGE {
         const PAGE: usize = 4096;
         let skip = at.align_offset(PAGE).min(bytes);
-        // SAFETY: the range is inside the array and begins with a page. It is advice, which changes no content; one that is not taken changes nothing.
+        // SAFETY: the range is inside the array and begins with a page. It is advice, which changes no content; one that is not
+        // taken changes nothing.
         unsafe { libc::madvise(at.add(skip).cast(), (bytes - skip) / PAGE * PAGE, libc::MADV_HUGEPAGE) };
     }
     at
 }
 
 #[inline]
-fn there(at: *mut u8, bytes: usize) -> *mut u8 {
+fn non_null_or_exit(at: *mut u8, bytes: usize) -> *mut u8 {
     if at.is_null() {
-        give_up(bytes);
+        exit_out_of_memory(bytes);
     }
     at
 }
 
-/// A text that needs no memory but its own.
-struct Line {
+/// Text in a buffer of fixed size, written without allocation.
+struct FixedText {
     bytes: [u8; 512],
     length: usize,
 }
 
-impl Write for Line {
+impl Write for FixedText {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let taken = text.len().min(self.bytes.len() - self.length);
         self.bytes[self.length..][..taken].copy_from_slice(&text.as_bytes()[..taken]);
@@ -99,8 +100,8 @@ impl Write for Line {
     }
 }
 
-fn words(bytes: usize, planned: u64) -> Line {
-    let mut line = Line { bytes: [0; 512], length: 0 };
+fn message(bytes: usize, planned: u64) -> FixedText {
+    let mut line = FixedText { bytes: [0; 512], length: 0 };
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     // Neither can fail: the text is cut off where it is too long.
     let _ = write!(line, "error: out of memory on the host: {:.1} MiB more asked for", mib(bytes as f64));
@@ -115,8 +116,8 @@ fn words(bytes: usize, planned: u64) -> Line {
 }
 
 #[cold]
-fn give_up(bytes: usize) -> ! {
-    let line = words(bytes, PLANNED.load(Ordering::Relaxed));
+fn exit_out_of_memory(bytes: usize) -> ! {
+    let line = message(bytes, PLANNED.load(Ordering::Relaxed));
     // SAFETY: the bytes are there; then the process ends at once: what would run at an ordinary end could ask for memory.
     unsafe {
         libc::write(2, line.bytes.as_ptr().cast(), line.length as _);
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn the_last_words_name_both_figures_and_fit() {
         let text = |bytes, planned| {
-            let line = words(bytes, planned);
+            let line = message(bytes, planned);
             assert!(line.length < line.bytes.len());
             String::from_utf8(line.bytes[..line.length].to_vec()).unwrap()
         };

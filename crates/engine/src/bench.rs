@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::Check;
-use crate::sim::{Case, Solver, Stated};
+use crate::sim::{Case, PeerTime, Solver};
 
 /// The least number of timed repetitions.
 const REPETITIONS: usize = 5;
@@ -73,7 +73,7 @@ pub struct BenchResult {
     /// The stages of one more repetition, told apart; on a GPU without a recorded graph, so that their sum may be above the median.
     pub stages: Vec<StageRow>,
     /// Figures that other programs state for their stages.
-    pub stated: &'static [Stated],
+    pub peer_times: &'static [PeerTime],
     /// Version of the program.
     pub version: String,
     /// Commit of the measured program.
@@ -127,7 +127,7 @@ pub fn bench_for<S: Solver>(case: &Case, device: &Device, patience: f64, version
         figures: figures.into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect(),
         checks,
         stages,
-        stated: work.stated(),
+        peer_times: work.peer_times(),
         version: version.to_owned(),
         git_hash: git_hash.to_owned(),
     })

@@ -30,7 +30,7 @@ const CHUNK: usize = 1 << 16;
 /// Type of the content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Kind {
+enum SectionType {
     U64 = 1,
     F64 = 2,
     Bytes = 3,
@@ -39,7 +39,7 @@ enum Kind {
     Json = 6,
 }
 
-impl Kind {
+impl SectionType {
     fn from_code(code: u8) -> Option<Self> {
         [Self::U64, Self::F64, Self::Bytes, Self::F32s, Self::F64s, Self::Json].into_iter().find(|k| *k as u8 == code)
     }
@@ -85,7 +85,7 @@ impl Writer {
         Ok(())
     }
 
-    fn section(&mut self, kind: Kind, name: &str, payload: &[u8]) -> Result<()> {
+    fn section(&mut self, kind: SectionType, name: &str, payload: &[u8]) -> Result<()> {
         if name.is_empty() || name.len() > NAME_LIMIT || !self.names.insert(name.to_owned()) {
             return Err(Error::format(self.pending.path(), FORMAT, format!("section name `{name}` is empty, too long or taken")));
         }
@@ -98,27 +98,27 @@ impl Writer {
 
     /// Writes a count.
     pub fn u64(&mut self, name: &str, value: u64) -> Result<()> {
-        self.section(Kind::U64, name, &value.to_le_bytes())
+        self.section(SectionType::U64, name, &value.to_le_bytes())
     }
 
     /// Writes a number, bit by bit.
     pub fn f64(&mut self, name: &str, value: f64) -> Result<()> {
-        self.section(Kind::F64, name, &value.to_le_bytes())
+        self.section(SectionType::F64, name, &value.to_le_bytes())
     }
 
     /// Writes bytes as they are.
     pub fn bytes(&mut self, name: &str, values: &[u8]) -> Result<()> {
-        self.section(Kind::Bytes, name, values)
+        self.section(SectionType::Bytes, name, values)
     }
 
     /// Writes an array in single precision.
     pub fn f32s(&mut self, name: &str, values: &[f32]) -> Result<()> {
-        self.section(Kind::F32s, name, bytemuck::cast_slice(values))
+        self.section(SectionType::F32s, name, bytemuck::cast_slice(values))
     }
 
     /// Writes an array in double precision.
     pub fn f64s(&mut self, name: &str, values: &[f64]) -> Result<()> {
-        self.section(Kind::F64s, name, bytemuck::cast_slice(values))
+        self.section(SectionType::F64s, name, bytemuck::cast_slice(values))
     }
 
     /// Writes anything small that serde knows. JSON turns values that are not finite into null: arrays and numbers that
@@ -126,7 +126,7 @@ impl Writer {
     pub fn json<T: Serialize>(&mut self, name: &str, value: &T) -> Result<()> {
         let text = serde_json::to_vec(value)
             .map_err(|e| Error::format(self.pending.path(), FORMAT, format!("section `{name}` cannot be written as JSON: {e}")))?;
-        self.section(Kind::Json, name, &text)
+        self.section(SectionType::Json, name, &text)
     }
 
     /// Ends the list, adds the checksum and gives the file its name. Returns its size in bytes.
@@ -144,7 +144,7 @@ impl Writer {
 /// Name, type and location of a section.
 #[derive(Debug, Clone, Copy)]
 struct Section {
-    kind: Kind,
+    kind: SectionType,
     offset: u64,
     length: u64,
 }
@@ -159,13 +159,13 @@ pub struct Reader {
 }
 
 /// Counts and hashes what is read.
-struct Hashed<R> {
+struct HashedReader<R> {
     inner: R,
     hash: blake3::Hasher,
     at: u64,
 }
 
-impl<R: Read> Hashed<R> {
+impl<R: Read> HashedReader<R> {
     fn take(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         self.inner.read_exact(buffer)?;
         self.hash.update(buffer);
@@ -194,7 +194,7 @@ impl Reader {
     pub fn open(path: impl AsRef<Path>, solver: &str) -> Result<Self> {
         let reader = Self::open_any(path)?;
         if reader.solver != solver {
-            return Err(reader.wrong(format!("it belongs to the solver `{}`, not to `{solver}`", reader.solver)));
+            return Err(reader.content_error(format!("it belongs to the solver `{}`, not to `{solver}`", reader.solver)));
         }
         Ok(reader)
     }
@@ -208,7 +208,7 @@ impl Reader {
         if metadata.is_dir() {
             return Err(failed(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder, not a file")));
         }
-        let input = Hashed { inner: BufReader::with_capacity(1 << 18, &file), hash: blake3::Hasher::new(), at: 0 };
+        let input = HashedReader { inner: BufReader::with_capacity(1 << 18, &file), hash: blake3::Hasher::new(), at: 0 };
         let (solver, sections) = scan(input, metadata.len()).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => Error::format(path, FORMAT, "it ends too early: it was cut off"),
             io::ErrorKind::InvalidData => Error::format(path, FORMAT, e.to_string()),
@@ -238,19 +238,19 @@ impl Reader {
     }
 
     /// An error about the content of this checkpoint, for solvers whose sections do not fit.
-    pub fn wrong(&self, message: impl Into<String>) -> Error {
+    pub fn content_error(&self, message: impl Into<String>) -> Error {
         Error::format(&self.path, FORMAT, message)
     }
 
     /// A sound checkpoint that does not fit this run.
-    pub fn unfit(&self, message: impl Into<String>) -> Error {
+    pub fn mismatch(&self, message: impl Into<String>) -> Error {
         Error::Content { path: self.path.clone(), message: message.into() }
     }
 
-    fn find(&self, name: &str, kind: Kind) -> Result<Section> {
+    fn find(&self, name: &str, kind: SectionType) -> Result<Section> {
         match self.sections.get(name) {
-            None => Err(self.wrong(format!("section `{name}` is missing"))),
-            Some(s) if s.kind != kind => Err(self.wrong(format!("section `{name}` is {:?}, expected {kind:?}", s.kind))),
+            None => Err(self.content_error(format!("section `{name}` is missing"))),
+            Some(s) if s.kind != kind => Err(self.content_error(format!("section `{name}` is {:?}, expected {kind:?}", s.kind))),
             Some(s) => Ok(*s),
         }
     }
@@ -260,73 +260,75 @@ impl Reader {
         file.seek(SeekFrom::Start(section.offset)).and_then(|_| file.read_exact(buffer)).map_err(|e| Error::file("read", &self.path, e))
     }
 
-    fn scalar(&self, name: &str, kind: Kind) -> Result<[u8; 8]> {
+    fn scalar(&self, name: &str, kind: SectionType) -> Result<[u8; 8]> {
         let section = self.find(name, kind)?;
         let mut bytes = [0; 8];
         self.fill(section, &mut bytes)?;
         Ok(bytes)
     }
 
-    fn array<T: bytemuck::Pod>(&self, name: &str, kind: Kind) -> Result<Vec<T>> {
+    fn array<T: bytemuck::Pod>(&self, name: &str, kind: SectionType) -> Result<Vec<T>> {
         let section = self.find(name, kind)?;
         let mut values = vec![T::zeroed(); (section.length / kind.size()) as usize];
         self.fill(section, bytemuck::cast_slice_mut(&mut values))?;
         Ok(values)
     }
 
-    fn array_into<T: bytemuck::Pod>(&self, name: &str, kind: Kind, values: &mut [T]) -> Result<()> {
+    fn array_into<T: bytemuck::Pod>(&self, name: &str, kind: SectionType, values: &mut [T]) -> Result<()> {
         let section = self.find(name, kind)?;
         let found = section.length / kind.size();
         if found != values.len() as u64 {
-            return Err(self.wrong(format!("section `{name}` has {found} values, expected {}: the input has changed", values.len())));
+            return Err(
+                self.content_error(format!("section `{name}` has {found} values, expected {}: the input has changed", values.len()))
+            );
         }
         self.fill(section, bytemuck::cast_slice_mut(values))
     }
 
     /// Reads a count.
     pub fn u64(&self, name: &str) -> Result<u64> {
-        Ok(u64::from_le_bytes(self.scalar(name, Kind::U64)?))
+        Ok(u64::from_le_bytes(self.scalar(name, SectionType::U64)?))
     }
 
     /// Reads a number.
     pub fn f64(&self, name: &str) -> Result<f64> {
-        Ok(f64::from_le_bytes(self.scalar(name, Kind::F64)?))
+        Ok(f64::from_le_bytes(self.scalar(name, SectionType::F64)?))
     }
 
     /// Reads bytes.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>> {
-        self.array(name, Kind::Bytes)
+        self.array(name, SectionType::Bytes)
     }
 
     /// Reads an array in single precision.
     pub fn f32s(&self, name: &str) -> Result<Vec<f32>> {
-        self.array(name, Kind::F32s)
+        self.array(name, SectionType::F32s)
     }
 
     /// Reads an array in double precision.
     pub fn f64s(&self, name: &str) -> Result<Vec<f64>> {
-        self.array(name, Kind::F64s)
+        self.array(name, SectionType::F64s)
     }
 
     /// Reads an array in single precision into `values`; the lengths must agree.
     pub fn f32s_into(&self, name: &str, values: &mut [f32]) -> Result<()> {
-        self.array_into(name, Kind::F32s, values)
+        self.array_into(name, SectionType::F32s, values)
     }
 
     /// Reads an array in double precision into `values`; the lengths must agree.
     pub fn f64s_into(&self, name: &str, values: &mut [f64]) -> Result<()> {
-        self.array_into(name, Kind::F64s, values)
+        self.array_into(name, SectionType::F64s, values)
     }
 
     /// Reads what [`Writer::json`] wrote.
     pub fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
-        let text: Vec<u8> = self.array(name, Kind::Json)?;
-        serde_json::from_slice(&text).map_err(|e| self.wrong(format!("section `{name}`: {e}")))
+        let text: Vec<u8> = self.array(name, SectionType::Json)?;
+        serde_json::from_slice(&text).map_err(|e| self.content_error(format!("section `{name}`: {e}")))
     }
 }
 
 /// Reads the file once: finds its sections and checks that it is as it was written.
-fn scan<R: Read>(mut input: Hashed<R>, size: u64) -> io::Result<(String, BTreeMap<String, Section>)> {
+fn scan<R: Read>(mut input: HashedReader<R>, size: u64) -> io::Result<(String, BTreeMap<String, Section>)> {
     let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
     let mut magic = [0; 8];
     input.take(&mut magic)?;
@@ -347,7 +349,7 @@ fn scan<R: Read>(mut input: Hashed<R>, size: u64) -> io::Result<(String, BTreeMa
             break;
         }
         let at = input.at;
-        let kind = Kind::from_code(code as u8).ok_or_else(|| invalid(format!("unknown section kind {code} at byte {at}")))?;
+        let kind = SectionType::from_code(code as u8).ok_or_else(|| invalid(format!("unknown section kind {code} at byte {at}")))?;
         let length = input.number::<2>()?;
         let name = input.text(length)?;
         let length = input.number::<8>()?;
@@ -355,7 +357,7 @@ fn scan<R: Read>(mut input: Hashed<R>, size: u64) -> io::Result<(String, BTreeMa
         if length > size.saturating_sub(offset) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let scalar = matches!(kind, Kind::U64 | Kind::F64);
+        let scalar = matches!(kind, SectionType::U64 | SectionType::F64);
         if !length.is_multiple_of(kind.size()) || (scalar && length != kind.size()) {
             return Err(invalid(format!("section `{name}` has {length} bytes, which is not a {kind:?}")));
         }

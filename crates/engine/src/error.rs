@@ -20,7 +20,7 @@ pub struct Problem {
     /// Remedy.
     pub hint: Option<String>,
     /// Line and column in the input file, counted from 1; filled in by the loader.
-    pub place: Option<(usize, usize)>,
+    pub position: Option<(usize, usize)>,
 }
 
 impl Problem {
@@ -46,7 +46,7 @@ impl Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some((line, column)) = self.place {
+        if let Some((line, column)) = self.position {
             write!(f, "{line}:{column}: ")?;
         }
         if !self.path.is_empty() {

@@ -68,7 +68,7 @@ impl Pending {
             out.get_ref().sync_all()
         })();
         written.map_err(|e| Error::file("write", &self.path, e))?;
-        let ready = Ready { temporary: std::mem::take(&mut self.temporary), path: std::mem::take(&mut self.path) };
+        let ready = CompleteFile { temporary: std::mem::take(&mut self.temporary), path: std::mem::take(&mut self.path) };
         self.close();
         let ready = PREPARED.with_borrow_mut(|prepared| match prepared {
             None => Some(ready),
@@ -100,18 +100,18 @@ impl Drop for Pending {
 
 thread_local! {
     /// Files of this thread that are whole and whose names are given later, while they are prepared.
-    static PREPARED: RefCell<Option<Vec<Ready>>> = const { RefCell::new(None) };
+    static PREPARED: RefCell<Option<Vec<CompleteFile>>> = const { RefCell::new(None) };
 }
 
 /// A file that is whole and on the disk, under its temporary name still; dropped, it is removed.
 #[derive(Debug)]
-pub struct Ready {
+pub struct CompleteFile {
     /// Empty once it has its name.
     temporary: PathBuf,
     path: PathBuf,
 }
 
-impl Drop for Ready {
+impl Drop for CompleteFile {
     fn drop(&mut self) {
         if !self.temporary.as_os_str().is_empty() {
             let _ = std::fs::remove_file(&self.temporary);
@@ -123,8 +123,8 @@ impl Drop for Ready {
 ///
 /// # Errors
 /// That of `work`; nothing of what it wrote is left.
-pub fn prepare(work: impl FnOnce() -> Result<()>) -> Result<Vec<Ready>> {
-    struct Before(Option<Vec<Ready>>);
+pub fn prepare(work: impl FnOnce() -> Result<()>) -> Result<Vec<CompleteFile>> {
+    struct Before(Option<Vec<CompleteFile>>);
     impl Drop for Before {
         fn drop(&mut self) {
             PREPARED.set(self.0.take());
@@ -137,7 +137,7 @@ pub fn prepare(work: impl FnOnce() -> Result<()>) -> Result<Vec<Ready>> {
 
 /// Gives files their names in this order up to the first that cannot have it, and flushes each folder once. With the error come
 /// those that have their names.
-pub fn give_names(files: Vec<Ready>) -> (Vec<PathBuf>, Result<()>) {
+pub fn give_names(files: Vec<CompleteFile>) -> (Vec<PathBuf>, Result<()>) {
     let (mut named, mut result) = (Vec::with_capacity(files.len()), Ok(()));
     for mut file in files {
         if let Err(error) = std::fs::rename(&file.temporary, &file.path) {

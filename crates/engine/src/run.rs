@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use self::recent::Recent;
-use self::state::{Owed, Saver, Spare};
+use self::recent::RecentRows;
+use self::state::{PendingResults, Saver, TemporaryCheckpoint};
 use crate::device::Device;
 use crate::error::{BROKEN_DOWN, Error, Problem, Result};
 use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
 use crate::signal::{self, Signals};
-use crate::sim::{Clock, Cost, Ending, Environment, Found, Outcome, Solver};
-use crate::times::{self, Part, Times};
+use crate::sim::{Clock, Cost, Ending, Environment, Outcome, PlanResults, Solver};
+use crate::times::{self, Phase, Times};
 
 /// Output of a run and its schedules; everything that is not physics.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub struct Options {
     /// Schedule of checkpoints.
     pub checkpoint: Option<Schedule>,
     /// Interval of temporary checkpoints, used where `checkpoint` is none: the last is removed at the end.
-    pub spare: Option<Duration>,
+    pub temporary_checkpoints: Option<Duration>,
     /// Schedule of the rows handed to the sink; the last row always is.
     pub rows: Schedule,
     /// Schedule of the records handed to the sink; at the end they always are.
@@ -61,7 +61,7 @@ impl Options {
             resume: None,
             wall_time: None,
             checkpoint: None,
-            spare: None,
+            temporary_checkpoints: None,
             rows,
             records: None,
         }
@@ -190,72 +190,72 @@ pub fn run<S: Solver>(
     profiler: &mut Profiler,
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
-    run_from::<S>(config, environment, Found::default(), options, profiler, sink)
+    run_from::<S>(config, environment, PlanResults::default(), options, profiler, sink)
 }
 
 /// Runs a simulation as [`run`] does, starting from what the plan has found.
 pub fn run_from<S: Solver>(
     config: &S::Config,
     environment: &Environment,
-    found: Found,
+    found: PlanResults,
     options: &Options,
     profiler: &mut Profiler,
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
     let begun = Instant::now();
-    times::begin(Part::SetUp);
-    let before = times::taken();
-    let saver = times::within(Part::Reading, || Saver::<S>::new(config, environment, options))?;
-    times::turn_to(Part::SetUp);
-    let mut solver = S::setup_from(config, environment, found)?;
-    let restore = |folder: &PathBuf| times::within(Part::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
-    let owed = options.resume.as_ref().map(restore).transpose()?;
+    times::begin(Phase::SetUp);
+    let before = times::elapsed();
+    let saver = times::within(Phase::Reading, || Saver::<S>::new(config, environment, options))?;
+    times::switch_to(Phase::SetUp);
+    let mut solver = S::setup_with_results(config, environment, found)?;
+    let restore = |folder: &PathBuf| times::within(Phase::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
+    let pending = options.resume.as_ref().map(restore).transpose()?;
     // Until here a signal ends the process at once: there is nothing to save yet.
     let signals = Signals::listen(options.wall_time.map(|limit| begun + limit))?;
-    if owed.is_some() {
+    if pending.is_some() {
         sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
     }
-    let mut owed = owed.unwrap_or_default();
+    let mut pending = pending.unwrap_or_default();
     let device = &environment.device;
     let started = Instant::now();
     let first = solver.clock();
     for (key, schedule) in
-        [("run.checkpoint_every", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
+        [("run.temporary_checkpoints", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
     {
         if let (Some(Schedule::Time(_)), None) = (schedule, first.time) {
             let message = format!("`{}` has no physical time, so this would never fall due", S::NAME);
             return Err(Error::input("schedules", Problem::new(key, message).allowed(format!("a number of {}s or a wall time", S::STEP))));
         }
     }
-    times::within(Part::Output, || sink.started(&first))?;
-    times::turn_to(Part::Steps);
+    times::within(Phase::Output, || sink.started(&first))?;
+    times::switch_to(Phase::Steps);
     let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
     let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
     let mut checkpoints = options.checkpoint.map(trigger);
-    let mut spare = options.spare.filter(|_| checkpoints.is_none()).map(Spare::new);
-    let mut recent = Recent::default();
+    let mut temporary = options.temporary_checkpoints.filter(|_| checkpoints.is_none()).map(TemporaryCheckpoint::new);
+    let mut recent = RecentRows::default();
     let late = options.records.is_some();
     if first.step == 0 {
         diagnostics(&mut solver, &saver, Duration::ZERO, late, sink)?;
     }
     let outcome = loop {
-        if let Some(outcome) = owed.end().or_else(|| solver.outcome()) {
+        if let Some(outcome) = pending.end().or_else(|| solver.outcome()) {
             break outcome;
         }
-        if let Some(reason) = signals.seen() {
-            let checkpoint = Some(times::after_steps(device, Part::Checkpoints, || saver.save(&mut solver, &owed, sink))?);
+        if let Some(reason) = signals.stop_reason() {
+            let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(&mut solver, &pending, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
         }
-        if let Owed::Results = std::mem::take(&mut owed) {
+        if let PendingResults::Results = std::mem::take(&mut pending) {
             write_records(&mut solver, device, &saver, None, sink)?;
             continue;
         }
         let before = solver.clock().step;
         if let Err(error) = solver.step(profiler) {
-            return Err(recent.last_words(error, before, S::STEP, sink));
+            return Err(recent.write_last_rows(error, before, S::STEP, sink));
         }
         let (clock, wall) = (solver.clock(), started.elapsed());
-        if clock.step == before && signal::seen().is_some() {
+        if clock.step == before && signal::stop_reason().is_some() {
             // It gave way to a signal, and has no row yet.
             continue;
         }
@@ -265,9 +265,9 @@ pub fn run_from<S: Solver>(
         if S::ROW_EACH_STEP || due || ended.is_some() {
             // What a row waits for is the step. A solver that knows that it failed says it better than the guard could.
             let row = solver.row().and_then(|row| if failed { Ok(row) } else { guard(row, S::STEP, clock) });
-            let row = row.map_err(|error| recent.last_words(error, before, S::STEP, sink))?;
+            let row = row.map_err(|error| recent.write_last_rows(error, before, S::STEP, sink))?;
             if due {
-                times::within(Part::Output, || sink.row(&clock, &row))?;
+                times::within(Phase::Output, || sink.row(&clock, &row))?;
             }
             recent.push(clock, row, due);
         }
@@ -275,32 +275,32 @@ pub fn run_from<S: Solver>(
         let steps = (clock.step - first.step) as f64;
         let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
         let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
-        times::within(Part::Output, || sink.progress(&progress, row));
+        times::within(Phase::Output, || sink.progress(&progress, row));
         diagnostics(&mut solver, &saver, wall, late, sink)?;
         if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
             write_records(&mut solver, device, &saver, None, sink)?;
         }
         // A state that failed is none to go on from, and must not take the place of one that is.
         if checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) && !failed {
-            times::after_steps(device, Part::Checkpoints, || {
+            times::after_steps(device, Phase::Checkpoints, || {
                 saver.save_or_notice(&mut solver, sink);
                 Ok(())
             })?;
         }
-        if let Some(spare) = spare.as_mut().filter(|_| !failed) {
-            times::within(Part::Checkpoints, || spare.save(wall, &saver, &mut solver, sink));
+        if let Some(temporary) = temporary.as_mut().filter(|_| !failed) {
+            times::within(Phase::Checkpoints, || temporary.save(wall, &saver, &mut solver, sink));
         }
     };
     if let Device::Cuda(cuda) = device {
         cuda.synchronize()?;
     }
     let (clock, wall) = (solver.clock(), started.elapsed());
-    let seconds = times::taken().since(&before).of(Part::Steps);
-    times::turn_to(Part::End);
-    times::within(Part::Output, || recent.hand_over(1, sink))?;
+    let seconds = times::elapsed().since(&before).of(Phase::Steps);
+    times::switch_to(Phase::End);
+    times::within(Phase::Output, || recent.write_rows(1, sink))?;
     write_records(&mut solver, device, &saver, Some(&outcome), sink)?;
     if options.checkpoint.is_some() && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
-        times::within(Part::Checkpoints, || saver.save_or_notice(&mut solver, sink));
+        times::within(Phase::Checkpoints, || saver.save_or_notice(&mut solver, sink));
     }
     let (steps, cost) = (clock.step - first.step, solver.cost());
     let per_step = seconds / steps.max(1) as f64;
@@ -322,7 +322,7 @@ pub fn run_from<S: Solver>(
         clock,
         steps,
         seconds,
-        times: times::taken().since(&before),
+        times: times::elapsed().since(&before),
         cost_per_step: cost,
         ns_per_item: 1e9 * per_step / cost.items.max(1.0),
         bytes_per_second: cost.bytes / per_step.max(1e-12),
@@ -332,7 +332,7 @@ pub fn run_from<S: Solver>(
         row: recent.row().clone(),
         details,
     };
-    if spare.is_some_and(|spare| spare.saved()) && summary.verdict().is_none() {
+    if temporary.is_some_and(|temporary| temporary.saved()) && summary.verdict().is_none() {
         saver.remove()?;
     }
     Ok(summary)
@@ -347,20 +347,21 @@ fn write_records<S: Solver>(
     sink: &mut dyn Sink,
 ) -> Result<()> {
     let clock = solver.clock();
-    let records = times::after_steps(device, Part::Diagnostics, || solver.records())?;
-    times::within(Part::Output, || signal::while_giving_way(|| sink.records(&clock, records, end.is_some())))
-        .map_err(|error| saver.unwritten(error, &Owed::after(end), solver, sink))
+    let records = times::after_steps(device, Phase::Diagnostics, || solver.records())?;
+    times::within(Phase::Output, || signal::while_interruptible(|| sink.records(&clock, records, end.is_some())))
+        .map_err(|error| saver.unwritten_results(error, &PendingResults::after(end), solver, sink))
 }
 
 /// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results
 /// of before where there are some on the way (`late`), since a sink may write while the next steps run.
 fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, wall: Duration, late: bool, sink: &mut dyn Sink) -> Result<()> {
-    let due = times::within(Part::Diagnostics, || solver.due(wall))?;
+    let due = times::within(Phase::Diagnostics, || solver.due(wall))?;
     if due.is_empty() {
         return Ok(());
     }
-    let owed = if late { Owed::Results } else { Owed::Nothing };
-    times::within(Part::Output, || sink.records(&solver.clock(), due, false)).map_err(|error| saver.unwritten(error, &owed, solver, sink))
+    let pending = if late { PendingResults::Results } else { PendingResults::Nothing };
+    times::within(Phase::Output, || sink.records(&solver.clock(), due, false))
+        .map_err(|error| saver.unwritten_results(error, &pending, solver, sink))
 }
 
 /// The row, which must be finite: a NaN never leaves the step that made it.

@@ -1,5 +1,5 @@
 //! Reasons to stop early: SIGINT, SIGTERM and the wall-time limit. The first signal asks the run loop to save and stop, a
-//! second SIGINT ends the process at once. What takes long inside a step asks [`seen`] on its way.
+//! second SIGINT ends the process at once. What takes long inside a step asks [`stop_reason`] on its way.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ static LISTENING: Mutex<usize> = Mutex::new(0);
 /// Any thread may ask, and it costs about ten nanoseconds. A solver whose step can take longer than a second asks between parts of
 /// it, and returns from [`crate::sim::Solver::step`] with its clock where it was and a state that the next call continues from; the
 /// run loop then saves that state and stops.
-pub fn seen() -> Option<&'static str> {
+pub fn stop_reason() -> Option<&'static str> {
     match SIGNAL.load(Ordering::Relaxed) as i32 {
         SIGINT => Some("SIGINT"),
         SIGTERM => Some("SIGTERM"),
@@ -38,34 +38,34 @@ pub fn seen() -> Option<&'static str> {
 
 thread_local! {
     /// Flag of a thread whose present work can be broken off and repeated.
-    static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
+    static INTERRUPTIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets [`Way::give`] break `work` off, which will be done again.
-pub(crate) fn while_giving_way<R>(work: impl FnOnce() -> R) -> R {
-    GIVES_WAY.set(true);
+/// Lets [`Interruption::check`] break `work` off, which will be done again.
+pub(crate) fn while_interruptible<R>(work: impl FnOnce() -> R) -> R {
+    INTERRUPTIBLE.set(true);
     let result = work();
-    GIVES_WAY.set(false);
+    INTERRUPTIBLE.set(false);
     result
 }
 
 /// Permission to break off the work of the thread that made it when there is a reason to stop. Other threads may ask on its behalf.
 #[derive(Debug, Clone, Copy)]
-pub struct Way(bool);
+pub struct Interruption(bool);
 
 /// Returns the permission of this thread at this moment.
-pub fn way() -> Way {
-    Way(GIVES_WAY.get())
+pub fn interruption() -> Interruption {
+    Interruption(INTERRUPTIBLE.get())
 }
 
-impl Way {
+impl Interruption {
     /// Ends the writing of results between two files where there is a reason to stop: a run that is gone on with writes them all
     /// again.
     ///
     /// # Errors
     /// [`Error::Interrupted`], for the run loop.
-    pub fn give(self) -> Result<()> {
-        match seen().filter(|_| self.0) {
+    pub fn check(self) -> Result<()> {
+        match stop_reason().filter(|_| self.0) {
             None => Ok(()),
             Some(reason) => Err(Error::Interrupted { reason, step: 0, checkpoint: None }),
         }
@@ -114,9 +114,9 @@ impl Signals {
         Ok(Self { until, handlers })
     }
 
-    /// The reason for this run to stop. [`seen`] may have that of another run of the process.
-    pub fn seen(&self) -> Option<&'static str> {
-        match seen() {
+    /// The reason for this run to stop. [`stop_reason`] may have that of another run of the process.
+    pub fn stop_reason(&self) -> Option<&'static str> {
+        match stop_reason() {
             Some("the wall-time limit") if self.until.is_none_or(|until| Instant::now() < until) => None,
             reason => reason,
         }

@@ -51,12 +51,12 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Work of all steps, as far as it is known: `auto` chooses the device by it.
     #[serde(skip)]
-    pub work: Option<Work>,
+    pub work: Option<WorkEstimate>,
 }
 
 /// The steps of a run by the cost model, on the CPU and on a GPU: which of them is faster is known before a driver is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Work {
+pub struct WorkEstimate {
     /// Steps.
     pub steps: f64,
     /// Seconds of a step on one CPU thread.
@@ -68,7 +68,7 @@ pub struct Work {
 }
 
 /// Seconds that CPU threads need to come together in a step: 16 took 100 to 400 us, some stages with their measurements.
-const TOGETHER: f64 = 2e-4;
+const SYNCHRONISATION: f64 = 2e-4;
 /// Seconds from one launch to the next where little is in them.
 const LAUNCH: f64 = 4e-6;
 /// Seconds that the driver, the context and the kernels of a GPU take before anything is done on it, and at the end of the process.
@@ -76,11 +76,11 @@ const GPU_START: f64 = 0.4;
 /// Bytes a second of kernels on a GPU of a data centre, two thirds of an H100's.
 const GPU_RATE: f64 = 1.5e12;
 
-impl Work {
+impl WorkEstimate {
     /// Forecast of all steps on so many threads, seconds.
     pub fn on_threads(&self, threads: usize) -> f64 {
         let alone = self.steps * self.thread_seconds;
-        if threads < 2 { alone } else { alone.min(alone / threads as f64 + self.steps * TOGETHER) }
+        if threads < 2 { alone } else { alone.min(alone / threads as f64 + self.steps * SYNCHRONISATION) }
     }
 
     /// Forecast of all steps on a GPU that has been started, seconds.
@@ -89,7 +89,7 @@ impl Work {
     }
 
     /// The forecasts on so many threads and on a GPU with its start, where the threads are done first.
-    pub fn faster_on(&self, threads: usize) -> Option<[f64; 2]> {
+    pub fn forecasts_if_cpu_faster(&self, threads: usize) -> Option<[f64; 2]> {
         Some([self.on_threads(threads), GPU_START + self.on_gpu()]).filter(|[here, there]| here <= there)
     }
 }
@@ -127,17 +127,18 @@ pub struct Environment {
     pub seed: u64,
 }
 
-/// Results of [`Solver::plan_keeping`], such as files already read, that [`Solver::setup_from`] would otherwise compute again.
+/// Results of [`Solver::plan_with_results`], such as files already read, that [`Solver::setup_with_results`] would otherwise
+/// compute again.
 #[derive(Default)]
-pub struct Found(Option<Box<dyn Any + Send>>);
+pub struct PlanResults(Option<Box<dyn Any + Send>>);
 
-impl std::fmt::Debug for Found {
+impl std::fmt::Debug for PlanResults {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Found({})", self.0.is_some())
     }
 }
 
-impl Found {
+impl PlanResults {
     /// Keeps a value.
     pub fn new<T: Any + Send>(value: T) -> Self {
         Self(Some(Box::new(value)))
@@ -189,12 +190,12 @@ pub trait Solver: Sized {
     fn setup(config: &Self::Config, environment: &Environment) -> Result<Self>;
 
     /// [`Solver::plan`], with what it has found on the way.
-    fn plan_keeping(config: &Self::Config, environment: &Environment) -> Result<(Plan, Found)> {
-        Ok((Self::plan(config, environment)?, Found::default()))
+    fn plan_with_results(config: &Self::Config, environment: &Environment) -> Result<(Plan, PlanResults)> {
+        Ok((Self::plan(config, environment)?, PlanResults::default()))
     }
 
     /// [`Solver::setup`] from what the plan of the same input has found.
-    fn setup_from(config: &Self::Config, environment: &Environment, found: Found) -> Result<Self> {
+    fn setup_with_results(config: &Self::Config, environment: &Environment, found: PlanResults) -> Result<Self> {
         let _ = found;
         Self::setup(config, environment)
     }
@@ -204,7 +205,7 @@ pub trait Solver: Sized {
     fn programs(config: &Self::Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>>;
 
     /// One step. Waits for nothing but what the method itself needs. A step that can take longer than a second asks
-    /// [`crate::signal::seen`] on its way, and returns with the clock where it was when there is a reason to stop.
+    /// [`crate::signal::stop_reason`] on its way, and returns with the clock where it was when there is a reason to stop.
     fn step(&mut self, profiler: &mut Profiler) -> Result<()>;
 
     /// `None` while there is more to do.
@@ -301,14 +302,14 @@ pub trait Bench {
     /// Further figures for the table, for example `("cycles", 5.0)`.
     fn figures(&self) -> Vec<(&'static str, f64)>;
     /// Figures that other programs state for their stages of the same work.
-    fn stated(&self) -> &'static [Stated] {
+    fn peer_times(&self) -> &'static [PeerTime] {
         &[]
     }
 }
 
 /// Time that another program states for one of its stages, to stand beside ours.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Stated {
+pub struct PeerTime {
     /// Program and device.
     pub by: &'static str,
     /// Name of the stage in that program.

@@ -68,7 +68,7 @@ fn main() -> Result<()> {
             field("log", "distance from the solution", "", square(400), Palette::Sequential, |p| {
                 1e-9 + well((p[0] - 10.0) / 3.0, (p[1] - 20.0) / 3.0)
             }),
-            Options { log: true, map: Some(zellige_io::picture::Map::Inferno), ..Options::default() },
+            Options { log: true, map: Some(zellige_io::picture::ColourMap::Inferno), ..Options::default() },
         ),
         (field("flat", "zero everywhere", "", square(9), Palette::Diverging, |_| 0.0), Options::default()),
         (

@@ -74,14 +74,14 @@ pub fn write_measured(path: impl AsRef<Path>, measured: &Measured) -> Result<()>
 
 /// The rows of the part of a run before it went on from a checkpoint, as its file has them.
 #[derive(Debug, Clone, Default)]
-pub struct Earlier {
+pub struct EarlierRows {
     /// Names of the columns with their units, `step` first.
     names: Vec<String>,
     /// One row each.
     lines: Vec<String>,
 }
 
-impl Earlier {
+impl EarlierRows {
     /// The rows up to step `last` of a file by [`write_rows`]; none where there is no file.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Earlier {
 
 /// Writes the rows of a run: step, time where there is one, then the scalars in the order in which rows first have them. Rows of an
 /// `earlier` part stand before them as they are; what a row does not have is `NaN`.
-pub fn write_rows(path: impl AsRef<Path>, earlier: &Earlier, rows: &[(Clock, Row)]) -> Result<()> {
+pub fn write_rows(path: impl AsRef<Path>, earlier: &EarlierRows, rows: &[(Clock, Row)]) -> Result<()> {
     let timed = rows.iter().any(|r| r.0.time.is_some()) || earlier.names.get(1).is_some_and(|n| n == "time");
     let before = earlier.names.get(1 + usize::from(timed)..).unwrap_or_default();
     let mut here: Vec<(String, &str)> = Vec::new();
@@ -289,9 +289,9 @@ mod tests {
         let path = folder.path().join("rows.csv");
         let mut row = Row::default();
         row.push("energy", "J", 2.5);
-        write_rows(&path, &Earlier::default(), &[(Clock { step: 3, time: None }, row.clone())]).unwrap();
+        write_rows(&path, &EarlierRows::default(), &[(Clock { step: 3, time: None }, row.clone())]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "step,energy [J]\n3,2.5e0\n");
-        write_rows(&path, &Earlier::default(), &[(Clock { step: 3, time: Some(0.5) }, row)]).unwrap();
+        write_rows(&path, &EarlierRows::default(), &[(Clock { step: 3, time: Some(0.5) }, row)]).unwrap();
         assert_eq!(read(&path).unwrap().columns, [[3.0], [0.5], [2.5]]);
         // Columns come and go.
         let row = |step: u64, names: &[&'static str]| {
@@ -301,7 +301,7 @@ mod tests {
             }
             (Clock { step, time: None }, row)
         };
-        write_rows(&path, &Earlier::default(), &[row(1, &["a", "b"]), row(2, &["b"]), row(3, &["b", "c"])]).unwrap();
+        write_rows(&path, &EarlierRows::default(), &[row(1, &["a", "b"]), row(2, &["b"]), row(3, &["b", "c"])]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "step,a,b,c\n1,1e0,1e0,NaN\n2,NaN,2e0,NaN\n3,NaN,3e0,3e0\n");
     }
 
@@ -316,18 +316,18 @@ mod tests {
             }
             (Clock { step, time: Some(step as f64) }, row)
         };
-        assert!(Earlier::read(&path, 9).unwrap().is_empty(), "there is no file yet");
-        write_rows(&path, &Earlier::default(), &[1, 2, 3].map(|step| row(&["a", "b"], step))).unwrap();
+        assert!(EarlierRows::read(&path, 9).unwrap().is_empty(), "there is no file yet");
+        write_rows(&path, &EarlierRows::default(), &[1, 2, 3].map(|step| row(&["a", "b"], step))).unwrap();
         // A line that a broken-off program of another kind left half is not taken.
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{text}4,4e0,4.")).unwrap();
-        assert_eq!((Earlier::read(&path, 9).unwrap().len(), Earlier::read(&path, 2).unwrap().len()), (3, 2));
+        assert_eq!((EarlierRows::read(&path, 9).unwrap().len(), EarlierRows::read(&path, 2).unwrap().len()), (3, 2));
         // After the checkpoint of step 2 other columns come: the part that each lacks is not known.
-        write_rows(&path, &Earlier::read(&path, 2).unwrap(), &[3, 4].map(|step| row(&["b", "c"], step))).unwrap();
+        write_rows(&path, &EarlierRows::read(&path, 2).unwrap(), &[3, 4].map(|step| row(&["b", "c"], step))).unwrap();
         let expected = "step,time,a,b,c\n1,1e0,1.5e0,1.5e0,NaN\n2,2e0,2.5e0,2.5e0,NaN\n3,3e0,NaN,3.5e0,3.5e0\n4,4e0,NaN,4.5e0,4.5e0\n";
         assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
         std::fs::write(&path, "x,y\n1,2\n").unwrap();
-        assert!(Earlier::read(&path, 2).unwrap_err().to_string().contains("expected `step`"));
+        assert!(EarlierRows::read(&path, 2).unwrap_err().to_string().contains("expected `step`"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub mod openpmd;
 mod storage;
 mod tree;
 
-pub use file::{File, Part};
+pub use file::{DatasetPart, File};
 pub use tree::{Attribute, Node, Value, read_wave, write_archive, write_tree};
 
 const FORMAT: &str = "HDF5";
@@ -35,9 +35,9 @@ const DENSEST: u64 = 1100;
 /// A text of fixed length, for arrays of texts.
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
-struct Word([u8; WORD]);
+struct FixedText([u8; WORD]);
 
-impl H5Type for Word {
+impl H5Type for FixedText {
     fn hdf5_type() -> DatatypeMessage {
         DatatypeMessage::fixed_string_utf8(WORD as u32)
     }
@@ -47,7 +47,7 @@ impl H5Type for Word {
     }
 }
 
-impl Word {
+impl FixedText {
     fn new(text: &str) -> Self {
         let mut bytes = [0; WORD];
         // One byte stays zero; a character is never cut.
@@ -214,7 +214,7 @@ fn write_field(file: &H5File, name: &str, field: &Field) -> Result<(), Hdf5Error
     set_text(&dataset, "title", &field.title)?;
     set_text(&dataset, "unit", &field.unit)?;
     set_text(&dataset, "centring", if field.centring == Centring::Node { "node" } else { "cell" })?;
-    let words = |f: &dyn Fn(&Axis) -> &str| -> Vec<Word> { field.axes.iter().rev().map(|a| Word::new(f(a))).collect() };
+    let words = |f: &dyn Fn(&Axis) -> &str| -> Vec<FixedText> { field.axes.iter().rev().map(|a| FixedText::new(f(a))).collect() };
     let reals = |f: &dyn Fn(&Axis) -> f64| -> Vec<f64> { field.axes.iter().rev().map(f).collect() };
     set_array(&dataset, "axis_names", &words(&|a| &a.name))?;
     set_array(&dataset, "axis_units", &words(&|a| &a.unit))?;
@@ -279,7 +279,7 @@ pub fn read(path: impl AsRef<Path>, name: &str) -> Result<Array> {
     let Tensor { shape, elements } = file.read(name)?;
     match elements.into_reals() {
         Some(values) => Ok(Array { shape, values }),
-        None => Err(file.wrong(format!("the dataset `{name}` holds complex numbers, not real ones"))),
+        None => Err(file.content_error(format!("the dataset `{name}` holds complex numbers, not real ones"))),
     }
 }
 

@@ -114,8 +114,8 @@ pub struct Stamp {
 
 /// Writes the records of one moment as [`write_moments`] does, and gives way to a signal between two files where the run does.
 pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
-    let way = signal::way();
-    let (written, result) = moment::write(folder.as_ref(), &[(records, stamp)], formats, &|| way.give());
+    let interruption = signal::interruption();
+    let (written, result) = moment::write(folder.as_ref(), &[(records, stamp)], formats, &|| interruption.check());
     result.map(|()| written)
 }
 

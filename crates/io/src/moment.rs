@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use zellige_engine::error::Result;
-use zellige_engine::files::{self, Ready};
+use zellige_engine::files::{self, CompleteFile};
 use zellige_engine::parallel::{items, map_tasks};
 use zellige_engine::record::{Content, Field, Mesh, Palette, Patches, Record, Table, Values, Wave};
 
@@ -153,7 +153,7 @@ pub(crate) fn write(
     let files = tasks[..prepared.len()].iter();
     let mut written: Vec<PathBuf> = files.clone().map(|t| t.path.clone()).collect();
     let counts: Vec<usize> = prepared.iter().map(Vec::len).collect();
-    let mut ready: Vec<Ready> = prepared.into_iter().flatten().collect();
+    let mut ready: Vec<CompleteFile> = prepared.into_iter().flatten().collect();
     let mut lists: BTreeMap<PathBuf, Vec<(f64, String)>> = BTreeMap::new();
     for task in files {
         if let (Some((name, time)), Some(file)) = (&task.series, task.path.file_name()) {
@@ -181,7 +181,7 @@ pub(crate) fn write(
 }
 
 /// Prepares files on all cores; those before the first that fails.
-fn prepare(tasks: &[Task], go_on: &(dyn Fn() -> Result<()> + Sync)) -> (Vec<Vec<Ready>>, Result<()>) {
+fn prepare(tasks: &[Task], go_on: &(dyn Fn() -> Result<()> + Sync)) -> (Vec<Vec<CompleteFile>>, Result<()>) {
     // Copies take memory that nobody has counted: those of large arrays are made one after the other.
     let heavy = tasks.iter().map(|t| t.copied).sum::<usize>() > LARGE;
     let (copying, light): (Vec<usize>, Vec<usize>) = (0..tasks.len()).partition(|i| heavy && tasks[*i].copied > 0);

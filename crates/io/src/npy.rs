@@ -144,9 +144,9 @@ fn head(input: &mut impl Read) -> Result<(Header, u64), Fault> {
 }
 
 /// The header, its type and the number of its values, held against the `length` of the file.
-fn claims(input: &mut impl Read, length: u64) -> Result<(Header, Kind, usize), Fault> {
+fn claims(input: &mut impl Read, length: u64) -> Result<(Header, ElementType, usize), Fault> {
     let (header, begin) = head(input)?;
-    let kind = Kind::parse(&header.descr)?;
+    let kind = ElementType::parse(&header.descr)?;
     let count = header.shape.iter().try_fold(1u64, |n, &m| n.checked_mul(m as u64));
     let needed = count.and_then(|n| n.checked_mul(kind.bytes as u64));
     let present = length.saturating_sub(begin);
@@ -169,7 +169,7 @@ fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
     Ok(Array { shape: header.shape, values })
 }
 
-fn decode(input: &mut impl Read, kind: Kind, count: usize) -> Result<Vec<f64>, Fault> {
+fn decode(input: &mut impl Read, kind: ElementType, count: usize) -> Result<Vec<f64>, Fault> {
     let mut values = Vec::with_capacity(count);
     let mut chunk = vec![0u8; (count * kind.bytes).min(1 << 18)];
     while values.len() < count {
@@ -203,13 +203,13 @@ fn from_fortran<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
 
 /// An element type.
 #[derive(Debug, Clone, Copy)]
-struct Kind {
+struct ElementType {
     class: u8,
     bytes: usize,
     big: bool,
 }
 
-impl Kind {
+impl ElementType {
     fn parse(descr: &str) -> Result<Self, String> {
         let refused =
             || format!("its type `{descr}` is not supported (allowed: `<f4`, `<f8`, `<i1` to `<i8`, `<u1` to `<u8`, `>` for big-endian)");

@@ -4,7 +4,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
-use zellige_engine::sim::{Bench, Case, Cost, Stated};
+use zellige_engine::sim::{Bench, Case, Cost, PeerTime};
 
 use crate::config::boundary::{SideConfig, SidePair, SideWord};
 use crate::config::laser::{LaserDirection, LaserSource, PolarisationConfig};
@@ -273,25 +273,25 @@ fn others(name: &str) -> Vec<(&'static str, f64)> {
 }
 
 /// Time that Kong states for a stage, on a GTX 280.
-const fn kong(stage: &'static str, ns_per_item: f64, percent: f64, ours: &'static str) -> Stated {
-    Stated { by: "Kong 2011", stage, ns_per_item, percent_of_bandwidth: Some(percent), ours }
+const fn kong(stage: &'static str, ns_per_item: f64, percent: f64, ours: &'static str) -> PeerTime {
+    PeerTime { by: "Kong 2011", stage, ns_per_item, percent_of_bandwidth: Some(percent), ours }
 }
 
 /// A kernel of the log's first and last table: time of a call over the 4 194 304 particles of a species, on a GPU that it does not
 /// name.
-const fn log(by: &'static str, stage: &'static str, microseconds: f64, ours: &'static str) -> Stated {
-    Stated { by, stage, ns_per_item: microseconds * 1e3 / 4_194_304.0, percent_of_bandwidth: None, ours }
+const fn log(by: &'static str, stage: &'static str, microseconds: f64, ours: &'static str) -> PeerTime {
+    PeerTime { by, stage, ns_per_item: microseconds * 1e3 / 4_194_304.0, percent_of_bandwidth: None, ours }
 }
 
 /// Kong et al., J. Comput. Phys. 230 (2011) 1676, table 1.
-const KONG_COLD: &[Stated] = &[
+const KONG_COLD: &[PeerTime] = &[
     kong("push", 0.58, 59.0, "advance"),
     kong("deposit", 1.39, 25.0, "advance"),
     kong("sort", 0.38, 7.4, "exchange"),
     kong("field", 0.14, 45.0, "field"),
 ];
 /// Table 2.
-const KONG_WARM: &[Stated] = &[
+const KONG_WARM: &[PeerTime] = &[
     kong("push", 0.69, 50.0, "advance"),
     kong("deposit", 3.27, 11.0, "advance"),
     kong("sort", 0.67, 4.6, "exchange"),
@@ -300,7 +300,7 @@ const KONG_WARM: &[Stated] = &[
 const FIRST: &str = "the log's first";
 const LAST: &str = "the log's last";
 /// The kernel tables of the optimisation log of ZPIC-CUDA.
-const LOG: &[Stated] = &[
+const LOG: &[PeerTime] = &[
     log(FIRST, "push", 412.40, "advance"),
     log(FIRST, "move_deposit", 1586.8, "advance"),
     log(FIRST, "bnd_out_x", 1539.5, "exchange"),
@@ -404,7 +404,7 @@ impl Bench for Steps {
         own.into_iter().chain(others(self.case)).collect()
     }
 
-    fn stated(&self) -> &'static [Stated] {
+    fn peer_times(&self) -> &'static [PeerTime] {
         match self.case {
             "pic/log-weibel" => LOG,
             "pic/kong-cold" => KONG_COLD,
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn what_others_state_adds_up_to_their_whole_steps() {
-        let sum = |rows: &[Stated]| rows.iter().map(|s| s.ns_per_item).sum::<f64>();
+        let sum = |rows: &[PeerTime]| rows.iter().map(|s| s.ns_per_item).sum::<f64>();
         // Their tables have two decimals.
         assert!((sum(KONG_COLD) - 2.52).abs() < 0.04 && (sum(KONG_WARM) - 4.81).abs() < 0.05);
         let kernels = |by: &str| sum(&LOG.iter().filter(|s| s.by == by).copied().collect::<Vec<_>>());

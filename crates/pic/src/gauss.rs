@@ -265,7 +265,7 @@ impl Gauss {
         self.step = reader.u64("gauss.step")?;
         let forget = reader.bytes("gauss.forget")?;
         if forget.len() != self.forget.len() {
-            return Err(reader.wrong("the columns of the residual are not those of the box"));
+            return Err(reader.content_error("the columns of the residual are not those of the box"));
         }
         self.forget.iter_mut().zip(forget).for_each(|(to, f)| *to = f != 0);
         let mut sums = [0.0; 6];

@@ -4,7 +4,7 @@
 mod window;
 
 use zellige_engine::checkpoint::{Reader, Writer};
-use zellige_engine::cuda::{Properties, Recipe, Repeated, prepare};
+use zellige_engine::cuda::{Properties, Recipe, RepeatedLaunches, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
@@ -52,7 +52,7 @@ pub struct Plasma {
     /// what they do.
     small: bool,
     /// The launches of such steps: arrays change positions from step to step, so each comes again with the step after the next.
-    repeated: Repeated,
+    repeated: RepeatedLaunches,
 }
 
 /// Particles up to which that is so, and steps of which one has its stages in the profile all the same.
@@ -130,7 +130,7 @@ impl Plasma {
             accounts: Accounts::Open,
             radiated: 0.0,
             small: false,
-            repeated: Repeated::default(),
+            repeated: RepeatedLaunches::default(),
         };
         plasma.small = plasma.setup.expected.iter().sum::<usize>() <= SMALL;
         let felt = if config.initial.poisson { Default::default() } else { plasma.felt(|c| !fields[c].is_empty())? };
@@ -332,7 +332,7 @@ impl Plasma {
         for (species, weight) in self.setup.species.iter().zip(reader.f64s("weights")?) {
             if species.weight != weight {
                 let message = format!("its particles of `{}` have another weight: the longer run meets a larger density", species.name);
-                return Err(reader.wrong(format!("{message}; `reference_density` in both inputs sets it")));
+                return Err(reader.content_error(format!("{message}; `reference_density` in both inputs sets it")));
             }
         }
         let length = self.setup.grid.len();
@@ -361,7 +361,7 @@ impl Plasma {
             let inside = p.i.iter().all(|i| (*i as usize) < self.setup.grid.cells[0])
                 && p.j.iter().all(|j| (*j as usize) < self.setup.grid.cells[1]);
             if !(even && inside && (p.weight.is_empty() || p.weight.len() == n) && (p.tag.is_empty() || p.tag.len() == n)) {
-                return Err(reader.wrong(format!("the particles of species {s} do not fit together")));
+                return Err(reader.content_error(format!("the particles of species {s} do not fit together")));
             }
             self.stages.replace(s, &p)?;
         }

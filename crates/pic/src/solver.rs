@@ -9,8 +9,8 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, Work};
-use zellige_engine::times::{self, Part};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate};
+use zellige_engine::times::{self, Phase};
 
 use crate::bench;
 use crate::config::Config;
@@ -66,12 +66,12 @@ const LAUNCHES: f64 = 40.0;
 
 /// All steps by the cost model: on a thread 9 ns a particle with linear shapes, 22 with quadratic ones, twice that in double
 /// precision, and 8 ns a cell.
-fn work(config: &Config, setup: &Setup, particles: u64) -> Work {
+fn work(config: &Config, setup: &Setup, particles: u64) -> WorkEstimate {
     let double = if setup.precision == Precision::F32 { 1.0 } else { 2.0 };
     let each = double * if setup.order == 1 { 9e-9 } else { 22e-9 };
     let cells = (setup.grid.cells[0] * setup.grid.cells[1]) as f64;
     let thread_seconds = particles as f64 * each + cells * 8e-9 * double;
-    Work { steps: config.step_count() as f64, thread_seconds, launches: LAUNCHES, bytes: cost(setup, particles).bytes }
+    WorkEstimate { steps: config.step_count() as f64, thread_seconds, launches: LAUNCHES, bytes: cost(setup, particles).bytes }
 }
 
 impl Solver for Pic {
@@ -126,14 +126,14 @@ impl Solver for Pic {
         // A closed box's account waits for nothing.
         let account = match plasma.accounts() {
             _ if !measures => None,
-            Accounts::Closed => Some(times::within(Part::Diagnostics, || plasma.account())?),
-            _ => Some(times::after_steps(device, Part::Diagnostics, || plasma.account())?),
+            Accounts::Closed => Some(times::within(Phase::Diagnostics, || plasma.account())?),
+            _ => Some(times::after_steps(device, Phase::Diagnostics, || plasma.account())?),
         };
         plasma.advance(measures, profiler)?;
         if measures {
-            times::after_steps(device, Part::Diagnostics, || diagnostics.after_step(plasma, account))?;
+            times::after_steps(device, Phase::Diagnostics, || diagnostics.after_step(plasma, account))?;
         } else {
-            times::within(Part::Diagnostics, || diagnostics.after_step(plasma, None))?;
+            times::within(Phase::Diagnostics, || diagnostics.after_step(plasma, None))?;
         }
         if measures {
             self.count = self.diagnostics.series.last("particles") as u64;

@@ -95,7 +95,7 @@ pub(crate) fn restore(driver: &mut Driver, mut folded: Folded<'_>, reader: &Read
     reader.f64s_into("norms", &mut last)?;
     let history = reader.f64s("history")?;
     if history.is_empty() {
-        return Err(reader.wrong("`history` is empty"));
+        return Err(reader.content_error("`history` is empty"));
     }
     let mut held = None;
     if reader.has("residual") {

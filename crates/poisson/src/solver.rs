@@ -6,7 +6,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, Solver, Work};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, Solver, WorkEstimate};
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
@@ -105,7 +105,7 @@ impl Solver for Poisson {
         let each = if choice.scheme == Scheme::Direct { 1.0 } else { 8.0 };
         let steps = each * batch.unwrap_or(1).div_ceil(concurrent) as f64;
         let unknowns = (concurrent * grid.unknowns()) as f64;
-        let work = Some(Work { steps, thread_seconds: 12e-9 * unknowns, launches: 25.0, bytes: concurrent as f64 * step });
+        let work = Some(WorkEstimate { steps, thread_seconds: 12e-9 * unknowns, launches: 25.0, bytes: concurrent as f64 * step });
         Ok(Plan {
             work,
             lines,

@@ -337,13 +337,13 @@ impl Stack {
         self.solutions = reader.f64s("solutions")?;
         let whole = rest.is_empty() && self.done.len() == lists.len() && self.solutions.len() == self.done.len() * self.grid.len();
         if !whole || self.done.len() > self.count() {
-            return Err(reader.wrong("`done` and `solutions` do not belong together"));
+            return Err(reader.content_error("`done` and `solutions` do not belong together"));
         }
         if let SolveOrder::Sequential { driver, loaded } = &mut self.work {
             *loaded = reader.has("u");
             if *loaded {
                 if self.done.len() == self.problems.count() {
-                    return Err(reader.wrong("`u` is one more than there are right-hand sides"));
+                    return Err(reader.content_error("`u` is one more than there are right-hand sides"));
                 }
                 let problem = self.problems.of(self.done.len());
                 single::restore(driver, on_host(&self.device, || problem.fold())?, reader)?;

@@ -2,7 +2,7 @@
 
 use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::sim::{Environment, Plan, Work};
+use zellige_engine::sim::{Environment, Plan, WorkEstimate};
 
 use crate::config::{Config, Precision, WaveStorage};
 use crate::model::Model;
@@ -131,12 +131,12 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
 
 /// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), and of frames that
 /// come one after the other launches for each.
-fn work(config: &Config, model: &Model, bytes: f64) -> Work {
+fn work(config: &Config, model: &Model, bytes: f64) -> WorkEstimate {
     let steps: f64 = config.engine.iter().map(|e| e.iterations() as f64).sum();
     let in_turn: f64 = config.engine.iter().filter(|e| !e.name.keeps_exits()).map(|e| e.iterations() as f64).sum();
     let pixels = (model.views.len() * model.pixels() * model.exits()) as f64;
     let launches = 22.0 + 2.0 * model.views.len() as f64 * in_turn / steps.max(1.0);
-    Work { steps, thread_seconds: 40e-9 * pixels, launches, bytes }
+    WorkEstimate { steps, thread_seconds: 40e-9 * pixels, launches, bytes }
 }
 
 /// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean

@@ -210,7 +210,9 @@ impl Reconstruction {
         }
         if let Some((config, _)) = self.engines.get(at.0).filter(|(config, _)| config.iterations() <= at.1) {
             let (name, wanted, done) = (config.name.as_str(), config.iterations(), at.1);
-            return Err(reader.wrong(format!("engine[{}] ({name}) has done {done} iterations, and the input asks for {wanted}", at.0)));
+            return Err(
+                reader.content_error(format!("engine[{}] ({name}) has done {done} iterations, and the input asks for {wanted}", at.0))
+            );
         }
         let mut values = [0.0; 5];
         reader.f64s_into(&format!("{prefix}memory"), &mut values)?;
@@ -229,7 +231,7 @@ impl Reconstruction {
             // The engine goes on where it was: its waves are in the basis of before.
             let modes = self.model.modes[0];
             if self.turned.len() != self.model.probes * modes * modes {
-                return Err(reader.wrong("the number of modes is not that of this input"));
+                return Err(reader.content_error("the number of modes is not that of this input"));
             }
             let back = self
                 .turned

@@ -11,7 +11,7 @@ use zellige_engine::parallel::{chunks, items, map, threads};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, Outcome, Plan, Solver};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, PlanResults, Solver};
 
 use crate::config::{Config, EngineConfig, Precision};
 use crate::half_sets::{self, Beside, HalfSets};
@@ -234,16 +234,16 @@ impl Solver for Ptycho {
         on(&environment.device, || set_up(config, environment, load(config, environment)?))
     }
 
-    fn plan_keeping(config: &Config, environment: &Environment) -> Result<(Plan, Found)> {
+    fn plan_with_results(config: &Config, environment: &Environment) -> Result<(Plan, PlanResults)> {
         on(&environment.device, || {
             let loaded = load(config, environment)?;
             let (model, truths, _, notes) = &loaded;
             let read = plan::truths_read(config, truths.iter().map(Option::as_ref));
-            Ok((plan::of_model(config, environment, model, notes, &read)?, Found::new(loaded)))
+            Ok((plan::of_model(config, environment, model, notes, &read)?, PlanResults::new(loaded)))
         })
     }
 
-    fn setup_from(config: &Config, environment: &Environment, found: Found) -> Result<Self> {
+    fn setup_with_results(config: &Config, environment: &Environment, found: PlanResults) -> Result<Self> {
         // Frames that the plan has read are not read again.
         let loaded = found.take::<Loaded>();
         on(&environment.device, || {
@@ -337,7 +337,7 @@ impl Solver for Ptycho {
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
         let before: Vec<EngineConfig> = reader.json("engines")?;
-        self.config.goes_on(&before).map_err(|message| reader.unfit(message))?;
+        self.config.goes_on(&before).map_err(|message| reader.mismatch(message))?;
         self.whole.restore("whole.", reader, &before)?;
         if let Some(half_sets) = &mut self.half_sets {
             half_sets.restore(reader, &before)?;

@@ -26,7 +26,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
     }
     // One device for the whole table: the processor where no case asked for can have a GPU.
     let without = chosen.iter().all(|(s, _)| !s.gpu()).then(|| chosen.first().map(|(s, _)| s.name())).flatten();
-    let device = run::open(&arguments.place, "auto", 0, without)?;
+    let device = run::open(&arguments.target, "auto", 0, without)?;
     let on_gpu = matches!(device, Device::Cuda(_));
     let copy = device.bandwidth()? / 1e9;
     report::heading(&format!("{} ({}, {} thread(s)), copy {copy:.1} GB/s", device.name(), device.id(), device.threads()));
@@ -83,13 +83,13 @@ fn header() -> String {
 
 /// The stages of a case, a line each under its row, and in the last column what others state for the same work.
 fn stages(result: &BenchResult, on_gpu: bool) -> String {
-    if result.stages.len() < 2 && result.stated.is_empty() {
+    if result.stages.len() < 2 && result.peer_times.is_empty() {
         return String::new();
     }
     let items = result.items.max(1.0);
     let number = |value: Option<f64>| value.map_or("-".into(), |v| format!("{v:.1}"));
     let lines = result.stages.iter().map(|stage| {
-        let stated = result.stated.iter().filter(|s| s.ours == stage.name).map(|s| {
+        let peers = result.peer_times.iter().filter(|s| s.ours == stage.name).map(|s| {
             let percent = s.percent_of_bandwidth.map(|p| format!(" ({p} %)")).unwrap_or_default();
             format!("{}: {} {:.3}{percent}", s.by, s.stage, s.ns_per_item)
         });
@@ -106,7 +106,7 @@ fn stages(result: &BenchResult, on_gpu: bool) -> String {
             number(stage.gb_per_s),
             number(stage.fraction.map(|f| 100.0 * f)),
             "",
-            stated.collect::<Vec<_>>().join("; ")
+            peers.collect::<Vec<_>>().join("; ")
         );
         format!("{}\n", line.trim_end())
     });

@@ -37,7 +37,7 @@ pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
             let source = run::read(&input, &overrides, &older)?;
             source.solver(&[Dsmc::NAME])?;
             let arguments = RunArgs { dry_run: true, ..RunArgs::default() };
-            run::execute::<Dsmc>(source.typed::<Dsmc>()?, &arguments).map_err(|e| run::with_places(e, &source))
+            run::execute::<Dsmc>(source.typed::<Dsmc>()?, &arguments).map_err(|e| run::with_positions(e, &source))
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn poisson(arguments: PoissonArgs) -> Result<u8> {
         problems.iter_mut().for_each(in_words_of_the_command);
         return Err(Error::Input { origin: "command line".into(), problems });
     }
-    let run = RunArgs { output: Some(arguments.output), place: arguments.place, ..RunArgs::default() };
+    let run = RunArgs { output: Some(arguments.output), target: arguments.target, ..RunArgs::default() };
     run::execute::<Poisson>(input, &run).map_err(|error| match error {
         Error::Input { origin, mut problems } => {
             problems.iter_mut().for_each(in_words_of_the_command);

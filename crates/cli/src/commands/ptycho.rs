@@ -11,7 +11,7 @@ use zellige_ptycho::data::write;
 use zellige_ptycho::scan::Scan;
 use zellige_ptycho::setup;
 
-use crate::args::{Older, PtychoCommand};
+use crate::args::{PtychoCommand, SpartaFiles};
 use crate::commands::{print, run};
 use crate::report;
 
@@ -27,11 +27,11 @@ pub(crate) fn ptycho(command: PtychoCommand) -> Result<u8> {
     let PtychoCommand::Convert { input, outputs, overrides } = command;
     // Reading may take minutes: what cannot be written is said before.
     let targets = outputs.iter().map(|path| Ok((path, format(path)?))).collect::<Result<Vec<_>>>()?;
-    let source = run::read(&input, &overrides, &Older::default())?;
+    let source = run::read(&input, &overrides, &SpartaFiles::default())?;
     source.solver(&[Ptycho::NAME])?;
     let checked = source.typed::<Ptycho>()?;
     let mut scans = setup::scans(&checked.config, &checked.folder, checked.run.seed)
-        .map_err(|e| run::with_places(run::named(e, &checked.origin), &source))?;
+        .map_err(|e| run::with_positions(run::named(e, &checked.origin), &source))?;
     if scans.len() != 1 {
         let name = |(i, s): (usize, &ScanConfig)| s.name.clone().unwrap_or_else(|| format!("scan{i}"));
         let names: Vec<_> = checked.config.scan.iter().enumerate().map(name).collect();

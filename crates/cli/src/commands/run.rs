@@ -16,11 +16,11 @@ use zellige_engine::lock::Lock;
 use zellige_engine::profile::{Profiler, Table};
 use zellige_engine::run::{self, Options, Summary, checkpoint_path};
 use zellige_engine::schedule::Schedule;
-use zellige_engine::sim::{Ending, Environment, Found, Outcome, Plan, Solver};
-use zellige_engine::times::{self, Part, Times};
+use zellige_engine::sim::{Ending, Environment, Outcome, Plan, PlanResults, Solver};
+use zellige_engine::times::{self, Phase, Times};
 use zellige_io::Format;
 
-use crate::args::{Older, Place, RunArgs};
+use crate::args::{RunArgs, RunTarget, SpartaFiles};
 use crate::report::{self, GIT_HASH, VERSION};
 use crate::sink::{Output, RESOLVED, SUMMARY};
 use crate::{commands, solvers};
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
 }
 
 /// Reads an input and sets what the command line overrides.
-pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) -> Result<Source> {
+pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &SpartaFiles) -> Result<Source> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
     if !path.exists() && commands::new::is_example(&name) {
@@ -74,30 +74,30 @@ const THREADS: usize = 4096;
 
 /// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what
 /// there are no kernels for GPUs for: `auto` is the CPU then.
-pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
-    let mut spec = spec(place, device)?;
+pub(crate) fn open(target: &RunTarget, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
+    let mut spec = spec(target, device)?;
     if let (Some(what), DeviceSpec::Auto) = (without, &spec) {
         report::note(&format!("no GPU is used: there are no kernels for {what}"));
         spec = DeviceSpec::Cpu;
     }
     // The input's number is checked with the input.
-    if let Some(asked) = place.threads.filter(|n| *n > THREADS) {
+    if let Some(asked) = target.threads.filter(|n| *n > THREADS) {
         let problem = Problem::new("--threads", format!("{asked} threads")).allowed(format!("0 (every core) to {THREADS}"));
         return Err(Error::input("command line", problem));
     }
-    let (device, notes) = Device::open(&spec, place.threads.unwrap_or(threads))?;
+    let (device, notes) = Device::open(&spec, target.threads.unwrap_or(threads))?;
     for text in notes {
         report::note(&text);
     }
     Ok(device)
 }
 
-fn spec(place: &Place, device: &str) -> Result<DeviceSpec> {
+fn spec(target: &RunTarget, device: &str) -> Result<DeviceSpec> {
     let parse = |text: &str, path: &str| {
         text.parse::<DeviceSpec>()
             .map_err(|message| Error::input("command line", Problem::new(path, message).hint("`zellige devices` lists them")))
     };
-    let asked = place.device.as_deref().map(|d| parse(d, "--device")).transpose()?;
+    let asked = target.device.as_deref().map(|d| parse(d, "--device")).transpose()?;
     DeviceSpec::choose(asked, Some(parse(device, "run.device")?))
 }
 
@@ -111,7 +111,7 @@ fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, thr
     let environment = Environment { device: device.clone(), folder: input.folder.clone(), seed: input.run.seed };
     // What is wrong with the input is said where it is planned for good.
     let Some(work) = S::plan(&input.config, &environment).ok().and_then(|plan| plan.work) else { return Ok(None) };
-    let Some(forecasts) = work.faster_on(device.threads()) else { return Ok(None) };
+    let Some(forecasts) = work.forecasts_if_cpu_faster(device.threads()) else { return Ok(None) };
     let [here, there] = forecasts.map(report::seconds);
     report::note(&format!(
         "the processor is used: {here} of steps by the cost model, {there} on a GPU with its start; `--device cuda` takes the GPU all the same"
@@ -145,11 +145,11 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         without = vec![S::NAME];
     }
     let without = without.join(", ");
-    let asked = arguments.place.threads.unwrap_or(input.run.threads);
-    let spec = spec(&arguments.place, &input.run.device)?;
+    let asked = arguments.target.threads.unwrap_or(input.run.threads);
+    let spec = spec(&arguments.target, &input.run.device)?;
     let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
         Some(processor) => processor,
-        None => open(&arguments.place, &input.run.device, input.run.threads, (!without.is_empty()).then_some(&without))?,
+        None => open(&arguments.target, &input.run.device, input.run.threads, (!without.is_empty()).then_some(&without))?,
     };
     input.run.device = device.id();
     let mut environment = Environment { device, folder: input.folder.clone(), seed: input.run.seed };
@@ -159,9 +159,9 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let named = |error| named(error, &input.origin);
     let planned = if arguments.dry_run {
         // Without what a run would keep of it, which may take as long as the run.
-        S::plan(&input.config, &environment).map(|plan| (plan, Found::default()))
+        S::plan(&input.config, &environment).map(|plan| (plan, PlanResults::default()))
     } else {
-        S::plan_keeping(&input.config, &environment)
+        S::plan_with_results(&input.config, &environment)
     };
     let (plan, found) = planned.map_err(named)?;
     show(&plan, S::ITEM, S::STEP, &device);
@@ -169,7 +169,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         environment.device = alone(environment.device, &plan, S::STEP)?;
     }
     input.run.threads = environment.device.threads();
-    allocator::planned(plan.memory);
+    allocator::set_planned(plan.memory);
     if arguments.dry_run {
         report::note("this was a dry run: nothing was computed or written");
         return Ok(0);
@@ -192,9 +192,9 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
     let mut output = output.after(arguments.resume.clone()).beside(arguments.checkpoint_dir.clone());
     let result = run::run_from::<S>(&input.config, &environment, found, &options, &mut profiler, &mut output);
-    times::turn_to(Part::End);
+    times::switch_to(Phase::End);
     // Rows are kept also when the run broke down or was interrupted.
-    let finished = times::within(Part::Output, || output.finish());
+    let finished = times::within(Phase::Output, || output.finish());
     if let Err(error @ Error::Numerics { .. }) = &result {
         broken_down::<S>(error, &plan, &folder)?;
     }
@@ -208,13 +208,13 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     }
     // All that takes time comes before the times are told.
     drop((environment, profiler, locks));
-    summary.times = times::taken();
+    summary.times = times::elapsed();
     let verdict = summary.verdict();
     // What was asked for and missed is not excused by a flag about checks.
     let excused = arguments.keep_going && summary.outcome.ending != Ending::Failed;
     let exit_code = if excused { 0 } else { summary.exit_code() };
     let (items, bytes) = (summary.cost_per_step.items, summary.cost_per_step.bytes);
-    let whole = Whole {
+    let whole = SummaryFile {
         version: VERSION,
         git_hash: GIT_HASH,
         exit_code,
@@ -285,7 +285,7 @@ pub(crate) fn named(error: Error, origin: &str) -> Error {
 }
 
 /// Says where in the input the problems stand that were only found when the run was set up.
-pub(crate) fn with_places(error: Error, source: &Source) -> Error {
+pub(crate) fn with_positions(error: Error, source: &Source) -> Error {
     match error {
         Error::Input { origin, problems } if origin == source.origin => source.problems(problems),
         other => other,
@@ -294,7 +294,7 @@ pub(crate) fn with_places(error: Error, source: &Source) -> Error {
 
 /// The summary as it is written.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct SummaryFile<'a> {
     version: &'a str,
     git_hash: &'a str,
     exit_code: u8,
@@ -317,8 +317,8 @@ struct Whole<'a> {
     run: &'a Summary,
 }
 
-/// Interval of the checkpoints of a run without a request for any.
-const SPARE_EVERY: Duration = Duration::from_secs(600);
+/// Interval of the temporary checkpoints of a run that asks for none.
+const TEMPORARY_EVERY: Duration = Duration::from_secs(600);
 
 fn options<C>(input: &Input<C>, arguments: &RunArgs, folder: &Path) -> Options {
     let wall_time = match input.run.wall_time {
@@ -327,13 +327,13 @@ fn options<C>(input: &Input<C>, arguments: &RunArgs, folder: &Path) -> Options {
     };
     // Asked for or not: "never" is neither.
     let checkpoint = input.run.checkpoint_every.filter(|every| *every != Schedule::Never);
-    let spare = input.run.checkpoint_every.is_none().then_some(SPARE_EVERY);
+    let temporary_checkpoints = input.run.checkpoint_every.is_none().then_some(TEMPORARY_EVERY);
     Options {
         checkpoint_folder: arguments.checkpoint_dir.clone(),
         resume: arguments.resume.clone(),
         wall_time,
         checkpoint,
-        spare,
+        temporary_checkpoints,
         rows: input.run.rows_every,
         records: input.output.every,
         ..Options::new(folder)
@@ -379,9 +379,9 @@ const UNSHOWN: f64 = 0.002;
 /// Times by name, and their sum.
 fn times_line(times: &Times, steps: &str) -> String {
     let wall = times.wall();
-    let told = times.parts().filter(|(part, seconds)| *part == Part::Steps || *seconds >= UNSHOWN * wall);
+    let told = times.phases().filter(|(part, seconds)| *part == Phase::Steps || *seconds >= UNSHOWN * wall);
     let told = told.map(|(part, seconds)| match part {
-        Part::Steps => format!("{steps} {}", report::seconds(seconds)),
+        Phase::Steps => format!("{steps} {}", report::seconds(seconds)),
         part => format!("{} {}", part.name().replace('_', "-"), report::seconds(seconds)),
     });
     format!("{} = {} in all", told.collect::<Vec<_>>().join(" + "), report::seconds(wall))
@@ -444,7 +444,7 @@ mod tests {
         let input = source.typed::<S>().unwrap();
         let device = Device::open(&DeviceSpec::Cpu, 16).unwrap().0;
         let work = S::plan(&input.config, &Environment { device, folder: input.folder, seed: 1 }).unwrap().work.unwrap();
-        work.faster_on(16).is_some()
+        work.forecasts_if_cpu_faster(16).is_some()
     }
 
     /// Compares the choice with times measured on an H200 and on 16 cores of its host, where they differ clearly

@@ -10,7 +10,7 @@ use zellige_engine::bench::{BenchResult, PATIENCE};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
-use zellige_engine::sim::{Case, Work};
+use zellige_engine::sim::{Case, WorkEstimate};
 
 use crate::args::BenchArgs;
 use crate::commands::bench::choose;
@@ -215,14 +215,14 @@ fn left_out(solver: &'static dyn Entry, case: &Case, device: &Device) -> Result<
         return Ok(Some(format!("it needs {} of {} free", report::bytes(plan.memory as f64), report::bytes(free))));
     }
     let step = plan.work.map(|work| match device {
-        Device::Cpu(cpu) => Work { steps: 1.0, ..work }.on_threads(cpu.threads()),
-        Device::Cuda(_) => Work { steps: 1.0, ..work }.on_gpu(),
+        Device::Cpu(cpu) => WorkEstimate { steps: 1.0, ..work }.on_threads(cpu.threads()),
+        Device::Cuda(_) => WorkEstimate { steps: 1.0, ..work }.on_gpu(),
     });
     Ok(step.filter(|s| *s > LONGEST).map(|s| format!("a step is forecast to take {}", report::seconds(s))))
 }
 
 fn open(arguments: &BenchArgs) -> Result<Device> {
-    let device = run::open(&arguments.place, "auto", 0, None)?;
+    let device = run::open(&arguments.target, "auto", 0, None)?;
     report::heading(&format!("{} ({}, {} thread(s))", device.name(), device.id(), device.threads()));
     Ok(device)
 }

@@ -338,7 +338,7 @@ impl Samples {
             if values.len() == n {
                 Ok(values)
             } else {
-                Err(reader.wrong(format!("section `{name}` has {} numbers, {n} expected", values.len())))
+                Err(reader.content_error(format!("section `{name}` has {} numbers, {n} expected", values.len())))
             }
         };
         let mut counts = [0; COUNTS.len()];
@@ -349,7 +349,7 @@ impl Samples {
         // A run that goes on with more steps keeps its batches as long as they were and has more of them.
         [self.taken, self.current, self.batches, self.start, full, self.batch] = counts;
         if self.batch == 0 {
-            return Err(reader.wrong("section `samples.batch` is 0"));
+            return Err(reader.content_error("section `samples.batch` is 0"));
         }
         self.full = full > 0;
         if let Some(search) = &mut self.search {

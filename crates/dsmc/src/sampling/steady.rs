@@ -120,10 +120,10 @@ impl Search {
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
         let (series, state) = (reader.f64s("steady.series")?, reader.f64s("steady.state")?);
         let [current, passed, measure, step, steady, block] = state[..] else {
-            return Err(reader.wrong("section `steady.state` has not 6 numbers"));
+            return Err(reader.content_error("section `steady.state` has not 6 numbers"));
         };
         if series.len() % self.width != 0 {
-            return Err(reader.wrong(format!(
+            return Err(reader.content_error(format!(
                 "section `steady.series` has {} numbers, a multiple of {} expected",
                 series.len(),
                 self.width

@@ -4,32 +4,32 @@
 use serde_json::Value;
 
 use super::NESTING_LIMIT;
-use super::source::{Places, join, problem_at};
+use super::source::{Positions, join, problem_at};
 use crate::error::Problem;
 use crate::text::line_column;
 
-pub(super) fn parse(text: &str) -> Result<(Value, Places), Vec<Problem>> {
+pub(super) fn parse(text: &str) -> Result<(Value, Positions), Vec<Problem>> {
     if text.trim().is_empty() {
-        return Ok((Value::Object(serde_json::Map::new()), Places::new()));
+        return Ok((Value::Object(serde_json::Map::new()), Positions::new()));
     }
     let value: Value = serde_json::from_str(text).map_err(|e| {
         let message = e.to_string();
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
         vec![problem_at((e.line().max(1), e.column().max(1)), "", message)]
     })?;
-    let mut walk = Walk { text, at: 0, places: Places::new(), problems: Vec::new() };
-    walk.value("", 0);
-    if walk.problems.is_empty() { Ok((value, walk.places)) } else { Err(walk.problems) }
+    let mut parser = Parser { text, at: 0, positions: Positions::new(), problems: Vec::new() };
+    parser.value("", 0);
+    if parser.problems.is_empty() { Ok((value, parser.positions)) } else { Err(parser.problems) }
 }
 
-struct Walk<'a> {
+struct Parser<'a> {
     text: &'a str,
     at: usize,
-    places: Places,
+    positions: Positions,
     problems: Vec<Problem>,
 }
 
-impl Walk<'_> {
+impl Parser<'_> {
     /// The next byte that is not white space; 0 at the end.
     fn peek(&mut self) -> u8 {
         let rest = &self.text.as_bytes()[self.at..];
@@ -51,8 +51,8 @@ impl Walk<'_> {
 
     fn value(&mut self, path: &str, depth: usize) {
         if depth > NESTING_LIMIT {
-            let place = line_column(self.text, self.at);
-            self.problems.push(problem_at(place, path, format!("more than {NESTING_LIMIT} levels of nesting")));
+            let position = line_column(self.text, self.at);
+            self.problems.push(problem_at(position, path, format!("more than {NESTING_LIMIT} levels of nesting")));
             self.at = self.text.len();
             return;
         }
@@ -63,7 +63,7 @@ impl Walk<'_> {
                     if matches!(self.peek(), b'}' | b']' | 0) {
                         break;
                     }
-                    let place = line_column(self.text, self.at);
+                    let position = line_column(self.text, self.at);
                     let path = if open == b'{' {
                         let key: String = serde_json::from_str(self.string()).unwrap_or_default();
                         self.peek();
@@ -72,8 +72,8 @@ impl Walk<'_> {
                     } else {
                         format!("{path}[{i}]")
                     };
-                    if self.places.insert(path.clone(), place).is_some() {
-                        self.problems.push(problem_at(place, &path, "the key is there twice"));
+                    if self.positions.insert(path.clone(), position).is_some() {
+                        self.problems.push(problem_at(position, &path, "the key is there twice"));
                     }
                     self.value(&path, depth + 1);
                     if self.peek() == b',' {

@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::error::{Error, Problem, Result};
 use crate::sim::Solver;
 
-pub use source::{Format, Places, Source};
+pub use source::{Format, Positions, Source};
 pub use tables::{FileFormat, OutputConfig, RunConfig};
 
 /// Longest input file, bytes: data belongs into data files.
@@ -114,14 +114,14 @@ impl Source {
     /// An error made of problems, each with its line and column, in the order of the file.
     pub fn problems(&self, mut problems: Vec<Problem>) -> Error {
         for problem in &mut problems {
-            if problem.place.is_none() {
-                problem.place = self.place(&problem.path);
+            if problem.position.is_none() {
+                problem.position = self.position(&problem.path);
             }
             if self.is_override(&problem.path) {
                 problem.message.push_str(" (given by `--set`)");
             }
         }
-        problems.sort_by_key(|p| p.place.unwrap_or((usize::MAX, 0)));
+        problems.sort_by_key(|p| p.position.unwrap_or((usize::MAX, 0)));
         // Of a pair of equal numbers both are wrong.
         problems.dedup();
         Error::Input { origin: self.origin.clone(), problems }

@@ -34,7 +34,7 @@ pub(super) fn checked<T: JsonSchema + DeserializeOwned>(value: &Value, path: &st
     let refusal = |value: &Value| T::deserialize(value).err().map(|e| e.to_string());
     T::deserialize(value).map_err(|error| {
         let message = error.to_string();
-        let place = blame(value, &|value| refusal(value).as_deref() == Some(&message), "");
+        let place = faulty_key(value, &|value| refusal(value).as_deref() == Some(&message), "");
         vec![Problem::new(format!("{path}{place}"), message)]
     })
 }
@@ -43,22 +43,22 @@ pub(super) fn checked<T: JsonSchema + DeserializeOwned>(value: &Value, path: &st
 const BLAME_LIMIT: usize = 1000;
 
 /// The innermost key without which the refusal is no longer the same, as `.key[0].key`. Serde's errors have no path.
-fn blame(root: &Value, same: &dyn Fn(&Value) -> bool, pointer: &str) -> String {
+fn faulty_key(root: &Value, same: &dyn Fn(&Value) -> bool, pointer: &str) -> String {
     let children: Vec<(String, String)> = match root.pointer(pointer) {
         Some(Value::Object(map)) => map.keys().map(|k| (k.replace('~', "~0").replace('/', "~1"), format!(".{k}"))).collect(),
         Some(Value::Array(items)) if items.len() <= BLAME_LIMIT => (0..items.len()).map(|i| (i.to_string(), format!("[{i}]"))).collect(),
         _ => Vec::new(),
     };
-    for (step, shown) in children {
+    for (step, displayed) in children {
         let child = format!("{pointer}/{step}");
         let mut without = root.clone();
         match (without.pointer_mut(pointer), step.parse::<usize>()) {
-            (Some(Value::Object(map)), _) => drop(map.remove(&shown[1..])),
+            (Some(Value::Object(map)), _) => drop(map.remove(&displayed[1..])),
             (Some(Value::Array(items)), Ok(i)) => drop(items.remove(i)),
             _ => {}
         }
         if !same(&without) {
-            return shown + &blame(root, same, &child);
+            return displayed + &faulty_key(root, same, &child);
         }
     }
     String::new()
@@ -122,15 +122,15 @@ impl<'a> Checker<'a> {
             return self.alternatives(schema, value, path, problems);
         }
         if schema.get("enum").is_some() || schema.get("const").is_some() {
-            let names = Names { constants: constants(schema), synonyms: synonyms(schema).collect() };
+            let names = AllowedValues { constants: constants(schema), synonyms: synonyms(schema).collect() };
             if !names.constants.contains(&value) {
-                problems.push(names.not_among(value, path));
+                problems.push(names.unknown_value(value, path));
             }
             return;
         }
         let types = types(schema);
         if !types.is_empty() && !types.iter().any(|t| is_type(value, t)) {
-            let problem = Problem::new(path, format!("expected {}, found {}", list(&types), shown(value)));
+            let problem = Problem::new(path, format!("expected {}, found {}", list(&types), displayed(value)));
             let keys = schema.get("properties").and_then(Value::as_object).map(|p| p.keys().map(String::as_str).collect::<Vec<_>>());
             problems.push(match (keys, number_of(value)) {
                 (Some(keys), _) if !keys.is_empty() => problem.hint(format!("its keys: {}", keys.join(", "))),
@@ -213,13 +213,13 @@ impl<'a> Checker<'a> {
         if tried.iter().any(|(_, found)| found.is_empty()) {
             return;
         }
-        let names = Names { constants: resolved.iter().flat_map(|s| constants(s)).collect(), synonyms };
+        let names = AllowedValues { constants: resolved.iter().flat_map(|s| constants(s)).collect(), synonyms };
         if let (Value::String(_), false) = (value, names.constants.is_empty()) {
-            problems.push(Names::or(&resolved, value, names.not_among(value, path)));
+            problems.push(AllowedValues::or(&resolved, value, names.unknown_value(value, path)));
             return;
         }
         if let Value::Object(map) = value {
-            match self.by_tag(&resolved, map, &names.synonyms, path) {
+            match self.tagged_alternative(&resolved, map, &names.synonyms, path) {
                 Ok(Some(choice)) => return self.check(choice, value, path, problems),
                 Ok(None) => {}
                 Err(problem) => return problems.push(problem),
@@ -232,9 +232,9 @@ impl<'a> Checker<'a> {
             None => {
                 let mut expected: Vec<&str> = resolved.iter().flat_map(|s| types(s)).filter(|t| *t != "null").collect();
                 expected.dedup();
-                let mut problem = Problem::new(path, format!("expected {}, found {}", list(&expected), shown(value)));
+                let mut problem = Problem::new(path, format!("expected {}, found {}", list(&expected), displayed(value)));
                 if !names.constants.is_empty() {
-                    problem = problem.allowed(names.constants.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", "));
+                    problem = problem.allowed(names.constants.iter().map(|n| displayed(n)).collect::<Vec<_>>().join(", "));
                 }
                 problems.push(problem);
             }
@@ -251,7 +251,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The alternative that a key with a fixed value (`type = "sor"`) or the only key of the table decides for.
-    fn by_tag(
+    fn tagged_alternative(
         &self,
         schemas: &[&'a Value],
         map: &Map<String, Value>,
@@ -263,14 +263,14 @@ impl<'a> Checker<'a> {
         let tags: Vec<(&str, &Value, &'a Value)> = schemas.iter().filter_map(|s| tag(s).map(|(key, value)| (key, value, *s))).collect();
         if let Some((key, ..)) = tags.first() {
             let Some(value) = map.get(*key) else {
-                let allowed = tags.iter().map(|(_, v, _)| shown(v)).collect::<Vec<_>>().join(", ");
+                let allowed = tags.iter().map(|(_, v, _)| displayed(v)).collect::<Vec<_>>().join(", ");
                 return Err(Problem::new(join(path, key), "the key that decides the kind is missing").allowed(allowed));
             };
             if let Some((.., schema)) = tags.iter().find(|(k, v, _)| k == key && *v == value) {
                 return Ok(Some(schema));
             }
-            let names = Names { constants: tags.iter().map(|(_, v, _)| *v).collect(), synonyms: synonyms.clone() };
-            let mut problem = names.not_among(value, &join(path, key));
+            let names = AllowedValues { constants: tags.iter().map(|(_, v, _)| *v).collect(), synonyms: synonyms.clone() };
+            let mut problem = names.unknown_value(value, &join(path, key));
             problem.message = format!("the key that decides the kind: {}", problem.message);
             return Err(problem);
         }
@@ -284,7 +284,7 @@ impl<'a> Checker<'a> {
             (None, Some(key)) if single.len() > 1 && schemas.iter().filter(|s| properties(s).is_some()).count() == single.len() => {
                 let known = single.iter().map(|(key, _)| *key);
                 let problem = unknown_key(path, key, known);
-                Err(match meant(key, synonyms) {
+                Err(match canonical_value(key, synonyms) {
                     Some(name) => problem.hint(format!("did you mean `{name}`?")),
                     None => problem,
                 })
@@ -303,24 +303,24 @@ fn synonyms(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The value that goes by another name.
-fn meant<'a>(text: &str, synonyms: &Synonyms<'a>) -> Option<&'a str> {
+fn canonical_value<'a>(text: &str, synonyms: &Synonyms<'a>) -> Option<&'a str> {
     let plain = text.to_ascii_lowercase().replace(['-', ' '], "_");
     synonyms.iter().find(|(other, _)| *other == plain).map(|(_, name)| *name)
 }
 
 /// The values that may stand somewhere.
-struct Names<'a> {
+struct AllowedValues<'a> {
     constants: Vec<&'a Value>,
     synonyms: Synonyms<'a>,
 }
 
-impl Names<'_> {
+impl AllowedValues<'_> {
     /// Something else that stands there.
-    fn not_among(&self, value: &Value, path: &str) -> Problem {
-        let allowed = self.constants.iter().filter(|n| !n.is_null()).map(|n| shown(n)).collect::<Vec<_>>().join(", ");
-        let problem = Problem::new(path, format!("unknown value {}", shown(value))).allowed(allowed);
+    fn unknown_value(&self, value: &Value, path: &str) -> Problem {
+        let allowed = self.constants.iter().filter(|n| !n.is_null()).map(|n| displayed(n)).collect::<Vec<_>>().join(", ");
+        let problem = Problem::new(path, format!("unknown value {}", displayed(value))).allowed(allowed);
         let near = |text: &str| nearest(text, self.constants.iter().filter_map(|n| n.as_str()));
-        match value.as_str().and_then(|text| meant(text, &self.synonyms).or_else(|| near(text))) {
+        match value.as_str().and_then(|text| canonical_value(text, &self.synonyms).or_else(|| near(text))) {
             Some(best) => problem.hint(format!("did you mean `\"{best}\"`?")),
             None => problem,
         }
@@ -414,7 +414,7 @@ fn list(types: &[&str]) -> String {
 }
 
 /// A value as it may stand in a message.
-fn shown(value: &Value) -> String {
+fn displayed(value: &Value) -> String {
     match value {
         Value::Null => "nothing".into(),
         Value::Array(items) => format!("a list of {}", items.len()),

@@ -10,7 +10,7 @@ use crate::error::{Error, Problem, Result};
 use crate::files;
 
 /// Line and column, from 1, of each key and list entry by its path: `poisson.grid.nodes[0]`.
-pub type Places = BTreeMap<String, (usize, usize)>;
+pub type Positions = BTreeMap<String, (usize, usize)>;
 
 /// The language of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Source {
     pub folder: PathBuf,
     /// The values, a table at the top.
     pub value: Value,
-    places: Places,
+    positions: Positions,
     overrides: BTreeSet<String>,
 }
 
@@ -84,11 +84,11 @@ impl Source {
             Format::Yaml => yaml::parse(text),
             Format::Json => json::parse(text),
         };
-        let (value, places) = parsed.map_err(|problems| Error::Input { origin: origin.clone(), problems })?;
+        let (value, positions) = parsed.map_err(|problems| Error::Input { origin: origin.clone(), problems })?;
         if !value.is_object() {
             return Err(Error::input(origin, Problem::new("", "the input must be a table at its top level")));
         }
-        Ok(Self { origin, folder: PathBuf::new(), value, places, overrides: BTreeSet::new() })
+        Ok(Self { origin, folder: PathBuf::new(), value, positions, overrides: BTreeSet::new() })
     }
 
     /// Carries out `key=value` overrides. The value is read as TOML and, if it is none, as a text: `grid.nodes=[65, 65]`,
@@ -117,20 +117,20 @@ impl Source {
         }
         *spot = toml_text::value(written).unwrap_or_else(|| Value::String(written.to_owned()));
         self.value = value;
-        self.places.retain(|place, _| !below(place, &at));
+        self.positions.retain(|position, _| !below(position, &at));
         self.overrides.insert(at);
         Ok(())
     }
 
     /// Line and column of a key, or of the innermost table around it that stands in the file.
-    pub fn place(&self, path: &str) -> Option<(usize, usize)> {
+    pub fn position(&self, path: &str) -> Option<(usize, usize)> {
         if self.is_override(path) {
             return None;
         }
         let mut path = path;
         loop {
-            if let Some(place) = self.places.get(path) {
-                return Some(*place);
+            if let Some(position) = self.positions.get(path) {
+                return Some(*position);
             }
             path = &path[..path.rfind(['.', '['])?];
         }
@@ -210,6 +210,6 @@ pub(super) fn join(path: &str, key: &str) -> String {
 }
 
 /// A problem with its position in the text.
-pub(super) fn problem_at(place: (usize, usize), path: &str, message: impl Into<String>) -> Problem {
-    Problem { place: Some(place), ..Problem::new(path, message) }
+pub(super) fn problem_at(position: (usize, usize), path: &str, message: impl Into<String>) -> Problem {
+    Problem { position: Some(position), ..Problem::new(path, message) }
 }

@@ -183,10 +183,10 @@ fn the_three_formats_give_the_same_values_and_their_places() {
         let source = Source::parse(text, format, "a").unwrap();
         assert_eq!(source.value, want, "{format:?}");
         let line = if format == Format::Yaml { 3 } else { 2 };
-        assert_eq!(source.place("a.x").unwrap().0, line, "{format:?}");
-        assert!(source.place("a.y[1]") > source.place("a.y[0]"), "{format:?}");
-        assert_eq!(source.place("a.x.gone"), source.place("a.x"));
-        assert_eq!(source.place("b"), None);
+        assert_eq!(source.position("a.x").unwrap().0, line, "{format:?}");
+        assert!(source.position("a.y[1]") > source.position("a.y[0]"), "{format:?}");
+        assert_eq!(source.position("a.x.gone"), source.position("a.x"));
+        assert_eq!(source.position("b"), None);
     }
 }
 
@@ -213,8 +213,8 @@ fn broken_text_is_placed() {
         (deep_json.as_str(), Format::Json, "1:", "nesting"),
     ] {
         let Err(Error::Input { problems, .. }) = Source::parse(text, format, "a") else { panic!("{text} was taken") };
-        let shown = problems[0].to_string();
-        assert!(shown.starts_with(start) && shown.contains(part) && problems[0].place.is_some(), "{text}: {shown}");
+        let displayed = problems[0].to_string();
+        assert!(displayed.starts_with(start) && displayed.contains(part) && problems[0].position.is_some(), "{text}: {displayed}");
     }
     for (text, format) in [("[1]", Format::Json), ("- 1", Format::Yaml), ("3", Format::Yaml)] {
         assert!(Source::parse(text, format, "a").unwrap_err().to_string().contains("must be a table"), "{text}");
@@ -241,8 +241,8 @@ fn overrides_change_values_and_problems_say_so() {
     assert_eq!((input.config.steps, input.run.device.as_str()), (20, "cpu"));
     assert_eq!(input.output.formats, [FileFormat::Png]);
     source.set(&["toy.steps=many"]).unwrap();
-    let shown = source.typed::<Toy>().unwrap_err().to_string();
-    assert!(shown.contains("\n  `toy.steps`: expected a whole number, found `\"many\"` (given by `--set`)"), "{shown}");
+    let displayed = source.typed::<Toy>().unwrap_err().to_string();
+    assert!(displayed.contains("\n  `toy.steps`: expected a whole number, found `\"many\"` (given by `--set`)"), "{displayed}");
     let error = source.set(&["toy", "=1", "a..b=1", "toy.steps.x=1"]).unwrap_err().to_string();
     assert!(error.starts_with("--set: 4 problems") && error.contains("is neither a table nor a list"), "{error}");
     // One override sets one key, whatever its value looks like.
@@ -257,10 +257,10 @@ fn overrides_reach_entries_of_lists() {
     source.set(&["output.formats.0=vti", "output.formats[2]=bov", "new.0.x=1", "new.1.x=-2", "new[1].y[0][0]=3"]).unwrap();
     assert_eq!(source.value["output"]["formats"], serde_json::json!(["vti", "png", "bov"]));
     assert_eq!(source.value["new"], serde_json::json!([{ "x": 1 }, { "x": -2, "y": [[3]] }]));
-    assert_eq!((source.place("output.formats[0]"), source.place("output.formats[1]")), (None, Some((4, 19))));
+    assert_eq!((source.position("output.formats[0]"), source.position("output.formats[1]")), (None, Some((4, 19))));
     source.set(&["output.formats.1=bmp"]).unwrap();
-    let shown = source.typed::<Toy>().unwrap_err().to_string();
-    assert!(shown.contains("`output.formats[1]`: unknown value `\"bmp\"` (given by `--set`) (allowed: "), "{shown}");
+    let displayed = source.typed::<Toy>().unwrap_err().to_string();
+    assert!(displayed.contains("`output.formats[1]`: unknown value `\"bmp\"` (given by `--set`) (allowed: "), "{displayed}");
     let before = source.value.clone();
     for (text, part) in [
         (
@@ -316,8 +316,8 @@ fn the_top_level_is_checked() {
         ("[toy]\n[output]\nformats = [\"npy\", \"npy\"]", "3:19: `output.formats[1]`: `npy` is there twice"),
         ("[toy]\n[output]\nformats = [\"bmp\"]", "3:12: `output.formats[0]`: unknown value `\"bmp\"` (allowed: `\"npy\"`, "),
     ] {
-        let shown = toy(text).unwrap_err().to_string();
-        assert!(shown.contains(part), "{text}: {shown}");
+        let displayed = toy(text).unwrap_err().to_string();
+        assert!(displayed.contains(part), "{text}: {displayed}");
     }
     let source = Source::parse("[toy]\n[pic]\n", Format::Toml, "a").unwrap();
     assert!(source.solver(&["toy", "pic"]).unwrap_err().to_string().contains("one input is for one solver"));

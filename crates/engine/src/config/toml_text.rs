@@ -5,14 +5,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::NESTING_LIMIT;
-use super::source::{Places, join, problem_at};
+use super::source::{Positions, join, problem_at};
 use crate::error::Problem;
 use crate::text::line_column;
 
 /// Parses a document; every syntax error is reported.
-pub(super) fn parse(text: &str) -> Result<(Value, Places), Vec<Problem>> {
+pub(super) fn parse(text: &str) -> Result<(Value, Positions), Vec<Problem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let mut reader = Reader { text, places: Places::new(), problems: Vec::new() };
+    let mut reader = Reader { text, positions: Positions::new(), problems: Vec::new() };
     for error in errors {
         let at = error.span().map_or(0, |s| s.start);
         reader.problems.push(problem_at(line_column(text, at), "", error.message()));
@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> Result<(Value, Places), Vec<Problem>> {
         return Err(reader.problems);
     }
     let value = reader.table(table.get_ref(), "", 0);
-    if reader.problems.is_empty() { Ok((value, reader.places)) } else { Err(reader.problems) }
+    if reader.problems.is_empty() { Ok((value, reader.positions)) } else { Err(reader.problems) }
 }
 
 /// A single value as it stands behind `=`, or `None` if it is not one.
@@ -36,7 +36,7 @@ pub(super) fn value(text: &str) -> Option<Value> {
 
 struct Reader<'a> {
     text: &'a str,
-    places: Places,
+    positions: Positions,
     problems: Vec<Problem>,
 }
 
@@ -45,16 +45,16 @@ impl Reader<'_> {
         let mut map = Map::new();
         for (key, value) in table {
             let path = join(path, key.get_ref());
-            self.places.insert(path.clone(), line_column(self.text, key.span().start));
+            self.positions.insert(path.clone(), line_column(self.text, key.span().start));
             map.insert(key.get_ref().to_string(), self.value(value, &path, depth + 1));
         }
         Value::Object(map)
     }
 
     fn value(&mut self, value: &Spanned<DeValue<'_>>, path: &str, depth: usize) -> Value {
-        let place = line_column(self.text, value.span().start);
+        let position = line_column(self.text, value.span().start);
         let mut refuse = |message: String| {
-            self.problems.push(problem_at(place, path, message));
+            self.problems.push(problem_at(position, path, message));
             Value::Null
         };
         if depth > NESTING_LIMIT {
@@ -78,7 +78,7 @@ impl Reader<'_> {
                     .enumerate()
                     .map(|(i, entry)| {
                         let path = format!("{path}[{i}]");
-                        self.places.insert(path.clone(), line_column(self.text, entry.span().start));
+                        self.positions.insert(path.clone(), line_column(self.text, entry.span().start));
                         self.value(entry, &path, depth + 1)
                     })
                     .collect(),

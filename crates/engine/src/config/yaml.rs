@@ -6,32 +6,32 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
 use super::NESTING_LIMIT;
-use super::source::{Places, join, problem_at};
+use super::source::{Positions, join, problem_at};
 use crate::error::Problem;
 
 /// A table or list that is still open.
-enum Open {
+enum OpenNode {
     Table { path: String, map: Map<String, Value>, key: Option<String> },
     List { path: String, items: Vec<Value> },
 }
 
 struct Reader {
-    stack: Vec<Open>,
+    stack: Vec<OpenNode>,
     root: Option<Value>,
-    places: Places,
+    positions: Positions,
 }
 
 type Step<T> = Result<T, Problem>;
 
-pub(super) fn parse(text: &str) -> Result<(Value, Places), Vec<Problem>> {
-    let mut reader = Reader { stack: Vec::new(), root: None, places: Places::new() };
+pub(super) fn parse(text: &str) -> Result<(Value, Positions), Vec<Problem>> {
+    let mut reader = Reader { stack: Vec::new(), root: None, positions: Positions::new() };
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let step = match event {
             Ok((Event::DocumentStart(_), span)) => {
                 documents += 1;
                 if documents > 1 {
-                    Err(problem_at(place(span), "", "a second document begins here; one file is one input"))
+                    Err(problem_at(position(span), "", "a second document begins here; one file is one input"))
                 } else {
                     Ok(())
                 }
@@ -42,29 +42,29 @@ pub(super) fn parse(text: &str) -> Result<(Value, Places), Vec<Problem>> {
         step.map_err(|problem| vec![problem])?;
     }
     let root = reader.root.filter(|r| !r.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
-    Ok((root, reader.places))
+    Ok((root, reader.positions))
 }
 
-fn place(span: Span) -> (usize, usize) {
+fn position(span: Span) -> (usize, usize) {
     (span.start.line(), span.start.col() + 1)
 }
 
 impl Reader {
     fn take(&mut self, event: Event<'_>, span: Span) -> Step<()> {
-        let at = place(span);
+        let at = position(span);
         let refuse = |what: &str| Err(problem_at(at, "", format!("{what} are not supported")));
         match event {
             Event::Alias(_) => refuse("aliases"),
             Event::Scalar(_, _, 1.., _) | Event::SequenceStart(1.., _) | Event::MappingStart(1.., _) => refuse("anchors"),
             Event::Scalar(_, _, _, Some(_)) | Event::SequenceStart(_, Some(_)) | Event::MappingStart(_, Some(_)) => refuse("tags"),
             Event::Scalar(text, style, ..) => {
-                if let Some(Open::Table { path, map, key: key @ None }) = self.stack.last_mut() {
+                if let Some(OpenNode::Table { path, map, key: key @ None }) = self.stack.last_mut() {
                     let name = text.into_owned();
                     let path = join(path, &name);
                     if map.contains_key(&name) {
                         return Err(problem_at(at, &path, "the key is there twice"));
                     }
-                    self.places.insert(path, at);
+                    self.positions.insert(path, at);
                     *key = Some(name);
                     return Ok(());
                 }
@@ -76,18 +76,18 @@ impl Reader {
             }
             Event::SequenceStart(..) => {
                 let path = self.enter(at)?;
-                self.stack.push(Open::List { path, items: Vec::new() });
+                self.stack.push(OpenNode::List { path, items: Vec::new() });
                 Ok(())
             }
             Event::MappingStart(..) => {
                 let path = self.enter(at)?;
-                self.stack.push(Open::Table { path, map: Map::new(), key: None });
+                self.stack.push(OpenNode::Table { path, map: Map::new(), key: None });
                 Ok(())
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 match self.stack.pop() {
-                    Some(Open::Table { map, .. }) => self.put(Value::Object(map)),
-                    Some(Open::List { items, .. }) => self.put(Value::Array(items)),
+                    Some(OpenNode::Table { map, .. }) => self.put(Value::Object(map)),
+                    Some(OpenNode::List { items, .. }) => self.put(Value::Array(items)),
                     None => {}
                 }
                 Ok(())
@@ -103,11 +103,11 @@ impl Reader {
         }
         match self.stack.last() {
             None => Ok(String::new()),
-            Some(Open::Table { path, key: Some(key), .. }) => Ok(join(path, key)),
-            Some(Open::Table { path, key: None, .. }) => Err(problem_at(at, path, "a key must be a plain name")),
-            Some(Open::List { path, items }) => {
+            Some(OpenNode::Table { path, key: Some(key), .. }) => Ok(join(path, key)),
+            Some(OpenNode::Table { path, key: None, .. }) => Err(problem_at(at, path, "a key must be a plain name")),
+            Some(OpenNode::List { path, items }) => {
                 let path = format!("{path}[{}]", items.len());
-                self.places.insert(path.clone(), at);
+                self.positions.insert(path.clone(), at);
                 Ok(path)
             }
         }
@@ -116,12 +116,12 @@ impl Reader {
     fn put(&mut self, value: Value) {
         match self.stack.last_mut() {
             None => self.root = Some(value),
-            Some(Open::Table { map, key, .. }) => {
+            Some(OpenNode::Table { map, key, .. }) => {
                 if let Some(key) = key.take() {
                     map.insert(key, value);
                 }
             }
-            Some(Open::List { items, .. }) => items.push(value),
+            Some(OpenNode::List { items, .. }) => items.push(value),
         }
     }
 }

@@ -143,7 +143,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cubin> {
     if blake3::hash(rest).as_bytes() != checksum {
         return None;
     }
-    let mut rest = Rest(rest);
+    let mut rest = ByteReader(rest);
     let compiler = (i32::try_from(rest.number()?).ok()?, i32::try_from(rest.number()?).ok()?);
     let mut images = Vec::new();
     for _ in 0..rest.number()? {
@@ -157,9 +157,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cubin> {
 }
 
 /// Bytes still to be read.
-struct Rest<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> ByteReader<'a> {
     fn number(&mut self) -> Option<u64> {
         let (head, tail) = self.0.split_first_chunk::<8>()?;
         self.0 = tail;

@@ -69,7 +69,7 @@ pub(super) fn begin(recipes: Vec<(String, Recipe)>, arch: &str, cache: &Cache) {
         if !under_way.contains_key(&key) {
             let pending = Arc::new(Pending::default());
             under_way.insert(key.clone(), pending.clone());
-            jobs.push(Job { key, recipe, pending });
+            jobs.push(CompileJob { key, recipe, pending });
         }
     }
     if jobs.is_empty() {
@@ -86,13 +86,13 @@ pub(super) fn begin(recipes: Vec<(String, Recipe)>, arch: &str, cache: &Cache) {
     }
 }
 
-struct Job {
+struct CompileJob {
     key: String,
     recipe: Recipe,
     pending: Arc<Pending>,
 }
 
-impl Drop for Job {
+impl Drop for CompileJob {
     fn drop(&mut self) {
         // A thread that panicked leaves nobody waiting.
         self.pending.tell(None);
@@ -100,7 +100,7 @@ impl Drop for Job {
 }
 
 /// All kernels of all jobs, in their order, on all cores.
-fn compile(jobs: &[Job], arch: &str, cache: &Cache) {
+fn compile(jobs: &[CompileJob], arch: &str, cache: &Cache) {
     let parts: Vec<(usize, usize)> =
         jobs.iter().enumerate().flat_map(|(i, job)| (0..job.recipe.kernels.len()).map(move |k| (i, k))).collect();
     let made: Vec<Mutex<Vec<Option<Result<Cubin>>>>> =

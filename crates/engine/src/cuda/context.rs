@@ -11,8 +11,8 @@ use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use serde::Serialize;
 
 use super::library;
-use super::memory::Count;
-use super::repeated::let_go;
+use super::memory::ByteCount;
+use super::repeated::flush_deferred;
 use crate::error::{Error, Result};
 
 /// Properties of a GPU that launches depend on.
@@ -45,7 +45,7 @@ pub(super) struct Inner {
     /// thread's graph.
     capturer: Mutex<Option<ThreadId>>,
     pub(super) captured: Condvar,
-    pub(super) count: Arc<Count>,
+    pub(super) count: Arc<ByteCount>,
     pub(super) bandwidth: OnceLock<f64>,
     pub(super) host_rates: OnceLock<[f64; 2]>,
     /// Address ranges of page-locked host memory.
@@ -64,7 +64,7 @@ impl Inner {
 
     /// Waits until no other thread captures, and keeps them from beginning. Not to be taken twice by one thread.
     pub(crate) fn turn(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        let_go(self);
+        flush_deferred(self);
         let own = thread::current().id();
         let others = |capturer: &mut Option<ThreadId>| capturer.is_some_and(|id| id != own);
         self.captured.wait_while(self.capturer(), others).unwrap_or_else(PoisonError::into_inner)

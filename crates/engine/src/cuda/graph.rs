@@ -51,7 +51,7 @@ impl Cuda {
             .map_err(|e| self.failed("a capture cannot begin", e))?;
         *turn = Some(thread::current().id());
         drop(turn);
-        let open = Open(self);
+        let open = CaptureGuard(self);
         let done = body();
         std::mem::forget(open);
         let recorded = self.end();
@@ -88,9 +88,9 @@ impl Cuda {
 }
 
 /// Ends the capture if the body panics, so that the stream is usable afterwards.
-struct Open<'a>(&'a Cuda);
+struct CaptureGuard<'a>(&'a Cuda);
 
-impl Drop for Open<'_> {
+impl Drop for CaptureGuard<'_> {
     fn drop(&mut self) {
         if let Ok(Some(graph)) = self.0.end() {
             // SAFETY: made by the capture that was cut short, destroyed once.

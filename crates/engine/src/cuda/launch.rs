@@ -10,7 +10,7 @@ use cudarc::driver::sys;
 use super::context::Cuda;
 use super::memory::{Address, Buffer, Mapped};
 use super::program::Module;
-use super::repeated::keep_back;
+use super::repeated::defer;
 use crate::error::{Error, Result};
 
 /// Bytes of arguments that a launch can carry here; the hardware takes 4096.
@@ -49,30 +49,30 @@ impl From<[u32; 3]> for Extent {
 
 /// Resources that a compiled kernel needs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Needs {
+pub(super) struct KernelResources {
     pub(super) shared: u32,
     pub(super) registers: u32,
     pub(super) local: u32,
     pub(super) max_threads: u32,
 }
 
-struct Inside {
+struct LoadedKernel {
     name: String,
     function: sys::CUfunction,
     module: Arc<Module>,
-    needs: Needs,
+    needs: KernelResources,
     /// Dynamic shared memory that the function was last told to expect.
     raised: AtomicU32,
 }
 
 // SAFETY: the function belongs to the module, which is kept alive; the driver lets both be used from any thread.
-unsafe impl Send for Inside {}
+unsafe impl Send for LoadedKernel {}
 // SAFETY: as above.
-unsafe impl Sync for Inside {}
+unsafe impl Sync for LoadedKernel {}
 
 /// A kernel on a device.
 #[derive(Clone)]
-pub struct Kernel(Arc<Inside>);
+pub struct Kernel(Arc<LoadedKernel>);
 
 impl std::fmt::Debug for Kernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -81,9 +81,9 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    pub(super) fn new(name: &str, function: sys::CUfunction, module: Arc<Module>, needs: Needs) -> Self {
+    pub(super) fn new(name: &str, function: sys::CUfunction, module: Arc<Module>, needs: KernelResources) -> Self {
         let raised = AtomicU32::new(SHARED_DEFAULT.saturating_sub(needs.shared));
-        Self(Arc::new(Inside { name: name.to_owned(), function, module, needs, raised }))
+        Self(Arc::new(LoadedKernel { name: name.to_owned(), function, module, needs, raised }))
     }
 
     /// Name of the kernel.
@@ -326,12 +326,12 @@ impl Launch<'_> {
         if self.overflow {
             return Err(cuda.defect(format!("too many or too large arguments for kernel `{}`", self.kernel.name())));
         }
-        keep_back(&cuda, self, |launch| launch.prepared()).map_or(Ok(()), |launch| launch.put(&cuda))
+        defer(&cuda, self, |launch| launch.prepared()).map_or(Ok(()), |launch| launch.put(&cuda))
     }
 
     /// Copies the launch with its present arguments, to be put on the stream later.
-    fn prepared(&self) -> Prepared {
-        Prepared {
+    fn prepared(&self) -> PreparedLaunch {
+        PreparedLaunch {
             kernel: self.kernel.clone(),
             grid: self.grid,
             block: self.block,
@@ -410,7 +410,7 @@ impl Launch<'_> {
 
 /// A launch with its arguments, kept back.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared {
+pub(super) struct PreparedLaunch {
     kernel: Kernel,
     grid: Extent,
     block: Extent,
@@ -422,7 +422,7 @@ pub(super) struct Prepared {
     places: Box<[u16]>,
 }
 
-impl PartialEq for Prepared {
+impl PartialEq for PreparedLaunch {
     fn eq(&self, other: &Self) -> bool {
         let attributes = |p: &Self| (p.grid, p.block, p.shared, p.cooperative, p.cluster, p.early);
         Arc::ptr_eq(&self.kernel.0, &other.kernel.0)
@@ -432,7 +432,7 @@ impl PartialEq for Prepared {
     }
 }
 
-impl Prepared {
+impl PreparedLaunch {
     /// Puts it on the stream, by the promise that was given with `Launch::run`.
     pub(super) fn put(&self) -> Result<()> {
         let mut launch = self.kernel.launch([self.grid.0, self.grid.1, self.grid.2], [self.block.0, self.block.1, self.block.2]);

@@ -14,11 +14,11 @@ use std::time::Instant;
 use libloading::Library as Handle;
 use serde::Serialize;
 
-use crate::times::{self, Part};
+use crate::times::{self, Phase};
 
 /// A library that was opened, or the reason why there is none.
 #[derive(Debug, Clone, Serialize)]
-pub struct Found {
+pub struct LibraryStatus {
     /// `driver`, `NVRTC`, `cuFFT`.
     pub name: &'static str,
     /// The file, or the bare name where the loader's path had it.
@@ -29,7 +29,7 @@ pub struct Found {
     pub hint: Option<String>,
 }
 
-impl Found {
+impl LibraryStatus {
     /// Returns true if the library is in use.
     pub fn usable(&self) -> bool {
         self.refusal.is_none()
@@ -37,18 +37,18 @@ impl Found {
 }
 
 /// An opened library together with where it came from.
-pub(super) struct Opened {
-    pub(super) found: Found,
+pub(super) struct OpenLibrary {
+    pub(super) found: LibraryStatus,
     pub(super) handle: Option<Handle>,
 }
 
 /// The CUDA driver.
-pub fn driver() -> &'static Found {
-    static DRIVER: OnceLock<Found> = OnceLock::new();
+pub fn driver() -> &'static LibraryStatus {
+    static DRIVER: OnceLock<LibraryStatus> = OnceLock::new();
     DRIVER.get_or_init(|| {
         // SAFETY: opening the driver's library runs its initialisers, which have no preconditions.
         let present = unsafe { cudarc::driver::sys::is_culib_present() };
-        Found {
+        LibraryStatus {
             name: "driver",
             path: present.then(|| PathBuf::from("libcuda.so.1")),
             refusal: (!present).then(|| "libcuda.so.1 is not on the loader's path".to_owned()),
@@ -71,8 +71,8 @@ pub fn driver_version() -> Option<(i32, i32)> {
 }
 
 /// NVRTC, opened once.
-pub(super) fn nvrtc() -> &'static Opened {
-    static NVRTC: OnceLock<Opened> = OnceLock::new();
+pub(super) fn nvrtc() -> &'static OpenLibrary {
+    static NVRTC: OnceLock<OpenLibrary> = OnceLock::new();
     NVRTC.get_or_init(|| {
         // A driver of CUDA 12 does not load what a compiler of CUDA 13 makes; the other way round is fine.
         let (files, mend) = match driver_version() {
@@ -84,13 +84,13 @@ pub(super) fn nvrtc() -> &'static Opened {
 }
 
 /// NVRTC, as found.
-pub fn compiler() -> &'static Found {
+pub fn compiler() -> &'static LibraryStatus {
     &nvrtc().found
 }
 
 /// cuFFT, opened once; `cudarc` then finds the loaded file by its name.
-pub fn cufft() -> &'static Found {
-    static CUFFT: OnceLock<Opened> = OnceLock::new();
+pub fn cufft() -> &'static LibraryStatus {
+    static CUFFT: OnceLock<OpenLibrary> = OnceLock::new();
     let opened = CUFFT.get_or_init(|| {
         let (files, mend) = match driver_version() {
             Some((12, _)) => (["libcufft.so.11", "libcufft.so", "libcufft.so.12"], "pip install nvidia-cufft-cu12"),
@@ -108,14 +108,14 @@ pub fn cufft() -> &'static Found {
 
 /// Opens the first of `files` that some folder has. A `companion` in the same folder is opened first: the library asks
 /// for it by bare name later, which the loader answers with the file that is already open.
-fn open(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Opened {
+fn open(name: &'static str, files: &[&str], companion: &str, mend: &str) -> OpenLibrary {
     let begun = Instant::now();
-    let opened = times::within(Part::Loading, || search(name, files, companion, mend));
+    let opened = times::within(Phase::Loading, || search(name, files, companion, mend));
     tracing::debug!("looking for {name} took {:.0} ms", 1e3 * begun.elapsed().as_secs_f64());
     opened
 }
 
-fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Opened {
+fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> OpenLibrary {
     let mut failures = Vec::new();
     let mut attempt = |folders: Vec<PathBuf>| {
         for file in files {
@@ -137,9 +137,11 @@ fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Op
     let by_name = || files.iter().find_map(|f| load(*f).ok().map(|handle| (PathBuf::from(f), handle)));
     let found = attempt(named_folders()).or_else(by_name).or_else(|| attempt(usual_folders())).or_else(|| attempt(python_folders()));
     match found {
-        Some((path, handle)) => Opened { found: Found { name, path: Some(path), refusal: None, hint: None }, handle: Some(handle) },
-        None => Opened {
-            found: Found {
+        Some((path, handle)) => {
+            OpenLibrary { found: LibraryStatus { name, path: Some(path), refusal: None, hint: None }, handle: Some(handle) }
+        }
+        None => OpenLibrary {
+            found: LibraryStatus {
                 name,
                 path: None,
                 refusal: Some(if failures.is_empty() { format!("{} was not found", files[0]) } else { failures.join("; ") }),

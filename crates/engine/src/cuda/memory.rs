@@ -20,16 +20,16 @@ use crate::large::zeros;
 #[derive(Clone)]
 pub struct Pool {
     cuda: Cuda,
-    count: Arc<Count>,
+    count: Arc<ByteCount>,
 }
 
 #[derive(Default)]
-pub(super) struct Count {
+pub(super) struct ByteCount {
     held: AtomicU64,
     peak: AtomicU64,
 }
 
-impl Count {
+impl ByteCount {
     fn add(&self, bytes: u64) {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(held, Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Pool {
     }
 }
 
-fn allocate<T: Pod>(cuda: &Cuda, count: &Arc<Count>, n: usize, what: &str) -> Result<Buffer<T>> {
+fn allocate<T: Pod>(cuda: &Cuda, count: &Arc<ByteCount>, n: usize, what: &str) -> Result<Buffer<T>> {
     cuda.not_capturing("an allocation")?;
     cuda.bind()?;
     let short = || Error::OutOfMemory {
@@ -96,7 +96,7 @@ pub struct Buffer<T> {
     len: usize,
     allocated: usize,
     inner: Arc<Inner>,
-    count: Arc<Count>,
+    count: Arc<ByteCount>,
     kind: PhantomData<T>,
 }
 

@@ -6,7 +6,7 @@
 //! * [`Recipe`], [`Program`], [`Kernel`], [`Launch`]: kernels from CUDA C++ sources, compiled by NVRTC for the device at
 //!   hand and kept on disk, or taken from a pack that was made elsewhere.
 //! * [`Stream`], [`Pinned`]: copies beside the kernels.
-//! * [`Graph`]: launches recorded once and replayed; [`Repeated`]: the same of launches that come again by themselves.
+//! * [`Graph`]: launches recorded once and replayed; [`RepeatedLaunches`]: the same of launches that come again by themselves.
 //!   [`Event`]: marks in the stream.
 //! * [`library`]: where driver, NVRTC and cuFFT were found, or why not.
 //!
@@ -54,5 +54,5 @@ pub use memory::{Address, Buffer, Mapped, Pool};
 pub use nvrtc::{Cubin, Image, compiler};
 pub use pack::{kernel_pack, write_pack};
 pub use program::{PRELUDE, Program, Recipe, cache_folder, compilations, compile_only, prepare};
-pub use repeated::Repeated;
+pub use repeated::RepeatedLaunches;
 pub use stream::{Pinned, Stream};

@@ -118,7 +118,7 @@ impl Nvrtc {
         if status != SUCCESS {
             return Err(defect(self.word(status)));
         }
-        let guard = Guard { nvrtc: self, handle };
+        let guard = ProgramGuard { nvrtc: self, handle };
         for (_, kernel) in &kernels {
             // SAFETY: the program is alive and not yet compiled.
             let status = unsafe { (self.add_name)(handle, kernel.as_ptr()) };
@@ -141,12 +141,12 @@ impl Nvrtc {
 }
 
 /// Destroys the program on every way out.
-struct Guard<'a> {
+struct ProgramGuard<'a> {
     nvrtc: &'a Nvrtc,
     handle: Program,
 }
 
-impl Guard<'_> {
+impl ProgramGuard<'_> {
     fn log(&self) -> String {
         let mut size = 0;
         // SAFETY: the program is alive; the buffer has the size that was asked for.
@@ -186,7 +186,7 @@ impl Guard<'_> {
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for ProgramGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: made by `create`, destroyed once.
         unsafe { (self.nvrtc.destroy)(&raw mut self.handle) };

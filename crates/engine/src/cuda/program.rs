@@ -12,13 +12,13 @@ use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute};
 
 use super::cache::Cache;
 use super::context::{Cuda, Inner, word};
-use super::launch::{Kernel, Needs};
+use super::launch::{Kernel, KernelResources};
 use super::nvrtc::{Cubin, nvrtc};
 use super::parts::only;
 use super::{compiling, library};
 use crate::error::{Error, Result};
 use crate::notice;
-use crate::times::{self, Part};
+use crate::times::{self, Phase};
 
 /// Source text in front of every program: integer types, reductions, barriers, Philox.
 pub const PRELUDE: &str = include_str!("prelude.cuh");
@@ -106,7 +106,7 @@ impl Recipe {
     /// The machine code for `arch`, from the cache where it has it.
     pub(super) fn cubin(&self, arch: &str, cache: &Cache) -> Result<Arc<Cubin>> {
         let key = self.key(arch);
-        let under_way = || times::within(Part::Compiling, || compiling::wait(&key));
+        let under_way = || times::within(Phase::Compiling, || compiling::wait(&key));
         if let Some(cubin) = under_way() {
             return Ok(cubin);
         }
@@ -115,7 +115,7 @@ impl Recipe {
         }
         compiling::begin(vec![(key.clone(), self.clone())], arch, cache);
         // What failed is compiled once more for the compiler's words.
-        under_way().map_or_else(|| times::within(Part::Compiling, || self.compile_only(arch).map(Arc::new)), Ok)
+        under_way().map_or_else(|| times::within(Phase::Compiling, || self.compile_only(arch).map(Arc::new)), Ok)
     }
 
     /// Compiles (or takes from the cache) and loads the program on `cuda`.
@@ -123,7 +123,7 @@ impl Recipe {
         prepare(cuda, vec![self.clone()]);
         let cubin = self.cubin(&cuda.arch(), &Cache::from_environment())?;
         let begun = Instant::now();
-        let program = times::within(Part::Loading, || Program::load(cuda, &self.name, &cubin))?;
+        let program = times::within(Phase::Loading, || Program::load(cuda, &self.name, &cubin))?;
         tracing::debug!("loaded `{}` in {:.1} ms", self.name, 1e3 * begun.elapsed().as_secs_f64());
         Ok(program)
     }
@@ -231,7 +231,7 @@ fn get(cuda: &Cuda, name: &str, module: &Arc<Module>, kernel: &str, lowered: &st
             .map(|v| v.max(0) as u32)
             .map_err(|e| cuda.failed(&format!("kernel `{kernel}` cannot be asked for its needs"), e))
     };
-    let needs = Needs {
+    let needs = KernelResources {
         shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
         registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
         local: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,

@@ -215,7 +215,7 @@ fn a_graph_replays_what_it_recorded() {
 fn launches_that_come_again_do_the_same() {
     let Some(cuda) = testing::gpu() else { return };
     let kernel = recipe().build(&cuda).unwrap().kernel("scale<float>").unwrap();
-    let (mut x, mut repeated) = (cuda.buffer_from(&[1.0f32; 32], "x").unwrap(), Repeated::default());
+    let (mut x, mut repeated) = (cuda.buffer_from(&[1.0f32; 32], "x").unwrap(), RepeatedLaunches::default());
     // SAFETY: arguments as declared, within the buffer.
     let scale = |x: &mut Buffer<f32>, by: f32| unsafe { kernel.launch(1, 32).early().arg(x).arg(by).arg(32u64).run() };
     // By turns, as arrays that change places do; the third time it is a graph.

@@ -9,7 +9,7 @@ use crate::cuda::{self, Cuda, library};
 
 /// One device.
 #[derive(Debug, Clone, Serialize)]
-pub struct Listed {
+pub struct DeviceInfo {
     /// Device as `--device` takes it: `cpu`, `cuda:0`.
     pub id: String,
     /// The model.
@@ -28,9 +28,9 @@ pub struct Listed {
 #[derive(Debug, Clone, Serialize)]
 pub struct Inventory {
     /// The CPU, then the GPUs.
-    pub devices: Vec<Listed>,
+    pub devices: Vec<DeviceInfo>,
     /// Driver, NVRTC, cuFFT.
-    pub libraries: Vec<library::Found>,
+    pub libraries: Vec<library::LibraryStatus>,
     /// CUDA version of the driver and version of NVRTC, where they are there.
     pub versions: Vec<(&'static str, String)>,
     /// Folder of compiled kernels; `None` when the cache is off.
@@ -42,7 +42,7 @@ pub struct Inventory {
 /// Looks at everything. Opens each GPU in turn.
 pub fn list() -> Inventory {
     let threads = Cpu::new(0).map_or(1, |c| c.threads());
-    let mut devices = vec![Listed {
+    let mut devices = vec![DeviceInfo {
         id: "cpu".into(),
         name: cpu::name().into(),
         detail: format!("{threads} thread{}, {}", if threads == 1 { "" } else { "s" }, cpu::vectors()),
@@ -52,7 +52,7 @@ pub fn list() -> Inventory {
     }];
     match Cuda::count() {
         Ok(count) => devices.extend((0..count).map(gpu)),
-        Err(error) => devices.push(Listed {
+        Err(error) => devices.push(DeviceInfo {
             id: "cuda".into(),
             name: "NVIDIA GPUs".into(),
             detail: String::new(),
@@ -73,7 +73,7 @@ pub fn list() -> Inventory {
     }
 }
 
-fn gpu(ordinal: usize) -> Listed {
+fn gpu(ordinal: usize) -> DeviceInfo {
     let id = format!("cuda:{ordinal}");
     let refusal = usable(ordinal).err().map(|e| one_line(&e));
     // Opened apart from the check above, so that a GPU without a compiler still shows what it is.
@@ -87,9 +87,9 @@ fn gpu(ordinal: usize) -> Listed {
                 p.l2 >> 20,
                 p.shared_per_block >> 10
             );
-            Listed { id, name: p.name.clone(), detail, memory: Some(p.memory), memory_free: cuda.memory_free(), refusal }
+            DeviceInfo { id, name: p.name.clone(), detail, memory: Some(p.memory), memory_free: cuda.memory_free(), refusal }
         }
-        Err(_) => Listed { id, name: "NVIDIA GPU".into(), detail: String::new(), memory: None, memory_free: None, refusal },
+        Err(_) => DeviceInfo { id, name: "NVIDIA GPU".into(), detail: String::new(), memory: None, memory_free: None, refusal },
     }
 }
 

@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 pub use self::cpu::Cpu;
-pub use self::inventory::{Inventory, Listed, list};
+pub use self::inventory::{DeviceInfo, Inventory, list};
 use crate::cuda::{self, Cuda};
 use crate::error::{Error, Problem, Result};
-use crate::times::{self, Part};
+use crate::times::{self, Phase};
 
 /// A device that work can be put on.
 #[derive(Debug, Clone)]
@@ -113,7 +113,7 @@ impl Device {
     ///
     /// A device that was asked for by name and does not work is an error, never replaced by another.
     pub fn open(spec: &DeviceSpec, threads: usize) -> Result<(Self, Vec<String>)> {
-        times::within(Part::Loading, || Self::find(spec, threads))
+        times::within(Phase::Loading, || Self::find(spec, threads))
     }
 
     fn find(spec: &DeviceSpec, threads: usize) -> Result<(Self, Vec<String>)> {

@@ -12,9 +12,9 @@ const RECENT: usize = 8;
 
 /// The last rows, and which of them were handed over.
 #[derive(Default)]
-pub(super) struct Recent(VecDeque<(Clock, Row, bool)>);
+pub(super) struct RecentRows(VecDeque<(Clock, Row, bool)>);
 
-impl Recent {
+impl RecentRows {
     pub(super) fn push(&mut self, clock: Clock, row: Row, written: bool) {
         if self.0.len() == RECENT {
             self.0.pop_front();
@@ -29,7 +29,7 @@ impl Recent {
     }
 
     /// Hands over those of the last `n` rows that did not fall due.
-    pub(super) fn hand_over(&mut self, n: usize, sink: &mut dyn Sink) -> Result<()> {
+    pub(super) fn write_rows(&mut self, n: usize, sink: &mut dyn Sink) -> Result<()> {
         let first = self.0.len().saturating_sub(n);
         // Behind the last one that the sink has: rows come in order.
         let first = self.0.iter().rposition(|(.., written)| *written).map_or(first, |last| first.max(last + 1));
@@ -41,11 +41,11 @@ impl Recent {
     }
 
     /// Saves the diagnostics of a run that broke down in the step after `step`: its last rows, and a note on the failure.
-    pub(super) fn last_words(&mut self, error: Error, step: u64, name: &str, sink: &mut dyn Sink) -> Error {
+    pub(super) fn write_last_rows(&mut self, error: Error, step: u64, name: &str, sink: &mut dyn Sink) -> Error {
         if matches!(error, Error::Interrupted { .. }) {
             return error;
         }
-        match self.hand_over(RECENT, sink) {
+        match self.write_rows(RECENT, sink) {
             Ok(()) => sink.notice(&format!("the run stops after {name} {step}, with the last {RECENT} rows kept")),
             Err(more) => sink.notice(&format!("the run stops after {name} {step}; its last rows could not be kept: {more}")),
         }

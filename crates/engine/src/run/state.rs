@@ -15,11 +15,11 @@ use crate::sim::{Ending, Environment, Outcome, Solver};
 
 const INPUT: &str = "run.input";
 const FILES: &str = "run.files";
-const OWED: &str = "run.owed";
+const PENDING: &str = "run.pending";
 
 /// Results still to be written at the step of a checkpoint.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) enum Owed {
+pub(super) enum PendingResults {
     /// No results.
     #[default]
     Nothing,
@@ -29,7 +29,7 @@ pub(super) enum Owed {
     End { ending: Ending, status: String, message: String },
 }
 
-impl Owed {
+impl PendingResults {
     /// Chooses between the results of the end and those during the run.
     pub(super) fn after(end: Option<&Outcome>) -> Self {
         end.map_or(Self::Results, |o| Self::End { ending: o.ending, status: o.status.to_owned(), message: o.message.clone() })
@@ -46,7 +46,7 @@ impl Owed {
 /// Saves a state by itself, as of a run without data files; the old checkpoint stays until the new one is whole.
 pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
     let saver = Saver::<S> { config, files: Fingerprints::new(), path: path.to_owned() };
-    saver.write(solver, &Owed::Nothing)
+    saver.write(solver, &PendingResults::Nothing)
 }
 
 /// Saves the state of one run.
@@ -64,22 +64,22 @@ impl<'a, S: Solver> Saver<'a, S> {
         Ok(Self { config, files, path: checkpoint_path(options.checkpoint_folder.as_ref().unwrap_or(&options.folder)) })
     }
 
-    /// Rows first: a run that is killed right after the checkpoint continues after rows that exist. `owed` says that the results of
-    /// this step are still to be written.
-    pub(super) fn save(&self, solver: &mut S, owed: &Owed, sink: &mut dyn Sink) -> Result<PathBuf> {
+    /// Rows first: a run that is killed right after the checkpoint continues after rows that exist. `pending` says that the
+    /// results of this step are still to be written.
+    pub(super) fn save(&self, solver: &mut S, pending: &PendingResults, sink: &mut dyn Sink) -> Result<PathBuf> {
         if let Err(error) = sink.saving() {
             sink.notice(&format!("not all that was measured before this checkpoint could be kept: {error}"));
         }
-        self.write(solver, owed).map(|()| self.path.clone())
+        self.write(solver, pending).map(|()| self.path.clone())
     }
 
-    fn write(&self, solver: &mut S, owed: &Owed) -> Result<()> {
+    fn write(&self, solver: &mut S, pending: &PendingResults) -> Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         files::create_dir(folder)?;
         let saved = Writer::create(&self.path, S::NAME).and_then(|mut writer| {
             writer.json(INPUT, self.config)?;
             writer.json(FILES, &self.files)?;
-            writer.json(OWED, owed)?;
+            writer.json(PENDING, pending)?;
             solver.save(&mut writer)?;
             writer.finish()
         });
@@ -92,15 +92,15 @@ impl<'a, S: Solver> Saver<'a, S> {
 
     /// A full disk must not end a run whose state is whole in memory and, older, on disk.
     pub(super) fn save_or_notice(&self, solver: &mut S, sink: &mut dyn Sink) {
-        if let Err(error) = self.save(solver, &Owed::Nothing, sink) {
+        if let Err(error) = self.save(solver, &PendingResults::Nothing, sink) {
             sink.notice(&format!("no checkpoint this time, the last one stays: {error}"));
         }
     }
 
     /// Converts an error that stopped the writing of results: the state is saved, so that they can be written without computing
     /// again.
-    pub(super) fn unwritten(&self, error: Error, owed: &Owed, solver: &mut S, sink: &mut dyn Sink) -> Error {
-        match (error, self.save(solver, owed, sink)) {
+    pub(super) fn unwritten_results(&self, error: Error, pending: &PendingResults, solver: &mut S, sink: &mut dyn Sink) -> Error {
+        match (error, self.save(solver, pending, sink)) {
             (Error::Interrupted { reason, .. }, Ok(path)) => {
                 Error::Interrupted { reason, step: solver.clock().step, checkpoint: Some(path) }
             }
@@ -122,16 +122,16 @@ impl<'a, S: Solver> Saver<'a, S> {
 
     /// Takes the state back; the input and the data files must be those that the checkpoint was made from, but for what
     /// [`Solver::may_change`] names. Tells what of the results of its step is still to be written.
-    pub(super) fn restore(&self, solver: &mut S, path: &Path) -> Result<Owed> {
+    pub(super) fn restore(&self, solver: &mut S, path: &Path) -> Result<PendingResults> {
         let reader = Reader::open(path, S::NAME)?;
         let mut then: serde_json::Value = reader.json(INPUT)?;
-        let mut now = serde_json::to_value(self.config).map_err(|e| reader.wrong(e.to_string()))?;
+        let mut now = serde_json::to_value(self.config).map_err(|e| reader.content_error(e.to_string()))?;
         let same = then == now;
         for input in [&mut then, &mut now].into_iter().filter_map(serde_json::Value::as_object_mut) {
             input.retain(|key, _| !S::may_change().contains(&key.as_str()));
         }
         if then != now {
-            return Err(reader.unfit(format!("the checkpoint belongs to another input: {}", difference(&then, &now, S::NAME))));
+            return Err(reader.mismatch(format!("the checkpoint belongs to another input: {}", difference(&then, &now, S::NAME))));
         }
         let files: Fingerprints = reader.json(FILES)?;
         for (name, then) in &files {
@@ -145,9 +145,9 @@ impl<'a, S: Solver> Saver<'a, S> {
             return Err(Error::input("command line", Problem::new("--resume", message).hint(hint)));
         }
         solver.restore(&reader)?;
-        let owed = reader.json(OWED)?;
+        let pending = reader.json(PENDING)?;
         // More steps were asked for: what was the end is none.
-        Ok(if same || !matches!(owed, Owed::End { .. }) { owed } else { Owed::Nothing })
+        Ok(if same || !matches!(pending, PendingResults::End { .. }) { pending } else { PendingResults::Nothing })
     }
 }
 
@@ -164,17 +164,17 @@ fn difference(then: &serde_json::Value, now: &serde_json::Value, path: &str) -> 
     format!("`{path}` was {then} and is {now}")
 }
 
-/// Checkpoints that nobody asked for, of runs that take long.
-pub(super) struct Spare {
+/// Checkpoints of long runs that ask for none, removed at the end.
+pub(super) struct TemporaryCheckpoint {
     every: Duration,
     next: Duration,
     saved: bool,
 }
 
-/// A spare checkpoint may take one part in so many of the wall time.
+/// Temporary checkpoints take at most one part in this many of the wall time.
 const SHARE: u32 = 20;
 
-impl Spare {
+impl TemporaryCheckpoint {
     pub(super) fn new(every: Duration) -> Self {
         Self { every, next: every, saved: false }
     }

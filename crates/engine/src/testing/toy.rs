@@ -121,7 +121,7 @@ impl Solver for Toy {
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         if self.config.linger_after == Some(self.step) && !self.half {
-            while signal::seen().is_none() {
+            while signal::stop_reason().is_none() {
                 std::thread::sleep(Duration::from_millis(1));
             }
             self.half = true;

@@ -1,18 +1,18 @@
 //! Particles that change tile: listed while they move, handed over when all tiles are done.
 //!
-//! An entry says where it goes, so any distance will do. An [`Outbox`] puts what it holds in the order of where it goes, [`Post`]
-//! notes which parts of which outboxes a tile has to take, and every tile takes them in an order of its own, whatever the number of
-//! threads: at once ([`Post::deliver`]), or at the beginning of its next pass ([`Post::take`]), while its particles are in the
-//! cache anyway.
+//! An entry says where it goes, so any distance will do. An [`Outbox`] puts what it holds in the order of where it goes,
+//! [`Deliveries`] notes which parts of which outboxes a tile has to take, and every tile takes them in an order of its own,
+//! whatever the number of threads: at once ([`Deliveries::deliver`]), or at the beginning of its next pass ([`Deliveries::take`]),
+//! while its particles are in the cache anyway.
 
 use super::column::{Key, Word};
-use super::mosaic::Location;
 use super::row::{Particle, Row};
 use super::store::Tile;
+use super::tiling::Location;
 use crate::parallel::{chunks_mut, map_tasks};
 use crate::real::RealScalar;
 
-/// Tiles of one task of [`Post::deliver`].
+/// Tiles of one task of [`Deliveries::deliver`].
 const TILES_AT_A_TIME: usize = 8;
 
 /// A particle on its way, flat: a particle and a row beside each other would be padded twice.
@@ -67,7 +67,7 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
         other.ends.clear();
     }
 
-    /// Orders the entries by destination; those of one destination keep their order. To be called before [`Post::sort`].
+    /// Orders the entries by destination; those of one destination keep their order. To be called before [`Deliveries::sort`].
     pub fn seal(&mut self) {
         self.order.sort_unstable();
         self.ends.clear();
@@ -103,7 +103,7 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
 
 /// A count of the particles that changed tile, at both ends of the way: proof that none was lost or doubled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moved {
+pub struct TransferCount {
     /// Entries in the outboxes.
     pub sent: usize,
     /// Growth of the tiles, in particles.
@@ -112,7 +112,7 @@ pub struct Moved {
 
 /// A part of an outbox's order.
 #[derive(Debug, Clone, Copy)]
-struct Parcel {
+struct OutboxPart {
     from: u32,
     begin: u32,
     end: u32,
@@ -120,12 +120,12 @@ struct Parcel {
 
 /// Assignment of parts of outboxes to tiles.
 #[derive(Debug, Clone, Default)]
-pub struct Post {
-    inboxes: Vec<Vec<Parcel>>,
+pub struct Deliveries {
+    inboxes: Vec<Vec<OutboxPart>>,
     sent: usize,
 }
 
-impl Post {
+impl Deliveries {
     /// Notes what sealed outboxes hold, one for each tile.
     pub fn sort<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>(
         &mut self,
@@ -138,7 +138,7 @@ impl Post {
             self.sent += outbox.len();
             let mut begin = 0;
             for [to, end] in &outbox.ends {
-                self.inboxes[*to as usize].push(Parcel { from: from as u32, begin, end: *end });
+                self.inboxes[*to as usize].push(OutboxPart { from: from as u32, begin, end: *end });
                 begin = *end;
             }
         }
@@ -172,7 +172,7 @@ impl Post {
             return 0;
         }
         let before: usize = rows.iter().map(Row::len).sum();
-        let mut put = |parcel: &Parcel| {
+        let mut put = |parcel: &OutboxPart| {
             let outbox = &outboxes[parcel.from as usize];
             for key in &outbox.order[parcel.begin as usize..parcel.end as usize] {
                 let e = &outbox.entries[*key as u32 as usize];
@@ -196,17 +196,17 @@ impl Post {
         &mut self,
         tiles: &mut [Tile<T, N, I, W, K>],
         outboxes: &[Outbox<T, S, N, I, W, K>],
-    ) -> Moved {
+    ) -> TransferCount {
         self.sort(outboxes);
         let received = map_tasks(chunks_mut(tiles, TILES_AT_A_TIME), |part, tiles| {
             let numbers = part * TILES_AT_A_TIME..;
             numbers.zip(tiles).map(|(number, tile)| self.take(outboxes, number, &[], &mut tile.rows)).sum::<usize>()
         });
-        Moved { sent: self.sent, received: received.iter().sum() }
+        TransferCount { sent: self.sent, received: received.iter().sum() }
     }
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.inboxes.iter().map(|i| i.capacity() * size_of::<Parcel>() + size_of::<Vec<Parcel>>()).sum()
+        self.inboxes.iter().map(|i| i.capacity() * size_of::<OutboxPart>() + size_of::<Vec<OutboxPart>>()).sum()
     }
 }

@@ -1,8 +1,8 @@
 //! Tiles with their particles.
 
 use super::column::{Key, Layout, Word};
-use super::mosaic::{Location, Mosaic};
 use super::row::{Particle, Row};
+use super::tiling::{Location, Tiling};
 use crate::parallel::{indices, map};
 use crate::real::RealScalar;
 
@@ -33,8 +33,8 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Tile<T, N, 
 #[derive(Debug, Clone)]
 pub struct Store<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     /// Division of the domain into tiles.
-    pub mosaic: Mosaic,
-    /// Tiles, as the mosaic numbers them.
+    pub tiling: Tiling,
+    /// Tiles, as the tiling numbers them.
     pub tiles: Vec<Tile<T, N, I, W, K>>,
     layout: Layout<W>,
 }
@@ -44,19 +44,19 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
     ///
     /// # Panics
     /// Where keys cannot tell all cells of a row and kinds apart.
-    pub fn new(mosaic: Mosaic, layout: Layout<W>, expected: usize) -> Self {
-        let keys = mosaic.cells_of_row() * layout.kinds;
-        assert!(keys <= K::COUNT, "{} cells and {} kinds, {} keys", mosaic.cells_of_row(), layout.kinds, K::COUNT);
-        let per_cell = expected as f64 / (mosaic.cells[0] * mosaic.cells[1]) as f64;
+    pub fn new(tiling: Tiling, layout: Layout<W>, expected: usize) -> Self {
+        let keys = tiling.cells_of_row() * layout.kinds;
+        assert!(keys <= K::COUNT, "{} cells and {} kinds, {} keys", tiling.cells_of_row(), layout.kinds, K::COUNT);
+        let per_cell = expected as f64 / (tiling.cells[0] * tiling.cells[1]) as f64;
         // By all threads, each of which the system gives memory near to it.
-        let tiles = map(indices(mosaic.len()), |_, t| {
-            let (corner, cells) = mosaic.bounds(t);
+        let tiles = map(indices(tiling.len()), |_, t| {
+            let (corner, cells) = tiling.bounds(t);
             // Four standard deviations of a random load; rows that need more grow.
-            let mean = per_cell * (cells[0] * mosaic.depth) as f64;
+            let mean = per_cell * (cells[0] * tiling.depth) as f64;
             let room = if expected == 0 { 0 } else { (mean + 4.0 * mean.sqrt() + 8.0) as usize };
-            Tile { corner, cells, rows: (0..mosaic.rows(t)).map(|_| Row::new(layout, room)).collect() }
+            Tile { corner, cells, rows: (0..tiling.rows(t)).map(|_| Row::new(layout, room)).collect() }
         });
-        Self { mosaic, tiles, layout }
+        Self { tiling, tiles, layout }
     }
 
     /// The columns held.
@@ -86,7 +86,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
 
     /// Rows with their lowest cell, tile by tile: the order in which everything is saved and restored.
     pub fn rows(&self) -> impl Iterator<Item = ([usize; 2], &Row<T, N, I, W, K>)> {
-        let depth = self.mosaic.depth;
+        let depth = self.tiling.depth;
         self.tiles.iter().flat_map(move |t| t.rows.iter().enumerate().map(move |(r, row)| ([t.corner[0], t.corner[1] + r * depth], row)))
     }
 
@@ -108,7 +108,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
     /// Puts a particle of a kind into cell `(i, j)` of the domain, whatever key it has itself.
     #[inline]
     pub fn insert(&mut self, i: usize, j: usize, kind: usize, mut p: Particle<T, N, I, W, K>) {
-        let location = self.mosaic.locate(i, j);
+        let location = self.tiling.locate(i, j);
         p.key = self.layout.key(location.cell, kind);
         self.tiles[location.tile as usize].rows[usize::from(location.row)].push(&p);
     }

@@ -23,10 +23,10 @@ fn kind(tag: u32) -> usize {
     (tag * 7 + tag / 5) as usize % KINDS
 }
 
-fn filled(mosaic: Mosaic, cells: &[(usize, usize)]) -> S {
-    let mut store = S::new(mosaic, LAYOUT, cells.len());
+fn filled(tiling: Tiling, cells: &[(usize, usize)]) -> S {
+    let mut store = S::new(tiling, LAYOUT, cells.len());
     for (k, (i, j)) in cells.iter().enumerate() {
-        store.insert(i % mosaic.cells[0], j % mosaic.cells[1], kind(k as u32), particle(k as u32));
+        store.insert(i % tiling.cells[0], j % tiling.cells[1], kind(k as u32), particle(k as u32));
     }
     store
 }
@@ -35,17 +35,17 @@ fn filled(mosaic: Mosaic, cells: &[(usize, usize)]) -> S {
 fn assert_whole(store: &S, n: usize) {
     let mut seen = vec![false; n];
     for (location, of, p) in store.iter() {
-        let [i, j] = store.mosaic.cell(location);
+        let [i, j] = store.tiling.cell(location);
         let tag = p.words[0];
-        assert_eq!(store.mosaic.locate(i, j), location);
+        assert_eq!(store.tiling.locate(i, j), location);
         assert_eq!((P { key: 0, ..p }, of), (particle(tag), kind(tag)));
         assert!(!std::mem::replace(&mut seen[tag as usize], true), "{tag} is there twice");
     }
     assert!(seen.iter().all(|s| *s));
 }
 
-fn mosaics() -> impl Strategy<Value = Mosaic> {
-    ([1usize..60, 1usize..60], [1usize..40, 1usize..40], 1usize..50).prop_map(|(c, t, d)| Mosaic::new(c, t).with_depth(d))
+fn tilings() -> impl Strategy<Value = Tiling> {
+    ([1usize..60, 1usize..60], [1usize..40, 1usize..40], 1usize..50).prop_map(|(c, t, d)| Tiling::new(c, t).with_depth(d))
 }
 
 fn loads() -> impl Strategy<Value = Vec<(usize, usize)>> {
@@ -58,8 +58,8 @@ type Boxes = Vec<Outbox<f32, usize, 4, u32, 3, u16>>;
 /// Takes every particle that is to go out of its tile, `step` cells round the domain where its tag says so, from all tiles at once.
 /// Free slots are closed, or left where `holes` says so.
 fn leave(store: &mut S, step: [usize; 2], every: u32, holes: bool) -> Boxes {
-    let mosaic = store.mosaic;
-    let mut outboxes: Boxes = (0..mosaic.len()).map(|_| Outbox::default()).collect();
+    let tiling = store.tiling;
+    let mut outboxes: Boxes = (0..tiling.len()).map(|_| Outbox::default()).collect();
     for (t, (tile, out)) in store.tiles.iter_mut().zip(&mut outboxes).enumerate() {
         for r in 0..tile.rows.len() {
             let row = &mut tile.rows[r];
@@ -76,9 +76,9 @@ fn leave(store: &mut S, step: [usize; 2], every: u32, holes: bool) -> Boxes {
                 } else {
                     row.swap_remove(k);
                 }
-                let at = mosaic.cell(Location { tile: t as u32, row: r as u16, cell });
-                let [i, j] = [0, 1].map(|a| (at[a] + step[a]) % mosaic.cells[a]);
-                let location = mosaic.locate(i, j);
+                let at = tiling.cell(Location { tile: t as u32, row: r as u16, cell });
+                let [i, j] = [0, 1].map(|a| (at[a] + step[a]) % tiling.cells[a]);
+                let location = tiling.locate(i, j);
                 p.key = LAYOUT.key(location.cell, kind);
                 out.push(location, p);
                 out.tally += 1;
@@ -91,64 +91,64 @@ fn leave(store: &mut S, step: [usize; 2], every: u32, holes: bool) -> Boxes {
 }
 
 /// Sends and delivers.
-fn migrate(store: &mut S, step: [usize; 2], every: u32) -> Moved {
+fn migrate(store: &mut S, step: [usize; 2], every: u32) -> TransferCount {
     let outboxes = leave(store, step, every, false);
-    Post::default().deliver(&mut store.tiles, &outboxes)
+    Deliveries::default().deliver(&mut store.tiles, &outboxes)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
-    fn every_cell_has_one_location(mosaic in mosaics()) {
+    fn every_cell_has_one_location(tiling in tilings()) {
         let mut seen = std::collections::HashSet::new();
-        for (i, j) in (0..mosaic.cells[1]).flat_map(|j| (0..mosaic.cells[0]).map(move |i| (i, j))) {
-            let p = mosaic.locate(i, j);
-            prop_assert_eq!(mosaic.cell(p), [i, j]);
-            prop_assert!(usize::from(p.row) < mosaic.rows(p.tile as usize));
-            prop_assert!(usize::from(p.cell) < mosaic.cells_of_row());
+        for (i, j) in (0..tiling.cells[1]).flat_map(|j| (0..tiling.cells[0]).map(move |i| (i, j))) {
+            let p = tiling.locate(i, j);
+            prop_assert_eq!(tiling.cell(p), [i, j]);
+            prop_assert!(usize::from(p.row) < tiling.rows(p.tile as usize));
+            prop_assert!(usize::from(p.cell) < tiling.cells_of_row());
             prop_assert!(seen.insert(p));
         }
-        let total: usize = (0..mosaic.len()).map(|t| mosaic.bounds(t).1.iter().product::<usize>()).sum();
-        prop_assert_eq!(total, mosaic.cells[0] * mosaic.cells[1]);
+        let total: usize = (0..tiling.len()).map(|t| tiling.bounds(t).1.iter().product::<usize>()).sum();
+        prop_assert_eq!(total, tiling.cells[0] * tiling.cells[1]);
     }
 
     #[test]
-    fn what_goes_in_comes_out_and_comes_to_lie_as_it_did(mosaic in mosaics(), load in loads()) {
-        let store = filled(mosaic, &load);
+    fn what_goes_in_comes_out_and_comes_to_lie_as_it_did(tiling in tilings(), load in loads()) {
+        let store = filled(tiling, &load);
         prop_assert_eq!(store.len(), load.len());
         assert_whole(&store, load.len());
-        let mut again = S::new(mosaic, LAYOUT, 0);
+        let mut again = S::new(tiling, LAYOUT, 0);
         for (location, kind, p) in store.iter() {
-            let [i, j] = mosaic.cell(location);
+            let [i, j] = tiling.cell(location);
             again.insert(i, j, kind, p);
         }
         prop_assert!(store.iter().eq(again.iter()));
     }
 
     #[test]
-    fn leavers_of_any_distance_arrive(mosaic in mosaics(), load in loads(), step in [0usize..60, 0usize..60], every in 1u32..5) {
-        let mut store = filled(mosaic, &load);
+    fn leavers_of_any_distance_arrive(tiling in tilings(), load in loads(), step in [0usize..60, 0usize..60], every in 1u32..5) {
+        let mut store = filled(tiling, &load);
         let mut wanted: Vec<([usize; 2], u32)> = store.iter().map(|(location, _, p)| {
-            let at = mosaic.cell(location);
+            let at = tiling.cell(location);
             let go = if p.words[0] % every == 0 { step } else { [0, 0] };
-            ([0, 1].map(|a| (at[a] + go[a]) % mosaic.cells[a]), p.words[0])
+            ([0, 1].map(|a| (at[a] + go[a]) % tiling.cells[a]), p.words[0])
         }).collect();
         let moved = migrate(&mut store, step, every);
         prop_assert_eq!(moved.sent, moved.received);
         prop_assert_eq!(moved.sent, load.len().div_ceil(every as usize));
         assert_whole(&store, load.len());
-        let mut found: Vec<_> = store.iter().map(|(location, _, p)| (mosaic.cell(location), p.words[0])).collect();
+        let mut found: Vec<_> = store.iter().map(|(location, _, p)| (tiling.cell(location), p.words[0])).collect();
         wanted.sort_unstable();
         found.sort_unstable();
         prop_assert_eq!(wanted, found);
     }
 
     #[test]
-    fn rows_are_sorted_stably_and_free_slots_left_out(mosaic in mosaics(), load in loads(), step in [0usize..9, 0usize..9], holes: bool) {
-        let mut store = filled(mosaic, &load);
+    fn rows_are_sorted_stably_and_free_slots_left_out(tiling in tilings(), load in loads(), step in [0usize..9, 0usize..9], holes: bool) {
+        let mut store = filled(tiling, &load);
         let gone: usize = leave(&mut store, step, 2, holes).iter().map(Outbox::len).sum();
-        let keys = mosaic.cells_of_row() * KINDS;
+        let keys = tiling.cells_of_row() * KINDS;
         let (mut starts, mut destinations, mut left) = (Vec::new(), Vec::new(), 0);
         // A thread's row: what was in it is of another tile.
         let mut sorted = Row::new(LAYOUT, 0);
@@ -171,15 +171,15 @@ proptest! {
 
     /// A store that is put in order in each pass, arrivals first, holds what one does that takes them when all tiles are done.
     #[test]
-    fn arrivals_may_wait_for_the_next_pass(mosaic in mosaics(), load in loads(), step in [0usize..60, 0usize..60]) {
-        let (mut lazy, mut exact) = (filled(mosaic, &load), filled(mosaic, &load));
-        let keys = mosaic.cells_of_row() * KINDS;
+    fn arrivals_may_wait_for_the_next_pass(tiling in tilings(), load in loads(), step in [0usize..60, 0usize..60]) {
+        let (mut lazy, mut exact) = (filled(tiling, &load), filled(tiling, &load));
+        let keys = tiling.cells_of_row() * KINDS;
         let (mut starts, mut destinations, mut sorted) = (Vec::new(), Vec::new(), Row::new(LAYOUT, 0));
-        let (mut outboxes, mut post) = (Boxes::new(), Post::default());
+        let (mut outboxes, mut post) = (Boxes::new(), Deliveries::default());
         for pass in 0..4 {
-            let received: usize = (0..mosaic.len()).map(|t| {
+            let received: usize = (0..tiling.len()).map(|t| {
                 let rows = &mut lazy.tiles[t].rows;
-                let received = post.take(&outboxes, t, &mosaic.near(t), rows);
+                let received = post.take(&outboxes, t, &tiling.near(t), rows);
                 for row in rows {
                     row.sort_into(keys, &mut sorted, &mut starts, &mut destinations);
                     std::mem::swap(row, &mut sorted);
@@ -189,7 +189,7 @@ proptest! {
             prop_assert_eq!(post.sent(), received);
             prop_assert_eq!(lazy.len(), load.len());
             let all = |s: &S| {
-                let mut all: Vec<_> = s.iter().map(|(location, kind, p)| (mosaic.cell(location), kind, p.words)).collect();
+                let mut all: Vec<_> = s.iter().map(|(location, kind, p)| (tiling.cell(location), kind, p.words)).collect();
                 all.sort_unstable();
                 all
             };
@@ -202,29 +202,29 @@ proptest! {
     }
 
     #[test]
-    fn near_is_mutual_and_holds_what_is_one_tile_away(mosaic in mosaics()) {
-        for t in 0..mosaic.len() {
-            let near = mosaic.near(t);
-            prop_assert!(near.iter().all(|n| mosaic.near(*n as usize).contains(&(t as u32))));
+    fn near_is_mutual_and_holds_what_is_one_tile_away(tiling in tilings()) {
+        for t in 0..tiling.len() {
+            let near = tiling.near(t);
+            prop_assert!(near.iter().all(|n| tiling.near(*n as usize).contains(&(t as u32))));
             let distance = |n: usize, a: usize| {
-                let at = |t: usize| [t % mosaic.tiles[0], t / mosaic.tiles[0]][a];
+                let at = |t: usize| [t % tiling.tiles[0], t / tiling.tiles[0]][a];
                 let d = at(t).abs_diff(at(n));
-                d.min(mosaic.tiles[a] - d)
+                d.min(tiling.tiles[a] - d)
             };
-            for n in 0..mosaic.len() {
+            for n in 0..tiling.len() {
                 prop_assert_eq!(near.iter().filter(|m| **m as usize == n).count(), usize::from(distance(n, 0) <= 1 && distance(n, 1) <= 1));
             }
         }
     }
 
     #[test]
-    fn bands_are_the_tile_cut_between_rows(mosaic in mosaics(), load in loads(), most in 1usize..200) {
-        let mut store = filled(mosaic, &load);
+    fn bands_are_the_tile_cut_between_rows(tiling in tilings(), load in loads(), most in 1usize..200) {
+        let mut store = filled(tiling, &load);
         for tile in &mut store.tiles {
             let lens: Vec<usize> = tile.rows.iter().map(Row::len).collect();
             let (corner, cells, count) = (tile.corner, tile.cells, tile.band_count(most));
             let (mut row, mut low, mut bands) = (0, 0, 0);
-            for band in tile.bands(most, mosaic.depth) {
+            for band in tile.bands(most, tiling.depth) {
                 prop_assert_eq!((band.first, band.corner, band.cells[0]), (row, [corner[0], corner[1] + low], cells[0]));
                 let load: usize = band.rows.iter().map(Row::len).sum();
                 prop_assert!(load <= most || band.rows.iter().filter(|r| !r.is_empty()).count() == 1);
@@ -241,20 +241,20 @@ proptest! {
 /// first.
 #[test]
 fn the_order_is_that_of_the_senders() {
-    let mosaic = Mosaic::new([50, 30], [16, 16]);
-    let mut store = Store::<f32, 5>::new(mosaic, Layout { words: [true], ..Layout::new(5) }, 0);
-    let mut outboxes: Vec<Outbox<f32, (), 5>> = (0..mosaic.len()).map(|_| Outbox::default()).collect();
+    let tiling = Tiling::new([50, 30], [16, 16]);
+    let mut store = Store::<f32, 5>::new(tiling, Layout { words: [true], ..Layout::new(5) }, 0);
+    let mut outboxes: Vec<Outbox<f32, (), 5>> = (0..tiling.len()).map(|_| Outbox::default()).collect();
     for (from, outbox) in outboxes.iter_mut().enumerate() {
         for k in 0..3 {
             for (j, i) in (0..30).step_by(16).flat_map(|j| (0..50).step_by(16).map(move |i| (j, i))) {
-                let location = Location { row: 2, ..mosaic.locate(i, j) };
+                let location = Location { row: 2, ..tiling.locate(i, j) };
                 outbox.push(location, Particle { v: [0.0; 5], words: [(10 * from + k) as u64], key: 1 });
             }
         }
         outbox.seal();
     }
-    let mut post = Post::default();
-    assert_eq!(post.deliver(&mut store.tiles, &outboxes), Moved { sent: 8 * 8 * 3, received: 8 * 8 * 3 });
+    let mut post = Deliveries::default();
+    assert_eq!(post.deliver(&mut store.tiles, &outboxes), TransferCount { sent: 8 * 8 * 3, received: 8 * 8 * 3 });
     let by = |senders: &[u64]| senders.iter().flat_map(|from| (0..3).map(move |k| 10 * from + k)).collect::<Vec<u64>>();
     for tile in &mut store.tiles {
         assert_eq!(tile.rows[2].word(0), by(&[0, 1, 2, 3, 4, 5, 6, 7]));
@@ -267,7 +267,7 @@ fn the_order_is_that_of_the_senders() {
 /// Joins the lists of several parts of a tile to one outbox: entries keep the order of the parts.
 #[test]
 fn boxes_of_parts_are_put_together() {
-    let mosaic = Mosaic::new([40, 10], [10, 10]);
+    let tiling = Tiling::new([40, 10], [10, 10]);
     let send = |out: &mut Outbox<f32, (), 1>, tile: u32, tag: u64| {
         out.push(Location { tile, row: 0, cell: 0 }, Particle { v: [0.0], words: [tag], key: 0 });
     };
@@ -281,19 +281,19 @@ fn boxes_of_parts_are_put_together() {
     outboxes[0].append(&mut part);
     outboxes.iter_mut().for_each(Outbox::seal);
     assert!(part.is_empty() && outboxes[0].iter().map(|p| p.words[0]).eq([1, 2, 3, 11, 12, 13]));
-    let mut store = Store::<f32, 1>::new(mosaic, Layout { words: [true], ..Layout::new(1) }, 0);
-    assert_eq!(Post::default().deliver(&mut store.tiles, &outboxes), Moved { sent: 6, received: 6 });
+    let mut store = Store::<f32, 1>::new(tiling, Layout { words: [true], ..Layout::new(1) }, 0);
+    assert_eq!(Deliveries::default().deliver(&mut store.tiles, &outboxes), TransferCount { sent: 6, received: 6 });
     assert_eq!([1, 3].map(|t: usize| store.tiles[t].rows[0].word(0).to_vec()), [vec![2, 12], vec![1, 3, 11, 13]]);
 }
 
 /// One, two and seven threads leave every particle in the same slot, also where one tile holds nearly everything.
 #[test]
 fn threads_do_not_matter() {
-    let mosaic = Mosaic::new([70, 45], [16, 8]);
+    let tiling = Tiling::new([70, 45], [16, 8]);
     let cells: Vec<_> = (0..20_000usize).map(|k| if k % 3 == 0 { (k * 7 % 70, k * 11 % 45) } else { (3, 5) }).collect();
     let run = |threads: usize| {
         Cpu::new(threads).unwrap().install(|| {
-            let mut store = filled(mosaic, &cells);
+            let mut store = filled(tiling, &cells);
             for step in [[1, 0], [17, 40], [0, 1]] {
                 let moved = migrate(&mut store, step, 2);
                 assert_eq!((moved.sent, moved.received), (10_000, 10_000));

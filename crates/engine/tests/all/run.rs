@@ -77,7 +77,7 @@ impl Sink for Notes {
         }
         if self.raise == Raise::Between(clock.step) {
             self.raise(Raise::Between(clock.step));
-            signal::way().give()?;
+            signal::interruption().check()?;
         }
         self.records.push((clock.step, last));
         Ok(())
@@ -240,7 +240,7 @@ fn a_step_that_gives_way_is_saved_where_it_is_and_gone_on_with() {
     let lingering = Config { linger_after: Some(20), ..config(30) };
     let options = Options { wall_time: Some(Duration::from_millis(50)), ..Options::new(folder.path()) };
     assert_eq!(interrupted_at(go(&lingering, &options, &mut first)), ("the wall-time limit", 20));
-    assert_eq!((first.rows.len(), signal::seen()), (20, None), "no row of half a step, and the limit is gone");
+    assert_eq!((first.rows.len(), signal::stop_reason()), (20, None), "no row of half a step, and the limit is gone");
     let resumed = Options { resume: Some(folder.path().to_owned()), ..Options::new(folder.path()) };
     go(&lingering, &resumed, &mut rest).unwrap();
     go(&config(30), &Options::new(folder.path()), &mut whole).unwrap();
@@ -334,7 +334,7 @@ fn a_run_that_takes_long_saves_checkpoints_unasked_and_removes_them() {
     let _turn = TURN.lock();
     let folder = tempfile::tempdir().unwrap();
     let checkpoint = run::checkpoint_path(folder.path());
-    let options = Options { spare: Some(Duration::from_millis(30)), ..Options::new(folder.path()) };
+    let options = Options { temporary_checkpoints: Some(Duration::from_millis(30)), ..Options::new(folder.path()) };
     let slow = || Notes { nap: Duration::from_millis(5), checkpoint: checkpoint.clone(), ..Notes::default() };
     let (mut notes, begun) = (slow(), Instant::now());
     // A second of naps at the least: twenty times what a checkpoint takes on a loaded machine.
@@ -342,10 +342,10 @@ fn a_run_that_takes_long_saves_checkpoints_unasked_and_removes_them() {
     assert!(notes.saving.len() > 1 && notes.saving[1].1, "{:?}", notes.saving);
     // By the clock: naps are long on such a machine, and few rows come before it.
     assert!(notes.first.is_some_and(|first| first >= begun + Duration::from_millis(30)), "{:?}", notes.saving);
-    assert!(notes.notices.len() == 1 && notes.notices[0].contains("`run.checkpoint_every`"), "{:?}", notes.notices);
+    assert!(notes.notices.len() == 1 && notes.notices[0].contains("`run.temporary_checkpoints`"), "{:?}", notes.notices);
     assert!(!checkpoint.parent().unwrap().exists());
     // A shorter one saves none, nor does one that saves when it was asked to.
-    let long = Options { spare: Some(Duration::from_secs(600)), ..options.clone() };
+    let long = Options { temporary_checkpoints: Some(Duration::from_secs(600)), ..options.clone() };
     let asked = Options { checkpoint: Some(Schedule::Steps(90)), ..options.clone() };
     for (options, saved) in [(long, 0), (asked, 1)] {
         let mut notes = slow();

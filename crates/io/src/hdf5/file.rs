@@ -25,7 +25,7 @@ pub struct File {
 }
 
 /// A dataset that is read in parts. It keeps its file open.
-pub struct Part {
+pub struct DatasetPart {
     path: PathBuf,
     name: String,
     dataset: H5Dataset,
@@ -49,13 +49,13 @@ impl File {
     }
 
     /// An error about what a sound file holds, or lacks.
-    pub fn wrong(&self, message: impl Into<String>) -> Error {
+    pub fn content_error(&self, message: impl Into<String>) -> Error {
         Error::Content { path: self.path.clone(), message: message.into() }
     }
 
     /// The error that a dataset is not there; it lists those that are.
     pub fn lacks(&self, name: &str) -> Error {
-        self.wrong(format!("it has no dataset `{name}` (datasets: {})", self.listing()))
+        self.content_error(format!("it has no dataset `{name}` (datasets: {})", self.listing()))
     }
 
     fn dataset(&self, name: &str) -> Result<Option<H5Dataset>> {
@@ -71,12 +71,12 @@ impl File {
             Ok(dataset) => Ok(Some(dataset)),
             Err(Hdf5Error::NotFound(_)) => Ok(None),
             Err(Hdf5Error::DanglingLink { link, target }) => {
-                Err(self.wrong(format!("the link `{link}` leads to `{target}`, which is not there")))
+                Err(self.content_error(format!("the link `{link}` leads to `{target}`, which is not there")))
             }
             Err(Hdf5Error::ExternalFileNotFound { link, file, .. }) => {
-                Err(self.wrong(format!("the link `{link}` leads into the file `{file}`, which cannot be opened")))
+                Err(self.content_error(format!("the link `{link}` leads into the file `{file}`, which cannot be opened")))
             }
-            Err(other) => Err(self.wrong(other.to_string())),
+            Err(other) => Err(self.content_error(other.to_string())),
         }
     }
 
@@ -141,7 +141,7 @@ impl File {
             return Ok(());
         };
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
-        Err(self.wrong(format!(
+        Err(self.content_error(format!(
             "the dataset `{name}` is packed with {packed} (filter {id} of HDF5), which cannot be unpacked here; pack it anew where that filter is installed: `h5repack -f GZIP=1 {file} unpacked.h5`"
         )))
     }
@@ -160,9 +160,9 @@ impl File {
         self.unpackable(name, &dataset)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         let bytes = guarded(&self.path, "read", || dataset.read_raw_bytes())?;
-        let elements = decode(&bytes, &datatype).map_err(|m| self.wrong(format!("dataset `{name}`: {m}")))?;
+        let elements = decode(&bytes, &datatype).map_err(|m| self.content_error(format!("dataset `{name}`: {m}")))?;
         if elements.len() != shape.iter().product::<usize>() {
-            return Err(self.wrong(format!("the dataset `{name}` holds {} values for {shape:?}", elements.len())));
+            return Err(self.content_error(format!("the dataset `{name}` holds {} values for {shape:?}", elements.len())));
         }
         let slab = Slab { start: &vec![0; shape.len()], count: &shape, bytes: &bytes, width: dataset.element_size() };
         storage::written(&self.path, name, &dataset, &slab)?;
@@ -183,7 +183,7 @@ impl File {
             _ => elsewhere,
         };
         if bytes(shape).is_none_or(|b| b > limit) {
-            return Err(self.wrong(format!(
+            return Err(self.content_error(format!(
                 "the dataset `{name}` claims the shape {shape:?}, more than the {} bytes of the file can hold: it was never written, or the file is damaged",
                 self.length
             )));
@@ -217,7 +217,7 @@ impl File {
             }
             if !file.is_file() {
                 let file = file.display();
-                return Err(self.wrong(format!("the virtual dataset `{name}` takes values from `{file}`, which is not there")));
+                return Err(self.content_error(format!("the virtual dataset `{name}` takes values from `{file}`, which is not there")));
             }
             storage::whole(&file)?;
         }
@@ -233,7 +233,7 @@ impl File {
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         let Some(tensor) = self.maybe(name)? else { return Ok(None) };
         let first = tensor.to_reals().and_then(|v| v.first().copied());
-        first.map(Some).ok_or_else(|| self.wrong(format!("the dataset `{name}` is no number")))
+        first.map(Some).ok_or_else(|| self.content_error(format!("the dataset `{name}` is no number")))
     }
 
     /// A text, if it is there and is one.
@@ -249,7 +249,7 @@ impl File {
     }
 
     /// A dataset to be read in parts.
-    pub fn part(&self, name: &str) -> Result<Part> {
+    pub fn part(&self, name: &str) -> Result<DatasetPart> {
         let dataset = self.demanded(name)?;
         let shape = dataset.shape();
         self.claimed(name, &dataset, &shape, u64::MAX)?;
@@ -257,13 +257,13 @@ impl File {
         self.unpackable(name, &dataset)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         if let Err(message) = decode(&[], &datatype) {
-            return Err(self.wrong(format!("dataset `{name}`: {message}")));
+            return Err(self.content_error(format!("dataset `{name}`: {message}")));
         }
-        Ok(Part { path: self.path.clone(), name: name.to_owned(), dataset, datatype, shape })
+        Ok(DatasetPart { path: self.path.clone(), name: name.to_owned(), dataset, datatype, shape })
     }
 }
 
-impl Part {
+impl DatasetPart {
     /// Shape of the dataset.
     pub fn shape(&self) -> &[usize] {
         &self.shape

@@ -10,7 +10,7 @@ use rust_hdf5::{DatatypeMessage, H5Dataset, H5Group, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Axis, Column, Entries, Mesh, Method, Note, Table, UnitDimension, Values};
 
-use super::{FORMAT, Word, create};
+use super::{FORMAT, FixedText, create};
 
 /// Iteration of a run that a file holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,7 +112,7 @@ fn check_table(table: &Table) -> Result<(), String> {
 trait Node {
     fn scalar(&self, name: &str, datatype: DatatypeMessage, value: Vec<u8>) -> Result<(), Hdf5Error>;
     fn reals(&self, name: &str, values: &[f64]) -> Result<(), Hdf5Error>;
-    fn words(&self, name: &str, values: &[Word]) -> Result<(), Hdf5Error>;
+    fn words(&self, name: &str, values: &[FixedText]) -> Result<(), Hdf5Error>;
 }
 
 impl Node for H5Group {
@@ -124,7 +124,7 @@ impl Node for H5Group {
         self.set_attr_array_numeric(name, values)
     }
 
-    fn words(&self, name: &str, values: &[Word]) -> Result<(), Hdf5Error> {
+    fn words(&self, name: &str, values: &[FixedText]) -> Result<(), Hdf5Error> {
         self.set_attr_array_numeric(name, values)
     }
 }
@@ -138,7 +138,7 @@ impl Node for H5Dataset {
         super::set_array(self, name, values)
     }
 
-    fn words(&self, name: &str, values: &[Word]) -> Result<(), Hdf5Error> {
+    fn words(&self, name: &str, values: &[FixedText]) -> Result<(), Hdf5Error> {
         super::set_array(self, name, values)
     }
 }
@@ -179,7 +179,7 @@ fn notes(node: &dyn Node, notes: &[(&'static str, Note)]) -> Result<(), Hdf5Erro
         match note {
             Note::Text(value) => text(node, name, value)?,
             Note::Number(value) => real(node, name, *value)?,
-            Note::Sides(axes) => node.words(name, &axes.iter().rev().flatten().map(|word| Word::new(word)).collect::<Vec<_>>())?,
+            Note::Sides(axes) => node.words(name, &axes.iter().rev().flatten().map(|word| FixedText::new(word)).collect::<Vec<_>>())?,
         }
     }
     Ok(())
@@ -192,7 +192,7 @@ fn write_mesh(fields: &H5Group, mesh: &Mesh, extended: bool) -> Result<(), Hdf5E
     let about_mesh = |node: &dyn Node| -> Result<(), Hdf5Error> {
         text(node, "geometry", "cartesian")?;
         text(node, "dataOrder", "C")?;
-        node.words("axisLabels", &axes.iter().map(|a| Word::new(&a.name)).collect::<Vec<_>>())?;
+        node.words("axisLabels", &axes.iter().map(|a| FixedText::new(&a.name)).collect::<Vec<_>>())?;
         node.reals("gridSpacing", &axes.iter().map(|a| a.spacing).collect::<Vec<_>>())?;
         node.reals("gridGlobalOffset", &axes.iter().map(|a| a.origin).collect::<Vec<_>>())?;
         real(node, "gridUnitSI", mesh.length_si)?;

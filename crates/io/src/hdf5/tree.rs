@@ -193,7 +193,7 @@ fn put(file: &H5File, nodes: &[Node]) -> Result<(), Hdf5Error> {
                 Attribute::Whole(values) => super::set_array(&dataset, name, values)?,
                 Attribute::Reals(values) => super::set_array(&dataset, name, values)?,
                 Attribute::Texts(texts) => {
-                    let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
+                    let words: Vec<_> = texts.iter().map(|t| super::FixedText::new(t)).collect();
                     super::set_array(&dataset, name, &words)?;
                 }
             }
@@ -222,7 +222,7 @@ fn attributes(group: &H5Group, all: &[(&'static str, Attribute)]) -> Result<(), 
             Attribute::Whole(values) => group.set_attr_array_numeric(name, values)?,
             Attribute::Reals(values) => group.set_attr_array_numeric(name, values)?,
             Attribute::Texts(texts) => {
-                let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
+                let words: Vec<_> = texts.iter().map(|t| super::FixedText::new(t)).collect();
                 group.set_attr_array_numeric(name, &words)?;
             }
         }

@@ -3,7 +3,7 @@
 use bytemuck::cast_slice;
 use num_complex::Complex;
 
-use super::{Fault, Header, Kind, head, header};
+use super::{ElementType, Fault, Header, head, header};
 use crate::tensor::{Elements, Tensor};
 
 /// Shape of an array of which at least the header is there.
@@ -24,8 +24,8 @@ pub fn tensor(mut bytes: &[u8]) -> Result<Tensor, String> {
     let Header { descr, fortran, shape } = header;
     let complex = descr.strip_suffix("c8").map(|order| (order, 4)).or_else(|| descr.strip_suffix("c16").map(|order| (order, 8)));
     let (kind, parts) = match complex {
-        Some((order, width)) => (Kind::parse(&format!("{order}f{width}"))?, 2),
-        None => (Kind::parse(&descr)?, 1),
+        Some((order, width)) => (ElementType::parse(&format!("{order}f{width}"))?, 2),
+        None => (ElementType::parse(&descr)?, 1),
     };
     let count = shape.iter().try_fold(1usize, |n, &m| n.checked_mul(m));
     let needed = count.and_then(|n| n.checked_mul(kind.bytes * parts));

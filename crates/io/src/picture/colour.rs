@@ -12,7 +12,7 @@ use super::canvas::Rgb;
 /// A colour map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Map {
+pub enum ColourMap {
     /// Dark blue, green, yellow; the default for ordered values.
     Viridis,
     /// Blue to yellow, the same to colour-blind eyes.
@@ -28,9 +28,10 @@ pub enum Map {
 }
 
 /// All maps, in the order in which help texts list them.
-pub const MAPS: [Map; 6] = [Map::Viridis, Map::Cividis, Map::Inferno, Map::Magma, Map::Balance, Map::Cyclic];
+pub const MAPS: [ColourMap; 6] =
+    [ColourMap::Viridis, ColourMap::Cividis, ColourMap::Inferno, ColourMap::Magma, ColourMap::Balance, ColourMap::Cyclic];
 
-impl Map {
+impl ColourMap {
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -75,7 +76,7 @@ impl Map {
     }
 }
 
-impl From<Palette> for Map {
+impl From<Palette> for ColourMap {
     fn from(palette: Palette) -> Self {
         match palette {
             Palette::Sequential | Palette::Density | Palette::Undrawn => Self::Viridis,
@@ -85,7 +86,7 @@ impl From<Palette> for Map {
     }
 }
 
-impl FromStr for Map {
+impl FromStr for ColourMap {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -191,19 +192,19 @@ mod tests {
 
     #[test]
     fn sequential_maps_grow_lighter() {
-        for map in [Map::Viridis, Map::Cividis, Map::Inferno, Map::Magma] {
+        for map in [ColourMap::Viridis, ColourMap::Cividis, ColourMap::Inferno, ColourMap::Magma] {
             let table = map.table();
             for i in 8..256 {
                 assert!(lightness(table[i]) > lightness(table[i - 8]), "{} at {i}", map.name());
             }
         }
-        assert_eq!(Map::Viridis.colour(0.0), [0x44, 0x01, 0x54]);
-        assert_eq!(Map::Viridis.colour(1.0), [0xfd, 0xe7, 0x25]);
+        assert_eq!(ColourMap::Viridis.colour(0.0), [0x44, 0x01, 0x54]);
+        assert_eq!(ColourMap::Viridis.colour(1.0), [0xfd, 0xe7, 0x25]);
     }
 
     #[test]
     fn the_diverging_map_is_balanced_about_a_neutral_middle() {
-        let table = Map::Balance.table();
+        let table = ColourMap::Balance.table();
         for i in 0..128 {
             // One step of 8-bit rounding is about 0.004 in lightness.
             assert!((lightness(table[i]) - lightness(table[255 - i])).abs() < 0.008, "at {i}");
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_cyclic_map_closes_and_keeps_its_lightness() {
-        let table = Map::Cyclic.table();
+        let table = ColourMap::Cyclic.table();
         for i in 0..256 {
             assert!((lightness(table[i]) - 0.72).abs() < 0.006, "at {i}");
             for (a, b) in table[i].iter().zip(table[(i + 1) % 256]) {

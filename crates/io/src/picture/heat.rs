@@ -77,9 +77,9 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
     let mut canvas = Canvas::new(width, height, PAPER);
     for panel in &panels {
         paint(&mut canvas, panel, &scale);
-        let ordered = scale.map != super::Map::Cyclic && !scale.log;
+        let ordered = scale.map != super::ColourMap::Cyclic && !scale.log;
         if contours.unwrap_or_else(|| field.centring == Centring::Node && ordered && contour::is_smooth(&panel.values, panel.area.width)) {
-            let zero = scale.map != super::Map::Balance;
+            let zero = scale.map != super::ColourMap::Balance;
             contour::draw(&mut canvas, panel.area, &panel.values, ticks::contour_step(scale.low, scale.high), zero);
         }
         axes(&mut canvas, field, panel);

@@ -20,7 +20,7 @@ use zellige_engine::files::atomic_write;
 use zellige_engine::record::{Curve, Field, Palette, Record, Wave};
 
 pub use canvas::{Canvas, Rgb};
-pub use colour::{MAPS, Map};
+pub use colour::{ColourMap, MAPS};
 pub use read::read_grey;
 
 /// Options of a picture; the defaults suit a first look.
@@ -31,7 +31,7 @@ pub struct Options {
     /// Logarithmic colours; values that are not positive are left grey. Curves have their own flag.
     pub log: bool,
     /// The colour map; by default the one that the field's palette asks for.
-    pub map: Option<Map>,
+    pub map: Option<ColourMap>,
     /// Contour lines; by default where the field is smooth.
     pub contours: Option<bool>,
 }

@@ -89,16 +89,16 @@ fn stride(field: &Field, axis: usize) -> usize {
 
 /// The values that make one pixel: `weights[k]` of the value `first + k`; the weights add up to one.
 #[derive(Debug)]
-struct Taps {
+struct PixelWeights {
     first: usize,
     weights: Vec<f64>,
 }
 
-fn taps(n: usize, pixels: usize, centring: Centring) -> Vec<Taps> {
+fn taps(n: usize, pixels: usize, centring: Centring) -> Vec<PixelWeights> {
     let nodes = centring == Centring::Node;
     let length = if nodes { n as f64 - 1.0 } else { n as f64 };
     if length <= 0.0 {
-        return (0..pixels).map(|_| Taps { first: 0, weights: vec![1.0] }).collect();
+        return (0..pixels).map(|_| PixelWeights { first: 0, weights: vec![1.0] }).collect();
     }
     let pitch = length / pixels as f64;
     (0..pixels)
@@ -108,7 +108,7 @@ fn taps(n: usize, pixels: usize, centring: Centring) -> Vec<Taps> {
                 let at = f64::midpoint(from, to);
                 let first = (at as usize).min(n - 2);
                 let t = at - first as f64;
-                return Taps { first, weights: vec![1.0 - t, t] };
+                return PixelWeights { first, weights: vec![1.0 - t, t] };
             }
             // Node i owns [i - 1/2, i + 1/2], cell i owns [i, i + 1].
             let shift = if nodes { 0.5 } else { 0.0 };
@@ -116,7 +116,7 @@ fn taps(n: usize, pixels: usize, centring: Centring) -> Vec<Taps> {
             let (first, last) = ((from as usize).min(n - 1), ((to - 1e-9).max(from) as usize).min(n - 1));
             let overlap = |i: usize| (to.min(i as f64 + 1.0) - from.max(i as f64)).max(0.0);
             let sum: f64 = (first..=last).map(overlap).sum();
-            Taps { first, weights: (first..=last).map(|i| overlap(i) / sum).collect() }
+            PixelWeights { first, weights: (first..=last).map(|i| overlap(i) / sum).collect() }
         })
         .collect()
 }

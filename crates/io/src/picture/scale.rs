@@ -4,7 +4,7 @@ use zellige_engine::record::{Field, Palette};
 
 use super::Options;
 use super::canvas::Rgb;
-use super::colour::Map;
+use super::colour::ColourMap;
 use super::heat::PAPER;
 
 /// Shown where a value is not a number, or not positive on a logarithmic scale.
@@ -20,7 +20,7 @@ pub(super) struct Scale {
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) log: bool,
-    pub(super) map: Map,
+    pub(super) map: ColourMap,
     missing: Rgb,
 }
 
@@ -39,12 +39,12 @@ impl Scale {
             (low, high) = if log { (0.1, 1.0) } else { (0.0, 1.0) };
         }
         let pi = std::f64::consts::PI;
-        if options.map.is_none() && map == Map::Balance && low * high > 0.0 {
-            map = Map::Viridis;
+        if options.map.is_none() && map == ColourMap::Balance && low * high > 0.0 {
+            map = ColourMap::Viridis;
         }
         if log {
             low = low.max(high * 10f64.powi(if density { -DENSITY_DECADES } else { -DECADES }));
-        } else if map == Map::Balance {
+        } else if map == ColourMap::Balance {
             high = high.abs().max(low.abs());
             low = -high;
         } else if field.palette == Palette::Cyclic && low >= -pi * 1.001 && high <= pi * 1.001 {
@@ -92,13 +92,13 @@ mod tests {
     fn one_sign_without_zero_needs_no_middle() {
         let options = Options::default();
         let charge = scale(Palette::Diverging, &[-1.2, -0.9, -1.0], &options);
-        assert_eq!((charge.low, charge.high, charge.map), (-1.2, -0.9, Map::Viridis));
+        assert_eq!((charge.low, charge.high, charge.map), (-1.2, -0.9, ColourMap::Viridis));
         for values in [[-1.2, 0.3, 0.1], [-1.2, -0.3, 0.0]] {
             let both = scale(Palette::Diverging, &values, &options);
-            assert_eq!((both.low, both.high, both.map), (-1.2, 1.2, Map::Balance));
+            assert_eq!((both.low, both.high, both.map), (-1.2, 1.2, ColourMap::Balance));
         }
         // What was asked for stays.
-        let asked = scale(Palette::Diverging, &[1.0, 2.0], &Options { map: Some(Map::Balance), ..options });
+        let asked = scale(Palette::Diverging, &[1.0, 2.0], &Options { map: Some(ColourMap::Balance), ..options });
         assert_eq!((asked.low, asked.high), (-2.0, 2.0));
     }
 

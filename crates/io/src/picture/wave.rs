@@ -5,7 +5,7 @@ use num_complex::Complex;
 use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::record::Wave;
 
-use super::Map;
+use super::ColourMap;
 use super::canvas::{Anchor, Area, Canvas, Rgb};
 use super::heat::PAPER;
 use super::ticks::number;
@@ -73,7 +73,7 @@ fn colour(value: Complex<f32>, brightest: f32) -> Rgb {
     let turn = f64::from(value.arg()) / std::f64::consts::TAU + 0.5;
     let bright = (value.norm() / brightest).clamp(0.0, 1.0);
     // The map has one lightness: stretched a little so that the brightest is bright.
-    Map::Cyclic.colour(turn).map(|c| (f32::from(c) * 1.12 * bright).min(255.0) as u8)
+    ColourMap::Cyclic.colour(turn).map(|c| (f32::from(c) * 1.12 * bright).min(255.0) as u8)
 }
 
 fn paint(canvas: &mut Canvas, area: Area, values: &[Complex<f32>], [rows, columns]: [usize; 2], most: Option<f32>) {

@@ -174,7 +174,7 @@ impl Mode {
         self.time = reader.f64s(&format!("mode{k}.time"))?;
         self.amplitude = [reader.f64s(&format!("mode{k}.re"))?, reader.f64s(&format!("mode{k}.im"))?];
         if self.amplitude.iter().any(|a| a.len() != self.time.len()) {
-            return Err(reader.wrong(format!("the columns of mode {k} differ in length")));
+            return Err(reader.content_error(format!("the columns of mode {k} differ in length")));
         }
         Ok(())
     }

@@ -181,7 +181,7 @@ impl Series {
             *column = reader.f64s(&format!("series{k}"))?;
         }
         if self.columns.iter().any(|c| c.len() != self.columns[0].len()) {
-            return Err(reader.wrong("the columns of the energies differ in length"));
+            return Err(reader.content_error("the columns of the energies differ in length"));
         }
         Ok(())
     }

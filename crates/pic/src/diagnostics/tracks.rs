@@ -96,7 +96,7 @@ impl Tracks {
         self.time = reader.f64s(&format!("tracks{k}.time"))?;
         self.values = reader.f64s(&format!("tracks{k}.values"))?;
         if self.values.len() != KEPT * self.tags.len() * self.time.len() {
-            return Err(reader.wrong(format!("the table of tracks {k} has the wrong length")));
+            return Err(reader.content_error(format!("the table of tracks {k} has the wrong length")));
         }
         Ok(())
     }

@@ -21,33 +21,36 @@ const FORMAT: &str = "scan";
 
 /// Makes a scan of what a reader found in `path`.
 pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Path, depth: Depth) -> Result<Scan> {
-    let wrong = |message: String| Error::format(path, FORMAT, message);
+    let content_error = |message: String| Error::format(path, FORMAT, message);
     let read = &config.read;
     let (rebin, every) = (config.rebin.unwrap_or(1), config.every.unwrap_or(1).max(1));
     if raw.count == 0 {
-        return Err(wrong("it holds no frames".into()));
+        return Err(content_error("it holds no frames".into()));
     }
     if raw.shape[0].saturating_mul(raw.shape[1]) > MOST_PIXELS {
-        return Err(wrong(format!("its frames have {} x {} pixels, at most {MOST_PIXELS} are read", raw.shape[0], raw.shape[1])));
+        return Err(content_error(format!("its frames have {} x {} pixels, at most {MOST_PIXELS} are read", raw.shape[0], raw.shape[1])));
     }
     if raw.positions.len() != raw.count {
-        return Err(wrong(format!("it has {} frames, but {} positions", raw.count, raw.positions.len())));
+        return Err(content_error(format!("it has {} frames, but {} positions", raw.count, raw.positions.len())));
     }
     if let Some(j) = raw.positions.iter().position(|p| !p.iter().all(|v| v.is_finite())) {
-        return Err(wrong(format!("the position of frame {j} is not a number: {:?}", raw.positions[j])));
+        return Err(content_error(format!("the position of frame {j} is not a number: {:?}", raw.positions[j])));
     }
-    let beam = beam(&raw, config, rebin).map_err(wrong)?;
+    let beam = beam(&raw, config, rebin).map_err(content_error)?;
     let turned = read.orientation & 4 != 0;
     let full = if turned { [raw.shape[1], raw.shape[0]] } else { raw.shape };
     let shape = config.crop.unwrap_or(full).map(|n| n / rebin / 2 * 2);
     if shape.contains(&0) {
-        return Err(wrong(format!("frames of {} x {} pixels are too small", raw.shape[0], raw.shape[1])));
+        return Err(content_error(format!("frames of {} x {} pixels are too small", raw.shape[0], raw.shape[1])));
     }
     let taken = resized(full, config.crop, rebin, shape);
     let middle = raw.shape.map(|n| (n / 2) as f64);
     let center = read.center.or(raw.center).unwrap_or(middle);
     if (0..2).any(|d| !(0.0..raw.shape[d] as f64).contains(&center[d])) {
-        return Err(wrong(format!("the optical axis {center:?} lies outside frames of {} x {} pixels", raw.shape[0], raw.shape[1])));
+        return Err(content_error(format!(
+            "the optical axis {center:?} lies outside frames of {} x {} pixels",
+            raw.shape[0], raw.shape[1]
+        )));
     }
     let mut pipeline = Pipeline::new(path.into(), raw.shape, shape, center, rebin, read.orientation);
     let size = raw.shape[0] * raw.shape[1];
@@ -60,11 +63,11 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     if let Some(each) = &each
         && each.len() != size * raw.count
     {
-        return Err(wrong(format!("its mask has {} pixels, for frames of {size}", each.len())));
+        return Err(content_error(format!("its mask has {} pixels, for frames of {size}", each.len())));
     }
     for (name, plane) in [("dark", &raw.dark), ("flat", &raw.flat)] {
         if plane.as_ref().is_some_and(|p| p.len() != size) {
-            return Err(wrong(format!("its {name} frame has {} pixels, frames have {size}", plane.as_ref().map_or(0, Vec::len))));
+            return Err(content_error(format!("its {name} frame has {} pixels, frames have {size}", plane.as_ref().map_or(0, Vec::len))));
         }
     }
     if let Some(flat) = &raw.flat {
@@ -83,7 +86,7 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     if let Some((i, dark)) = dark.enumerate().find_map(|(i, (dark, bad))| (!bad && !(0.0..4e9).contains(dark)).then_some((i, *dark))) {
         let what = if dark.is_nan() { "is not a number".to_owned() } else { format!("has {dark} counts") };
         let at = [i / raw.shape[1], i % raw.shape[1]];
-        return Err(wrong(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`, `mask_file`) or correct the file")));
+        return Err(content_error(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`, `mask_file`) or correct the file")));
     }
 
     let count = raw.count.div_ceil(every);
@@ -95,14 +98,14 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
         None => Mask::Common(pipeline.mask(None)),
         Some(each) => Mask::Each(each.chunks_exact(size).step_by(every).flat_map(|m| pipeline.mask(Some(m))).collect()),
     };
-    let mut mask = checked(mask, pipeline.pixels(), every).map_err(wrong)?;
+    let mut mask = checked(mask, pipeline.pixels(), every).map_err(content_error)?;
     let beam_notes = odd(&beam, shape, &positions);
-    notes.extend(beam_notes.map_err(wrong)?);
+    notes.extend(beam_notes.map_err(content_error)?);
     let frames = if depth == Depth::Plan {
         Frames::Planned(count)
     } else if read.stream {
         if each.is_some() {
-            return Err(wrong("a mask for each frame cannot be combined with `stream`".into()));
+            return Err(content_error("a mask for each frame cannot be combined with `stream`".into()));
         }
         Frames::Stored(Box::new(Stored { frames: raw.frames, pipeline, count, every }))
     } else {

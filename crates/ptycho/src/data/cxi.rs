@@ -46,7 +46,7 @@ fn data(file: &File, entry: &str) -> Result<Option<String>> {
 pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
     let file = File::open(path)?;
     let Some(entry) = entry(&file)? else {
-        return Err(file.wrong(format!("it has no `entry_1/data_1/data` (datasets: {})", file.listing())));
+        return Err(file.content_error(format!("it has no `entry_1/data_1/data` (datasets: {})", file.listing())));
     };
     let name = match &read.frames {
         Some(name) => name.clone(),
@@ -159,7 +159,7 @@ fn metres(file: &File, name: &str, told: bool) -> Result<f64> {
         "pm" | "picometer" | "picometers" | "picometre" | "picometres" => 1e-12,
         other => {
             let known = "m, cm, mm, um (micron), nm, angstrom or pm";
-            return Err(file.wrong(format!("`{name}` is in `{other}`, not in {known}; say it in metres under `read`")));
+            return Err(file.content_error(format!("`{name}` is in `{other}`, not in {known}; say it in metres under `read`")));
         }
     })
 }
@@ -180,7 +180,7 @@ fn positions(file: &File, entry: &str, count: usize, read: &ReadConfig) -> Resul
         let Some(tensor) = file.maybe(&name)? else { continue };
         let (width, values) = (tensor.shape.last().copied().unwrap_or(0), tensor.to_reals().unwrap_or_default());
         if width < 2 || values.len() != count * width {
-            return Err(file.wrong(format!("`{name}` is {:?}, for {count} frames", tensor.shape)));
+            return Err(file.content_error(format!("`{name}` is {:?}, for {count} frames", tensor.shape)));
         }
         let basis = match file.maybe(&format!("{detector}/basis_vectors"))? {
             Some(b) => Some(b),
@@ -209,8 +209,8 @@ fn positions(file: &File, entry: &str, count: usize, read: &ReadConfig) -> Resul
             let all = |t: &Tensor, unit: f64| t.to_reals().unwrap_or_default().into_iter().map(|v| v * unit).collect::<Vec<f64>>();
             let (vy, vx) = (all(&y, uy), all(&x, ux));
             return paths::axes(&vy, &vx, count)
-                .ok_or_else(|| file.wrong(format!("positions {:?} and {:?} for {count} frames", y.shape, x.shape)));
+                .ok_or_else(|| file.content_error(format!("positions {:?} and {:?} for {count} frames", y.shape, x.shape)));
         }
     }
-    Err(file.wrong(format!("it has no `{entry}/data_1/translation` (datasets: {})", file.listing())))
+    Err(file.content_error(format!("it has no `{entry}/data_1/translation` (datasets: {})", file.listing())))
 }

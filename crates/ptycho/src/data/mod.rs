@@ -121,7 +121,7 @@ fn propagation(file: &hdf5::File, name: &str, read: &ReadConfig) -> Result<Optio
         other => {
             let message =
                 format!("its `{name}` is `{other}`, neither `farfield` nor `nearfield`; say which: `read = {{ propagation = \"near\" }}`");
-            Err(file.wrong(message))
+            Err(file.content_error(message))
         }
     }
 }
@@ -215,7 +215,7 @@ fn guess(path: &Path) -> Result<FileFormat> {
         "it is neither a .ptyd nor a CXI file; say where the frames are: `read = {{ frames = \"PATH\", positions = \"PATH\" }}` (datasets: {})",
         file.listing()
     );
-    Err(file.wrong(message))
+    Err(file.content_error(message))
 }
 
 /// Rows and columns of the last two axes, and the number of frames before them.

@@ -44,15 +44,15 @@ impl RawFrames for Member {
 /// Reads an archive.
 pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
     let mut archive = Archive::open(path)?;
-    let wrong = |message: String| Error::format(path, "NPZ scan", message);
+    let content_error = |message: String| Error::format(path, "NPZ scan", message);
     let asked = |name: &Option<String>, known: &[&str], archive: &Archive| match name {
         Some(name) => Some(name.clone()),
         None => known.iter().find(|k| archive.has(k)).map(|k| (*k).to_owned()),
     };
     let name = asked(&read.frames, &["intensity", "frames", "data", "diffraction"], &archive);
-    let name = name.ok_or_else(|| wrong(format!("it has no `intensity` (arrays: {})", archive.listing())))?;
+    let name = name.ok_or_else(|| content_error(format!("it has no `intensity` (arrays: {})", archive.listing())))?;
     let all = archive.shape(&name)?;
-    let (count, shape) = frames_shape(&all).ok_or_else(|| wrong(format!("`{name}` is {all:?}, not [n, rows, columns]")))?;
+    let (count, shape) = frames_shape(&all).ok_or_else(|| content_error(format!("`{name}` is {all:?}, not [n, rows, columns]")))?;
     let frames = Member { archive: Archive::open(path)?, name, held: None };
     let number = |archive: &mut Archive, name: &str| -> Result<Option<f64>> {
         Ok(archive.maybe(name)?.and_then(|t| t.to_reals()).and_then(|v| v.first().copied()))
@@ -74,7 +74,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
         }),
         _ => None,
     };
-    let arrays = Arrays { read, wrong: &wrong };
+    let arrays = Arrays { read, content_error: &content_error };
     let (positions, origin) = arrays.positions(&mut archive, count, shape, resolution)?;
     let layer = |name: Option<String>, archive: &mut Archive| name.map(|n| archive.read(&n)).transpose();
     // What the input names (mask, dark, flat, positions) is read with that of the other formats.
@@ -134,7 +134,7 @@ fn truth(archive: &mut Archive, geometry: Geometry, shape: [usize; 2]) -> Result
 
 struct Arrays<'a> {
     read: &'a ReadConfig,
-    wrong: &'a dyn Fn(String) -> Error,
+    content_error: &'a dyn Fn(String) -> Error,
 }
 
 impl Arrays<'_> {
@@ -149,21 +149,21 @@ impl Arrays<'_> {
         resolution: Option<[f64; 2]>,
     ) -> Result<(Vec<[f64; 2]>, Option<[f64; 2]>)> {
         let resolution_known =
-            || resolution.ok_or_else(|| (self.wrong)("positions in pixels need wavelength, distance and det_pixel".into()));
+            || resolution.ok_or_else(|| (self.content_error)("positions in pixels need wavelength, distance and det_pixel".into()));
         if self.read.positions.is_some() || self.read.positions_y.is_some() {
             return Ok((Vec::new(), None));
         }
         if archive.has("addr") {
             if self.read.swap || self.read.flip != [false; 2] || self.read.positions_unit != 1.0 {
                 let message = "its views lie in the object as `addr` says: `positions_unit`, `flip` and `swap` are for positions that `read.positions` names";
-                return Err((self.wrong)(format!("{message} (arrays: {})", archive.listing())));
+                return Err((self.content_error)(format!("{message} (arrays: {})", archive.listing())));
             }
             let addresses = archive.read("addr")?;
             let &[views, modes, 5, 3] = &addresses.shape[..] else {
-                return Err((self.wrong)(format!("`addr` is {:?}, not [views, modes, 5, 3]", addresses.shape)));
+                return Err((self.content_error)(format!("`addr` is {:?}, not [views, modes, 5, 3]", addresses.shape)));
             };
             if modes == 0 {
-                return Err((self.wrong)("`addr` has no modes".into()));
+                return Err((self.content_error)("`addr` has no modes".into()));
             }
             let (values, pixel) = (addresses.to_reals().unwrap_or_default(), resolution_known()?);
             let start = |j: usize| [values[j * modes * 15 + 4], values[j * modes * 15 + 5]];
@@ -173,16 +173,16 @@ impl Arrays<'_> {
         }
         if let Some(name) = ["pos_m", "positions", "translation"].iter().find(|k| archive.has(k)) {
             let tensor = archive.read(name)?;
-            let found = pairs(&tensor).ok_or_else(|| (self.wrong)(format!("`{name}` is {:?}, not [{count}, 2]", tensor.shape)))?;
+            let found = pairs(&tensor).ok_or_else(|| (self.content_error)(format!("`{name}` is {:?}, not [{count}, 2]", tensor.shape)))?;
             return Ok((found, None));
         }
         if archive.has("pos_px") {
             let pixel = resolution_known()?;
-            let found = pairs(&archive.read("pos_px")?).ok_or_else(|| (self.wrong)(format!("`pos_px` is not [{count}, 2]")))?;
+            let found = pairs(&archive.read("pos_px")?).ok_or_else(|| (self.content_error)(format!("`pos_px` is not [{count}, 2]")))?;
             // Exchanged later, with all others.
             let pixel = if self.read.swap { [pixel[1], pixel[0]] } else { pixel };
             return Ok((found.into_iter().map(|p| [0, 1].map(|d| p[d] * pixel[d])).collect(), None));
         }
-        Err((self.wrong)(format!("it has no positions: `pos_m`, `positions` or `pos_px` (arrays: {})", archive.listing())))
+        Err((self.content_error)(format!("it has no positions: `pos_m`, `positions` or `pos_px` (arrays: {})", archive.listing())))
     }
 }

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_io::hdf5::{File, Part};
+use zellige_io::hdf5::{DatasetPart, File};
 use zellige_io::tensor::{Elements, Tensor};
 
 use super::{Depth, Geometry, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, pairs};
 
 /// Frames of one dataset.
-pub(super) struct Dataset(pub(super) Part);
+pub(super) struct Dataset(pub(super) DatasetPart);
 
 impl RawFrames for Dataset {
     fn read(&mut self, first: usize, count: usize) -> Result<Elements> {
@@ -67,7 +67,7 @@ pub(super) fn frames(file: &File, name: &str) -> Result<(Box<dyn RawFrames>, usi
     let shape = part.shape().to_vec();
     match frames_shape(&shape).filter(|_| matches!(shape.len(), 3 | 4)) {
         Some((count, frame)) => Ok((Box::new(Dataset(part)), count, frame)),
-        None => Err(file.wrong(format!("the frames `{name}` are {shape:?}, not [n, rows, columns] or [a, b, rows, columns]"))),
+        None => Err(file.content_error(format!("the frames `{name}` are {shape:?}, not [n, rows, columns] or [a, b, rows, columns]"))),
     }
 }
 
@@ -113,15 +113,15 @@ pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path
     if let Some(name) = &read.positions {
         let file = Table::open(&source)?;
         let tensor = file.read(name)?;
-        let found =
-            pairs(&tensor).ok_or_else(|| file.wrong(format!("the positions `{name}` are {:?}, not [{}, 2]", tensor.shape, raw.count)))?;
+        let found = pairs(&tensor)
+            .ok_or_else(|| file.content_error(format!("the positions `{name}` are {:?}, not [{}, 2]", tensor.shape, raw.count)))?;
         raw.positions = found;
     } else if let (Some(y), Some(x)) = (&read.positions_y, &read.positions_x) {
         let file = Table::open(&source)?;
         let (ty, tx) = (file.read(y)?, file.read(x)?);
         let (vy, vx) = (ty.to_reals().unwrap_or_default(), tx.to_reals().unwrap_or_default());
         raw.positions = axes(&vy, &vx, raw.count).ok_or_else(|| {
-            file.wrong(format!("the positions `{y}` {:?} and `{x}` {:?} do not fit {} frames", ty.shape, tx.shape, raw.count))
+            file.content_error(format!("the positions `{y}` {:?} and `{x}` {:?} do not fit {} frames", ty.shape, tx.shape, raw.count))
         })?;
     }
     for p in &mut raw.positions {
@@ -169,9 +169,9 @@ impl Table {
         }
     }
 
-    fn wrong(&self, message: String) -> Error {
+    fn content_error(&self, message: String) -> Error {
         match self {
-            Self::Hdf5(file) => file.wrong(message),
+            Self::Hdf5(file) => file.content_error(message),
             Self::Npz(_, path) => Error::format(path, "NPZ", message),
         }
     }

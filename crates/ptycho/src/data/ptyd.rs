@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use zellige_engine::error::Result;
-use zellige_io::hdf5::{File, Part};
+use zellige_io::hdf5::{DatasetPart, File};
 use zellige_io::tensor::Elements;
 
 use super::{Depth, Geometry, Raw, RawFrames, ReadConfig, frames_shape, pairs, paths, propagation};
@@ -14,7 +14,7 @@ use crate::scan::HC;
 /// Frames of several chunks.
 struct Chunks {
     /// First frame and dataset of each.
-    parts: Vec<(usize, Part)>,
+    parts: Vec<(usize, DatasetPart)>,
     count: usize,
 }
 
@@ -48,7 +48,7 @@ struct Weights {
 
 impl Weights {
     /// Adds the weights of a chunk whose first frame is number `first`; earlier frames without any are valid.
-    fn add(&mut self, first: usize, part: &Part, [rows, columns]: [usize; 2]) -> Result<()> {
+    fn add(&mut self, first: usize, part: &DatasetPart, [rows, columns]: [usize; 2]) -> Result<()> {
         let (size, frames) = (rows * columns, part.shape()[0]);
         let block = (BLOCK / size).max(1);
         for at in (0..frames).step_by(block) {
@@ -112,7 +112,7 @@ fn chunk(file: &File, number: &str) -> Result<Option<(File, String)>> {
     let found = [Some(other.clone()), beside].into_iter().flatten().find(|p| p.is_file());
     match found {
         Some(found) => Ok(Some((File::open(found)?, path.trim_matches('/').to_owned()))),
-        None => Err(file.wrong(format!("its chunk {number} lies in `{}`, which is not there", other.display()))),
+        None => Err(file.content_error(format!("its chunk {number} lies in `{}`, which is not there", other.display()))),
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
     let file = File::open(path)?;
     let groups = file.children("")?;
     if !groups.iter().any(|g| g == "chunks") {
-        return Err(file.wrong(format!("it has no group `chunks` (there are: {})", groups.join(", "))));
+        return Err(file.content_error(format!("it has no group `chunks` (there are: {})", groups.join(", "))));
     }
     let mut numbers: Vec<(usize, String)> = file.children("chunks")?.into_iter().filter_map(|n| Some((n.parse().ok()?, n))).collect();
     numbers.sort();
@@ -134,14 +134,14 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
         let part = file.part(&name("data"))?;
         let shape = part.shape().to_vec();
         let Some((n, size)) = frames_shape(&shape).filter(|_| shape.len() == 3) else {
-            return Err(file.wrong(format!("`{}` is {shape:?}, not [n, rows, columns]", name("data"))));
+            return Err(file.content_error(format!("`{}` is {shape:?}, not [n, rows, columns]", name("data"))));
         };
         if *frame.get_or_insert(size) != size {
-            return Err(file.wrong(format!("frames of chunk {number} are {size:?}, those before {frame:?}")));
+            return Err(file.content_error(format!("frames of chunk {number} are {size:?}, those before {frame:?}")));
         }
         let position = file.read(&name("positions"))?;
         let position =
-            pairs(&position).ok_or_else(|| file.wrong(format!("`{}` is {:?}, not [{n}, 2]", name("positions"), position.shape)))?;
+            pairs(&position).ok_or_else(|| file.content_error(format!("`{}` is {:?}, not [{n}, 2]", name("positions"), position.shape)))?;
         let weights = name("weights");
         if depth == Depth::Whole && file.shape(&weights)?.is_some_and(|w| w == shape) {
             mask.add(count, &file.part(&weights)?, size)?;
@@ -151,7 +151,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
         count += n;
     }
     let Some(shape) = frame else {
-        return Err(file.wrong("it holds no chunks"));
+        return Err(file.content_error("it holds no chunks"));
     };
     let mut mask = mask.finished(count, shape[0] * shape[1]);
     if mask.is_none() && depth == Depth::Whole {

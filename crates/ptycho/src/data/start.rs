@@ -66,9 +66,9 @@ pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 3]) -> Result
     let ids = ["probe", "obj"].map(|kind| file.children(&format!("content/{kind}")).unwrap_or_default()).concat();
     Err(match label {
         Some(label) if !ids.is_empty() => {
-            file.wrong(format!("it has no probe or object of a scan `{label}`; `start_label` may be {}", ids.join(", ")))
+            file.content_error(format!("it has no probe or object of a scan `{label}`; `start_label` may be {}", ids.join(", ")))
         }
-        _ => file.wrong(format!("it has neither `content/probe` nor `content/obj` (datasets: {})", file.listing())),
+        _ => file.content_error(format!("it has neither `content/probe` nor `content/obj` (datasets: {})", file.listing())),
     })
 }
 

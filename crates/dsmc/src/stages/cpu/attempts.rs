@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::collide::{Kinetics, Table, cell_number, hit, pair_count, together, velocity};
 use super::math::{Stream, power};
 use super::rows::in_rows;
-use super::store::{Columns, Mosaic};
+use super::store::{Columns, Tiling};
 use super::tile::{Majorant, Scratch, Tile};
 use crate::model::{Scheme, purpose};
 use crate::physics::{difference, square};
@@ -26,27 +26,27 @@ pub(super) const AHEAD: usize = 4;
 
 /// Attempted collisions of a tile in step `step`.
 #[inline(always)]
-pub(super) fn attempt_collisions(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
-    let total = count_attempts(table, tile, mosaic, scratch, species, step);
+pub(super) fn attempt_collisions(table: &Table, tile: &mut Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64) {
+    let total = count_attempts(table, tile, tiling, scratch, species, step);
     if total == 0 {
         return;
     }
     tile.ledger.attempts += total as u64;
     // Mostly one piece.
     for from in (0..total).step_by(PIECE) {
-        piece(table, tile, mosaic, scratch, species, step, from..total.min(from + PIECE));
+        piece(table, tile, tiling, scratch, species, step, from..total.min(from + PIECE));
     }
     update_majorants(&mut tile.majorants, &scratch.attempts);
 }
 
 /// A consecutive part of the attempts of a tile; the parts together give the same result as all at once.
 #[inline(always)]
-fn piece(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, range: Range<usize>) {
-    list_attempts(tile, mosaic, scratch, species, range.clone());
+fn piece(table: &Table, tile: &mut Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64, range: Range<usize>) {
+    list_attempts(tile, tiling, scratch, species, range.clone());
     scratch.words.draw(purpose::PAIR, table.seed, step);
     // Partners depend on earlier collisions, and sub-volumes on positions.
     if table.tagged || !tile.divided.is_empty() {
-        one_by_one(table, tile, mosaic, scratch, species, step);
+        one_by_one(table, tile, tiling, scratch, species, step);
     } else {
         in_rows(table, tile, scratch, species, step, range.len());
     }
@@ -55,7 +55,7 @@ fn piece(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
 
 /// Lists cell, pair and random-number key of each attempt of a piece.
 #[inline(always)]
-fn list_attempts(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, range: Range<usize>) {
+fn list_attempts(tile: &Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, range: Range<usize>) {
     let (pairs, total) = (pair_count(species), range.len());
     let Scratch { rows, words, attempts, start, .. } = scratch;
     rows.reserve(total, start.last().copied().unwrap_or(0) as usize);
@@ -70,7 +70,7 @@ fn list_attempts(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: u
         if start[slot * species] == start[(slot + 1) * species] {
             continue;
         }
-        let (cell, mut number) = (cell_number(tile, mosaic, slot), 0_u32);
+        let (cell, mut number) = (cell_number(tile, tiling, slot), 0_u32);
         for (p, n) in attempts.iter().enumerate() {
             // Range of these in the piece.
             let (n, low) = (*n as usize, range.start.saturating_sub(before).min(*n as usize));
@@ -160,7 +160,7 @@ pub(super) fn further(seed: u64, step: u64, items: &[Vec<u32>; 2], t: usize) -> 
 // Loops over indices, not closures over arrays: those are not reliably inlined into functions with target features.
 /// Attempts one after the other.
 #[inline(always)]
-fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+fn one_by_one(table: &Table, tile: &mut Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64) {
     let pairs = table.pairs.len();
     let Scratch { rows, words, start, sorted, .. } = scratch;
     let sorted = &mut Columns::of(sorted);
@@ -181,7 +181,7 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
         rows.sigma_g[t] = sigma_g;
         if uniform_f32(words.words[1][t]) * sigma_g_max < sigma_g {
             let number = number_of(&words.items, t);
-            if divided && !together(table, sorted, words.items[0][t], mosaic, [i, j], step, number) {
+            if divided && !together(table, sorted, words.items[0][t], tiling, [i, j], step, number) {
                 continue;
             }
             tile.ledger.exceeded += u64::from(sigma_g > sigma_g_max);
@@ -204,8 +204,8 @@ pub(super) fn number_of(items: &[Vec<u32>; 2], t: usize) -> u64 {
 
 /// Counts the attempted collisions of each cell and kind; returns their sum.
 #[inline(always)]
-fn count_attempts(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) -> usize {
-    let (slots, pairs) = (mosaic.cells_of_row(), table.pairs.len());
+fn count_attempts(table: &Table, tile: &Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64) -> usize {
+    let (slots, pairs) = (tiling.cells_of_row(), table.pairs.len());
     // The numbers that round: a block for every four pairs of a cell, of occupied cells.
     let blocks = pairs.div_ceil(4);
     let Scratch { words, start, attempts, .. } = scratch;
@@ -215,7 +215,7 @@ fn count_attempts(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scr
     let mut drawn = 0;
     for slot in 0..slots {
         if start[slot * species] < start[(slot + 1) * species] {
-            let cell = cell_number(tile, mosaic, slot);
+            let cell = cell_number(tile, tiling, slot);
             for block in 0..blocks {
                 (words.items[0][drawn], words.items[1][drawn]) = (cell, block as u32);
                 drawn += 1;
@@ -245,7 +245,7 @@ fn count_attempts(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scr
                 n = if table.scheme == Scheme::Ntc {
                     (mean + uniform_f32(word)) as u32
                 } else {
-                    poisson(mean, word, table.seed, step, u64::from(cell_number(tile, mosaic, slot)) * pairs as u64 + p as u64)
+                    poisson(mean, word, table.seed, step, u64::from(cell_number(tile, tiling, slot)) * pairs as u64 + p as u64)
                 };
             }
             attempts[slot * pairs + p] = n;
@@ -319,23 +319,23 @@ mod tests {
     use super::*;
     use crate::config::{Config, SpeciesConfig};
     use crate::model::Model;
-    use crate::stages::cpu::store::{ParticleState, Row, layout, mosaic};
+    use crate::stages::cpu::store::{ParticleState, Row, layout, tiling};
     use crate::stages::cpu::tile;
     use zellige_engine::rng::Philox;
 
     /// A tile of argon, or of argon and helium, or of nitrogen, its particles in order, few in a cell: many attempts share a
     /// particle.
-    fn filled(species: &[&str], rotation: bool) -> (Model, Table, Tile, Mosaic, Scratch) {
+    fn filled(species: &[&str], rotation: bool) -> (Model, Table, Tile, Tiling, Scratch) {
         let mut config = Config::new(vec![16; 2], vec![1.6e-4; 2], species[0], 7e22, 273.15);
         config.species =
             species.iter().map(|s| SpeciesConfig { fraction: 1.0 / species.len() as f64, ..SpeciesConfig::named(s) }).collect();
         (config.dt, config.particles_per_cell, config.collisions.rotation) = (4e-8, Some(6.0), rotation);
         let model = Model::new(&config, Path::new(""), 3).unwrap();
-        let mosaic = mosaic(&model.grid, 6.0);
-        let tile = tile::empty(&model, &mosaic, 0);
-        let (keys, layout, philox) = (mosaic.cells_of_row() * species.len(), layout(&model), Philox::new(77, 5));
+        let tiling = tiling(&model.grid, 6.0);
+        let tile = tile::empty(&model, &tiling, 0);
+        let (keys, layout, philox) = (tiling.cells_of_row() * species.len(), layout(&model), Philox::new(77, 5));
         let mut row = Row::new(layout, 0);
-        for i in 0..6 * mosaic.cells_of_row() {
+        for i in 0..6 * tiling.cells_of_row() {
             let [a, b] = philox.normals(0, 2 * i as u64);
             let [c, d] = philox.normals(0, 2 * i as u64 + 1);
             let v = [a, b, c].map(|v| (300.0 * v) as f32);
@@ -344,7 +344,7 @@ mod tests {
         }
         let mut scratch = Scratch::new(layout);
         scratch.order(&row, keys);
-        (model.clone(), Table::new(&model), tile, mosaic, scratch)
+        (model.clone(), Table::new(&model), tile, tiling, scratch)
     }
 
     #[test]
@@ -366,10 +366,10 @@ mod tests {
     fn attempts_in_pieces_are_those_all_at_once() {
         for species in [&["Ar"][..], &["Ar", "He"]] {
             let mut found = [usize::MAX, 37].map(|length| {
-                let (_, table, mut tile, mosaic, mut scratch) = filled(species, false);
-                let total = count_attempts(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
+                let (_, table, mut tile, tiling, mut scratch) = filled(species, false);
+                let total = count_attempts(&table, &tile, &tiling, &mut scratch, species.len(), 9);
                 for from in (0..total).step_by(length.min(total)) {
-                    piece(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9, from..total.min(from.saturating_add(length)));
+                    piece(&table, &mut tile, &tiling, &mut scratch, species.len(), 9, from..total.min(from.saturating_add(length)));
                 }
                 update_majorants(&mut tile.majorants, &scratch.attempts);
                 (Columns::of(&mut scratch.sorted).v.map(|v| v.to_vec()), tile.ledger, tile.majorants)
@@ -383,14 +383,14 @@ mod tests {
     fn attempts_in_rows_are_those_one_by_one() {
         for (species, rotation) in [(&["Ar"][..], false), (&["Ar", "He"], false), (&["N2"], true)] {
             let mut found = [false, true].map(|rows| {
-                let (_, table, mut tile, mosaic, mut scratch) = filled(species, rotation);
-                let total = count_attempts(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
-                list_attempts(&tile, &mosaic, &mut scratch, species.len(), 0..total);
+                let (_, table, mut tile, tiling, mut scratch) = filled(species, rotation);
+                let total = count_attempts(&table, &tile, &tiling, &mut scratch, species.len(), 9);
+                list_attempts(&tile, &tiling, &mut scratch, species.len(), 0..total);
                 scratch.words.draw(purpose::PAIR, table.seed, 9);
                 if rows {
                     in_rows(&table, &mut tile, &mut scratch, species.len(), 9, total);
                 } else {
-                    one_by_one(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9);
+                    one_by_one(&table, &mut tile, &tiling, &mut scratch, species.len(), 9);
                 }
                 let Scratch { mut sorted, rows, .. } = scratch;
                 let sorted = Columns::of(&mut sorted);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::exchange::{Modes, exchange};
 use super::math::{Stream, power, turn};
-use super::store::{Columns, Mosaic, local};
+use super::store::{Columns, Tiling, local};
 use super::tile::{Majorant, Scratch, Tile};
 use crate::gas::millikan::{Chances, collision_number};
 use crate::gas::vibration::MODES;
@@ -175,26 +175,26 @@ pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
 
 /// All collisions of a tile in step `step`.
 #[inline(always)]
-pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+pub(super) fn collide(table: &Table, tile: &mut Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64) {
     match table.scheme {
         Scheme::None => {}
-        Scheme::Ntc | Scheme::Majorant => super::attempts::attempt_collisions(table, tile, mosaic, scratch, species, step),
-        Scheme::Pairing => super::pairing::paired(table, tile, mosaic, scratch, species, step),
+        Scheme::Ntc | Scheme::Majorant => super::attempts::attempt_collisions(table, tile, tiling, scratch, species, step),
+        Scheme::Pairing => super::pairing::paired(table, tile, tiling, scratch, species, step),
     }
 }
 
 /// Number of a cell in the grid, which its random numbers hang on.
 #[inline(always)]
-pub(super) fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
-    let [i, j] = local(mosaic, slot);
-    ((tile.corner[1] + j) * mosaic.cells[0] + tile.corner[0] + i) as u32
+pub(super) fn cell_number(tile: &Tile, tiling: &Tiling, slot: usize) -> u32 {
+    let [i, j] = local(tiling, slot);
+    ((tile.corner[1] + j) * tiling.cells[0] + tile.corner[0] + i) as u32
 }
 
 /// True if two particles of a divided cell are in the same part, thinned by the smallest part's volume over that of theirs: the
 /// rate of attempted collisions is that of the smallest part.
 #[inline(never)]
-pub(super) fn together(table: &Table, columns: &Columns<'_>, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
-    let home = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];
+pub(super) fn together(table: &Table, columns: &Columns<'_>, cell: u32, tiling: &Tiling, at: [usize; 2], step: u64, number: u64) -> bool {
+    let home = [cell as usize % tiling.cells[0], cell as usize / tiling.cells[0]];
     let part = |i: usize| table.geometry.part_at(home, [f64::from(columns.x[i]), f64::from(columns.y[i])]);
     let ((first, fraction), (second, _)) = (part(at[0]), part(at[1]));
     let least = table.geometry.smallest_part(cell as usize).unwrap_or(fraction).max(SMALLEST);

@@ -2,7 +2,7 @@
 //! a few in a hundred, fly from hit to hit.
 
 use super::math::Stream;
-use super::store::{Columns, HOLE, Mosaic, Outbox, ParticleState, Row, local, shift_of};
+use super::store::{Columns, HOLE, Outbox, ParticleState, Row, Tiling, local, shift_of};
 use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, FlightEnd, Segment};
 use crate::grid::Side;
@@ -19,7 +19,7 @@ const FAR: f32 = 30_000.0;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pass<'a> {
     pub(super) model: &'a Model,
-    pub(super) mosaic: &'a Mosaic,
+    pub(super) tiling: &'a Tiling,
     pub(super) step: u64,
     pub(super) sample: bool,
 }
@@ -70,7 +70,7 @@ fn straight<const BODIES: bool, const WEIGHTS: bool>(pass: &Pass<'_>, tile: &Til
     let species = pass.model.species.len() as i32;
     let inverse = 1.0 / species as f32;
     let scale = scale_of(pass);
-    let shift = shift_of(pass.mosaic);
+    let shift = shift_of(pass.tiling);
     let mask = (1_i32 << shift) - 1;
     let size = tile.cells.map(|c| c as u32);
     let (x, y, vx, vy, key) = (&from.x[..n], &from.y[..n], &from.v[0][..n], &from.v[1][..n], &from.key[..n]);
@@ -121,7 +121,7 @@ fn wander(
     let count = pass.model.species.len();
     let species = usize::from(from.key[i]) % count;
     let slot = usize::from(from.key[i]) / count;
-    let [column, line] = local(pass.mosaic, slot);
+    let [column, line] = local(pass.tiling, slot);
     let cell = [tile.corner[0] + column, tile.corner[1] + line];
     let body = from.get(i);
     let weight = tile.weights.get(slot).map_or(1.0, |w| f64::from(*w));
@@ -135,8 +135,8 @@ fn wander(
     if far < reach
         && goal[0] >= 0.0
         && goal[1] >= 0.0
-        && (goal[0] as usize) < pass.mosaic.cells[0]
-        && (goal[1] as usize) < pass.mosaic.cells[1]
+        && (goal[0] as usize) < pass.tiling.cells[0]
+        && (goal[1] as usize) < pass.tiling.cells[1]
     {
         let body = ParticleState { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
         let goal = [goal[0] as usize, goal[1] as usize];
@@ -190,7 +190,7 @@ impl Destination<'_> {
                 body.tag = (uniform() * f64::from(u32::MAX)) as u32 | 1;
             }
         }
-        let home = pass.mosaic.locate(cell[0], cell[1]);
+        let home = pass.tiling.locate(cell[0], cell[1]);
         let p = body.with_key(row.layout().key(home.cell, species));
         for _ in 0..copies {
             if home.tile as usize != *number {

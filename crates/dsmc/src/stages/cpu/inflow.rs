@@ -27,7 +27,7 @@ pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
     let species = &pass.model.species;
     for face in faces {
         let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
-        let key = usize::from(pass.mosaic.locate(face.cell[0], face.cell[1]).cell) * species.len();
+        let key = usize::from(pass.tiling.locate(face.cell[0], face.cell[1]).cell) * species.len();
         let v = [2, 3, 4].map(|c| scratch.sorted.column(c));
         let (mut seen, mut by_species) = (CellSums::default(), Vec::with_capacity(MovingAverage::species_counts(species.len())));
         for (s, kind) in species.iter().enumerate() {
@@ -141,7 +141,7 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut
                 let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, (s as u64) << 36 | item, 12);
                 item += 1;
                 let (cell, offset) = source.position(&model.grid, stream.open());
-                if pass.mosaic.locate(cell[0], cell[1]).tile as usize != number {
+                if pass.tiling.locate(cell[0], cell[1]).tile as usize != number {
                     continue;
                 }
                 if !model.geometry.in_gas(cell, offset) {

@@ -18,7 +18,7 @@ use crate::walls::subsonic::MovingAverage;
 
 impl Stages for Gas {
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
-        let pass = Pass { model: &self.model, mosaic: &self.store.mosaic, step, sample };
+        let pass = Pass { model: &self.model, tiling: &self.store.tiling, step, sample };
         let [boxes, out] = &mut self.boxes;
         let (boxes, post, scratch, table, isa, factors) = (&*boxes, &self.post, &self.scratch, &self.table, self.isa, &self.factors);
         let name = match (self.model.collisions.scheme, sample) {
@@ -69,7 +69,7 @@ impl Stages for Gas {
         let mut count = vec![0; self.tiles.len()];
         for cell in &particles.cell {
             let [x, y] = self.model.grid.cell(*cell as usize);
-            count[self.store.mosaic.locate(x, y).tile as usize] += 1;
+            count[self.store.tiling.locate(x, y).tile as usize] += 1;
         }
         for (tile, n) in self.store.tiles.iter_mut().zip(count).filter(|(_, n)| *n > 0) {
             let len = tile.len();
@@ -114,14 +114,14 @@ impl Stages for Gas {
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let (mosaic, width) = (self.store.mosaic, species * sums);
+        let (tiling, width) = (self.store.tiling, species * sums);
         // A row of tiles has whole rows of cells.
-        let rows = chunks_mut(cells, mosaic.tile[1] * mosaic.cells[0] * width);
-        each_task((chunks_mut(&mut self.tiles, mosaic.tiles[0]), rows), |_, (tiles, cells)| {
+        let rows = chunks_mut(cells, tiling.tile[1] * tiling.cells[0] * width);
+        each_task((chunks_mut(&mut self.tiles, tiling.tiles[0]), rows), |_, (tiles, cells)| {
             cells.fill(0.0);
             for tile in tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
                 for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
-                    let (slot, cell) = (j * mosaic.tile[0] + i, j * mosaic.cells[0] + tile.corner[0] + i);
+                    let (slot, cell) = (j * tiling.tile[0] + i, j * tiling.cells[0] + tile.corner[0] + i);
                     for (s, to) in cells[cell * width..][..width].chunks_exact_mut(sums).enumerate() {
                         let first = (slot * species + s) * kept;
                         to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to = tile.sums.all(first + q));
@@ -136,11 +136,11 @@ impl Stages for Gas {
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let slots = self.store.mosaic.cells_of_row();
+        let slots = self.store.tiling.cells_of_row();
         cells.fill(0.0);
         for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
             for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
-                let (slot, cell) = (j * self.store.mosaic.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
+                let (slot, cell) = (j * self.store.tiling.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
                 let from = tile.sums.old(slots * species * kept)[slot * species * kept..].chunks_exact(kept);
                 for (to, from) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).zip(from) {
                     to[..kept].copy_from_slice(from);
@@ -154,10 +154,10 @@ impl Stages for Gas {
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
         for tile in &mut self.tiles {
-            let own = tile.sums.old(self.store.mosaic.cells_of_row() * species * kept);
+            let own = tile.sums.old(self.store.tiling.cells_of_row() * species * kept);
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j * self.store.mosaic.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
+                    let (slot, cell) = (j * self.store.tiling.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
                     let to = own[slot * species * kept..].chunks_exact_mut(kept);
                     for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
                         to.copy_from_slice(&from[..kept]);
@@ -252,7 +252,7 @@ impl Stages for Gas {
         let count = Ledger::length(self.model.weighted());
         let expected = count + majorants + face_numbers * faces.len() + self.tiles.len();
         // Sums of samples are there once there was one.
-        let sums = self.store.mosaic.cells_of_row() * self.model.species.len() * self.model.collisions.kept();
+        let sums = self.store.tiling.cells_of_row() * self.model.species.len() * self.model.collisions.kept();
         let with_sums = expected + self.tiles.len() * sums;
         if extra.len() != expected && extra.len() != with_sums {
             return Err(format!("{} numbers of the collisions' state, {expected} or {with_sums} expected", extra.len()));

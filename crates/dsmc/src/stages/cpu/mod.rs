@@ -32,7 +32,7 @@ use zellige_engine::real::{AVX512, Isa};
 
 use self::fly::Pass;
 use self::inflow::Face;
-use self::store::{Mosaic, Outbox, ParticleState, Post, Row, Store};
+use self::store::{Deliveries, Outbox, ParticleState, Row, Store, Tiling};
 use self::tile::{Scratch, Tile};
 use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
@@ -53,7 +53,7 @@ struct Gas {
     /// Leavers of the last pass by tile, and of the one under way.
     boxes: [Vec<Outbox>; 2],
     /// Particles of `boxes[0]` by destination tile.
-    post: Post,
+    post: Deliveries,
     scratch: Vec<Mutex<Scratch>>,
     /// For samples.
     factors: Vec<f64>,
@@ -71,7 +71,7 @@ struct Work<'a> {
     row: &'a mut Row,
     faces: &'a mut [Face],
     boxes: &'a [Outbox],
-    post: &'a Post,
+    post: &'a Deliveries,
     out: &'a mut Outbox,
     scratch: &'a mut Scratch,
     factors: &'a [f64],
@@ -82,11 +82,11 @@ impl Work<'_> {
     fn run(self, isa: Isa) -> usize {
         let Self { pass, table, number, tile, row, faces, boxes, post, out, scratch, factors } = self;
         let species = pass.model.species.len();
-        let keys = pass.mosaic.cells_of_row() * species;
+        let keys = pass.tiling.cells_of_row() * species;
         let arrived = post.take(boxes, number, &tile.near, std::slice::from_mut(row));
         let n = scratch.order(row, keys);
         inflow::observe(&pass, faces, scratch);
-        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
+        collide::collide(table, tile, pass.tiling, scratch, species, pass.step);
         if pass.sample {
             tile::sample(tile, scratch, keys, pass.model, factors, isa);
         }
@@ -125,15 +125,15 @@ fn avx2(work: Work<'_>) -> usize {
 
 /// The stages on a CPU.
 pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
-    let mosaic = store::mosaic(&model.grid, model.per_cell);
+    let tiling = store::tiling(&model.grid, model.per_cell);
     let layout = store::layout(model);
-    let tiles: Vec<Tile> = (0..mosaic.len()).map(|t| tile::empty(model, &mosaic, t)).collect();
+    let tiles: Vec<Tile> = (0..tiling.len()).map(|t| tile::empty(model, &tiling, t)).collect();
     let mut faces = vec![Vec::new(); tiles.len()];
     for side in Side::ALL.into_iter().filter(|s| model.edges[s.index()] == Edge::Open && s.axis < model.grid.dimensions) {
         for along in 0..model.grid.cells[1 - side.axis] {
             let mut cell = [along; 2];
             cell[side.axis] = if side.upper { model.grid.cells[side.axis] - 1 } else { 0 };
-            faces[mosaic.locate(cell[0], cell[1]).tile as usize].push(Face { side, cell, moving: MovingAverage::default() });
+            faces[tiling.locate(cell[0], cell[1]).tile as usize].push(Face { side, cell, moving: MovingAverage::default() });
         }
     }
     let surfaces = vec![0.0; (Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS];
@@ -144,11 +144,11 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
         model: model.clone(),
         cpu: cpu.clone(),
         isa: Isa::best(),
-        store: Store::new(mosaic, layout, 0),
+        store: Store::new(tiling, layout, 0),
         tiles,
         faces,
         boxes,
-        post: Post::default(),
+        post: Deliveries::default(),
         scratch,
         factors: super::factors(model),
         surfaces,
@@ -157,8 +157,8 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
 }
 
 impl Gas {
-    fn mosaic(&self) -> Mosaic {
-        self.store.mosaic
+    fn tiling(&self) -> Tiling {
+        self.store.tiling
     }
 
     /// Leaves the boxes of a pass to the next one.
@@ -179,7 +179,7 @@ impl Gas {
 
     /// Puts arrivals into their tiles and orders all, so that rows hold particles cell by cell.
     fn complete_exchange(&mut self) -> Result<()> {
-        let keys = self.mosaic().cells_of_row() * self.model.species.len();
+        let keys = self.tiling().cells_of_row() * self.model.species.len();
         let mut scratch = self.scratch[0].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut arrived = 0;
         for (t, (tile, near)) in self.store.tiles.iter_mut().zip(self.tiles.iter().map(|t| &t.near)).enumerate() {
@@ -200,7 +200,7 @@ impl Gas {
     fn for_each(&self, mut each: impl FnMut(usize, usize, &ParticleState)) {
         let layout = self.store.layout();
         for (location, species, p) in self.store.iter() {
-            each(self.model.grid.index(self.store.mosaic.cell(location)), species, &ParticleState::of(&p, &layout));
+            each(self.model.grid.index(self.store.tiling.cell(location)), species, &ParticleState::of(&p, &layout));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::collide::{Table, cell_number, hit, together, velocity};
 use super::math::{Stream, power};
-use super::store::{Columns, Mosaic};
+use super::store::{Columns, Tiling};
 use super::tile::{Scratch, Tile};
 use crate::model::purpose;
 use crate::physics::{difference, square};
@@ -13,8 +13,8 @@ const ROUNDS: u32 = 64;
 
 /// All collisions of a tile in step `step`.
 #[inline(always)]
-pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
-    let (slots, pairs) = (mosaic.cells_of_row(), table.pairs.len());
+pub(super) fn paired(table: &Table, tile: &mut Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64) {
+    let (slots, pairs) = (tiling.cells_of_row(), table.pairs.len());
     let Scratch { sorted, start, order, .. } = scratch;
     let sorted = &mut Columns::of(sorted);
     for slot in 0..slots {
@@ -23,7 +23,7 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
         if n < 2 {
             continue;
         }
-        let cell = cell_number(tile, mosaic, slot);
+        let cell = cell_number(tile, tiling, slot);
         let divided = tile.divided.get(slot) == Some(&true);
         // The rounds follow from (sigma g)max of any pair, which is kept as the other schemes keep it.
         let majorants = &mut tile.majorants[slot * pairs..(slot + 1) * pairs];
@@ -54,7 +54,7 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
                 let chance = sigma_g * probability;
                 tile.ledger.exceeded += u64::from(chance > 1.0);
                 let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
-                if uniform_f32(stream.word()) < chance && (!divided || together(table, sorted, cell, mosaic, [i, j], step, number)) {
+                if uniform_f32(stream.word()) < chance && (!divided || together(table, sorted, cell, tiling, [i, j], step, number)) {
                     tile.ledger.collisions += 1;
                     let words = [stream.word(), stream.word()];
                     hit(table, pair, sorted, [i, j], g, g2, words, step, number);

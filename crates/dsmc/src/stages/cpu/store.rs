@@ -6,7 +6,7 @@
 //! steps a tile's particles are in no order; [`HOLE`] marks the slot of one that has left.
 
 use zellige_engine::tiles::{self, Layout};
-pub(super) use zellige_engine::tiles::{Mosaic, Post};
+pub(super) use zellige_engine::tiles::{Deliveries, Tiling};
 
 use crate::grid::Grid;
 use crate::model::Model;
@@ -107,7 +107,7 @@ const BEST: f64 = 4096.0;
 const MOST_CELLS: usize = 256;
 
 /// Tiles for so many particles per cell, a power of two of cells each way.
-pub(super) fn mosaic(grid: &Grid, per_cell: f64) -> Mosaic {
+pub(super) fn tiling(grid: &Grid, per_cell: f64) -> Tiling {
     let mut shift = [0; 2];
     // Grows along the axis that has more cells in the tile's favour until a tile is full.
     loop {
@@ -120,19 +120,19 @@ pub(super) fn mosaic(grid: &Grid, per_cell: f64) -> Mosaic {
         shift[axis] += 1;
     }
     let tile = shift.map(|s| 1 << s);
-    Mosaic::new(grid.cells, tile).with_depth(tile[1])
+    Tiling::new(grid.cells, tile).with_depth(tile[1])
 }
 
 /// The width of a tile is two to this: no division.
 #[inline(always)]
-pub(super) fn shift_of(mosaic: &Mosaic) -> u32 {
-    mosaic.tile[0].trailing_zeros()
+pub(super) fn shift_of(tiling: &Tiling) -> u32 {
+    tiling.tile[0].trailing_zeros()
 }
 
 /// Column and row in a tile of the cell in slot `slot` of it.
 #[inline(always)]
-pub(super) fn local(mosaic: &Mosaic, slot: usize) -> [usize; 2] {
-    [slot & (mosaic.tile[0] - 1), slot >> shift_of(mosaic)]
+pub(super) fn local(tiling: &Tiling, slot: usize) -> [usize; 2] {
+    [slot & (tiling.tile[0] - 1), slot >> shift_of(tiling)]
 }
 
 #[cfg(test)]
@@ -143,15 +143,15 @@ mod tests {
     fn a_tile_is_one_row_of_a_power_of_two() {
         for (cells, per_cell) in [([100, 70], 10.0), ([1, 1], 5.0), ([300, 1], 10.0), ([1, 9], 1e4), ([33, 40], 100.0), ([7, 500], 1.0)] {
             let grid = Grid { cells, h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
-            let mosaic = mosaic(&grid, per_cell);
-            let slots = mosaic.cells_of_row();
-            assert!(slots <= MOST_CELLS && slots as f64 * per_cell <= BEST.max(per_cell), "{mosaic:?}");
-            assert!((0..mosaic.len()).all(|t| mosaic.rows(t) == 1), "{mosaic:?}");
+            let tiling = tiling(&grid, per_cell);
+            let slots = tiling.cells_of_row();
+            assert!(slots <= MOST_CELLS && slots as f64 * per_cell <= BEST.max(per_cell), "{tiling:?}");
+            assert!((0..tiling.len()).all(|t| tiling.rows(t) == 1), "{tiling:?}");
             for c in 0..grid.len() {
                 let [i, j] = grid.cell(c);
-                let at = mosaic.locate(i, j);
-                let (corner, size) = mosaic.bounds(at.tile as usize);
-                let [x, y] = local(&mosaic, usize::from(at.cell));
+                let at = tiling.locate(i, j);
+                let (corner, size) = tiling.bounds(at.tile as usize);
+                let [x, y] = local(&tiling, usize::from(at.cell));
                 assert!([corner[0] + x, corner[1] + y] == [i, j] && x < size[0] && y < size[1]);
             }
         }

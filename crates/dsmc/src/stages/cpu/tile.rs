@@ -6,7 +6,7 @@ use super::rows::Rows;
 use zellige_engine::real::Isa;
 use zellige_engine::tiles::Layout;
 
-use super::store::{Columns, Mosaic, Row, local};
+use super::store::{Columns, Row, Tiling, local};
 use super::sums::Sums;
 use crate::model::Model;
 use crate::stages::{ALONG_Z, Ledger, MOMENTS};
@@ -106,11 +106,11 @@ impl Scratch {
 }
 
 /// An empty tile.
-pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
-    let (corner, cells) = mosaic.bounds(number);
-    let slots = mosaic.cells_of_row();
+pub(super) fn empty(model: &Model, tiling: &Tiling, number: usize) -> Tile {
+    let (corner, cells) = tiling.bounds(number);
+    let slots = tiling.cells_of_row();
     let cell_of = |slot: usize| {
-        let local = local(mosaic, slot);
+        let local = local(tiling, slot);
         (local[0] < cells[0] && local[1] < cells[1]).then(|| model.grid.index([0, 1].map(|d| corner[d] + local[d])))
     };
     let rate = (0..slots).map(|slot| cell_of(slot).map_or(0.0, |c| super::collide::rate(model, c))).collect();
@@ -129,7 +129,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     Tile {
         corner,
         cells,
-        near: mosaic.near(number),
+        near: tiling.near(number),
         majorants: if model.collisions.scheme == crate::model::Scheme::None { Vec::new() } else { majorants.collect() },
         sums: Sums::new(number, model.per_cell),
         impacts: Vec::new(),

@@ -5,8 +5,8 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pinned, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each};
 
-use super::mosaic::Mosaic;
 use super::program::KernelConfig;
+use super::tiling::Tiling;
 use crate::grid::Grid;
 use crate::model::Model;
 use crate::stages::samples_at_a_time;
@@ -26,7 +26,7 @@ pub(super) struct Averages {
     /// Samples in `recent`, and most of them: counted, so that nothing depends on who looks when.
     held: u32,
     most: u32,
-    mosaic: Mosaic,
+    tiling: Tiling,
     grid: Grid,
     keys: usize,
     species: usize,
@@ -35,7 +35,7 @@ pub(super) struct Averages {
 }
 
 impl Averages {
-    pub(super) fn new(model: &Model, config: &KernelConfig, mosaic: Mosaic, cuda: &Cuda, pool: &Pool) -> Result<Self> {
+    pub(super) fn new(model: &Model, config: &KernelConfig, tiling: Tiling, cuda: &Cuda, pool: &Pool) -> Result<Self> {
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -45,7 +45,7 @@ impl Averages {
             brief: config.brief,
             held: 0,
             most: samples_at_a_time(model.per_cell),
-            mosaic,
+            tiling,
             grid: model.grid.clone(),
             keys: config.keys(),
             species: model.species.len(),
@@ -55,7 +55,7 @@ impl Averages {
 
     /// Numbers of a sum.
     pub(super) fn stride(&self) -> usize {
-        self.mosaic.len() * self.keys
+        self.tiling.len() * self.keys
     }
 
     /// Makes room for all sums.
@@ -130,8 +130,8 @@ impl Averages {
         let ([used, one], stride) = (self.sums, self.stride());
         each(chunks_mut(cells, self.species * one), |cell, to| {
             to.fill(0.0);
-            let (tile, slot) = self.mosaic.tile_and_slot(self.grid.cell(cell));
-            for tile in tile..tile + self.mosaic.layers {
+            let (tile, slot) = self.tiling.tile_and_slot(self.grid.cell(cell));
+            for tile in tile..tile + self.tiling.layers {
                 for s in 0..self.species {
                     for q in 0..used {
                         to[s * one + q] += sums[q * stride + tile * self.keys + slot * self.species + s];
@@ -160,7 +160,7 @@ impl Averages {
         let ([used, one], stride) = (self.sums, self.stride());
         let mut sums = vec![0.0; stride * used];
         for (cell, from) in cells.chunks_exact(self.species * one).enumerate() {
-            let (tile, slot) = self.mosaic.tile_and_slot(self.grid.cell(cell));
+            let (tile, slot) = self.tiling.tile_and_slot(self.grid.cell(cell));
             for s in 0..self.species {
                 for q in 0..used {
                     sums[q * stride + tile * self.keys + slot * self.species + s] = from[s * one + q];

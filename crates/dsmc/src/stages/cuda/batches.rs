@@ -8,7 +8,7 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::Gas;
-use super::mosaic::Mosaic;
+use super::tiling::Tiling;
 use crate::gas::vibration::MODES;
 use crate::model::Model;
 use crate::sampling;
@@ -76,11 +76,11 @@ impl Closed {
     }
 
     /// Makes room, and the tables.
-    fn reserve(&mut self, model: &Model, mosaic: &Mosaic, sums: usize) -> Result<()> {
+    fn reserve(&mut self, model: &Model, tiling: &Tiling, sums: usize) -> Result<()> {
         if !self.all.is_empty() {
             return Ok(());
         }
-        let (what, species, cells) = ("dsmc: batches", model.species.len(), cells(mosaic));
+        let (what, species, cells) = ("dsmc: batches", model.species.len(), cells(tiling));
         self.all = self.pool.alloc_zeros(sums, what)?;
         self.square = self.pool.alloc_zeros(cells * sampling::width(model), what)?;
         self.filled = self.pool.alloc_zeros(cells * sampling::sections::lines(model), what)?;
@@ -88,7 +88,7 @@ impl Closed {
             let (cell, volume) = (model.grid.index(cell), model.cell_volume(model.grid.index(cell)));
             if volume > 0.0 { model.weight_of(cell) / volume } else { 0.0 }
         };
-        let weights: Vec<f64> = map(indices(cells), |c, _| cell_of(mosaic, c).map_or(0.0, weight));
+        let weights: Vec<f64> = map(indices(cells), |c, _| cell_of(tiling, c).map_or(0.0, weight));
         self.weight = self.pool.buffer_from(&weights, what)?;
         let molecules: Vec<_> = model.species.iter().map(molecule).collect();
         self.molecules = self.pool.buffer_from(&molecules, what)?;
@@ -105,15 +105,15 @@ impl Closed {
     }
 }
 
-/// Cells of a mosaic, with those that fill its last tiles; layers of a cell are one.
-fn cells(mosaic: &Mosaic) -> usize {
-    (mosaic.tiles[0] * mosaic.tiles[1]) << (mosaic.shift[0] + mosaic.shift[1])
+/// Cells of a tiling, with those that fill its last tiles; layers of a cell are one.
+fn cells(tiling: &Tiling) -> usize {
+    (tiling.tiles[0] * tiling.tiles[1]) << (tiling.shift[0] + tiling.shift[1])
 }
 
 /// Cell `c` of them, if it is in the domain.
-fn cell_of(mosaic: &Mosaic, c: usize) -> Option<[usize; 2]> {
-    let bits = mosaic.shift[0] + mosaic.shift[1];
-    mosaic.cell((c >> bits) * mosaic.layers, c & ((1 << bits) - 1))
+fn cell_of(tiling: &Tiling, c: usize) -> Option<[usize; 2]> {
+    let bits = tiling.shift[0] + tiling.shift[1];
+    tiling.cell((c >> bits) * tiling.layers, c & ((1 << bits) - 1))
 }
 
 fn molecule(species: &crate::gas::Species) -> BatchMolecule {
@@ -140,8 +140,8 @@ impl Batches for Gas {
     fn close(&mut self, count: u64, samples: u64, surfaces: &mut [f64]) -> Result<()> {
         self.fold()?;
         self.averages.reserve()?;
-        let mosaic = self.store.mosaic;
-        self.closed.reserve(&self.model, &mosaic, self.averages.sums().len())?;
+        let tiling = self.store.tiling;
+        self.closed.reserve(&self.model, &tiling, self.averages.sums().len())?;
         let (fresh, stride) = (self.averages.sums().address(), self.averages.stride() as u64);
         let c = &mut self.closed;
         let argument = BatchesArgument {
@@ -154,7 +154,7 @@ impl Batches for Gas {
             rates: c.rates.address(),
             speeds: c.speeds.address(),
             stride,
-            cells: cells(&mosaic) as u64,
+            cells: cells(&tiling) as u64,
             count: count as f64,
             samples: samples as f64,
         };
@@ -167,7 +167,7 @@ impl Batches for Gas {
     fn regions(&mut self, regions: [usize; 2], sums: Range<usize>) -> Result<Vec<f64>> {
         self.fold()?;
         self.averages.reserve()?;
-        let (species, mosaic) = (self.model.species.len(), self.store.mosaic);
+        let (species, tiling) = (self.model.species.len(), self.store.tiling);
         let kept = sums.start.min(self.averages.kept())..sums.end.min(self.averages.kept());
         let n = regions[0] * regions[1] * species * kept.len();
         if self.closed.regions.len() < n {
@@ -176,7 +176,7 @@ impl Batches for Gas {
         let grid = [(regions[0] * regions[1]) as u32, species as u32, kept.len() as u32];
         let launch = self.store.kernels.batch.sum_regions.launch(grid, 256);
         let launch = launch.arg(self.averages.sums()).arg(&self.tables.weights).arg(self.averages.stride() as u64);
-        let launch = launch.arg(mosaic.tiles[0] as u32).plain(mosaic.cells.map(|n| n as u32)).plain(regions.map(|n| n as u32));
+        let launch = launch.arg(tiling.tiles[0] as u32).plain(tiling.cells.map(|n| n as u32)).plain(regions.map(|n| n as u32));
         let launch = launch.arg(kept.start as u32).arg(&mut self.closed.regions);
         // SAFETY: the arguments as declared; one number a block.
         unsafe { launch.run()? };
@@ -200,14 +200,14 @@ impl Batches for Gas {
         if self.closed.all.is_empty() {
             return Ok(());
         }
-        let mosaic = self.store.mosaic;
+        let tiling = self.store.tiling;
         self.averages.read(&self.closed.all, cells)?;
         let (squares, counts) = (self.cuda.download(&self.closed.square)?, self.cuda.download(&self.closed.filled)?);
-        let stride = self::cells(&mosaic);
+        let stride = self::cells(&tiling);
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
         each((chunks_mut(square, width), chunks_mut(filled, lines)), |cell, (square, filled)| {
-            let (tile, slot) = mosaic.tile_and_slot(self.model.grid.cell(cell));
-            let c = ((tile / mosaic.layers) << (mosaic.shift[0] + mosaic.shift[1])) + slot;
+            let (tile, slot) = tiling.tile_and_slot(self.model.grid.cell(cell));
+            let c = ((tile / tiling.layers) << (tiling.shift[0] + tiling.shift[1])) + slot;
             square.iter_mut().enumerate().for_each(|(q, to)| *to = squares[q * stride + c]);
             filled.iter_mut().enumerate().for_each(|(line, to)| *to = f64::from(counts[line * stride + c]));
         });
@@ -215,15 +215,15 @@ impl Batches for Gas {
     }
 
     fn put(&mut self, cells: &[f64], square: &[f64], filled: &[f64]) -> Result<()> {
-        let mosaic = self.store.mosaic;
+        let tiling = self.store.tiling;
         self.averages.reserve()?;
-        self.closed.reserve(&self.model, &mosaic, self.averages.sums().len())?;
+        self.closed.reserve(&self.model, &tiling, self.averages.sums().len())?;
         self.averages.write(cells, &mut self.closed.all)?;
-        let stride = self::cells(&mosaic);
+        let stride = self::cells(&tiling);
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
         let (mut squares, mut counts) = (vec![0.0; width * stride], vec![0_u32; lines * stride]);
         for c in 0..stride {
-            let Some(cell) = cell_of(&mosaic, c) else { continue };
+            let Some(cell) = cell_of(&tiling, c) else { continue };
             let cell = self.model.grid.index(cell);
             (0..width).for_each(|q| squares[q * stride + c] = square[cell * width + q]);
             (0..lines).for_each(|line| counts[line * stride + c] = filled[cell * lines + line] as u32);

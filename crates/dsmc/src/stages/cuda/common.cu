@@ -65,7 +65,7 @@ __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / 
 
 // Layers of a cell that is so full that it is a tile: LAYERS tiles share it, one behind the other, and its particles: those of a
 // layer collide with each other, as often as if they were all. A particle that changes cell changes to the next layer, so that layers mix.
-// Coordinates of a tile in the mosaic, and the tile at coordinates and any number of a layer.
+// Coordinates of a tile in the tiling, and the tile at coordinates and any number of a layer.
 __device__ __forceinline__ int2 tile_coordinates(const Store& st, u32 tile) {
   return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};
 }

@@ -14,7 +14,6 @@
 mod arguments;
 mod averages;
 mod batches;
-mod mosaic;
 mod program;
 mod recorded;
 mod stages;
@@ -22,6 +21,7 @@ mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tiling;
 
 use zellige_engine::cuda::{Buffer, Cuda, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Result};
@@ -88,18 +88,18 @@ struct Gas {
 
 /// The stages of a gas on `cuda`.
 pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    new_with(model, cuda, mosaic::kernel_config(model, cuda.properties()))
+    new_with(model, cuda, tiling::kernel_config(model, cuda.properties()))
 }
 
 /// Programs of a gas.
 pub fn recipes(model: &Model, gpu: &Properties) -> Vec<Recipe> {
-    program::recipes(&mosaic::kernel_config(model, gpu)).into()
+    program::recipes(&tiling::kernel_config(model, gpu)).into()
 }
 
 /// Stages with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
 /// measurements.
 pub fn tuned(model: &Model, cuda: &Cuda, particles: f64, threads: u32, resident: u32) -> Result<Box<dyn Stages>> {
-    new_with(model, cuda, mosaic::kernel_config_with(model, cuda.properties(), particles, threads, resident))
+    new_with(model, cuda, tiling::kernel_config_with(model, cuda.properties(), particles, threads, resident))
 }
 
 /// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.
@@ -117,8 +117,8 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn 
     prepare(cuda, program::recipes(&config).into());
     let pool = cuda.pool();
     let store = Store::new(cuda, &pool, config, &model.grid)?;
-    let tables = Tables::new(model, &store.mosaic, &pool)?;
-    let cells = store.mosaic.len() * config.cells();
+    let tables = Tables::new(model, &store.tiling, &pool)?;
+    let cells = store.tiling.len() * config.cells();
     let pairs = if model.collisions.scheme == crate::model::Scheme::None { 0 } else { collide::pair_count(model.species.len()) };
     let sigma_g_max: Vec<f32> =
         collide::majorants(model).iter().take(pairs).flat_map(|m| std::iter::repeat_n(m.sigma_g_max, cells)).collect();
@@ -136,7 +136,7 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn 
             pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
             pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
         ],
-        averages: Averages::new(model, &config, store.mosaic, cuda, &pool)?,
+        averages: Averages::new(model, &config, store.tiling, cuda, &pool)?,
         closed: Closed::new(&pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
         moving: numbers((6 + MovingAverage::species_counts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
@@ -167,7 +167,7 @@ pub fn memory(model: &Model) -> u64 {
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + 2.0 * c.modes.min(2) as f64 + if c.partner.tagged() { 4.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
-    let spare = if open && mosaic::is_small(model) {
+    let spare = if open && tiling::is_small(model) {
         1.5
     } else if model.weighted() {
         1.3
@@ -177,7 +177,7 @@ pub fn memory(model: &Model) -> u64 {
         1.0
     };
     // Of a small gas: lists once more, chains, and the list of those that hit something.
-    let lists = if mosaic::is_small(model) { 22.0 + if model.weighted() { 4.0 } else { 0.0 } } else { 4.0 };
+    let lists = if tiling::is_small(model) { 22.0 + if model.weighted() { 4.0 } else { 0.0 } } else { 4.0 };
     let sums = if super::samples_at_a_time(model.per_cell) > 1 { 12.0 } else { 8.0 } * species * c.kept() as f64;
     // Of all batches, and their scatter: batches.rs.
     let closed = 8.0 * (species * c.kept() as f64 + sampling::width(model) as f64 + 1.0) + 4.0 * sampling::sections::lines(model) as f64;
@@ -201,7 +201,7 @@ impl Gas {
             outline: t.outline.address(),
             seed: self.model.seed,
             step: self.step_word(step),
-            stride: (self.store.mosaic.len() * self.store.config.cells()) as u64,
+            stride: (self.store.tiling.len() * self.store.config.cells()) as u64,
             chances: t.chances.address(),
             across: collide::across(&self.model),
             jeans: u32::from(self.model.collisions.z_definition == ZDefinition::Jeans),
@@ -223,7 +223,7 @@ impl Gas {
         let t = &self.tables;
         PassArgument {
             step: self.path(),
-            stride: (self.store.mosaic.len() * self.store.config.keys()) as u32,
+            stride: (self.store.tiling.len() * self.store.config.keys()) as u32,
             unused: 0,
             reach: t.reach.address(),
             sums: self.averages.address(),

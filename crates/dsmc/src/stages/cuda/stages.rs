@@ -88,7 +88,7 @@ impl Gas {
     fn trace_flights(&mut self, step: u64, sample: bool) -> Result<()> {
         let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
         let (store, fed) = (&self.store, self.is_fed());
-        let of_large = [EMITTERS, ((store.mosaic.len() * store.config.lists()) as u32).div_ceil(4)];
+        let of_large = [EMITTERS, ((store.tiling.len() * store.config.lists()) as u32).div_ceil(4)];
         let [emitters, wanderers] = if store.config.recorded { FEW } else { of_large };
         let emitters = if fed { emitters } else { 0 };
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
@@ -271,7 +271,7 @@ impl Stages for Gas {
         let l = self.ledger()?;
         let counts = l.numbers(self.model.weighted());
         // One more number than the processor's, whose tiles are others.
-        let mut extra: Vec<f64> = std::iter::once(self.store.mosaic.len() as f64).chain(counts).collect();
+        let mut extra: Vec<f64> = std::iter::once(self.store.tiling.len() as f64).chain(counts).collect();
         for column in &self.majorants {
             extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));
         }
@@ -286,7 +286,7 @@ impl Stages for Gas {
         let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
         let counts = 1 + Ledger::length(self.model.weighted());
         let expected = counts + a + b + c + self.moving.len() + self.store.length_count();
-        let tiles = self.store.mosaic.len() as f64;
+        let tiles = self.store.tiling.len() as f64;
         if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles {
             return Err(
                 "the state of the collisions was written on the processor or for other tiles; resume it on the device that wrote it".into(),

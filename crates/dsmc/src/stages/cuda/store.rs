@@ -10,8 +10,8 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{indices, items, map};
 
 use super::arguments::{Columns, Counters, DomainArgument, GasArgument, InflowArgument, PassArgument, StoreArgument};
-use super::mosaic::Mosaic;
 use super::program::{KernelConfig, Kernels};
+use super::tiling::Tiling;
 use crate::grid::Grid;
 use crate::particles::Particles;
 
@@ -60,7 +60,7 @@ pub(super) struct Store {
     pool: Pool,
     pub(super) config: KernelConfig,
     pub(super) kernels: Kernels,
-    pub(super) mosaic: Mosaic,
+    pub(super) tiling: Tiling,
     grid: Grid,
     /// Slots of each column.
     pub(super) capacity: usize,
@@ -84,8 +84,8 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, grid: &Grid) -> Result<Self> {
-        let mosaic = Mosaic::new(grid, config.shift, config.layers);
-        let tiles = mosaic.len();
+        let tiling = Tiling::new(grid, config.shift, config.layers);
+        let tiles = tiling.len();
         let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
         let small = |n: usize| words(if config.recorded { n } else { 0 });
         Ok(Self {
@@ -93,7 +93,7 @@ impl Store {
             pool: pool.clone(),
             config,
             kernels: Kernels::new(cuda, &config)?,
-            mosaic,
+            tiling,
             grid: grid.clone(),
             capacity: 0,
             sets: [Set::new(pool, &config, 0)?, Set::new(pool, &config, 0)?],
@@ -138,8 +138,8 @@ impl Store {
             wanderers: self.wanderers.address(),
             counters: self.counters.address(),
             cells: self.grid.cells.map(|n| n as i32),
-            tiles: self.mosaic.tiles.map(|n| n as i32),
-            count: self.mosaic.len() as u32,
+            tiles: self.tiling.tiles.map(|n| n as i32),
+            count: self.tiling.len() as u32,
             capacity: self.capacity as u32,
         }
     }
@@ -153,7 +153,7 @@ impl Store {
         inflow: InflowArgument,
         tallied: bool,
     ) -> Result<()> {
-        let (st, tiles) = (self.argument(), self.mosaic.len() as u32);
+        let (st, tiles) = (self.argument(), self.tiling.len() as u32);
         let [before, clock] = clock.map_or([0; 2], |c| [1 - self.current, self.current].map(|k| c.address() + 8 * k as u64));
         let layout = self.early(self.kernels.layout.launch(1 + u32::from(tallied), 1024));
         // SAFETY: the arguments as declared; the first kernel takes two slots, none where they are 0.
@@ -175,7 +175,7 @@ impl Store {
     /// The pass over all tiles: 0 only puts in order, 1 is a step, 2 one with samples.
     pub(super) fn advance(&self, mode: usize, gas: GasArgument, pass: PassArgument) -> Result<()> {
         let (st, config) = (self.argument(), &self.config);
-        let launch = self.early(self.kernels.advance[mode].launch(self.mosaic.len() as u32, config.threads)).shared(config.shared());
+        let launch = self.early(self.kernels.advance[mode].launch(self.tiling.len() as u32, config.threads)).shared(config.shared());
         // SAFETY: the arguments as declared.
         unsafe { launch.plain(st).plain(gas).plain(pass).run() }
     }
@@ -248,7 +248,7 @@ impl Store {
 
     /// Slots in use, those included whose particles have left. Waits.
     pub(super) fn used(&self) -> Result<usize> {
-        let n = self.mosaic.len();
+        let n = self.tiling.len();
         let end = self.cuda.download_range(&self.first[self.current], n..n + 1)?;
         Ok(end.iter().sum::<u32>() as usize + self.counters()?.fresh as usize)
     }
@@ -266,8 +266,8 @@ impl Store {
     /// Puts particles into an empty store, in their order within each tile.
     pub(super) fn fill(&mut self, p: &Particles) -> Result<()> {
         self.reserve(p.len())?;
-        let (tiles, species) = (self.mosaic.len(), self.config.species);
-        let tile_and_slot = |i: usize| self.mosaic.tile_and_slot(self.grid.cell(p.cell[i] as usize));
+        let (tiles, species) = (self.tiling.len(), self.config.species);
+        let tile_and_slot = |i: usize| self.tiling.tile_and_slot(self.grid.cell(p.cell[i] as usize));
         let mut keys: Vec<(u32, u16)> = map(indices(p.len()), |_, i| {
             let (tile, slot) = tile_and_slot(i);
             (tile as u32, (slot * species + usize::from(p.species[i])) as u16)
@@ -276,7 +276,7 @@ impl Store {
         for k in &keys {
             stay[k.0 as usize] += 1;
         }
-        let layers = self.mosaic.layers as u32;
+        let layers = self.tiling.layers as u32;
         if layers > 1 {
             // As they stand, so that only the lengths of the layers are to be kept to have them again (`set_lengths`).
             let all: Vec<u32> = stay.iter().step_by(layers as usize).copied().collect();
@@ -322,7 +322,7 @@ impl Store {
 
     /// Particles of each tile, where several share a cell; to be called when they are in order and none is on its way. Waits.
     pub(super) fn lengths(&self) -> Result<Vec<f64>> {
-        if self.mosaic.layers == 1 {
+        if self.tiling.layers == 1 {
             return Ok(Vec::new());
         }
         let first = self.cuda.download(&self.first[self.current])?;
@@ -331,7 +331,7 @@ impl Store {
 
     /// Number of those lengths.
     pub(super) fn length_count(&self) -> usize {
-        if self.mosaic.layers == 1 { 0 } else { self.mosaic.len() }
+        if self.tiling.layers == 1 { 0 } else { self.tiling.len() }
     }
 
     /// Parts the particles of cells, as they have just been put in, among the tiles that share them. False where they are not so
@@ -344,8 +344,8 @@ impl Store {
         let stay: Vec<u32> = lengths.iter().map(|n| *n as u32).collect();
         let whole =
             |stay: &[u32], first: &[u32]| stay.iter().map(|n| u64::from(*n)).sum::<u64>() == u64::from(first[first.len() - 1] - first[0]);
-        let layers = self.mosaic.layers;
-        if !(0..self.mosaic.len()).step_by(layers).all(|t| whole(&stay[t..t + layers], &first[t..=t + layers])) {
+        let layers = self.tiling.layers;
+        if !(0..self.tiling.len()).step_by(layers).all(|t| whole(&stay[t..t + layers], &first[t..=t + layers])) {
             return Ok(false);
         }
         for t in 0..stay.len() {
@@ -376,10 +376,10 @@ impl Store {
             ),
             tag: cuda.download_range(&set.tag, 0..n.min(set.tag.len()))?,
         };
-        for tile in 0..self.mosaic.len() {
+        for tile in 0..self.tiling.len() {
             for i in first[tile] as usize..first[tile + 1] as usize {
                 let key = usize::from(key[i]);
-                let cell = self.mosaic.cell(tile, key / self.config.species);
+                let cell = self.tiling.cell(tile, key / self.config.species);
                 p.cell[i] = cell.map_or(0, |c| self.grid.index(c)) as u32;
                 p.species[i] = (key % self.config.species) as u16;
             }

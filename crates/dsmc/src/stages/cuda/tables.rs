@@ -7,7 +7,7 @@ use zellige_engine::error::Result;
 use super::arguments::{
     BeamArgument, FaceArgument, Kinetics, LineArgument, Modes, MoleculeArgument, Part, SegmentArgument, SubsonicArgument, WallArgument,
 };
-use super::mosaic::Mosaic;
+use super::tiling::Tiling;
 use crate::gas::Relaxation;
 use crate::gas::millikan::Chances;
 use crate::geometry::Piece;
@@ -61,18 +61,18 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(model: &Model, mosaic: &Mosaic, pool: &Pool) -> Result<Self> {
+    pub(super) fn new(model: &Model, tiling: &Tiling, pool: &Pool) -> Result<Self> {
         let (chances, relaxing) = collide::relaxing(model);
         let chances: Vec<f32> = chances.iter().flat_map(Chances::values).map(|v| *v as f32).collect();
         let (pairs, lookup) = pairs(model, &relaxing);
-        let (divided, parts, outline) = divided(model, mosaic);
+        let (divided, parts, outline) = divided(model, tiling);
         let (slots, first, pieces, references) = model.geometry.lists();
-        let inflow = inflow(model, mosaic);
-        let cells = || (0..mosaic.len()).flat_map(|t| (0..1 << (mosaic.shift[0] + mosaic.shift[1])).map(move |s| (t, s)));
-        let by_cell = |t, s| mosaic.cell(t, s).map(|c| model.grid.index(c));
+        let inflow = inflow(model, tiling);
+        let cells = || (0..tiling.len()).flat_map(|t| (0..1 << (tiling.shift[0] + tiling.shift[1])).map(move |s| (t, s)));
+        let by_cell = |t, s| tiling.cell(t, s).map(|c| model.grid.index(c));
         let bodies = !model.geometry.is_empty();
         // A particle collides with those of its layer in place of all.
-        let layers = mosaic.layers as f32;
+        let layers = tiling.layers as f32;
         let rate: Vec<f32> = if model.collisions.scheme == Scheme::None {
             Vec::new()
         } else {
@@ -175,13 +175,13 @@ fn modes(model: &Model) -> Vec<Modes> {
 }
 
 /// For each tile and cell the first of its parts with their number in the upper eight bits; the parts; their outlines.
-fn divided(model: &Model, mosaic: &Mosaic) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]>) {
-    let cells = mosaic.len() << (mosaic.shift[0] + mosaic.shift[1]);
+fn divided(model: &Model, tiling: &Tiling) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]>) {
+    let cells = tiling.len() << (tiling.shift[0] + tiling.shift[1]);
     let (mut table, mut parts, mut outlines) = (Vec::new(), vec![Part { fraction: 0.0, first: 0, count: 0 }], Vec::new());
     for (cell, all) in model.geometry.divided() {
         table.resize(cells, 0);
-        let (tile, slot) = mosaic.tile_and_slot(model.grid.cell(cell));
-        table[(tile << (mosaic.shift[0] + mosaic.shift[1])) + slot] = parts.len() as u32 | (all.len() as u32) << 24;
+        let (tile, slot) = tiling.tile_and_slot(model.grid.cell(cell));
+        table[(tile << (tiling.shift[0] + tiling.shift[1])) + slot] = parts.len() as u32 | (all.len() as u32) << 24;
         for (fraction, outline) in all {
             parts.push(Part { fraction: fraction as f32, first: outlines.len() as u32, count: outline.len() as u32 });
             outlines.extend(outline);
@@ -246,7 +246,7 @@ struct Inflow {
     bound: u64,
 }
 
-fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
+fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
     let grid = &model.grid;
     let nothing = SubsonicArgument { what: 0, unused: 0, value: 0.0, temperature: 0.0 };
     let none = BeamArgument { density: 0.0, temperature: 1.0, velocity: [0.0; 3], mass: 1.0, mean: 0.0 };
@@ -290,7 +290,7 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
             let mut follow = u32::MAX;
             if let Some((_, memory)) = model.given[side.index()] {
                 follow = all.volume.len() as u32;
-                let (tile, slot) = mosaic.tile_and_slot(cell);
+                let (tile, slot) = tiling.tile_and_slot(cell);
                 following.push((tile, [slot as u32, follow]));
                 all.volume.push(model.weight_of(grid.index(cell)) / model.cell_volume(grid.index(cell)));
                 all.memory.push(memory);
@@ -301,7 +301,7 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
     following.sort_unstable();
     if !following.is_empty() {
         let before = |tile: usize| following.partition_point(|f| f.0 < tile) as u32;
-        all.follow_first = (0..=mosaic.len()).map(before).collect();
+        all.follow_first = (0..=tiling.len()).map(before).collect();
         all.follow = following.iter().map(|f| f.1).collect();
     }
     all

@@ -5,7 +5,7 @@ use std::path::Path;
 use zellige_engine::profile::Profiler;
 
 use super::program::{KernelConfig, recipes};
-use super::{mosaic, new_with};
+use super::{new_with, tiling};
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
 use crate::setup::Initial;
@@ -88,7 +88,7 @@ fn recorded_steps_give_the_bits_of_single_launches() {
     let mut config = crate::bench::config("dsmc/cylinder-50m").unwrap();
     (config.grid.cells, config.dt) = (vec![80, 60], 2e-6);
     let model = Model::new(&config, Path::new(""), 1).unwrap();
-    let kernels = mosaic::kernel_config(&model, cuda.properties());
+    let kernels = tiling::kernel_config(&model, cuda.properties());
     assert!(kernels.recorded);
     let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
     crate::loading::fill(&model, &|position| initial.at(position), |part| {

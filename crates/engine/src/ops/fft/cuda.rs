@@ -10,7 +10,7 @@ use num_complex::Complex;
 use super::{Direction, Real, Shape};
 use crate::cuda::{Buffer, Cuda, library, no_captures};
 use crate::error::{Error, Result};
-use crate::times::{self, Part};
+use crate::times::{self, Phase};
 
 /// `f32` or `f64` on a GPU.
 pub trait CudaReal: Real {
@@ -80,7 +80,7 @@ impl CudaPlans {
         if let Some(plan) = self.plans.get(&key) {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(times::within(Part::Loading, || CudaPlan::new::<T>(&self.cuda, shape))?);
+        let plan = Arc::new(times::within(Phase::Loading, || CudaPlan::new::<T>(&self.cuda, shape))?);
         self.plans.insert(key, plan.clone());
         Ok(plan)
     }

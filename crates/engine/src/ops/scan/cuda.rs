@@ -1,6 +1,6 @@
 //! Running sums on a GPU.
 
-use super::{Integer, Kind};
+use super::{Integer, ScanKind};
 use crate::cuda::{Address, Buffer, Cuda, Program, Recipe};
 use crate::error::Result;
 
@@ -35,7 +35,7 @@ impl Scanner {
     ///
     /// # Panics
     /// If `n` is beyond a buffer or beyond the longest scan that this was made for.
-    pub fn scan<T: Integer>(&mut self, kind: Kind, x: &Buffer<T>, out: &mut Buffer<T>, n: usize) -> Result<()> {
+    pub fn scan<T: Integer>(&mut self, kind: ScanKind, x: &Buffer<T>, out: &mut Buffer<T>, n: usize) -> Result<()> {
         assert!(n <= x.len() && n <= out.len(), "{n} values of buffers of {} and {}", x.len(), out.len());
         self.launch(kind, x.from(0), out.from(0), n, out.len() > n)
     }
@@ -44,12 +44,12 @@ impl Scanner {
     ///
     /// # Panics
     /// As [`Scanner::scan`].
-    pub fn scan_in_place<T: Integer>(&mut self, kind: Kind, x: &mut Buffer<T>, n: usize) -> Result<()> {
+    pub fn scan_in_place<T: Integer>(&mut self, kind: ScanKind, x: &mut Buffer<T>, n: usize) -> Result<()> {
         assert!(n <= x.len(), "{n} values of a buffer of {}", x.len());
         self.launch(kind, x.from(0), x.from(0), n, false)
     }
 
-    fn launch<T: Integer>(&mut self, kind: Kind, x: Address<T>, out: Address<T>, n: usize, behind: bool) -> Result<()> {
+    fn launch<T: Integer>(&mut self, kind: ScanKind, x: Address<T>, out: Address<T>, n: usize, behind: bool) -> Result<()> {
         assert!(n.div_ceil(TILE) < self.sums.len(), "{n} values, more than this scanner was made for");
         // Of nothing, one tile: it writes the total, 0.
         let tiles = n.div_ceil(TILE).max(1) as u32;
@@ -58,7 +58,7 @@ impl Scanner {
         }
         let kernel = |name: &str| self.program.kernel(&format!("{name}<{}>", T::CUDA));
         let (first, second, third) = (kernel("tile_sums")?, kernel("scan_sums")?, kernel("scan_tiles")?);
-        let inclusive = u32::from(kind == Kind::Inclusive);
+        let inclusive = u32::from(kind == ScanKind::Inclusive);
         // SAFETY: arguments as declared; `sums` has room for `tiles` + 1 words of 8 bytes; x and out have n values, out
         // one more where `behind` says so.
         unsafe {

@@ -11,7 +11,7 @@ pub use self::cuda::{Scanner, recipe};
 
 /// Inclusion of a value in its own sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ScanKind {
     /// Leaves the value itself out: the first sum is 0.
     Exclusive,
     /// Includes the value itself: the last sum is the total.
@@ -48,18 +48,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn plain<T: Integer>(kind: Kind, x: &[T]) -> (Vec<T>, T) {
+    fn plain<T: Integer>(kind: ScanKind, x: &[T]) -> (Vec<T>, T) {
         let mut sum = T::zeroed();
         let mut out = Vec::with_capacity(x.len());
         for value in x {
             let before = sum;
             sum = sum.plus(*value);
-            out.push(if kind == Kind::Inclusive { sum } else { before });
+            out.push(if kind == ScanKind::Inclusive { sum } else { before });
         }
         (out, sum)
     }
 
-    fn check<T: Integer>(kind: Kind, x: &[T]) {
+    fn check<T: Integer>(kind: ScanKind, x: &[T]) {
         let mut out = x.to_vec();
         let total = scan(kind, &mut out);
         assert_eq!((out, total), plain(kind, x));
@@ -70,7 +70,7 @@ mod tests {
         #[test]
         fn any_length_is_scanned(x in proptest::collection::vec(any::<u32>(), 0..70_000)) {
             let long: Vec<u64> = x.iter().map(|v| u64::from(*v) << 33).collect();
-            for kind in [Kind::Exclusive, Kind::Inclusive] {
+            for kind in [ScanKind::Exclusive, ScanKind::Inclusive] {
                 crate::device::Cpu::new(3).unwrap().install(|| {
                     check(kind, &x);
                     check(kind, &long);
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn lengths_around_a_block_are_scanned() {
         for n in [0, 1, 2, cpu::BLOCK - 1, cpu::BLOCK, cpu::BLOCK + 1, 3 * cpu::BLOCK] {
-            check(Kind::Exclusive, &vec![3u32; n]);
-            check(Kind::Inclusive, &vec![u64::MAX; n]);
+            check(ScanKind::Exclusive, &vec![3u32; n]);
+            check(ScanKind::Inclusive, &vec![u64::MAX; n]);
         }
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let from = cuda.buffer_from(x, "values").unwrap();
         // Room for the total, which goes behind the sums.
         let mut to = cuda.alloc_zeros::<T>(x.len() + 1, "sums").unwrap();
-        for kind in [Kind::Exclusive, Kind::Inclusive] {
+        for kind in [ScanKind::Exclusive, ScanKind::Inclusive] {
             scanner.scan(kind, &from, &mut to, x.len()).unwrap();
             let (mut sums, total) = plain(kind, x);
             sums.push(total);

@@ -2,9 +2,9 @@
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::real::RealScalar;
-use zellige_engine::tiles::{self, Post};
+use zellige_engine::tiles::{self, Deliveries};
 
-use super::store::{COLUMNS, Mosaic, Tile};
+use super::store::{COLUMNS, Tile, Tiling};
 use super::walls::energy;
 
 /// Particles that leave one tile, and its tally.
@@ -41,7 +41,7 @@ impl std::ops::AddAssign for Tally {
 }
 
 /// Hands over everything in sealed outboxes, one per tile, and proves by two counts that all of it arrived.
-pub(super) fn deliver<T: RealScalar>(species: &str, post: &mut Post, tiles: &mut [Tile<T>], outboxes: &[Outbox<T>]) -> Result<()> {
+pub(super) fn deliver<T: RealScalar>(species: &str, post: &mut Deliveries, tiles: &mut [Tile<T>], outboxes: &[Outbox<T>]) -> Result<()> {
     let moved = post.deliver(tiles, outboxes);
     if moved.sent == moved.received {
         return Ok(());
@@ -52,7 +52,7 @@ pub(super) fn deliver<T: RealScalar>(species: &str, post: &mut Post, tiles: &mut
 
 /// Lists the particles that a move of the window by one cell towards lower x takes out of their tile, and moves the others in
 /// place. What was in the first cells of the domain is taken out.
-pub(super) fn shift_tile<T: RealScalar>(mosaic: &Mosaic, tile: &mut Tile<T>, out: &mut Outbox<T>) {
+pub(super) fn shift_tile<T: RealScalar>(tiling: &Tiling, tile: &mut Tile<T>, out: &mut Outbox<T>) {
     for (r, row) in tile.rows.iter_mut().enumerate() {
         let mut k = 0;
         while k < row.len() {
@@ -68,7 +68,7 @@ pub(super) fn shift_tile<T: RealScalar>(mosaic: &Mosaic, tile: &mut Tile<T>, out
                 out.tally.weight_out += p.v[5].to_f64();
                 out.tally.energy_out += energy(&p);
             } else {
-                let place = mosaic.locate(tile.corner[0] - 1, tile.corner[1] + r);
+                let place = tiling.locate(tile.corner[0] - 1, tile.corner[1] + r);
                 p.key = place.cell;
                 out.push(place, p);
             }

@@ -27,7 +27,7 @@ use std::sync::Mutex;
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::parallel::{first, indices};
-use zellige_engine::tiles::Post;
+use zellige_engine::tiles::Deliveries;
 
 use self::corners::Corners;
 use self::exchange::{Outbox, Tally};
@@ -36,7 +36,7 @@ use self::isa::Format;
 pub use self::isa::Isa;
 use self::row::Scratch;
 use self::stages::BAND;
-use self::store::{Mosaic, PLAIN, Store, store};
+use self::store::{PLAIN, Store, Tiling, store};
 use self::window::Window;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::Grid;
@@ -141,12 +141,12 @@ struct CpuStages<T: Format> {
     path: Path,
     scratch: Vec<Mutex<Scratch<T>>>,
     setup: Setup,
-    mosaic: Mosaic,
+    tiling: Tiling,
     fields: FieldSet<T>,
     species: Vec<Population<T>>,
     windows: Vec<Window<T>>,
     outboxes: Vec<Outbox<T>>,
-    post: Post,
+    post: Deliveries,
     corners: Corners,
 }
 
@@ -156,13 +156,13 @@ impl<T: Format> CpuStages<T> {
         if let Path::Rows(isa) = path {
             tile[0] = tile[0].min(T::cells(isa));
         }
-        let mosaic = Mosaic::new(setup.grid.cells, tile);
+        let tiling = Tiling::new(setup.grid.cells, tile);
         let window = || match setup.grid.dimensions {
-            1 => Window::on_line(mosaic.tile[0], setup.order),
-            _ => Window::new(mosaic.tile),
+            1 => Window::on_line(tiling.tile[0], setup.order),
+            _ => Window::new(tiling.tile),
         };
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
-            store: cpu.install(|| store(mosaic, species, *expected)),
+            store: cpu.install(|| store(tiling, species, *expected)),
             species: species.clone(),
             ledger: Ledger::default(),
             kinetic: 0.0,
@@ -172,12 +172,12 @@ impl<T: Format> CpuStages<T> {
             cpu: cpu.clone(),
             path,
             scratch: (0..cpu.threads()).map(|_| Mutex::default()).collect(),
-            mosaic,
+            tiling,
             fields: cpu.install(|| FieldSet::new(setup)),
             species: species.collect(),
-            windows: (0..mosaic.len()).map(|_| window()).collect(),
-            outboxes: (0..mosaic.len()).map(|_| Outbox::default()).collect(),
-            post: Post::default(),
+            windows: (0..tiling.len()).map(|_| window()).collect(),
+            outboxes: (0..tiling.len()).map(|_| Outbox::default()).collect(),
+            post: Deliveries::default(),
             corners: Corners::new(&setup.grid),
             setup: setup.clone(),
         }

@@ -64,7 +64,7 @@ impl<T: Format> CpuStages<T> {
             charge: [q * grid.h[0] / grid.dt, q * grid.h[1] / grid.dt / across, q].map(T::from_f64),
             line,
             pusher: s.pusher,
-            walls: Walls::new(grid, self.mosaic, s, species, self.setup.seed, step),
+            walls: Walls::new(grid, self.tiling, s, species, self.setup.seed, step),
             weighted: s.weighted,
             measure,
         };
@@ -125,7 +125,7 @@ impl<T: Format> Stages for CpuStages<T> {
         let cost = self.cost(species);
         profiler.stage("advance", cost, || self.advance_tiles(species, step, measure));
         profiler.stage("collect", Cost::default(), || {
-            self.cpu.install(|| collect(&self.setup.grid, &self.mosaic, &self.windows, &mut self.fields.j));
+            self.cpu.install(|| collect(&self.setup.grid, &self.tiling, &self.windows, &mut self.fields.j));
         });
         let tally = self.tally();
         let population = &mut self.species[species];
@@ -163,11 +163,11 @@ impl<T: Format> Stages for CpuStages<T> {
         }
         profiler.stage("window", Cost::default(), || -> Result<()> {
             for k in 0..self.species.len() {
-                let (mosaic, population) = (self.mosaic, &mut self.species[k]);
+                let (tiling, population) = (self.tiling, &mut self.species[k]);
                 self.cpu.install(|| {
                     each((items_mut(&mut population.store.tiles), items_mut(&mut self.outboxes)), |_, (tile, out)| {
                         out.clear();
-                        shift_tile(&mosaic, tile, out);
+                        shift_tile(&tiling, tile, out);
                     });
                     deliver(&population.species.name, &mut self.post, &mut population.store.tiles, &self.outboxes)
                 })?;
@@ -277,7 +277,7 @@ impl<T: Format> Stages for CpuStages<T> {
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
         let population = &self.species[species];
         let (grid, order) = (&self.setup.grid, self.setup.order);
-        let width = BELOW + self.mosaic.tile[0] + ABOVE;
+        let width = BELOW + self.tiling.tile[0] + ABOVE;
         let mut rho = vec![0.0; grid.len()];
         // Some tiles at a time, each on a thread of its own; added up in their order.
         for tiles in population.store.tiles.chunks(TILES_AT_A_TIME) {

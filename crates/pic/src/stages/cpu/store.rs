@@ -8,7 +8,7 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map, map_tasks, threads};
 use zellige_engine::real::{Isa, RealScalar};
 use zellige_engine::tiles::{self, Layout};
-pub(super) use zellige_engine::tiles::{Location, Mosaic};
+pub(super) use zellige_engine::tiles::{Location, Tiling};
 
 use crate::loading::lanes::{Work, on};
 use crate::loading::{Batch, Source};
@@ -34,9 +34,9 @@ pub(super) type Band<'a, T> = tiles::Band<'a, T, COLUMNS>;
 pub(super) type Store<T> = tiles::Store<T, COLUMNS>;
 
 /// An empty store for a species, with room for `expected` particles spread evenly.
-pub(super) fn store<T: RealScalar>(mosaic: Mosaic, species: &Species, expected: usize) -> Store<T> {
+pub(super) fn store<T: RealScalar>(tiling: Tiling, species: &Species, expected: usize) -> Store<T> {
     let layout = Layout { words: [species.tagged], ..Layout::new(if species.weighted { COLUMNS } else { PLAIN }) };
-    Store::new(mosaic, layout, expected)
+    Store::new(tiling, layout, expected)
 }
 
 /// Puts particles in, in their order. Cells and columns have been checked.

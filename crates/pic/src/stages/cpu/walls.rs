@@ -8,7 +8,7 @@ use zellige_engine::real::RealScalar;
 use zellige_engine::rng::{Philox, open_f64};
 
 use super::exchange::Tally;
-use super::store::{Location, Mosaic, Particle};
+use super::store::{Location, Particle, Tiling};
 use crate::grid::{Grid, ParticleSide};
 use crate::particles::Species;
 use crate::physics::{Vec3, kinetic_energy, mixed_in};
@@ -17,7 +17,7 @@ use crate::sampling::purpose;
 /// The sides as one species meets them in one step.
 #[derive(Debug, Clone)]
 pub(super) struct Walls {
-    pub(super) mosaic: Mosaic,
+    pub(super) tiling: Tiling,
     sides: [[ParticleSide; 2]; 2],
     thermal: [[f64; 2]; 2],
     random: Philox,
@@ -26,17 +26,17 @@ pub(super) struct Walls {
 
 impl Walls {
     /// The sides of `grid` for species number `index` in step `step`.
-    pub(super) fn new(grid: &Grid, mosaic: Mosaic, species: &Species, index: usize, seed: u64, step: u64) -> Self {
+    pub(super) fn new(grid: &Grid, tiling: Tiling, species: &Species, index: usize, seed: u64, step: u64) -> Self {
         let random = Philox::new(purpose::walls(index), seed);
-        Self { mosaic, sides: grid.particles, thermal: species.wall_thermal, random, step }
+        Self { tiling, sides: grid.particles, thermal: species.wall_thermal, random, step }
     }
 
     /// Position of a particle that has moved to cell `cell`; `None` where a side took it.
     #[inline(always)]
     pub(super) fn settle<T: RealScalar>(&self, cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Location> {
-        let [nx, ny] = self.mosaic.cells.map(|n| n as isize);
+        let [nx, ny] = self.tiling.cells.map(|n| n as isize);
         if cell[0] >= 0 && cell[0] < nx && cell[1] >= 0 && cell[1] < ny {
-            return Some(self.mosaic.locate(cell[0] as usize, cell[1] as usize));
+            return Some(self.tiling.locate(cell[0] as usize, cell[1] as usize));
         }
         self.beyond(cell, p, tally)
     }
@@ -44,7 +44,7 @@ impl Walls {
     #[cold]
     fn beyond<T: RealScalar>(&self, mut cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Location> {
         for axis in 0..2 {
-            let n = self.mosaic.cells[axis] as isize;
+            let n = self.tiling.cells[axis] as isize;
             let end = usize::from(cell[axis] >= n);
             if cell[axis] >= 0 && cell[axis] < n {
                 continue;
@@ -71,7 +71,7 @@ impl Walls {
             cell[axis] = if end == 0 { -1 - cell[axis] } else { 2 * n - 1 - cell[axis] };
             p.v[axis] = -p.v[axis];
         }
-        Some(self.mosaic.locate(cell[0] as usize, cell[1] as usize))
+        Some(self.tiling.locate(cell[0] as usize, cell[1] as usize))
     }
 
     /// A momentum of the flux that a non-relativistic Maxwellian of `u_th` sends through a wall: the normal part has the

@@ -7,7 +7,7 @@
 use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
-use super::store::Mosaic;
+use super::store::Tiling;
 use crate::grid::{ABOVE, BELOW, Grid};
 
 /// Nodes around those that a tile's current reaches: what is written there is zero, or goes into a wall.
@@ -73,26 +73,26 @@ impl<T: RealScalar> Window<T> {
 }
 
 /// Adds the tiles' currents to `j`, guards included.
-pub(super) fn collect<T: RealScalar>(grid: &Grid, mosaic: &Mosaic, windows: &[Window<T>], j: &mut [Vec<T>; 3]) {
+pub(super) fn collect<T: RealScalar>(grid: &Grid, tiling: &Tiling, windows: &[Window<T>], j: &mut [Vec<T>; 3]) {
     let pitch = grid.pitch();
-    let height = mosaic.tile[1] as isize;
+    let height = tiling.tile[1] as isize;
     let [jx, jy, jz] = j;
     each((chunks_mut(jx, pitch), chunks_mut(jy, pitch), chunks_mut(jz, pitch)), |row, (jx, jy, jz)| {
         let row = row as isize - BELOW as isize;
         // Tiles that reach this row: those whose last cell is ABOVE rows below it, to those whose first is BELOW above it.
         let first = (row - ABOVE as isize).div_euclid(height).max(0) as usize;
         let last = ((row + BELOW as isize) / height) as usize;
-        for ty in first..=last.min(mosaic.tiles[1] - 1) {
+        for ty in first..=last.min(tiling.tiles[1] - 1) {
             let inside = row - ty as isize * height;
-            let rows = mosaic.tile[1].min(mosaic.cells[1] - ty * mosaic.tile[1]);
+            let rows = tiling.tile[1].min(tiling.cells[1] - ty * tiling.tile[1]);
             // All windows of a domain have the same rows.
             if inside >= (rows + ABOVE) as isize || !windows[0].has(inside) {
                 continue;
             }
             let from = windows[0].at(-(BELOW as isize), inside);
-            for (tx, window) in windows[ty * mosaic.tiles[0]..][..mosaic.tiles[0]].iter().enumerate() {
-                let corner = tx * mosaic.tile[0];
-                let n = BELOW + mosaic.tile[0].min(mosaic.cells[0] - corner) + ABOVE;
+            for (tx, window) in windows[ty * tiling.tiles[0]..][..tiling.tiles[0]].iter().enumerate() {
+                let corner = tx * tiling.tile[0];
+                let n = BELOW + tiling.tile[0].min(tiling.cells[0] - corner) + ABOVE;
                 for (to, part) in [&mut *jx, &mut *jy, &mut *jz].into_iter().zip(&window.j) {
                     // The row's first value is node -BELOW, as is the window's.
                     for (a, b) in to[corner..corner + n].iter_mut().zip(&part[from..from + n]) {

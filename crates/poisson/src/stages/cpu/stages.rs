@@ -169,7 +169,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             let mut start = Start::Zero;
             // Thousands of sweeps on a large level.
             for done in (0..sweeps).step_by(sweeps_per_pass(smoother) as usize) {
-                given = signal::seen().filter(|_| gives_way);
+                given = signal::stop_reason().filter(|_| gives_way);
                 if given.is_some() {
                     return;
                 }

@@ -358,7 +358,7 @@ impl<T: Number> Stages for Host<T> {
         }
         let bytes = reader.bytes(&name("views"))?;
         if bytes.len() != size_of_val(&self.views[..]) {
-            return Err(reader.wrong("the number of views is not that of this input"));
+            return Err(reader.content_error("the number of views is not that of this input"));
         }
         let mut views = self.views.clone();
         bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
@@ -370,12 +370,12 @@ impl<T: Number> Stages for Host<T> {
                 && ((v.probe as usize + 1) * self.fixed.modes[0] * 2 * shape.stored() <= probe)
         };
         if !views.iter().all(inside) {
-            return Err(reader.wrong("a view lies outside the objects of this input"));
+            return Err(reader.content_error("a view lies outside the objects of this input"));
         }
         reader.f64s_into(&name("shifts"), self.shifts.as_flattened_mut())?;
         self.factors = reader.f64s(&name("factors"))?;
         if self.factors.len() != views.len() {
-            return Err(reader.wrong("factors of brightness do not fit the views of this input"));
+            return Err(reader.content_error("factors of brightness do not fit the views of this input"));
         }
         reader.f64s_into(&name("errors"), self.errors.as_flattened_mut())?;
         self.views = views;
@@ -394,7 +394,7 @@ impl<T: Number> Stages for Host<T> {
 fn numbers<T: Number>(reader: &Reader, name: &str, lengths: &[usize]) -> Result<Vec<T>> {
     let bytes = reader.bytes(name)?;
     if !bytes.len().is_multiple_of(size_of::<T>()) || !lengths.contains(&(bytes.len() / size_of::<T>())) {
-        return Err(reader.wrong(format!("section `{name}` has {} bytes: the input has changed", bytes.len())));
+        return Err(reader.content_error(format!("section `{name}` has {} bytes: the input has changed", bytes.len())));
     }
     let mut values = vec![T::ZERO; bytes.len() / size_of::<T>()];
     bytemuck::cast_slice_mut::<T, u8>(&mut values).copy_from_slice(&bytes);

@@ -75,11 +75,11 @@ impl CudaStages {
         let bytes = reader.bytes(&format!("{prefix}views"))?;
         let mut views = self.scan.views.clone();
         if bytes.len() != size_of_val(&views[..]) {
-            return Err(reader.wrong("the number of views is not that of this input"));
+            return Err(reader.content_error("the number of views is not that of this input"));
         }
         bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
         if !views.iter().all(|v| self.inside(v)) {
-            return Err(reader.wrong("a view lies outside the objects of this input"));
+            return Err(reader.content_error("a view lies outside the objects of this input"));
         }
         let mut shifts = self.scan.shifts.clone();
         reader.f64s_into(&format!("{prefix}shifts"), shifts.as_flattened_mut())?;
@@ -96,7 +96,7 @@ impl CudaStages {
             let cuda = self.cuda.clone();
             let pair = self.slot(slot)?;
             if [probe.len(), object.len()] != [pair.probe.len(), pair.object.len()] {
-                return Err(reader.wrong("the sizes of probe and object are not those of this input"));
+                return Err(reader.content_error("the sizes of probe and object are not those of this input"));
             }
             cuda.upload(&mut pair.probe, &probe)?;
             cuda.upload(&mut pair.object, &object)?;
@@ -109,15 +109,14 @@ impl CudaStages {
         ] {
             let values = waves(reader, &format!("{prefix}{name}"))?;
             if values.len() != buffer.len() {
-                return Err(
-                    reader.wrong(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len()))
-                );
+                return Err(reader
+                    .content_error(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len())));
             }
             self.cuda.upload(buffer, &values)?;
         }
         let errors = reader.f32s(&format!("{prefix}errors"))?;
         if errors.len() != self.frames.errors.len() {
-            return Err(reader.wrong("the number of views is not that of this input"));
+            return Err(reader.content_error("the number of views is not that of this input"));
         }
         self.cuda.upload(&mut self.frames.errors, &errors)
     }
@@ -137,7 +136,7 @@ pub(super) fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
     let bytes = reader.bytes(name)?;
     let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
     if bytes.len() % size_of::<C>() != 0 {
-        return Err(reader.wrong(format!("section `{name}` does not hold whole values")));
+        return Err(reader.content_error(format!("section `{name}` does not hold whole values")));
     }
     bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
     Ok(values)

@@ -100,7 +100,7 @@ impl Streamed {
             while values.len() < range.len() * wave {
                 let more = waves(reader, &format!("{prefix}waves.{section}"))?;
                 if more.is_empty() || more.len() % wave != 0 {
-                    return Err(reader.wrong(format!("section `{prefix}waves.{section}` does not hold whole waves")));
+                    return Err(reader.content_error(format!("section `{prefix}waves.{section}` does not hold whole waves")));
                 }
                 values.extend(more);
                 section += 1;

@@ -37,14 +37,14 @@ const OWN: usize = 2048;
 /// Tiles of `1 << shift[0]` by `1 << shift[1]` cells; the last ones of an axis are smaller. Where cells are very full, several
 /// tiles share the same ones, layer by layer, and stand one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mosaic {
+pub(super) struct Tiling {
     pub(super) cells: [usize; 2],
     pub(super) shift: [u32; 2],
     pub(super) tiles: [usize; 2],
     pub(super) layers: usize,
 }
 
-impl Mosaic {
+impl Tiling {
     pub(super) fn new(grid: &Grid, shift: [u32; 2], layers: u32) -> Self {
         Self { cells: grid.cells, shift, tiles: [0, 1].map(|d| grid.cells[d].div_ceil(1 << shift[d])), layers: layers as usize }
     }
@@ -147,7 +147,7 @@ pub(super) fn kernel_config_with(model: &Model, properties: &Properties, best: f
     config.capacity = (whole as usize).min(fits).max(32);
     if config.recorded && !even(model) {
         // Flows may pile up: all that the tiles leave to each other, when all are worked on at once.
-        let tiles = Mosaic::new(&model.grid, shift, config.layers).len() as u32;
+        let tiles = Tiling::new(&model.grid, shift, config.layers).len() as u32;
         let blocks = tiles.div_ceil(properties.multiprocessors.max(1)).clamp(1, resident);
         let share = (properties.shared_per_multiprocessor / blocks) as usize;
         let more = share.saturating_sub(counts + OWN + 4 * config.keys()) / each / 32 * 32;
@@ -175,17 +175,17 @@ mod tests {
             [([100, 70], [4, 3], 1), ([1, 1], [0, 0], 1), ([300, 1], [7, 0], 1), ([7, 500], [3, 5], 1), ([5, 3], [0, 0], 4)]
         {
             let grid = Grid { cells, h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
-            let mosaic = Mosaic::new(&grid, shift, layers);
+            let tiling = Tiling::new(&grid, shift, layers);
             let mut found = 0;
-            for tile in 0..mosaic.len() {
+            for tile in 0..tiling.len() {
                 for slot in 0..1 << (shift[0] + shift[1]) {
-                    if let Some(cell) = mosaic.cell(tile, slot) {
-                        assert_eq!(mosaic.tile_and_slot(cell), (tile - tile % layers as usize, slot));
+                    if let Some(cell) = tiling.cell(tile, slot) {
+                        assert_eq!(tiling.tile_and_slot(cell), (tile - tile % layers as usize, slot));
                         found += 1;
                     }
                 }
             }
-            assert_eq!(found, grid.len() * layers as usize, "{mosaic:?}");
+            assert_eq!(found, grid.len() * layers as usize, "{tiling:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// Division of a domain into tiles, and of tiles into rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mosaic {
+pub struct Tiling {
     /// Cells of the domain per axis.
     pub cells: [usize; 2],
     /// Cells of a tile.
@@ -24,7 +24,7 @@ pub struct Location {
     pub cell: u8,
 }
 
-impl Mosaic {
+impl Tiling {
     /// Tiles of `tile` cells over `cells` cells, a row of particles for each row of cells. The last tiles of an axis are smaller
     /// where it does not divide. Tiles are at most 256 cells wide and 2^15 high: larger ones are cut to that.
     pub fn new(cells: [usize; 2], tile: [usize; 2]) -> Self {
