@@ -189,7 +189,7 @@ struct Iterations {
     /// The figure of [`EXPECTED`].
     expected: Option<f64>,
     /// Distance of the object from the truth after [`WARM_UP`] iterations, relative to the truth.
-    off: Option<f64>,
+    relative_distance: Option<f64>,
     /// Milliseconds that copies of an iteration take by themselves, where frames come and go.
     copies: Option<f64>,
 }
@@ -225,14 +225,14 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     for _ in 0..WARM_UP {
         reconstruction.advance(&mut Profiler::off())?;
     }
-    let off = off(&mut reconstruction, truth.as_ref())?;
-    let expected = EXPECTED.iter().find(|(name, _)| *name == case.name).map(|(_, off)| *off);
-    Ok(Box::new(Iterations { reconstruction, each, truth, expected, off, copies }))
+    let relative_distance = relative_distance(&mut reconstruction, truth.as_ref())?;
+    let expected = EXPECTED.iter().find(|(name, _)| *name == case.name).map(|(_, relative_distance)| *relative_distance);
+    Ok(Box::new(Iterations { reconstruction, each, truth, expected, relative_distance, copies }))
 }
 
 /// Distance of the object from the truth, where there is one.
-fn off(whole: &mut Reconstruction, truth: Option<&Truth>) -> Result<Option<f64>> {
-    truth.map_or(Ok(None), |truth| half_sets::off_truth(whole, truth))
+fn relative_distance(whole: &mut Reconstruction, truth: Option<&Truth>) -> Result<Option<f64>> {
+    truth.map_or(Ok(None), |truth| half_sets::distance_from_truth(whole, truth))
 }
 
 impl Bench for Iterations {
@@ -250,9 +250,9 @@ impl Bench for Iterations {
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
-        let now = off(&mut self.reconstruction, self.truth.as_ref())?;
+        let now = relative_distance(&mut self.reconstruction, self.truth.as_ref())?;
         // No truth on the same pixels is no pass.
-        let [then, now] = [self.off, now].map(|off| off.unwrap_or(f64::NAN));
+        let [then, now] = [self.relative_distance, now].map(|relative_distance| relative_distance.unwrap_or(f64::NAN));
         let words = format!("distance of the object from the truth after {WARM_UP} iterations");
         let mut checks: Vec<Check> = self.expected.iter().map(|expected| Check::at_most(words.clone(), then, MORE * expected)).collect();
         checks.push(Check::at_most("distance of the object from the truth after the timed iterations over that before", now / then, MORE));

@@ -11,7 +11,7 @@ use crate::config::{Config, EngineConfig};
 use crate::model::{Model, Power, State, Storage};
 use crate::modes;
 use crate::reconstruction::Reconstruction;
-use crate::resolution::{self, Moved, Rings};
+use crate::resolution::{self, ImageShift, RingCorrelation};
 use crate::scan::Truth;
 use crate::stages::MemoryBudget;
 
@@ -21,29 +21,29 @@ pub struct HalfSets([Reconstruction; 2]);
 impl HalfSets {
     /// Sets both up.
     pub fn new(config: &Config, model: &Model, device: &Device, seed: u64, budget: &MemoryBudget) -> Result<Self> {
-        let half = |first| Reconstruction::within(config, half(model, first), device, seed, budget);
-        Ok(Self([half(0)?, half(1)?]))
+        let half_model = |first| Reconstruction::within(config, half_model(model, first), device, seed, budget);
+        Ok(Self([half_model(0)?, half_model(1)?]))
     }
 
     /// Peak memory of the stages of both so far, bytes.
     pub fn memory_peak(&self) -> u64 {
-        self.0.iter().map(|half| half.stages.memory_peak()).sum()
+        self.0.iter().map(|half_model| half_model.stages.memory_peak()).sum()
     }
 
     /// An iteration of each.
     pub fn advance(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.0.iter_mut().try_for_each(|half| half.advance(profiler))
+        self.0.iter_mut().try_for_each(|half_model| half_model.advance(profiler))
     }
 
     /// Computes the agreement of the first layers of each of the two objects where both have enough views; objects that one of them
     /// does not have are left out.
-    pub fn rings(&mut self) -> Result<Vec<(usize, Rings)>> {
+    pub fn rings(&mut self) -> Result<Vec<(usize, RingCorrelation)>> {
         let [a, b] = &mut self.0;
         let (one, other) = (a.state()?, b.state()?);
         let of_object = |(number, storage): (usize, &Storage)| {
-            let seen = [&a.model, &b.model].map(|m| seen(m, number));
-            let both: Vec<u32> = seen[0].iter().zip(&seen[1]).map(|(a, b)| *a.min(b)).collect();
-            let (corner, shape) = inner(&both, storage.shape);
+            let views_per_pixel = [&a.model, &b.model].map(|m| views_per_pixel(m, number));
+            let both: Vec<u32> = views_per_pixel[0].iter().zip(&views_per_pixel[1]).map(|(a, b)| *a.min(b)).collect();
+            let (corner, shape) = common_area(&both, storage.shape);
             let cut = |state: &State| window(&state.object[storage.offset..], storage.shape[1], corner, shape);
             let rings = || resolution::rings(&cut(&one), &cut(&other), shape, a.model.pixel);
             both.iter().any(|n| *n > 0).then(|| (number, rings()))
@@ -65,7 +65,7 @@ impl HalfSets {
 }
 
 /// Model of every other view, from number `first` on.
-fn half(model: &Model, first: usize) -> Model {
+fn half_model(model: &Model, first: usize) -> Model {
     let pixels = model.counted();
     let every = |i: &usize| i % 2 == first;
     let mag: Vec<f32> = model.mag.chunks_exact(pixels).enumerate().filter(|(i, _)| every(i)).flat_map(|(_, m)| m).copied().collect();
@@ -85,7 +85,7 @@ fn half(model: &Model, first: usize) -> Model {
 }
 
 /// Number of views that see each pixel of an object.
-pub fn seen(model: &Model, object: usize) -> Vec<u32> {
+pub fn views_per_pixel(model: &Model, object: usize) -> Vec<u32> {
     let [height, width] = model.storages[object].shape;
     // Corners of the views, summed twice: a million views cost as much as their corners.
     let mut corners = vec![0_i32; (height + 1) * (width + 1)];
@@ -95,9 +95,9 @@ pub fn seen(model: &Model, object: usize) -> Vec<u32> {
             corners[(y + dy) * (width + 1) + x + dx] += sign;
         }
     }
-    let mut seen = vec![0; height * width];
+    let mut views_per_pixel = vec![0; height * width];
     let mut columns = vec![0; width];
-    for (line, corners) in seen.chunks_exact_mut(width.max(1)).zip(corners.chunks_exact(width + 1)) {
+    for (line, corners) in views_per_pixel.chunks_exact_mut(width.max(1)).zip(corners.chunks_exact(width + 1)) {
         let mut sum = 0;
         for ((to, column), corner) in line.iter_mut().zip(&mut columns).zip(corners) {
             *column += corner;
@@ -105,18 +105,18 @@ pub fn seen(model: &Model, object: usize) -> Vec<u32> {
             *to = sum.max(0) as u32;
         }
     }
-    seen
+    views_per_pixel
 }
 
 /// Largest box about the middle whose pixels are all seen by at least a quarter of the views that see the best one: first pixel,
 /// shape.
-fn inner(seen: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) {
-    let enough = (seen.iter().copied().max().unwrap_or(0) / 4).max(2);
+fn common_area(views_per_pixel: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) {
+    let enough = (views_per_pixel.iter().copied().max().unwrap_or(0) / 4).max(2);
     let fits = |n: usize| {
         let m = width.saturating_sub(2 * n * width / height.max(1)).max(2);
         let (y0, x0) = (n, (width - m) / 2);
         let shape = [height - 2 * n, m];
-        let inside = (y0..y0 + shape[0]).all(|y| (x0..x0 + m).all(|x| seen[y * width + x] >= enough));
+        let inside = (y0..y0 + shape[0]).all(|y| (x0..x0 + m).all(|x| views_per_pixel[y * width + x] >= enough));
         inside.then_some(([y0, x0], shape))
     };
     // Boxes lie within one another: from one that fits on, all do.
@@ -134,8 +134,8 @@ fn inner(seen: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) 
 }
 
 /// Pixels of an object that are set beside its truth.
-pub(crate) fn compared(model: &Model, object: usize) -> usize {
-    let (_, [height, width]) = inner(&seen(model, object), model.storages[object].shape);
+pub(crate) fn compared_pixels(model: &Model, object: usize) -> usize {
+    let (_, [height, width]) = common_area(&views_per_pixel(model, object), model.storages[object].shape);
     height * width
 }
 
@@ -144,7 +144,7 @@ fn window(object: &[Complex<f64>], width: usize, [y0, x0]: [usize; 2], [ny, nx]:
 }
 
 /// An object beside what its scan was made from.
-pub struct Beside {
+pub struct TruthComparison {
     /// Number of the object.
     pub object: usize,
     /// Found, aligned to the truth.
@@ -154,26 +154,26 @@ pub struct Beside {
     /// Rows and columns of both.
     pub shape: [usize; 2],
     /// Shift of the object; a probe that goes with it moves as far, with the opposite slope of its phase.
-    pub moved: Moved,
+    pub moved: ImageShift,
 }
 
-impl Beside {
+impl TruthComparison {
     /// Relative distance of the two.
-    pub fn off(&self) -> f64 {
-        let off: f64 = self.found.iter().zip(&self.expected).map(|(a, b)| (a - b).norm_sqr()).sum();
-        (off / self.expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt()
+    pub fn relative_distance(&self) -> f64 {
+        let relative_distance: f64 = self.found.iter().zip(&self.expected).map(|(a, b)| (a - b).norm_sqr()).sum();
+        (relative_distance / self.expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt()
     }
 }
 
 /// Relative distance of the first object from the truth; none where the truth does not reach.
-pub fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<f64>> {
+pub fn distance_from_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<f64>> {
     let state = whole.state()?;
-    Ok(beside(&whole.model, &state, 0, truth).map(|b| b.off()))
+    Ok(compare_with_truth(&whole.model, &state, 0, truth).map(|b| b.relative_distance()))
 }
 
 /// Each object where enough views look, after shift, linear phase and factor, beside the truth of the first of its scans that has
 /// one and reaches so far.
-pub fn beside_truths(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Result<Vec<Beside>> {
+pub fn compare_with_truths(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Result<Vec<TruthComparison>> {
     if truths.iter().all(Option::is_none) {
         return Ok(Vec::new());
     }
@@ -182,15 +182,15 @@ pub fn beside_truths(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Re
     let of_scan = |first: usize| model.views.get(first).map(|v| v.object as usize);
     let of_object = |number: usize| {
         let own = model.scans.iter().zip(truths).filter(|((_, first), _)| of_scan(*first) == Some(number));
-        own.filter_map(|(_, truth)| truth.as_ref()).find_map(|truth| beside(model, &state, number, truth))
+        own.filter_map(|(_, truth)| truth.as_ref()).find_map(|truth| compare_with_truth(model, &state, number, truth))
     };
     Ok((0..model.storages.len()).filter_map(of_object).collect())
 }
 
 /// An object and a truth on the same pixels; `None` where the truth does not reach.
-fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<Beside> {
+fn compare_with_truth(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<TruthComparison> {
     let storage = model.storages[object];
-    let (corner, shape) = inner(&seen(model, object), storage.shape);
+    let (corner, shape) = common_area(&views_per_pixel(model, object), storage.shape);
     let mut found = window(&state.object[storage.offset..], storage.shape[1], corner, shape);
     // On whole pixels of the truth, which is not blurred then: the rest is a shift that is taken out below.
     let origin = [0, 1].map(|d| {
@@ -203,20 +203,20 @@ fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<
         // Of the shift this much is between the pixels of the two.
         moved.shift[d] += (origin[d] - storage.origin[d]) / model.pixel[d] - corner[d] as f64;
     }
-    Some(Beside { object, found, expected, shape, moved })
+    Some(TruthComparison { object, found, expected, shape, moved })
 }
 
 /// Fidelity of each probe of several modes, or of a truth of several, with the truth of the first of its scans that has one on the
 /// same pixels: the name of the scan, and the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that
-/// bring the object to its truth, as `besides` has them.
-pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>], besides: &[Beside]) -> Result<Vec<(String, f64)>> {
+/// bring the object to its truth, as `comparisons` has them.
+pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>], comparisons: &[TruthComparison]) -> Result<Vec<(String, f64)>> {
     let state = whole.state()?;
     let model = &whole.model;
     let size = model.modes[0] * model.pixels();
     let of_set = |set: usize| {
         let mut own = model.scans.iter().zip(truths).filter_map(|((name, first), truth)| {
             let view = model.views.get(*first).filter(|v| v.probe as usize == set)?;
-            let moved = besides.iter().find(|b| b.object == view.object as usize)?.moved;
+            let moved = comparisons.iter().find(|b| b.object == view.object as usize)?.moved;
             Some((name, truth.as_ref().filter(|t| t.probe.shape[1..] == model.frame)?, moved))
         });
         let (name, truth, moved) = own.next()?;

@@ -24,13 +24,13 @@ const DEVIATIONS: [f64; 5] = [0.0, 0.498, 1.446, 0.605, 2.173];
 /// Sums over pixels that count: squared deviation of modelled intensities from the counts over the counts plus one, what photon
 /// noise makes of it, and the counts' own squares over the same.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Explained {
+pub struct NoiseStatistics {
     deviation: f64,
     noise: f64,
     power: f64,
 }
 
-impl Explained {
+impl NoiseStatistics {
     /// Sums of a frame: its moduli, as `mag` of the model has them, and the model's intensities.
     pub fn of(mag: &[f32], intensity: &[f64]) -> Self {
         let mut sums = Self::default();
@@ -47,12 +47,12 @@ impl Explained {
 
     /// The part of the counts that the model does not explain, beyond twice what photon noise alone makes; 0 where noise explains
     /// all.
-    pub fn missed(&self) -> f64 {
+    pub fn unexplained(&self) -> f64 {
         (self.deviation - 2.0 * self.noise).max(0.0) / self.power.max(f64::MIN_POSITIVE)
     }
 }
 
-impl std::ops::AddAssign for Explained {
+impl std::ops::AddAssign for NoiseStatistics {
     fn add_assign(&mut self, other: Self) {
         self.deviation += other.deviation;
         self.noise += other.noise;
@@ -102,19 +102,19 @@ mod tests {
         for mean in [0.02, 0.3, 2.0, 30.0] {
             let [mut deviation, mut floor] = [0.0; 2];
             for (n, p) in poisson(mean) {
-                let one = Explained::of(&[n.sqrt() as f32], &[mean]);
+                let one = NoiseStatistics::of(&[n.sqrt() as f32], &[mean]);
                 deviation += p * one.deviation;
                 floor += p * one.noise;
             }
             assert!((floor / deviation - 1.0).abs() < 0.08, "mean {mean}: {floor} for {deviation}");
         }
-        let missed = |intensity: f64| {
-            let all = Explained::of(&[10.0, -1.0, 20.0], &[100.0 * intensity, 1e9, 400.0 * intensity]);
-            all.missed()
+        let unexplained = |intensity: f64| {
+            let all = NoiseStatistics::of(&[10.0, -1.0, 20.0], &[100.0 * intensity, 1e9, 400.0 * intensity]);
+            all.unexplained()
         };
         // Half of the light is a quarter of the squares, all but the noise.
-        assert_eq!(missed(1.0), 0.0);
-        assert!((missed(0.5) - 0.25).abs() < 0.01, "{}", missed(0.5));
+        assert_eq!(unexplained(1.0), 0.0);
+        assert!((unexplained(0.5) - 0.25).abs() < 0.01, "{}", unexplained(0.5));
     }
 
     #[test]

@@ -94,19 +94,19 @@ fn at_end(config: &Config, model: &Model, threads: u64, truths: &[usize]) -> u64
     let state = 16 * (object + probe);
     // Of each object what was lit, in doubles and as numbers to be sorted, and phases without a plane.
     let shown = 16 * probe + 32 * object / model.modes[1] as u64;
-    let (mut moment, mut besides) = (written + state + shown, 0);
+    let (mut moment, mut comparisons) = (written + state + shown, 0);
     if let Some(modes) = truths.iter().max() {
-        let seen = (0..model.storages.len()).map(|number| crate::half_sets::compared(model, number) as u64);
+        let seen = (0..model.storages.len()).map(|number| crate::half_sets::compared_pixels(model, number) as u64);
         let seen = seen.sum::<u64>();
         // Both on the same pixels, and three more to bring them together beside the state; copies of both for their rings.
         moment = moment.max(written + (80 * seen + state).max(112 * seen));
-        besides = 32 * seen;
+        comparisons = 32 * seen;
         if model.modes[0].max(*modes) > 1 {
             // Mixed states in doubles, and a mode of each that is looked at, beside the state.
-            moment = moment.max(besides + state + 16 * ((model.modes[0] + modes + 2) * model.pixels()) as u64);
+            moment = moment.max(comparisons + state + 16 * ((model.modes[0] + modes + 2) * model.pixels()) as u64);
         }
     }
     // Modelled frames are looked at, one a thread.
     let frames = threads.min(solver::LOOKED_AT as u64).min(model.views.len() as u64) * 8 * model.counted() as u64;
-    moment.max(besides + frames)
+    moment.max(comparisons + frames)
 }

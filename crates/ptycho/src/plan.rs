@@ -117,7 +117,7 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     if views < 4 {
         warnings.push(format!("{}: object and probe cannot be told apart without overlapping frames", counted(views, "frame")));
     }
-    warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
+    warnings.extend(config.engine.iter().filter_map(|e| engines::divergence_warning(e, config.compatibility)));
     warnings.extend(config.never());
     if exits && config.memory.exit_waves == WaveStorage::F16 && matches!(environment.device, Device::Cpu(_)) {
         warnings.push("exit waves are kept in single precision here: half precision (`exit_waves` of [ptycho.memory]) is for GPUs".into());

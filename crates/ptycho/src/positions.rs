@@ -19,7 +19,7 @@ const REACH: f64 = 2.0;
 const LIMIT: f64 = 8.0;
 
 /// Conditions of a position refinement.
-pub struct Frame<'a> {
+pub struct RefinementContext<'a> {
     /// Rows and columns of a frame.
     pub frame: [usize; 2],
     /// Pixel of the sample plane, metres.
@@ -58,7 +58,7 @@ impl PositionConfig {
     }
 }
 
-impl Frame<'_> {
+impl RefinementContext<'_> {
     /// Returns true if a view at this position is inside its object and not too far from its reported position.
     fn allowed(&self, j: usize, view: &View, limit: [f64; 2]) -> bool {
         let storage = &self.storages[view.object as usize];
@@ -71,7 +71,7 @@ impl Frame<'_> {
 }
 
 /// One refinement after iteration `k`; gives the root mean square of the moves, pixels.
-pub fn refine(stages: &mut dyn Stages, config: &PositionConfig, frame: &Frame, k: u64, iterations: u64) -> Result<f64> {
+pub fn refine(stages: &mut dyn Stages, config: &PositionConfig, frame: &RefinementContext, k: u64, iterations: u64) -> Result<f64> {
     let limit = frame.pixel.map(|p| config.limit.map_or(LIMIT, |l| l / p));
     let (views, shifts) = stages.views();
     let (mut views, mut shifts) = (views.to_vec(), shifts.to_vec());
@@ -187,7 +187,7 @@ pub fn affine_parts(reported: &[[f64; 2]], views: &[View], shifts: &[[f64; 2]], 
 
 /// Takes the affine part out of the moves. Frames know next to nothing of it: object and probe stretch, turn and shift along with
 /// the positions, and the effect of noise on it accumulates from one refinement to the next.
-fn remove_affine(frame: &Frame, (views, shifts): (&mut [View], &mut [[f64; 2]]), limit: [f64; 2]) {
+fn remove_affine(frame: &RefinementContext, (views, shifts): (&mut [View], &mut [[f64; 2]]), limit: [f64; 2]) {
     let parts = affine_parts(frame.reported, views, shifts, frame.storages.len());
     for j in 0..views.len() {
         let Some(part) = &parts[views[j].object as usize] else { continue };
@@ -218,7 +218,7 @@ fn newton([gy, gx, hyy, hxx, hyx]: [f64; 5]) -> [f64; 2] {
 }
 
 /// Moves to try, of all views at a time.
-fn trials(config: &PositionConfig, frame: &Frame, views: usize, k: u64, reach: [f64; 2]) -> Vec<Vec<[i32; 2]>> {
+fn trials(config: &PositionConfig, frame: &RefinementContext, views: usize, k: u64, reach: [f64; 2]) -> Vec<Vec<[i32; 2]>> {
     let whole = |y: f64, x: f64| [(y * reach[0]).round() as i32, (x * reach[1]).round() as i32];
     if config.method == PositionMethod::Grid {
         let step = |sign: i32, d: usize| sign * (reach[d].round() as i32).max(1);
@@ -263,8 +263,15 @@ mod tests {
         for (found, known) in part.matrix.iter().flatten().zip(known.matrix.iter().flatten()) {
             assert!((found - known).abs() < 3e-3, "{part:?}");
         }
-        let frame =
-            Frame { frame: [32, 32], pixel: [1e-8; 2], storages: &storages, reported: &reported, seed: 1, number: 0, subpixel: true };
+        let frame = RefinementContext {
+            frame: [32, 32],
+            pixel: [1e-8; 2],
+            storages: &storages,
+            reported: &reported,
+            seed: 1,
+            number: 0,
+            subpixel: true,
+        };
         remove_affine(&frame, (&mut views, &mut shifts), [8.0; 2]);
         let left: f64 =
             (0..169).map(|j| (0..2).map(|d| (exact(&views[j], shifts[j])[d] - reported[j][d] - random[j][d]).powi(2)).sum::<f64>()).sum();

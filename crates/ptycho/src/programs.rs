@@ -18,11 +18,11 @@ pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Pr
         Device::Cuda(gpu) => budget.streaming_plan(model, gpu).is_some(),
         Device::Cpu(_) => budget.allowance.is_some(),
     };
-    let kind = KernelConfig { atomic: atomic && !streamed, ..KernelConfig::of(model, gpu) };
+    let kernel_config = KernelConfig { atomic: atomic && !streamed, ..KernelConfig::of(model, gpu) };
     let ptypy = config.compatibility == Compatibility::Ptypy;
     let needed: Vec<Needed> =
         config.engine.iter().flat_map(|engine| needed(engine, ptypy)).chain(streamed.then_some(Needed::Streaming)).collect();
-    recipes_for(&kind, &needed)
+    recipes_for(&kernel_config, &needed)
 }
 
 fn needed(engine: &EngineConfig, ptypy: bool) -> Vec<Needed> {

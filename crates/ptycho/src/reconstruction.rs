@@ -11,10 +11,10 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use crate::config::{AffinePart, Config, EngineConfig, Precision};
-use crate::engines::{self, Engine, Memory, ProblemSize};
+use crate::engines::{self, Engine, EngineState, ProblemSize};
 use crate::model::{Model, State, View};
 use crate::modes;
-use crate::positions::{self, Affine, Frame};
+use crate::positions::{self, Affine, RefinementContext};
 use crate::stages::{self, MemoryBudget, Stages};
 
 /// A reconstruction at work.
@@ -26,7 +26,7 @@ pub struct Reconstruction {
     engines: Vec<(EngineConfig, Box<dyn Engine>)>,
     reported: Vec<[f64; 2]>,
     seed: u64,
-    memory: Memory,
+    memory: EngineState,
     /// Engine at work and its finished iterations.
     at: (usize, u64),
     /// Finished iterations of all engines.
@@ -59,7 +59,7 @@ impl Reconstruction {
             engines,
             reported,
             seed,
-            memory: Memory::default(),
+            memory: EngineState::default(),
             at: (0, 0),
             done: 0,
             moved: 0.0,
@@ -90,7 +90,7 @@ impl Reconstruction {
         let Some((config, engine)) = self.engines.get(number) else { return Ok(()) };
         let stages = &mut *self.stages;
         if k == 0 {
-            self.memory = Memory::default();
+            self.memory = EngineState::default();
             engines::begin(&**engine, stages, self.model.frame)?;
         }
         engine.iterate(stages, k, &mut self.memory, None, profiler)?;
@@ -101,7 +101,7 @@ impl Reconstruction {
         if let Some(refinement) = config.positions.as_ref().filter(|p| p.due(k, iterations)) {
             let (model, reported) = (&self.model, &self.reported[..]);
             let (frame, pixel, storages) = (model.frame, model.pixel, &model.storages[..]);
-            let frame = Frame { frame, pixel, storages, reported, seed: self.seed, number, subpixel: model.subpixel };
+            let frame = RefinementContext { frame, pixel, storages, reported, seed: self.seed, number, subpixel: model.subpixel };
             self.moved = profiler.stage("positions", Cost::default(), || positions::refine(stages, refinement, &frame, k, iterations))?;
         }
         self.done += 1;
@@ -217,7 +217,7 @@ impl Reconstruction {
         let mut values = [0.0; 5];
         reader.f64s_into(&format!("{prefix}memory"), &mut values)?;
         let [length, scale, value, passes, moved] = values;
-        self.memory = Memory { length, scale, value, passes: passes as u32 };
+        self.memory = EngineState { length, scale, value, passes: passes as u32 };
         (self.at, self.done, self.moved, self.rest) = (at, done, moved, rest);
         if at.1 > 0
             && let Some((_, engine)) = self.engines.get(at.0)

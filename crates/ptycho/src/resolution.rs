@@ -14,7 +14,7 @@ type C = Complex<f64>;
 
 /// A curve over rings: spatial frequency in parts of Nyquist's, correlation, threshold.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Rings {
+pub struct RingCorrelation {
     /// Frequency of a ring over Nyquist's of the larger pixel.
     pub frequency: Vec<f64>,
     /// Correlation, -1 to 1.
@@ -27,7 +27,7 @@ pub struct Rings {
     pub pixel: f64,
 }
 
-impl Rings {
+impl RingCorrelation {
     /// Half-period resolution, metres: the first ring at which the correlation falls below a threshold; a pixel where it never
     /// does.
     fn crossing(&self, threshold: &[f64]) -> f64 {
@@ -78,7 +78,7 @@ impl Rings {
 /// Correlation of two images `[height][width]` of pixels `[y, x]`, metres: aligned to a fraction of a pixel first, phase ramps
 /// taken out, edges faded. Rings are round in cycles a metre, whatever the shape of image and pixels, and end where the larger
 /// pixel does.
-pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> Rings {
+pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> RingCorrelation {
     let [mut a, mut b] = [a, b].map(copied);
     align(&mut a, &b, shape);
     for image in [&mut a, &mut b] {
@@ -112,7 +112,7 @@ pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> Rings {
     let independent = |i: usize| (count[i] * FADED).max(1.0).sqrt();
     let half = |s: f64| (0.2071 + 1.9102 / s) / (1.2071 + 0.9102 / s);
     let one = |s: f64| (0.5 + (1.0 + std::f64::consts::SQRT_2) / s) / (1.5 + std::f64::consts::SQRT_2 / s);
-    Rings {
+    RingCorrelation {
         frequency: (0..=n).map(|i| i as f64 * width / most).collect(),
         correlation: (0..=n).map(value).collect(),
         half_bit: (0..=n).map(|i| half(independent(i))).collect(),
@@ -136,7 +136,7 @@ fn fade(image: &mut [C], [height, width]: [usize; 2]) {
 
 /// Slope of a phase, a pixel along each axis, and shift, pixels, that bring an image to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Moved {
+pub struct ImageShift {
     /// Radians a pixel.
     pub slope: [f64; 2],
     /// Pixels.
@@ -144,8 +144,8 @@ pub struct Moved {
 }
 
 /// Brings `a` to `b`: shift below a pixel, linear phase, factor. Twice, since each disturbs the other.
-pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) -> Moved {
-    let mut moved = Moved::default();
+pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) -> ImageShift {
+    let mut moved = ImageShift::default();
     let add = |to: &mut [f64; 2], by: [f64; 2]| *to = [to[0] + by[0], to[1] + by[1]];
     let mut plan = Plan::new(Shape::frames(shape[0], shape[1], 1));
     let spectrum = faded_spectrum(b, shape, &mut plan);

@@ -14,9 +14,9 @@ use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, PlanResults, Solver};
 
 use crate::config::{Config, EngineConfig, Precision};
-use crate::half_sets::{self, Beside, HalfSets};
+use crate::half_sets::{self, HalfSets, TruthComparison};
 use crate::model::Model;
-use crate::noise::Explained;
+use crate::noise::NoiseStatistics;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
@@ -39,7 +39,7 @@ pub struct Ptycho {
     /// Errors of the last iteration.
     errors: [f64; 3],
     /// Objects beside their truths, from the records of a moment to its checks.
-    besides: Option<Vec<Beside>>,
+    comparisons: Option<Vec<TruthComparison>>,
     device: Device,
 }
 
@@ -62,28 +62,28 @@ impl Ptycho {
         self.whole.stages.memory_peak() + self.half_sets.as_ref().map_or(0, HalfSets::memory_peak)
     }
 
-    /// The part of the counts that the model does not explain ([`Explained`]), of some of the frames.
-    fn missed(&mut self) -> Result<f64> {
+    /// The part of the counts that the model does not explain ([`NoiseStatistics`]), of some of the frames.
+    fn unexplained(&mut self) -> Result<f64> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let (views, pixels) = (model.views.len(), model.counted());
-        let mut all = Explained::default();
+        let mut all = NoiseStatistics::default();
         let some: Vec<usize> = (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)).collect();
         // As many at once as there are threads: large frames take much memory.
         for some in some.chunks(threads()) {
             let frames = stages.intensities(some)?;
-            let one = |i: usize, j: &usize| Explained::of(&model.mag[j * pixels..(j + 1) * pixels], &frames[i]);
+            let one = |i: usize, j: &usize| NoiseStatistics::of(&model.mag[j * pixels..(j + 1) * pixels], &frames[i]);
             for one in map(items(some), one) {
                 all += one;
             }
         }
-        Ok(all.missed())
+        Ok(all.unexplained())
     }
 
     /// Objects beside their truths: found once for a moment.
-    fn besides(&mut self) -> Result<Vec<Beside>> {
-        match self.besides.take() {
+    fn comparisons(&mut self) -> Result<Vec<TruthComparison>> {
+        match self.comparisons.take() {
             Some(found) => Ok(found),
-            None => half_sets::beside_truths(&mut self.whole, &self.truths),
+            None => half_sets::compare_with_truths(&mut self.whole, &self.truths),
         }
     }
 
@@ -96,26 +96,30 @@ impl Ptycho {
                 records.push(rings.curve(&name, "Fourier ring correlation of two half-scans", true));
             }
         }
-        let besides = self.besides()?;
-        for beside in &besides {
+        let comparisons = self.comparisons()?;
+        for beside in &comparisons {
             let model = &self.whole.model;
             let rings = resolution::rings(&beside.found, &beside.expected, beside.shape, model.pixel);
             let name = format!("frc_truth{}", output::of_object(model, beside.object));
             records.push(rings.curve(&name, "Fourier ring correlation with the truth", false));
         }
-        self.besides = Some(besides);
+        self.comparisons = Some(comparisons);
         Ok(records)
     }
 
     fn all_checks(&mut self) -> Result<Vec<Check>> {
         let mut checks =
-            vec![Check::at_most("fraction of the squared counts above noise that the model misses", self.missed()?, MISSED_LIMIT)];
-        let besides = self.besides()?;
-        for beside in &besides {
+            vec![Check::at_most("fraction of the squared counts above noise that the model misses", self.unexplained()?, MISSED_LIMIT)];
+        let comparisons = self.comparisons()?;
+        for beside in &comparisons {
             let of = output::of_object(&self.whole.model, beside.object);
-            checks.push(Check::at_most(format!("relative error of the object{of} against the truth"), beside.off(), TRUTH_LIMIT));
+            checks.push(Check::at_most(
+                format!("relative error of the object{of} against the truth"),
+                beside.relative_distance(),
+                TRUTH_LIMIT,
+            ));
         }
-        for (scan, fidelity) in half_sets::fidelities(&mut self.whole, &self.truths, &besides)? {
+        for (scan, fidelity) in half_sets::fidelities(&mut self.whole, &self.truths, &comparisons)? {
             let name = format!("infidelity of the probe of scan `{scan}` against the true mixed state");
             checks.push(Check::at_most(name, 1.0 - fidelity, MIXED_LIMIT));
         }
@@ -199,7 +203,7 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
         local: Vec::new(),
         live,
         errors: [0.0; 3],
-        besides: None,
+        comparisons: None,
         device: device.clone(),
     })
 }
@@ -258,7 +262,7 @@ impl Solver for Ptycho {
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.besides = None;
+        self.comparisons = None;
         self.whole.advance(profiler)?;
         if let Some(half_sets) = &mut self.half_sets {
             profiler.stage_with("half-sets", Cost::default(), |profiler| half_sets.advance(profiler))?;
@@ -342,7 +346,7 @@ impl Solver for Ptycho {
         if let Some(half_sets) = &mut self.half_sets {
             half_sets.restore(reader, &before)?;
         }
-        self.besides = None;
+        self.comparisons = None;
         reader.f64s_into("errors", &mut self.errors)?;
         self.history = reader.f64s("history")?.as_chunks::<3>().0.to_vec();
         // Of a checkpoint without them too.

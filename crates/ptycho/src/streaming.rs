@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::stages::MemoryBudget;
 use crate::stages::cuda::stream::layout::FRAMES;
 use crate::stages::cuda::stream::plan;
-use crate::stages::scheme::Choice;
+use crate::stages::scheme::ObjectSumChoice;
 
 /// The memory limits of a reconstruction and of a half-scan's: half-scans have half of the frames, and there are two.
 pub fn memory_budgets(config: &Config, device: &Device) -> [MemoryBudget; 2] {
@@ -34,7 +34,7 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
         return Err(Error::input("ptycho", problem.hint("set `batch` of the engine to fewer, or take `--device cpu`")));
     }
     let summed = config.engine.iter().any(|e| e.name.sums_objects());
-    let scheme = |choice: &Choice| {
+    let scheme = |choice: &ObjectSumChoice| {
         let how = if choice.atomic { "by atomic additions, in no order" } else { "gathered by tile, in one order" };
         ("object sums".to_owned(), format!("{how}: {}", choice.why))
     };
@@ -59,7 +59,7 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
             ObjectUpdate::Atomic => "streamed blocks keep to it, whatever `object_update` says",
             _ => "streamed blocks keep to it",
         };
-        lines.push(scheme(&Choice { atomic: false, why: why.into() }));
+        lines.push(scheme(&ObjectSumChoice { atomic: false, why: why.into() }));
     }
     if layout.streamed > 0 {
         let rates = gpu.host_rates()?;

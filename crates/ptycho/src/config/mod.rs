@@ -28,7 +28,7 @@ use crate::data::ReadConfig;
 use crate::output::OutputConfig;
 use crate::simulate::{Pair, SimulateConfig};
 use crate::stages::MemoryBudget;
-use crate::stages::cuda::stream::plan::Demand;
+use crate::stages::cuda::stream::plan::KeptData;
 pub use crate::stages::scheme::ObjectUpdate;
 
 pub use engine::{AffinePart, EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
@@ -304,7 +304,7 @@ impl Config {
             let batches = self.engine.iter().filter(goes).filter(|e| which(e)).map(|e| e.batch.unwrap_or(1));
             batches.max().unwrap_or(0)
         };
-        let demand = Demand {
+        let demand = KeptData {
             waves: some(EngineName::keeps_exits),
             likelihood: some(|e| e == EngineName::Ml),
             sequence: some(|e| matches!(e, EngineName::Epie | EngineName::Rpie)),

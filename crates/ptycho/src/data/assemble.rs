@@ -5,8 +5,8 @@ use std::path::Path;
 use zellige_engine::error::{Error, Result};
 use zellige_io::tensor::{Elements, Tensor};
 
-use super::pipeline::{Oddities, Pipeline, Stored};
-use super::{Depth, FramesInMemory, Geometry, Raw, Unread};
+use super::pipeline::{InvalidValues, Pipeline, StoredFrames};
+use super::{FramesInMemory, Geometry, LoadExtent, RawScan, UnreadFrames};
 use crate::config::ScanConfig;
 use crate::scan::{Beam, Frames, HC, Mask, Propagation, Scan, Truth};
 
@@ -20,7 +20,7 @@ const MOST_PIXELS: usize = 1 << 28;
 const FORMAT: &str = "scan";
 
 /// Makes a scan of what a reader found in `path`.
-pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Path, depth: Depth) -> Result<Scan> {
+pub(super) fn assemble(mut raw: RawScan, config: &ScanConfig, name: &str, path: &Path, depth: LoadExtent) -> Result<Scan> {
     let content_error = |message: String| Error::format(path, FORMAT, message);
     let read = &config.read;
     let (rebin, every) = (config.rebin.unwrap_or(1), config.every.unwrap_or(1).max(1));
@@ -43,7 +43,7 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     if shape.contains(&0) {
         return Err(content_error(format!("frames of {} x {} pixels are too small", raw.shape[0], raw.shape[1])));
     }
-    let taken = resized(full, config.crop, rebin, shape);
+    let interpreted = resized(full, config.crop, rebin, shape);
     let middle = raw.shape.map(|n| (n / 2) as f64);
     let center = read.center.or(raw.center).unwrap_or(middle);
     if (0..2).any(|d| !(0.0..raw.shape[d] as f64).contains(&center[d])) {
@@ -74,14 +74,14 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
         pipeline.bad.iter_mut().zip(flat).for_each(|(bad, f)| *bad |= !(*f > 0.0 && f.is_finite()));
     }
     (pipeline.dark, pipeline.flat, pipeline.gain) = (raw.dark.take(), raw.flat.take(), read.gain as f32);
-    pipeline.oddities = Oddities::of(read);
-    if depth == Depth::Whole {
-        gaps(&mut raw, &mut pipeline, &mut notes)?;
+    pipeline.oddities = InvalidValues::of(read);
+    if depth == LoadExtent::Whole {
+        detector_gaps(&mut raw, &mut pipeline, &mut notes)?;
         if let Some(times) = read.hot {
-            hot(&mut raw, &mut pipeline, times, &mut notes)?;
+            mask_hot_pixels(&mut raw, &mut pipeline, times, &mut notes)?;
         }
     }
-    notes.extend(taken);
+    notes.extend(interpreted);
     let dark = pipeline.dark.iter().flatten().zip(&pipeline.bad);
     if let Some((i, dark)) = dark.enumerate().find_map(|(i, (dark, bad))| (!bad && !(0.0..4e9).contains(dark)).then_some((i, *dark))) {
         let what = if dark.is_nan() { "is not a number".to_owned() } else { format!("has {dark} counts") };
@@ -99,37 +99,37 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
         Some(each) => Mask::Each(each.chunks_exact(size).step_by(every).flat_map(|m| pipeline.mask(Some(m))).collect()),
     };
     let mut mask = checked(mask, pipeline.pixels(), every).map_err(content_error)?;
-    let beam_notes = odd(&beam, shape, &positions);
+    let beam_notes = check_geometry(&beam, shape, &positions);
     notes.extend(beam_notes.map_err(content_error)?);
-    let frames = if depth == Depth::Plan {
+    let frames = if depth == LoadExtent::Plan {
         Frames::Planned(count)
     } else if read.stream {
         if each.is_some() {
             return Err(content_error("a mask for each frame cannot be combined with `stream`".into()));
         }
-        Frames::Stored(Box::new(Stored { frames: raw.frames, pipeline, count, every }))
+        Frames::Stored(Box::new(StoredFrames { frames: raw.frames, pipeline, count, every }))
     } else {
         let mut frames = whole(raw.frames.as_mut(), &pipeline, each.as_deref(), raw.count, every)?;
         frames.mask_odd(&mut mask, pipeline.pixels());
         notes.extend(pipeline.oddities.notes());
         frames
     };
-    let truth = raw.truth.take().filter(|t| read.orientation == 0 && still_true(t, (shape, &beam), raw.shape, raw.count));
+    let truth = raw.truth.take().filter(|t| read.orientation == 0 && truth_applies(t, (shape, &beam), raw.shape, raw.count));
     let truth = truth.map(|t| Truth { positions: t.positions.into_iter().step_by(every).collect(), ..t });
     Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: raw.probe, object: raw.object, truth, notes })
 }
 
 /// A scan in memory, cut as the entry says.
-pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str, depth: Depth) -> Result<Scan> {
+pub(super) fn crop(scan: Scan, config: &ScanConfig, name: &str, depth: LoadExtent) -> Result<Scan> {
     let count = scan.positions.len();
     let held = |elements| Box::new(FramesInMemory(Tensor { shape: vec![count, scan.shape[0], scan.shape[1]], elements }));
     let frames: Box<dyn super::RawFrames> = match scan.frames {
         Frames::Counts(v) => held(Elements::U16(v)),
         Frames::Real(v) => held(Elements::F32(v)),
-        Frames::Planned(_) => Box::new(Unread),
+        Frames::Planned(_) => Box::new(UnreadFrames),
         Frames::Stored(_) => return Ok(scan),
     };
-    let raw = Raw {
+    let raw = RawScan {
         frames,
         count,
         shape: scan.shape,
@@ -160,7 +160,7 @@ pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str, depth: Depth) -> 
 
 /// Returns true if frames that were cropped or summed, or another geometry, leave a truth its pixels: a truth with other pixels is
 /// not compared.
-fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2], count: usize) -> bool {
+fn truth_applies(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2], count: usize) -> bool {
     // Waves may have been finer than the detector, which the near field shows.
     let bin = |d: usize| if beam.propagation == Propagation::Near { truth.probe.shape[1 + d] / shape[d] } else { 1 };
     let pixel = beam.resolution(shape);
@@ -205,7 +205,7 @@ fn resized(full: [usize; 2], crop: Option<[usize; 2]>, rebin: usize, shape: [usi
     }
 }
 
-fn beam(raw: &Raw, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
+fn beam(raw: &RawScan, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
     let (read, geometry) = (&config.read, &raw.geometry);
     let there = raw.listing.as_ref().map_or_else(String::new, |listing| format!(" (there are: {listing})"));
     let lacks = |what: &str, key: &str| format!("it does not say the {what}; give it: `read = {{ {key} = ... }}`{there}");
@@ -226,12 +226,12 @@ const LOOKED_AT: usize = 16;
 
 /// Masks pixels whose least count in frames all over the scan is more than `times` the median of those around them, and a count
 /// besides.
-fn hot(raw: &mut Raw, pipeline: &mut Pipeline, times: f64, notes: &mut Vec<String>) -> Result<()> {
+fn mask_hot_pixels(raw: &mut RawScan, pipeline: &mut Pipeline, times: f64, notes: &mut Vec<String>) -> Result<()> {
     let [rows, columns] = raw.shape;
-    let taken = raw.count.min(LOOKED_AT);
+    let interpreted = raw.count.min(LOOKED_AT);
     let mut least = vec![f64::INFINITY; rows * columns];
-    for k in 0..taken {
-        let frame = raw.frames.read(k * raw.count / taken, 1)?;
+    for k in 0..interpreted {
+        let frame = raw.frames.read(k * raw.count / interpreted, 1)?;
         let counts = Tensor { shape: vec![rows, columns], elements: frame }.to_reals().unwrap_or_default();
         // `min` passes over what is not a number.
         least.iter_mut().zip(counts).for_each(|(least, v)| *least = least.min(v));
@@ -261,13 +261,13 @@ fn hot(raw: &mut Raw, pipeline: &mut Pipeline, times: f64, notes: &mut Vec<Strin
 
 /// Pixels that no photon can have counted in the first frame and the last: gaps of the detector. They are masked. A negative number
 /// stands for a gap where it is the same in both: others are noise.
-fn gaps(raw: &mut Raw, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Result<()> {
+fn detector_gaps(raw: &mut RawScan, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Result<()> {
     let first = raw.frames.read(0, 1)?;
     let last = raw.frames.read(raw.count - 1, 1)?;
     let none = |i: usize| match (&first, &last) {
         (Elements::I32(a), Elements::I32(b)) => a[i] < 0 && a[i] == b[i] || [a[i], b[i]] == [i32::MAX; 2],
-        (Elements::F32(a), Elements::F32(b)) => gap(f64::from(a[i]), f64::from(b[i])),
-        (Elements::F64(a), Elements::F64(b)) => gap(a[i], b[i]),
+        (Elements::F32(a), Elements::F32(b)) => is_detector_gap(f64::from(a[i]), f64::from(b[i])),
+        (Elements::F64(a), Elements::F64(b)) => is_detector_gap(a[i], b[i]),
         _ => false,
     };
     // 65535 in both is what a detector of 16 bits writes there.
@@ -286,7 +286,7 @@ fn gaps(raw: &mut Raw, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Resu
 }
 
 /// Returns true if the values of a pixel in two frames are those of a detector gap.
-fn gap(first: f64, last: f64) -> bool {
+fn is_detector_gap(first: f64, last: f64) -> bool {
     let none = |v: f64| !(f64::NEG_INFINITY..4e9).contains(&v) || v == f64::NEG_INFINITY;
     none(first) && none(last) || first < 0.0 && first == last
 }
@@ -312,7 +312,7 @@ pub(crate) fn units(beam: &Beam) -> String {
 }
 
 /// Geometry that cannot be meant: what is certain is an error, what is odd a note.
-pub(crate) fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<String>, String> {
+pub(crate) fn check_geometry(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     let pixel = beam.resolution(shape);
     let field = [0, 1].map(|d| shape[d] as f64 * pixel[d]);
@@ -387,7 +387,9 @@ mod tests {
     /// A gap has the same negative number in all frames; counts below a dark frame are negative by chance.
     #[test]
     fn a_gap_is_negative_alike() {
-        assert!(gap(-1.0, -1.0) && gap(f64::NAN, f64::NAN) && gap(4294967295.0, 4294967295.0));
-        assert!(!gap(-1.0, -2.0) && !gap(-1.0, 3.0) && !gap(0.0, 0.0) && !gap(f64::NAN, 1.0));
+        assert!(is_detector_gap(-1.0, -1.0) && is_detector_gap(f64::NAN, f64::NAN) && is_detector_gap(4294967295.0, 4294967295.0));
+        assert!(
+            !is_detector_gap(-1.0, -2.0) && !is_detector_gap(-1.0, 3.0) && !is_detector_gap(0.0, 0.0) && !is_detector_gap(f64::NAN, 1.0)
+        );
     }
 }

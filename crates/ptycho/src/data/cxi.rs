@@ -13,7 +13,7 @@ use zellige_engine::error::Result;
 use zellige_io::hdf5::File;
 use zellige_io::tensor::Tensor;
 
-use super::{Depth, Geometry, MaskValid, Raw, ReadConfig, image, paths, propagation};
+use super::{Geometry, LoadExtent, MaskValid, RawScan, ReadConfig, image, paths, propagation};
 use crate::scan::HC;
 
 /// Joules in a kiloelectronvolt.
@@ -43,7 +43,7 @@ fn data(file: &File, entry: &str) -> Result<Option<String>> {
 }
 
 /// Reads a file.
-pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, depth: LoadExtent) -> Result<RawScan> {
     let file = File::open(path)?;
     let Some(entry) = entry(&file)? else {
         return Err(file.content_error(format!("it has no `entry_1/data_1/data` (datasets: {})", file.listing())));
@@ -75,7 +75,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
     let positions =
         if read.positions.is_some() || read.positions_y.is_some() { Vec::new() } else { positions(&file, &entry, count, read)? };
     let size = shape[0] * shape[1];
-    let plane = |name: &str| if depth == Depth::Plan { Ok(None) } else { file.maybe(&format!("{detector}/{name}")) };
+    let plane = |name: &str| if depth == LoadExtent::Plan { Ok(None) } else { file.maybe(&format!("{detector}/{name}")) };
     let mask = plane("mask")?.or(plane("pixel_mask")?).and_then(|t| t.to_reals());
     let mask = mask.map(|m| match read.mask_valid {
         Some(MaskValid::Nonzero) => m.into_iter().map(|v| v != 0.0).collect(),
@@ -102,7 +102,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
         let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: geometry.propagation(read) };
         probe = image(&tensor, beam.resolution(shape), None);
     }
-    Ok(Raw {
+    Ok(RawScan {
         frames,
         count,
         shape,

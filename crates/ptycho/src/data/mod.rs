@@ -21,7 +21,7 @@ use zellige_io::hdf5;
 use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 
-pub(crate) use assemble::{BLOCK_BYTES, odd, units};
+pub(crate) use assemble::{BLOCK_BYTES, check_geometry, units};
 pub use config::{FileFormat, Invalid, MaskValid, Negative, ReadConfig};
 
 use crate::config::ScanConfig;
@@ -31,12 +31,12 @@ use crate::simulate;
 /// The scan of an entry of `[[ptycho.scan]]`, read or made, cropped and summed as the entry says. Relative paths are looked for in
 /// `folder`.
 pub fn load(config: &ScanConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
-    load_among(config, [name; 3], folder, seed, Depth::Whole)
+    load_among(config, [name; 3], folder, seed, LoadExtent::Whole)
 }
 
 /// Extent to which a scan is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub enum LoadExtent {
     /// Geometry, positions and start: neither frames nor masks are read or made.
     Plan,
     /// All of it.
@@ -45,7 +45,7 @@ pub enum Depth {
 
 /// The scan of the first name, whose probe and object are those of the scans of the other two, which is what an earlier run's
 /// results call them.
-pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, seed: u64, depth: Depth) -> Result<Scan> {
+pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, seed: u64, depth: LoadExtent) -> Result<Scan> {
     let name = names[0];
     match (&config.file, &config.simulate) {
         (Some(file), _) => {
@@ -55,18 +55,18 @@ pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, s
         }
         (None, Some(made)) => {
             let scan = match depth {
-                Depth::Plan => simulate::planned(made, name, folder, seed)?,
-                Depth::Whole => simulate::simulate(made, name, folder, seed)?,
+                LoadExtent::Plan => simulate::planned(made, name, folder, seed)?,
+                LoadExtent::Whole => simulate::simulate(made, name, folder, seed)?,
             };
             let plain = config.crop.is_none() && config.rebin.is_none_or(|r| r == 1) && config.every.is_none_or(|e| e == 1);
-            if plain { Ok(scan) } else { assemble::cut(scan, config, name, depth) }
+            if plain { Ok(scan) } else { assemble::crop(scan, config, name, depth) }
         }
         (None, None) => Err(Error::input("ptycho.scan", Problem::new("file", "nothing says where the frames come from"))),
     }
 }
 
 /// Data and geometry found by a reader.
-struct Raw {
+struct RawScan {
     /// Frames as they are in the file.
     frames: Box<dyn RawFrames>,
     /// Number of frames.
@@ -133,9 +133,9 @@ trait RawFrames: Send {
 }
 
 /// Frames that a plan asks nothing of.
-struct Unread;
+struct UnreadFrames;
 
-impl RawFrames for Unread {
+impl RawFrames for UnreadFrames {
     fn read(&mut self, _: usize, _: usize) -> Result<Elements> {
         unreachable!("a plan reads no frames")
     }
@@ -158,7 +158,7 @@ impl RawFrames for FramesInMemory {
     }
 }
 
-fn open(path: &Path, read: &ReadConfig, names: [&str; 3], folder: &Path, depth: Depth) -> Result<Raw> {
+fn open(path: &Path, read: &ReadConfig, names: [&str; 3], folder: &Path, depth: LoadExtent) -> Result<RawScan> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let format = match (read.format, ending.as_str()) {
         (Some(format), _) => format,

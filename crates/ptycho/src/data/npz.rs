@@ -19,18 +19,18 @@ use zellige_engine::error::{Error, Result};
 use zellige_io::npz::Archive;
 use zellige_io::tensor::Elements;
 
-use super::{Depth, FramesInMemory, Geometry, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, image, pairs};
+use super::{FramesInMemory, Geometry, LoadExtent, MaskValid, RawFrames, RawScan, ReadConfig, frames_shape, image, pairs};
 use crate::scan::{HC, Image, Propagation, Truth};
 use crate::simulate::Pair;
 
 /// Frames of an archive, which are read when the first of them are asked for: they may be packed and then only come as a whole.
-struct Member {
+struct ArchiveFrames {
     archive: Archive,
     name: String,
     held: Option<FramesInMemory>,
 }
 
-impl RawFrames for Member {
+impl RawFrames for ArchiveFrames {
     fn read(&mut self, first: usize, count: usize) -> Result<Elements> {
         let Self { archive, name, held } = self;
         let held = match held {
@@ -42,7 +42,7 @@ impl RawFrames for Member {
 }
 
 /// Reads an archive.
-pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, depth: LoadExtent) -> Result<RawScan> {
     let mut archive = Archive::open(path)?;
     let content_error = |message: String| Error::format(path, "NPZ scan", message);
     let asked = |name: &Option<String>, known: &[&str], archive: &Archive| match name {
@@ -53,7 +53,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
     let name = name.ok_or_else(|| content_error(format!("it has no `intensity` (arrays: {})", archive.listing())))?;
     let all = archive.shape(&name)?;
     let (count, shape) = frames_shape(&all).ok_or_else(|| content_error(format!("`{name}` is {all:?}, not [n, rows, columns]")))?;
-    let frames = Member { archive: Archive::open(path)?, name, held: None };
+    let frames = ArchiveFrames { archive: Archive::open(path)?, name, held: None };
     let number = |archive: &mut Archive, name: &str| -> Result<Option<f64>> {
         Ok(archive.maybe(name)?.and_then(|t| t.to_reals()).and_then(|v| v.first().copied()))
     };
@@ -78,7 +78,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
     let (positions, origin) = arrays.positions(&mut archive, count, shape, resolution)?;
     let layer = |name: Option<String>, archive: &mut Archive| name.map(|n| archive.read(&n)).transpose();
     // What the input names (mask, dark, flat, positions) is read with that of the other formats.
-    let mask = if read.mask.is_none() && depth == Depth::Whole { archive.maybe("mask")?.and_then(|t| t.to_reals()) } else { None };
+    let mask = if read.mask.is_none() && depth == LoadExtent::Whole { archive.maybe("mask")?.and_then(|t| t.to_reals()) } else { None };
     let valid = read.mask_valid.unwrap_or(MaskValid::Nonzero);
     let mask = mask.map(|m| m.into_iter().map(|v| (v != 0.0) == (valid == MaskValid::Nonzero)).collect());
     let spacing = resolution.unwrap_or([1.0; 2]);
@@ -94,7 +94,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
     let object = object.zip(origin).and_then(|(t, origin)| image(&t, spacing, Some(origin)));
     let turned = read.swap || read.flip != [false; 2] || read.positions_unit != 1.0;
     let truth = if turned { None } else { truth(&mut archive, geometry, shape)? };
-    Ok(Raw {
+    Ok(RawScan {
         frames: Box::new(frames),
         count,
         shape,

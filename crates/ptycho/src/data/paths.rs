@@ -7,7 +7,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_io::hdf5::{DatasetPart, File};
 use zellige_io::tensor::{Elements, Tensor};
 
-use super::{Depth, Geometry, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, pairs};
+use super::{Geometry, LoadExtent, MaskValid, RawFrames, RawScan, ReadConfig, frames_shape, pairs};
 
 /// Frames of one dataset.
 pub(super) struct Dataset(pub(super) DatasetPart);
@@ -72,7 +72,7 @@ pub(super) fn frames(file: &File, name: &str) -> Result<(Box<dyn RawFrames>, usi
 }
 
 /// Reads a file by paths.
-pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path, depth: LoadExtent) -> Result<RawScan> {
     let file = File::open(path)?;
     let missing = |key: &str| {
         let problem = Problem::new(format!("read.{key}"), format!("`{}` needs the path of its {key}", path.display()));
@@ -84,7 +84,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) 
         return Err(missing("positions"));
     }
     let (positions, geometry) = (Vec::new(), Geometry::default());
-    let mut raw = Raw {
+    let mut raw = RawScan {
         frames,
         count,
         shape,
@@ -107,7 +107,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) 
 
 /// Reads the data that the input names besides the frames, of any format; positions, including those of the format itself, are
 /// oriented as the input says.
-pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) -> Result<()> {
+pub(super) fn extra(raw: &mut RawScan, path: &Path, read: &ReadConfig, folder: &Path, depth: LoadExtent) -> Result<()> {
     let at = |other: &Option<std::path::PathBuf>| other.as_ref().map_or_else(|| path.to_owned(), |f| folder.join(f));
     let source = at(&read.positions_file);
     if let Some(name) = &read.positions {
@@ -130,7 +130,7 @@ pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path
         }
         *p = [0, 1].map(|d| p[d] * read.positions_unit * if read.flip[d] { -1.0 } else { 1.0 });
     }
-    if depth == Depth::Plan {
+    if depth == LoadExtent::Plan {
         return Ok(());
     }
     if let Some(name) = &read.mask {

@@ -17,7 +17,7 @@ const NOWHERE: u32 = u32::MAX;
 const NONE: f32 = 4e9;
 
 /// Treatment of values that are no counts or cannot be relied on; they are counted.
-pub(super) struct Oddities {
+pub(super) struct InvalidValues {
     negative: Negative,
     invalid: Invalid,
     saturated: f32,
@@ -25,7 +25,7 @@ pub(super) struct Oddities {
     found: [AtomicU64; 3],
 }
 
-impl Oddities {
+impl InvalidValues {
     /// Follows the options of the input.
     pub(super) fn of(read: &ReadConfig) -> Self {
         let saturated = read.saturated.map_or(NONE, |s| s as f32).min(NONE);
@@ -34,8 +34,8 @@ impl Oddities {
 
     /// The count that is meant, not a number where the pixel is masked in its frame; none where it is refused.
     #[cold]
-    fn taken(&self, value: f32) -> Option<f32> {
-        let (kind, taken) = match value {
+    fn interpreted(&self, value: f32) -> Option<f32> {
+        let (kind, interpreted) = match value {
             v if v.is_nan() || !(-NONE..NONE).contains(&v) => (1, (self.invalid == Invalid::Mask).then_some(f32::NAN)),
             v if v >= self.saturated => (2, Some(f32::NAN)),
             _ => match self.negative {
@@ -45,15 +45,15 @@ impl Oddities {
             },
         };
         self.found[kind].fetch_add(1, Ordering::Relaxed);
-        taken
+        interpreted
     }
 
     /// Describes the values found, with their numbers.
     pub(super) fn notes(&self) -> Vec<String> {
         let [negative, invalid, saturated] = self.found.each_ref().map(|n| n.load(Ordering::Relaxed));
-        let taken = if self.negative == Negative::Zero { "taken for 0" } else { "masked where they are" };
+        let interpreted = if self.negative == Negative::Zero { "taken for 0" } else { "masked where they are" };
         let lines = [
-            (negative, format!("negative counts are {taken} (`read.negative`)")),
+            (negative, format!("negative counts are {interpreted} (`read.negative`)")),
             (invalid, "values that are no counts (not a number, or all bits set) are masked where they are (`read.invalid`)".into()),
             (saturated, format!("counts of {} or more are masked where they are (`read.saturated`)", self.saturated)),
         ];
@@ -76,7 +76,7 @@ pub(super) struct Pipeline {
     pub(super) dark: Option<Vec<f32>>,
     pub(super) flat: Option<Vec<f32>>,
     pub(super) gain: f32,
-    pub(super) oddities: Oddities,
+    pub(super) oddities: InvalidValues,
 }
 
 impl Pipeline {
@@ -109,7 +109,7 @@ impl Pipeline {
             dark: None,
             flat: None,
             gain: 1.0,
-            oddities: Oddities::of(&ReadConfig::default()),
+            oddities: InvalidValues::of(&ReadConfig::default()),
         }
     }
 
@@ -162,8 +162,8 @@ impl Pipeline {
                     let mut v = real(&raw[at]);
                     // As the file has it: a dark frame makes no counts of what is none.
                     if !(0.0..limit).contains(&v) {
-                        match self.oddities.taken(v) {
-                            Some(taken) => v = taken,
+                        match self.oddities.interpreted(v) {
+                            Some(interpreted) => v = interpreted,
                             None => return Some((j, at, v)),
                         }
                     }
@@ -191,7 +191,7 @@ impl Pipeline {
 }
 
 /// Frames that stay in their file.
-pub(super) struct Stored {
+pub(super) struct StoredFrames {
     pub(super) frames: Box<dyn RawFrames>,
     pub(super) pipeline: Pipeline,
     /// Number of frames, every `every`-th of the file's.
@@ -199,7 +199,7 @@ pub(super) struct Stored {
     pub(super) every: usize,
 }
 
-impl Source for Stored {
+impl Source for StoredFrames {
     fn len(&self) -> usize {
         self.count
     }
@@ -269,14 +269,14 @@ mod tests {
     #[test]
     fn oddities_are_taken_as_the_input_says() {
         let raw = vec![3.0, -2.0, f32::NAN, 5e9, 100.0, 99.0, f32::INFINITY, 0.0, -1.0];
-        let taken = |read: ReadConfig| {
+        let interpreted = |read: ReadConfig| {
             let mut pipeline = Pipeline::new("f".into(), [3, 3], [3, 3], [1.0, 1.0], 1, 0);
-            pipeline.oddities = Oddities::of(&read);
+            pipeline.oddities = InvalidValues::of(&read);
             let mut into = vec![0.0; 9];
             let result = pipeline.run(&Elements::F32(raw.clone()), 0, None, &mut into).map_err(|e| e.to_string());
             (into, result, pipeline.oddities.notes())
         };
-        let (into, result, notes) = taken(ReadConfig::default());
+        let (into, result, notes) = interpreted(ReadConfig::default());
         result.unwrap();
         let masked: Vec<usize> = (0..9).filter(|i| into[*i].is_nan()).collect();
         assert_eq!((masked, into[1], into[8], into[4]), (vec![2, 3, 6], 0.0, 0.0, 100.0));
@@ -284,12 +284,12 @@ mod tests {
             notes.len() == 2 && notes[0].starts_with("2 negative counts are taken for 0") && notes[1].starts_with("3 values"),
             "{notes:?}"
         );
-        let (into, result, notes) = taken(ReadConfig { negative: Negative::Mask, saturated: Some(100.0), ..ReadConfig::default() });
+        let (into, result, notes) = interpreted(ReadConfig { negative: Negative::Mask, saturated: Some(100.0), ..ReadConfig::default() });
         result.unwrap();
         let masked: Vec<usize> = (0..9).filter(|i| into[*i].is_nan()).collect();
         assert_eq!(masked, [1, 2, 3, 4, 6, 8]);
         assert!(notes[2].starts_with("1 counts of 100 or more"), "{notes:?}");
-        let (_, result, _) = taken(ReadConfig { negative: Negative::Refuse, ..ReadConfig::default() });
+        let (_, result, _) = interpreted(ReadConfig { negative: Negative::Refuse, ..ReadConfig::default() });
         assert!(result.unwrap_err().contains("pixel [0, 1] of frame 0 has -2 counts"));
         let summed = Pipeline::new("f".into(), [4, 4], [2, 2], [1.0, 1.0], 2, 0);
         let mut raw = vec![1.0; 16];
@@ -307,7 +307,7 @@ mod tests {
         let mut raw = vec![1.0; 16];
         raw[5] = f32::NAN;
         assert!(run(&pipeline, raw.clone())[5].is_nan());
-        pipeline.oddities = Oddities::of(&ReadConfig { invalid: Invalid::Refuse, ..ReadConfig::default() });
+        pipeline.oddities = InvalidValues::of(&ReadConfig { invalid: Invalid::Refuse, ..ReadConfig::default() });
         let error = pipeline.run(&Elements::F32(raw.clone()), 30, None, &mut [0.0; 16]).unwrap_err().to_string();
         assert!(error.contains("pixel [1, 1] of frame 30 is not a number"), "{error}");
         pipeline.bad[5] = true;

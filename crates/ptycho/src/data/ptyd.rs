@@ -8,17 +8,17 @@ use zellige_engine::error::Result;
 use zellige_io::hdf5::{DatasetPart, File};
 use zellige_io::tensor::Elements;
 
-use super::{Depth, Geometry, Raw, RawFrames, ReadConfig, frames_shape, pairs, paths, propagation};
+use super::{Geometry, LoadExtent, RawFrames, RawScan, ReadConfig, frames_shape, pairs, paths, propagation};
 use crate::scan::HC;
 
 /// Frames of several chunks.
-struct Chunks {
+struct ChunkedFrames {
     /// First frame and dataset of each.
     parts: Vec<(usize, DatasetPart)>,
     count: usize,
 }
 
-impl RawFrames for Chunks {
+impl RawFrames for ChunkedFrames {
     fn read(&mut self, first: usize, count: usize) -> Result<Elements> {
         let mut all: Option<Elements> = None;
         for (k, (begin, part)) in self.parts.iter().enumerate() {
@@ -117,7 +117,7 @@ fn chunk(file: &File, number: &str) -> Result<Option<(File, String)>> {
 }
 
 /// Reads a file of prepared data.
-pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, depth: LoadExtent) -> Result<RawScan> {
     let file = File::open(path)?;
     let groups = file.children("")?;
     if !groups.iter().any(|g| g == "chunks") {
@@ -143,7 +143,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
         let position =
             pairs(&position).ok_or_else(|| file.content_error(format!("`{}` is {:?}, not [{n}, 2]", name("positions"), position.shape)))?;
         let weights = name("weights");
-        if depth == Depth::Whole && file.shape(&weights)?.is_some_and(|w| w == shape) {
+        if depth == LoadExtent::Whole && file.shape(&weights)?.is_some_and(|w| w == shape) {
             mask.add(count, &file.part(&weights)?, size)?;
         }
         positions.extend(position);
@@ -154,7 +154,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
         return Err(file.content_error("it holds no chunks"));
     };
     let mut mask = mask.finished(count, shape[0] * shape[1]);
-    if mask.is_none() && depth == Depth::Whole {
+    if mask.is_none() && depth == LoadExtent::Whole {
         for name in ["meta/weight2d", "info/weight2d"] {
             if let Some(weights) = file.maybe(name)?.filter(|w| w.shape == shape) {
                 mask = Some(weights.to_reals().unwrap_or_default().iter().map(|w| *w > 0.0).collect());
@@ -173,8 +173,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
     };
     // A word such as `fftshift` means the middle.
     let center = if file.text("meta/center")?.is_some() { None } else { pair("meta/center")? };
-    let frames = Box::new(Chunks { parts, count });
-    Ok(Raw {
+    let frames = Box::new(ChunkedFrames { parts, count });
+    Ok(RawScan {
         frames,
         count,
         shape,

@@ -5,21 +5,21 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
-use super::{Engine, Memory, ProblemSize, Sizes, shuffled};
+use super::{DataSizes, Engine, EngineState, ProblemSize, shuffled};
 use crate::config::{EngineConfig, NoiseName};
 use crate::stages::{LeastSquares, Noise, Stages};
 
-pub(super) struct Solving {
+pub(super) struct LeastSquaresEngine {
     rule: LeastSquares,
     start: [u64; 2],
     supports: [Option<f64>; 2],
     views: usize,
     seed: u64,
     number: usize,
-    sizes: Sizes,
+    sizes: DataSizes,
 }
 
-impl Solving {
+impl LeastSquaresEngine {
     pub(super) fn new(config: &EngineConfig, problem: &ProblemSize, number: usize) -> Self {
         let rule = LeastSquares {
             step: [config.object_step.unwrap_or(0.9), config.probe_step.unwrap_or(0.9)],
@@ -45,8 +45,8 @@ impl Solving {
     }
 }
 
-impl Engine for Solving {
-    fn iterate(&self, stages: &mut dyn Stages, k: u64, _: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+impl Engine for LeastSquaresEngine {
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, _: &mut EngineState, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         let rule = LeastSquares { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
         let order = order.map_or_else(|| shuffled(self.views, self.seed, self.number, k), <[u32]>::to_vec);
         // Residual waves written, and read for both directions and for the steps along them.

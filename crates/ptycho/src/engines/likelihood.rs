@@ -6,7 +6,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::staged::staged;
-use super::{Engine, Memory, ProblemSize, Sizes};
+use super::{DataSizes, Engine, EngineState, ProblemSize};
 use crate::config::{EngineConfig, NoiseName};
 use crate::stages::{Likelihood, Noise, Slot, Stages};
 
@@ -21,7 +21,7 @@ const WAVEFIELD_DAMPING: f64 = 0.1;
 /// A further step along a direction that is shorter than this, relative to all of them, is one of rounding.
 const SHORT: f64 = 1e-7;
 
-pub(super) struct Descending {
+pub(super) struct LikelihoodEngine {
     rule: Likelihood,
     start: [u64; 2],
     supports: [Option<f64>; 2],
@@ -35,10 +35,10 @@ pub(super) struct Descending {
     /// Smooths a direction once more than the gradient, as PtyPy does.
     smooth_twice: bool,
     clip: Option<[f64; 2]>,
-    sizes: Sizes,
+    sizes: DataSizes,
 }
 
-impl Descending {
+impl LikelihoodEngine {
     pub(super) fn new(config: &EngineConfig, problem: &ProblemSize) -> Self {
         let noise = match config.noise.unwrap_or_default() {
             NoiseName::Gaussian => Noise::Gaussian,
@@ -83,7 +83,7 @@ impl Descending {
     }
 
     /// Ratio by which the probe's part of the gradient is scaled.
-    fn scale(&self, [probe, object]: [f64; 2], k: u64, memory: &Memory) -> f64 {
+    fn scale(&self, [probe, object]: [f64; 2], k: u64, memory: &EngineState) -> f64 {
         if !self.scaled {
             return self.probe_scale;
         }
@@ -94,7 +94,7 @@ impl Descending {
 
 /// The longest of the steps `t`, `t / 2`, .. after which the value is below `value`; 0 if there is none. The state is put back, the
 /// gradient and the errors of the views are those of the last trial.
-fn tried(stages: &mut dyn Stages, rule: &Likelihood, t: f64, value: f64, (profiler, cost): (&mut Profiler, Cost)) -> Result<f64> {
+fn backtrack(stages: &mut dyn Stages, rule: &Likelihood, t: f64, value: f64, (profiler, cost): (&mut Profiler, Cost)) -> Result<f64> {
     let mut length = t;
     for _ in 0..TRIALS {
         stages.combine(Slot::State, [1.0; 2], Slot::Direction, [length; 2])?;
@@ -108,8 +108,8 @@ fn tried(stages: &mut dyn Stages, rule: &Likelihood, t: f64, value: f64, (profil
     Ok(0.0)
 }
 
-impl Engine for Descending {
-    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+impl Engine for LikelihoodEngine {
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut EngineState, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         let rule = Likelihood { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
         // Waves of the gradient written, and read for the sums of object and probe; nothing but moduli is read along a line.
         let (gradient, line) = (self.sizes.cost(24.0, 1.0, 2.0), self.sizes.cost(0.0, 1.0, 3.0));
@@ -153,7 +153,7 @@ impl Engine for Descending {
         memory.length = match t.is_finite() {
             true if b2 > 0.0 => t,
             // Downhill without a minimum, as where the model is much darker than the frames: the iteration would be the same for ever.
-            true if b1 < 0.0 => tried(stages, &rule, -t, memory.value, (profiler, gradient))?,
+            true if b1 < 0.0 => backtrack(stages, &rule, -t, memory.value, (profiler, gradient))?,
             _ => 0.0,
         };
         stages.combine(Slot::State, [1.0; 2], Slot::Direction, [memory.length; 2])?;

@@ -16,9 +16,9 @@ use crate::noise;
 use crate::stages::Stages;
 
 pub use projection::bound;
-pub use staged::Sizes;
+pub use staged::DataSizes;
 pub(crate) use staged::staged;
-pub use sweep::lasting;
+pub use sweep::divergence_warning;
 
 /// ProblemSize about the problem that an engine needs.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub struct ProblemSize {
     /// Pixels of all objects, modes included.
     pub object: usize,
     /// Amounts of data that stages move.
-    pub sizes: Sizes,
+    pub sizes: DataSizes,
     /// Counts.
     pub power: Power,
     /// Mean variance of the moduli of each frame that photons make.
@@ -54,7 +54,7 @@ impl ProblemSize {
             modes: model.modes,
             frame: model.detector(),
             object: model.object_len(),
-            sizes: Sizes::of(model),
+            sizes: DataSizes::of(model),
             power: model.power,
             noise: noise::of_frames(&model.mag, model.counted()).into_iter().map(|[_, variance]| f64::from(variance)).collect(),
             seed,
@@ -70,7 +70,7 @@ impl ProblemSize {
 
 /// State that an engine keeps from one iteration to the next, besides that of the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Memory {
+pub struct EngineState {
     /// ML: length of the last step.
     pub length: f64,
     /// ML: running ratio of the gradients.
@@ -84,7 +84,14 @@ pub struct Memory {
 /// An engine at work.
 pub trait Engine: Send {
     /// One iteration, number `k` of this engine. `order` is that of the views where it matters; a seeded one if none is given.
-    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()>;
+    fn iterate(
+        &self,
+        stages: &mut dyn Stages,
+        k: u64,
+        memory: &mut EngineState,
+        order: Option<&[u32]>,
+        profiler: &mut Profiler,
+    ) -> Result<()>;
 
     /// Returns true if exit waves are kept from one iteration to the next.
     fn keeps_exits(&self) -> bool;
@@ -102,10 +109,10 @@ pub trait Engine: Send {
 /// The engine that an entry of the input asks for.
 pub fn engine(config: &EngineConfig, problem: &ProblemSize, number: usize) -> Box<dyn Engine> {
     match config.name {
-        EngineName::Dm | EngineName::Raar => Box::new(projection::Projecting::new(config, problem)),
-        EngineName::Epie | EngineName::Rpie | EngineName::Sdr => Box::new(sweep::Sweeping::new(config, problem, number)),
-        EngineName::Ml => Box::new(likelihood::Descending::new(config, problem)),
-        EngineName::Lsqml => Box::new(least_squares::Solving::new(config, problem, number)),
+        EngineName::Dm | EngineName::Raar => Box::new(projection::ProjectionEngine::new(config, problem)),
+        EngineName::Epie | EngineName::Rpie | EngineName::Sdr => Box::new(sweep::SweepEngine::new(config, problem, number)),
+        EngineName::Ml => Box::new(likelihood::LikelihoodEngine::new(config, problem)),
+        EngineName::Lsqml => Box::new(least_squares::LeastSquaresEngine::new(config, problem, number)),
     }
 }
 

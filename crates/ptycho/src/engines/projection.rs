@@ -4,7 +4,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
-use super::{Engine, Memory, ProblemSize, Sizes};
+use super::{DataSizes, Engine, EngineState, ProblemSize};
 use crate::config::{EngineConfig, EngineName};
 use crate::stages::{ObjectLimits, Overlap, Projection, Stages};
 
@@ -26,18 +26,18 @@ pub fn bound(relax: f64, problem: &ProblemSize) -> f64 {
     0.25 * relax * relax * problem.power.max / (problem.frame[0] * problem.frame[1]) as f64
 }
 
-pub(super) struct Projecting {
+pub(super) struct ProjectionEngine {
     projection: Projection,
     overlap: Overlap,
     start: [u64; 2],
     supports: [Option<f64>; 2],
-    sizes: Sizes,
+    sizes: DataSizes,
     /// Mean variance of the moduli of each frame, and mean counts of a pixel.
     noise: Vec<f64>,
     mean: f64,
 }
 
-impl Projecting {
+impl ProjectionEngine {
     pub(super) fn new(config: &EngineConfig, problem: &ProblemSize) -> Self {
         let (a, b, c) = match config.name {
             EngineName::Raar => {
@@ -80,8 +80,8 @@ impl Projecting {
     }
 }
 
-impl Engine for Projecting {
-    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+impl Engine for ProjectionEngine {
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut EngineState, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         // The state read and written, exit waves written.
         let cost = self.sizes.cost(24.0, 1.0, if self.projection.likelihood { 3.0 } else { 2.0 });
         staged(profiler, stages, "fourier", cost, |stages| stages.project(&self.projection))?;

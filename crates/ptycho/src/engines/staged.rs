@@ -8,7 +8,7 @@ use crate::stages::Stages;
 
 /// Amounts of data that stages move.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Sizes {
+pub struct DataSizes {
     /// Values of all waves of all views.
     pub values: f64,
     /// Pixels of all frames as they were counted.
@@ -19,7 +19,7 @@ pub struct Sizes {
     pub transform: f64,
 }
 
-impl Sizes {
+impl DataSizes {
     /// Amounts of data of a model.
     pub fn of(model: &Model) -> Self {
         let views = model.views.len() as f64;

@@ -4,18 +4,18 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
-use super::{Engine, Memory, ProblemSize, Sizes, shuffled};
+use super::{DataSizes, Engine, EngineState, ProblemSize, shuffled};
 use crate::config::{Compatibility, EngineConfig, EngineName};
 use crate::stages::{Stages, Sweep};
 
-pub(super) struct Sweeping {
+pub(super) struct SweepEngine {
     rule: Sweep,
     start: [u64; 2],
     supports: [Option<f64>; 2],
     views: usize,
     seed: u64,
     number: usize,
-    sizes: Sizes,
+    sizes: DataSizes,
 }
 
 /// The part of an old exit wave that is left in the new one is `sigma tau`: at 1 nothing is forgotten, and what frames with noise
@@ -34,7 +34,7 @@ fn relaxations(config: &EngineConfig, compatibility: Compatibility) -> [f64; 2] 
 }
 
 /// Warns of an SDR that may diverge.
-pub fn lasting(config: &EngineConfig, compatibility: Compatibility) -> Option<String> {
+pub fn divergence_warning(config: &EngineConfig, compatibility: Compatibility) -> Option<String> {
     let [sigma, tau] = relaxations(config, compatibility);
     let left = sigma * tau;
     (config.name == EngineName::Sdr && left >= LASTING).then(|| {
@@ -45,7 +45,7 @@ pub fn lasting(config: &EngineConfig, compatibility: Compatibility) -> Option<St
     })
 }
 
-impl Sweeping {
+impl SweepEngine {
     pub(super) fn new(config: &EngineConfig, problem: &ProblemSize, number: usize) -> Self {
         let [object, probe] = [config.object_step, config.probe_step];
         let (a, b, c, step, local) = match config.name {
@@ -89,8 +89,8 @@ impl Sweeping {
     }
 }
 
-impl Engine for Sweeping {
-    fn iterate(&self, stages: &mut dyn Stages, k: u64, _: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+impl Engine for SweepEngine {
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, _: &mut EngineState, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         let rule = Sweep { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
         let order = order.map_or_else(|| shuffled(self.views, self.seed, self.number, k), <[u32]>::to_vec);
         let cost = self.sizes.cost(if self.keeps_exits() { 16.0 } else { 0.0 }, 1.0, 2.0);
@@ -122,7 +122,7 @@ mod tests {
             modes: [1, 1],
             frame: [8, 8],
             object: 64,
-            sizes: Sizes::default(),
+            sizes: DataSizes::default(),
             power: Power::default(),
             noise: Vec::new(),
             seed: 1,
@@ -130,7 +130,7 @@ mod tests {
         };
         for (sigma, tau) in [(1.0, 1.0), (0.25, 0.75), (0.3, 0.6), (0.0, 1.0)] {
             let config = EngineConfig { sigma: Some(sigma), tau: Some(tau), ..EngineConfig::new(EngineName::Sdr, 1) };
-            let Sweep { a, b, c, .. } = Sweeping::new(&config, &size, 0).rule;
+            let Sweep { a, b, c, .. } = SweepEngine::new(&config, &size, 0).rule;
             // `(1 - a - b) psi + a P O + b F(c P O + (1 - c) psi)`.
             for (found, expected) in [(1.0 - a - b, tau * sigma), (a, 1.0 - tau * (1.0 + sigma)), (b, tau), (c, 1.0 + sigma)] {
                 assert!((found - expected).abs() < 1e-15, "{sigma} {tau}: {found}, not {expected}");

@@ -7,20 +7,20 @@ use zellige_engine::error::{Error, Result};
 
 use super::shared;
 use crate::config::{Config, ProbeStart, ScanConfig};
-use crate::data::{self, Depth};
+use crate::data::{self, LoadExtent};
 use crate::scan::Scan;
 
 /// All scans of the input.
 pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
-    of_depth(config, folder, seed, Depth::Whole)
+    of_depth(config, folder, seed, LoadExtent::Whole)
 }
 
 /// All scans of the input without their frames and masks.
 pub fn planned(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
-    of_depth(config, folder, seed, Depth::Plan)
+    of_depth(config, folder, seed, LoadExtent::Plan)
 }
 
-fn of_depth(config: &Config, folder: &Path, seed: u64, depth: Depth) -> Result<Vec<Scan>> {
+fn of_depth(config: &Config, folder: &Path, seed: u64, depth: LoadExtent) -> Result<Vec<Scan>> {
     let names = config.scan_names();
     // Probes and objects that are shared have the name of their first scan.
     let (probe_of, _) = shared(config.scan.iter().map(|s| s.probe.clone()));

@@ -30,7 +30,7 @@ pub(super) fn memory(config: &SimulateConfig, sample: u64, threads: u64) -> u64 
 }
 
 /// Geometry and beam that frames are made from.
-pub(super) struct View<'a> {
+pub(super) struct FrameGeometry<'a> {
     pub(super) config: &'a SimulateConfig,
     /// Beam of the waves, as are shape and spacing.
     pub(super) beam: Beam,
@@ -60,7 +60,7 @@ pub(super) fn mask(detector: &DetectorConfig, shape: [usize; 2], seed: u64) -> M
 }
 
 /// A frame's patch: its first pixel in the sample, and what is left of the position, in pixels.
-fn in_object(view: &View, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
+fn in_object(view: &FrameGeometry, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
     let at = [0, 1].map(|d| (position[d] - view.origin[d]) / view.spacing[d] - (view.shape[d] / 2) as f64);
     (at.map(|v| v.round() as usize), at.map(|v| v - v.round()))
 }
@@ -71,7 +71,7 @@ fn whole(rest: [f64; 2]) -> bool {
 }
 
 /// All frames.
-pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
+pub(super) fn frames(view: &FrameGeometry, positions: &[[f64; 2]]) -> Frames {
     let [rows, columns] = view.shape;
     let pixels = rows * columns;
     let [height, width] = view.counted();
@@ -135,7 +135,7 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
 }
 
 /// The probe's modes with the quadratic phase of the sample plane, which the far field needs.
-fn probe_modes(view: &View) -> Vec<Vec<C>> {
+fn probe_modes(view: &FrameGeometry) -> Vec<Vec<C>> {
     let [_, rows, columns] = view.probe.shape;
     let lz = view.beam.wavelength * view.beam.distance;
     let modes = view.probe.values.chunks_exact(rows * columns);
@@ -151,7 +151,7 @@ fn probe_modes(view: &View) -> Vec<Vec<C>> {
 
 /// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by what is left, in
 /// Fourier space.
-fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
+fn exit_waves(view: &FrameGeometry, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     let [rows, columns] = view.shape;
     let whole = positions.iter().all(|&p| whole(in_object(view, p).1));
     // Line by line: of large waves there are few.
@@ -177,7 +177,7 @@ fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut
 }
 
 /// A row of the transform of a wave as that of the wave moved by `rest` pixels, times `factor`.
-fn shift(view: &View, row: usize, line: &mut [C], rest: [f64; 2], factor: f64) {
+fn shift(view: &FrameGeometry, row: usize, line: &mut [C], rest: [f64; 2], factor: f64) {
     let [rows, columns] = view.shape;
     for (column, v) in line.iter_mut().enumerate() {
         let turns = rest[0] * signed(row, rows) / rows as f64 + rest[1] * signed(column, columns) / columns as f64;
@@ -186,7 +186,7 @@ fn shift(view: &View, row: usize, line: &mut [C], rest: [f64; 2], factor: f64) {
 }
 
 /// Propagates waves to the detector, near or far field, up to a factor that leaves `sum |w|^2` times the number of pixels.
-fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
+fn propagate(view: &FrameGeometry, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     plan.run(waves, Direction::Forward);
     if view.beam.propagation == Propagation::Far {
         return;
@@ -213,7 +213,7 @@ fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Pl
 
 /// Index of the first value of the transform that belongs to a pixel of the centred frame, as the parts that its row and its column
 /// add.
-fn sources(view: &View) -> [Vec<usize>; 2] {
+fn sources(view: &FrameGeometry) -> [Vec<usize>; 2] {
     let (counted, bin) = (view.counted(), view.bin);
     let stride = [bin[0] * view.shape[1], bin[1]];
     [0, 1].map(|d| {
@@ -226,7 +226,7 @@ fn sources(view: &View) -> [Vec<usize>; 2] {
     })
 }
 
-impl View<'_> {
+impl FrameGeometry<'_> {
     /// Rows and columns of a frame as it is counted.
     fn counted(&self) -> [usize; 2] {
         [0, 1].map(|d| self.shape[d] / self.bin[d])
@@ -245,7 +245,7 @@ impl View<'_> {
 }
 
 /// A point of the detector spread into a Gaussian.
-fn spread(view: &View, mean: &mut [f64], plan: &mut Plan<f64>) {
+fn spread(view: &FrameGeometry, mean: &mut [f64], plan: &mut Plan<f64>) {
     let [rows, columns] = view.counted();
     let mut plane: Vec<C> = map(indices(mean.len()), |_, i| C::from(mean[i]));
     plan.run(&mut plane, Direction::Forward);

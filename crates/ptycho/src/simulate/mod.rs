@@ -23,7 +23,7 @@ pub use config::{DetectorConfig, ObjectConfig, ObjectKind, Pair, PatternConfig, 
 pub use illumination::{Aperture, IlluminationConfig, Optic};
 pub use zernike::{AberrationConfig, AberrationKind};
 
-use crate::data::odd;
+use crate::data::check_geometry;
 use crate::scan::{Frames, Image, Mask, Scan, Truth};
 
 /// Pixels of the sample beyond the outermost frames.
@@ -42,7 +42,7 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let (grid, origin) = sample(&real, shape, spacing)?;
     let sample = object::transmission(&config.object, grid, shape, folder, seed)?;
     let mask = light::mask(&config.detector, size, seed);
-    let view = light::View { config, beam, shape, bin, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
+    let view = light::FrameGeometry { config, beam, shape, bin, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
     let frames = light::frames(&view, &real);
     let values = sample.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
@@ -84,7 +84,7 @@ fn sample(positions: &[[f64; 2]], shape: [usize; 2], spacing: [f64; 2]) -> Resul
 
 /// Warnings about its geometry.
 fn noted(config: &SimulateConfig, name: &str, positions: &[[f64; 2]]) -> Result<Vec<String>> {
-    odd(&config.beam(), config.size.both(), positions).map_err(|message| crate::setup::of_named(name, Problem::new("", message)))
+    check_geometry(&config.beam(), config.size.both(), positions).map_err(|message| crate::setup::of_named(name, Problem::new("", message)))
 }
 
 impl SimulateConfig {

@@ -16,7 +16,7 @@ use zellige_engine::ops::fft::CudaPlans;
 
 use self::cuda::KernelConfig;
 use self::cuda::stream::plan::{self, StreamingPlan};
-use self::scheme::{Choice, ObjectUpdate};
+use self::scheme::{ObjectSumChoice, ObjectUpdate};
 use crate::model::{Model, State, View};
 use crate::modes;
 
@@ -295,7 +295,7 @@ pub struct MemoryBudget {
     /// Waves are kept in half precision.
     pub half: bool,
     /// Data that the engines keep.
-    pub demand: plan::Demand,
+    pub demand: plan::KeptData,
     /// Folder for data that a run on the CPU may not hold in memory; the system's folder for such files if left out.
     pub folder: Option<PathBuf>,
     /// Summation of the object on a GPU that holds all frames.
@@ -306,7 +306,7 @@ pub struct MemoryBudget {
 
 impl MemoryBudget {
     /// Chooses the summation of the object on `gpu` if it holds all frames.
-    pub fn object_sums(&self, model: &Model, gpu: &Cuda) -> Choice {
+    pub fn object_sums(&self, model: &Model, gpu: &Cuda) -> ObjectSumChoice {
         self.object_update.choose(self.deterministic, model, gpu.properties().multiprocessors)
     }
 
@@ -315,7 +315,7 @@ impl MemoryBudget {
         let pool = if self.object_sums(model, gpu).atomic { 16 * model.object_len() as u64 } else { 0 };
         // Frames in an order of their own are for kernels that do without cuFFT.
         let sequence = self.demand.sequence && CudaPlans::new(gpu).is_err();
-        plan::resident(model, gpu.properties(), plan::Demand { sequence, ..self.demand }) + pool
+        plan::resident(model, gpu.properties(), plan::KeptData { sequence, ..self.demand }) + pool
     }
 
     /// The folder of files for moduli and exit waves, where a run on the CPU must not hold them.
@@ -359,12 +359,12 @@ const FREE: f64 = 0.9;
 
 /// Bytes that the stages of a model need on the CPU for what the engines keep, exit waves and those of a batch included; buffers of
 /// threads are [`cpu::scratch_bytes`].
-pub fn memory(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
+pub fn memory(model: &Model, demand: &plan::KeptData, double: bool) -> u64 {
     held(model, demand, double) + passing(model, demand, double)
 }
 
 /// Memory that stays from one iteration to the next, bytes.
-pub fn held(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
+pub fn held(model: &Model, demand: &plan::KeptData, double: bool) -> u64 {
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     // The state, gradients and what becomes of them; the last probe.
     let pairs = if demand.likelihood { SLOTS as u64 } else { 1 };
@@ -373,7 +373,7 @@ pub fn held(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
 }
 
 /// Memory that is needed within an iteration only, bytes.
-pub fn passing(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
+pub fn passing(model: &Model, demand: &plan::KeptData, double: bool) -> u64 {
     let views = model.views.len();
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     let (largest_batch, batch) = (demand.largest_batch(views), views.min(cpu::BATCH));

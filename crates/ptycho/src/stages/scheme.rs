@@ -26,7 +26,7 @@ const CROWD: usize = 80;
 
 /// Chosen method, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ObjectSumChoice {
     /// Atomic additions; gathered otherwise.
     pub atomic: bool,
     /// Reason, for the plan.
@@ -35,8 +35,8 @@ pub struct Choice {
 
 impl ObjectUpdate {
     /// Chooses the method for a model whose frames are all on a device of so many multiprocessors.
-    pub fn choose(self, deterministic: bool, model: &Model, multiprocessors: u32) -> Choice {
-        let choice = |atomic, why: String| Choice { atomic, why };
+    pub fn choose(self, deterministic: bool, model: &Model, multiprocessors: u32) -> ObjectSumChoice {
+        let choice = |atomic, why: String| ObjectSumChoice { atomic, why };
         match self {
             _ if deterministic => choice(false, "equal runs are to give equal bits".into()),
             Self::Gathered | Self::Atomic => choice(self == Self::Atomic, "as `object_update` says".into()),

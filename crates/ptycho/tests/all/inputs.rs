@@ -67,7 +67,7 @@ fn an_empty_table_shows_the_object() {
         change(&mut config);
         let (model, truth) = super::physics::model(&config);
         let mut done = super::physics::run(&config, model, 2);
-        half_sets::off_truth(&mut done, &truth).unwrap().unwrap()
+        half_sets::distance_from_truth(&mut done, &truth).unwrap().unwrap()
     };
     let found = off(&|_| ());
     let opening = off(&|c| c.probe.start = ProbeStart::Opening);

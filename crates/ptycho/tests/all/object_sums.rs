@@ -8,7 +8,7 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, NoiseName, ObjectUpdate, ScanConfig};
-use zellige_ptycho::engines::{self, Memory, ProblemSize};
+use zellige_ptycho::engines::{self, EngineState, ProblemSize};
 use zellige_ptycho::model::{Model, View};
 use zellige_ptycho::simulate::SimulateConfig;
 use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig, new_with};
@@ -22,7 +22,7 @@ fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
     let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::Ptypy, 1), 0);
     let mut stages = stages;
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-    Bench { stages, engine, memory: Memory::default(), k: 0 }
+    Bench { stages, engine, memory: EngineState::default(), k: 0 }
 }
 
 fn summed(model: &Model, cuda: &Cuda, atomic: bool) -> Box<dyn Stages> {
@@ -192,7 +192,7 @@ fn times() {
         (512, 1, 100, 0.1),
     ] {
         let model = raster(frame, modes, views, step);
-        let kind = KernelConfig { processing: FrameProcessing::Plain, ..KernelConfig::of(&model, cuda.properties()) };
+        let kind = KernelConfig { processing: FrameProcessing::MultiPass, ..KernelConfig::of(&model, cuda.properties()) };
         let rule = |probe| Overlap {
             probe,
             object: true,

@@ -7,7 +7,7 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, PositionConfig, PositionMethod, ScanConfig, WaveStorage};
-use zellige_ptycho::engines::lasting;
+use zellige_ptycho::engines::divergence_warning;
 use zellige_ptycho::model::{Model, State};
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Propagation, Scan, Truth};
@@ -316,7 +316,7 @@ fn sdr_stays_on_noisy_frames() {
             }
         }
 
-        (all.iter().copied().fold(f64::INFINITY, f64::min), all[all.len() - 1], lasting(&config.engine[0], config.compatibility))
+        (all.iter().copied().fold(f64::INFINITY, f64::min), all[all.len() - 1], divergence_warning(&config.engine[0], config.compatibility))
     };
     for photons in [1e4, 1e5, 1e6] {
         // Sweeps in other orders, one after the other, wander by some hundredths.
@@ -349,7 +349,7 @@ fn sdr_goes() {
                         Err(_) => break,
                     }
                 }
-                let off = half_sets::off_truth(&mut run, &truth).unwrap();
+                let off = half_sets::distance_from_truth(&mut run, &truth).unwrap();
                 println!("photons {photons:e} noise {noise} sigma {sigma} tau {tau} start {start}: {line:.3?}; off {off:?}");
             }
         }
@@ -434,7 +434,7 @@ fn a_simulated_scan_is_reconstructed_and_its_resolution_told() {
         parts.advance(&mut Profiler::off()).unwrap();
     }
     let mut whole = run(&config, start, 2);
-    let off = half_sets::off_truth(&mut whole, &truth).unwrap().unwrap();
+    let off = half_sets::distance_from_truth(&mut whole, &truth).unwrap().unwrap();
     // Frames of 10^7 photons: noise of a few parts in a thousand, and pixels that few frames see.
     assert!(off < 0.1, "{off}");
     let pixel = whole.model.pixel[0];

@@ -55,8 +55,8 @@ fn mixed_states_are_compared_where_they_stand() {
     let mut whole = Reconstruction::new(&config, start, &Device::Cpu(Cpu::new(2).unwrap()), 7).unwrap();
     let truths = [Some(truth)];
     let mut found = || {
-        let besides = half_sets::beside_truths(&mut whole, &truths).unwrap();
-        let fidelity = half_sets::fidelities(&mut whole, &truths, &besides).unwrap()[0].1;
+        let comparisons = half_sets::compare_with_truths(&mut whole, &truths).unwrap();
+        let fidelity = half_sets::fidelities(&mut whole, &truths, &comparisons).unwrap()[0].1;
         whole.stages.roll(&[[2, -3]], &[[2, -3]]).unwrap();
         fidelity
     };

@@ -152,9 +152,9 @@ fn every_engine_converges() {
 }
 
 /// Relative distance of the object from the truth in the part that the middle of the beam went over.
-fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> f64 {
-    let half_sets::Beside { found, expected, shape: [height, width], .. } =
-        half_sets::beside_truths(whole, &[Some(truth.clone())]).unwrap().remove(0);
+fn distance_from_truth(whole: &mut Reconstruction, truth: &Truth) -> f64 {
+    let half_sets::TruthComparison { found, expected, shape: [height, width], .. } =
+        half_sets::compare_with_truths(whole, &[Some(truth.clone())]).unwrap().remove(0);
     let middle = |values: &[Complex<f64>]| -> Vec<Complex<f64>> {
         let [y, x] = [height / 2 - LIT / 2, width / 2 - LIT / 2];
         (0..LIT * LIT).map(|i| values[(y + i / LIT) * width + x + i % LIT]).collect()
@@ -183,7 +183,7 @@ fn a_beam_too_wide_for_the_detector_is_found_by_finer_waves() {
         (config.probe.shape, config.probe.size, config.probe.defocus) = (ProbeShape::Round, Some(1.2 * field), Some(1.6e-3));
         let (start, truth) = model(&config);
         let mut whole = run(&config, start, 2);
-        (off_truth(&mut whole, &truth), whole.errors().unwrap()[1])
+        (distance_from_truth(&mut whole, &truth), whole.errors().unwrap()[1])
     });
     // The likelihood would come to 1, where photon noise alone is left: 3 after half as many iterations more.
     assert!(fine.0 < 0.03 && fine.1 < 12.0, "on finer pixels: {fine:?}");

@@ -9,7 +9,7 @@ use zellige_io::hdf5::{Node, Value, write_tree};
 use zellige_io::tensor::{Elements, Tensor};
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::data::{ReadConfig, write};
-use zellige_ptycho::half_sets::{HalfSets, beside_truths};
+use zellige_ptycho::half_sets::{HalfSets, compare_with_truths};
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::Scan;
 use zellige_ptycho::simulate::{Pair, SimulateConfig, simulate};
@@ -106,18 +106,18 @@ fn every_object_has_its_resolution() {
     assert_eq!(rings.iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1]);
     // They are of different objects.
     assert_ne!(rings[0].1.correlation, rings[1].1.correlation);
-    let beside = beside_truths(&mut whole, &truths).unwrap();
+    let beside = compare_with_truths(&mut whole, &truths).unwrap();
     assert_eq!(beside.iter().map(|b| b.object).collect::<Vec<_>>(), [0, 1]);
     for (i, one) in beside.iter().enumerate() {
         // Noise-free frames and the true probe, and pixels that few frames see: each agrees with its own truth, and less with the other's.
-        assert!(one.off() < 0.2, "object {i}: {}", one.off());
+        assert!(one.relative_distance() < 0.2, "object {i}: {}", one.relative_distance());
         let mut crossed = one.found.clone();
         let other = &beside[1 - i].expected;
         assert_eq!(other.len(), crossed.len());
         resolution::align(&mut crossed, other, one.shape);
         let off: f64 = crossed.iter().zip(other).map(|(a, b)| (a - b).norm_sqr()).sum();
         let other = (off / other.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt();
-        println!("object {i}: {} off its truth, {other} off the other's", one.off());
-        assert!(other > 1.5 * one.off(), "object {i}: {} off its truth, {other} off the other's", one.off());
+        println!("object {i}: {} off its truth, {other} off the other's", one.relative_distance());
+        assert!(other > 1.5 * one.relative_distance(), "object {i}: {} off its truth, {other} off the other's", one.relative_distance());
     }
 }

@@ -39,7 +39,7 @@ fn off(made: &SimulateConfig, change: impl FnOnce(&mut Config)) -> (f64, String)
     let (config, model, truth) = as_file(made, change);
     let begins = model.begins.join(", ");
     let mut done = run(&config, model, 2);
-    (half_sets::off_truth(&mut done, &truth).unwrap().unwrap(), begins)
+    (half_sets::distance_from_truth(&mut done, &truth).unwrap().unwrap(), begins)
 }
 
 /// The defocus that a start from the data was given or has found, metres.

@@ -4,11 +4,11 @@ use zellige_engine::cuda::Properties;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, ScanConfig};
-use zellige_ptycho::engines::{self, Memory, ProblemSize};
+use zellige_ptycho::engines::{self, EngineState, ProblemSize};
 use zellige_ptycho::half_sets::HalfSets;
 use zellige_ptycho::model::{Model, Power};
 use zellige_ptycho::reconstruction::Reconstruction;
-use zellige_ptycho::resolution::Rings;
+use zellige_ptycho::resolution::RingCorrelation;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::SimulateConfig;
@@ -35,7 +35,7 @@ fn arrays_in_files_give_the_same_bits() {
             let run = |mut stages: Box<dyn Stages>| {
                 let engine = engines::engine(&config, &ProblemSize::of(&model, Compatibility::None, 1), 0);
                 engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-                let mut run = Bench { stages, engine, memory: Memory::default(), k: 0 };
+                let mut run = Bench { stages, engine, memory: EngineState::default(), k: 0 };
                 let errors: Vec<_> = (0..3).map(|_| run.step(None)).collect();
                 (errors, run.stages.state().unwrap(), run.stages.memory())
             };
@@ -91,7 +91,7 @@ pub(super) fn half_scans() -> (Config, Model, Model) {
 }
 
 /// Correlations of the half-scans' objects, each half within `budget`.
-pub(super) fn correlated(config: &Config, start: &Model, device: &Device, budget: &MemoryBudget) -> Vec<(usize, Rings)> {
+pub(super) fn correlated(config: &Config, start: &Model, device: &Device, budget: &MemoryBudget) -> Vec<(usize, RingCorrelation)> {
     let mut half_sets = HalfSets::new(config, start, device, 7, budget).unwrap();
     for _ in 0..config.iterations() {
         half_sets.advance(&mut Profiler::off()).unwrap();

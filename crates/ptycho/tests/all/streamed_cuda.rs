@@ -8,9 +8,9 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, MemoryConfig, NoiseName, ScanConfig};
-use zellige_ptycho::engines::{self, Memory, ProblemSize};
+use zellige_ptycho::engines::{self, EngineState, ProblemSize};
 use zellige_ptycho::model::{MASKED, Model, Power, View};
-use zellige_ptycho::stages::cuda::stream::plan::{self, Demand, Outline, StreamingPlan};
+use zellige_ptycho::stages::cuda::stream::plan::{self, KeptData, StreamingForecast, StreamingPlan};
 use zellige_ptycho::stages::cuda::{new, new_within};
 use zellige_ptycho::stages::{MemoryBudget, Stages};
 
@@ -18,12 +18,12 @@ use super::common::Bench;
 use super::streamed::{correlated, half_scans};
 use super::twins_cuda::{Case, PLAIN, model, off};
 
-fn demand(name: EngineName) -> Demand {
+fn demand(name: EngineName) -> KeptData {
     demand_of(&EngineConfig::new(name, 1))
 }
 
 /// Data that the solver keeps for an input of this engine.
-fn demand_of(engine: &EngineConfig) -> Demand {
+fn demand_of(engine: &EngineConfig) -> KeptData {
     Config::new(ScanConfig::default(), engine.clone()).memory_budget(1.0).demand
 }
 
@@ -40,16 +40,16 @@ fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
     let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::None, 1), 0);
     let mut stages = stages;
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-    Bench { stages, engine, memory: Memory::default(), k: 0 }
+    Bench { stages, engine, memory: EngineState::default(), k: 0 }
 }
 
 /// Allowances within which all, some and none of the blocks stay on the device.
-pub(super) fn streaming_plans(model: &Model, device: &Properties, demand: Demand, half: bool) -> Vec<(Outline, StreamingPlan)> {
+pub(super) fn streaming_plans(model: &Model, device: &Properties, demand: KeptData, half: bool) -> Vec<(StreamingForecast, StreamingPlan)> {
     let at = |allowance| plan::outline(model, device, StreamingPlan { allowance, half, demand });
     let all = at(1 << 40).unwrap();
     let least = all.need.fixed;
     let span = all.memory - least + (8 << 20);
-    let mut found: Vec<(Outline, StreamingPlan)> = Vec::new();
+    let mut found: Vec<(StreamingForecast, StreamingPlan)> = Vec::new();
     let mut seen = [false; 3];
     for i in (0..200).rev() {
         let allowance = least + span * i / 200;

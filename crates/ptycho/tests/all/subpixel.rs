@@ -188,7 +188,7 @@ fn a_scan_between_pixels_is_reconstructed_better() {
         scans[0].probe = Some(probe);
         let start = setup::model(&config, &mut scans, 7).unwrap();
         let mut done = run(&config, start, 2);
-        (done.errors().unwrap(), half_sets::off_truth(&mut done, &truth).unwrap().unwrap())
+        (done.errors().unwrap(), half_sets::distance_from_truth(&mut done, &truth).unwrap().unwrap())
     };
     for name in [EngineName::Dm, EngineName::Rpie, EngineName::Ml, EngineName::Lsqml] {
         let (with, without) = (found(true, name), found(false, name));

@@ -8,7 +8,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
 use zellige_engine::testing;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName};
-use zellige_ptycho::engines::{self, Memory, ProblemSize};
+use zellige_ptycho::engines::{self, EngineState, ProblemSize};
 use zellige_ptycho::model::{MASKED, Model, Power, State, Storage, Transfer, View};
 use zellige_ptycho::noise::of_frames;
 use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig, new_with};
@@ -139,9 +139,9 @@ pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'st
     let kind = KernelConfig::of(model, cuda.properties());
     let mut list = vec![
         ("processor", stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true)),
-        ("GPU in pieces", new_with(model, cuda, KernelConfig { processing: FrameProcessing::Plain, ..kind }).unwrap()),
+        ("GPU in pieces", new_with(model, cuda, KernelConfig { processing: FrameProcessing::MultiPass, ..kind }).unwrap()),
     ];
-    if kind.processing != FrameProcessing::Plain {
+    if kind.processing != FrameProcessing::MultiPass {
         list.push(("GPU", new_with(model, cuda, kind).unwrap()));
     }
     if kind.processing == (FrameProcessing::Tiled { joined: true }) {
@@ -221,7 +221,7 @@ fn bench_of(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::C
     let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::Ptypy, 1), 0);
     let mut stages = new_with(model, cuda, kind).unwrap();
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-    Bench { stages, engine, memory: Memory::default(), k: 0 }
+    Bench { stages, engine, memory: EngineState::default(), k: 0 }
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn trajectories_are_those_of_ptypy() {
     let model = reference.model();
     for (name, engine, processing, limits) in [
         ("DM", EngineName::Dm, None, [(5, 1e-5), (20, 1e-3)]),
-        ("DM", EngineName::Dm, Some(FrameProcessing::Plain), [(5, 1e-5), (20, 1e-3)]),
+        ("DM", EngineName::Dm, Some(FrameProcessing::MultiPass), [(5, 1e-5), (20, 1e-3)]),
         ("RAAR", EngineName::Raar, None, [(5, 1e-5), (20, 1e-3)]),
         ("EPIE", EngineName::Epie, None, [(1, 1e-5), (4, 1e-3)]),
         ("SDR", EngineName::Sdr, None, [(4, 1e-4), (4, 1e-4)]),
@@ -407,17 +407,17 @@ fn times() {
     let wanted = std::env::var("ZELLIGE_CASES").unwrap_or_default();
     for (name, engine, frame, modes, views, processing) in [
         ("dm-1000x128", EngineName::Dm, 128, 1, 1000, None),
-        ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(FrameProcessing::Plain)),
+        ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(FrameProcessing::MultiPass)),
         ("dm-1000x128 between", EngineName::Dm, 128, 1, 1000, None),
         ("epie-1000x128 between", EngineName::Epie, 128, 1, 1000, None),
         ("ml-1000x128 between", EngineName::Ml, 128, 1, 1000, None),
-        ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(FrameProcessing::Plain)),
+        ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(FrameProcessing::MultiPass)),
         ("lsqml-1000x128 between", EngineName::Lsqml, 128, 1, 1000, None),
         ("dm-500x128", EngineName::Dm, 128, 1, 500, None),
         ("dm-500x256", EngineName::Dm, 256, 1, 500, None),
-        ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::Plain)),
+        ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::MultiPass)),
         ("dm-500x256m4", EngineName::Dm, 256, 4, 500, None),
-        ("dm-500x256m4 plain", EngineName::Dm, 256, 4, 500, Some(FrameProcessing::Plain)),
+        ("dm-500x256m4 plain", EngineName::Dm, 256, 4, 500, Some(FrameProcessing::MultiPass)),
         ("epie-1000x128", EngineName::Epie, 128, 1, 1000, None),
         ("ml-1000x128", EngineName::Ml, 128, 1, 1000, None),
         ("ml-500x256", EngineName::Ml, 256, 1, 500, None),
@@ -436,8 +436,8 @@ fn times() {
         ("dm-200x512m4", EngineName::Dm, 512, 4, 200, None),
         ("dm-60x1024", EngineName::Dm, 1024, 1, 60, None),
         ("dm-300x200", EngineName::Dm, 200, 1, 300, None),
-        ("dm-60x1024 plain", EngineName::Dm, 1024, 1, 60, Some(FrameProcessing::Plain)),
-        ("dm-500x192 plain", EngineName::Dm, 192, 1, 500, Some(FrameProcessing::Plain)),
+        ("dm-60x1024 plain", EngineName::Dm, 1024, 1, 60, Some(FrameProcessing::MultiPass)),
+        ("dm-500x192 plain", EngineName::Dm, 192, 1, 500, Some(FrameProcessing::MultiPass)),
         ("dm-500x256 tiled", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::Tiled { joined: true })),
         ("dm-500x256m4 tiled", EngineName::Dm, 256, 4, 500, Some(FrameProcessing::Tiled { joined: false })),
         ("dm-1000x128 tiled", EngineName::Dm, 128, 1, 1000, Some(FrameProcessing::Tiled { joined: true })),

@@ -6,7 +6,7 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
-use zellige_ptycho::engines::{self, Memory, ProblemSize};
+use zellige_ptycho::engines::{self, EngineState, ProblemSize};
 use zellige_ptycho::model::{Model, State};
 use zellige_ptycho::positions::exact;
 use zellige_ptycho::stages::cuda::FrameProcessing;
@@ -221,7 +221,7 @@ fn likelihoods_go_ptypys_way() {
         }
         if let Some(cuda) = &cuda {
             runs.push(("GPU", bench(&model, &config, cuda, None)));
-            runs.push(("GPU in pieces", bench(&model, &config, cuda, Some(FrameProcessing::Plain))));
+            runs.push(("GPU in pieces", bench(&model, &config, cuda, Some(FrameProcessing::MultiPass))));
         }
         for (on, mut run) in runs {
             for (k, expected) in expected[..limits[1].0].iter().enumerate() {
@@ -245,7 +245,7 @@ fn stacked(model: &Model, engines: &[EngineConfig], mut stages: Box<dyn Stages>)
     for (number, config) in engines.iter().enumerate() {
         let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::None, 1), number);
         engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-        let mut memory = Memory::default();
+        let mut memory = EngineState::default();
         for k in 0..config.iterations() {
             engine.iterate(&mut *stages, k, &mut memory, None, &mut Profiler::off()).unwrap();
         }

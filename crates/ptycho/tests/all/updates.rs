@@ -12,13 +12,13 @@ use super::physics::{from_truth, input, made};
 type C = Complex<f64>;
 
 /// Object, probe and frames of one mode each.
-struct Plain {
+struct MultiPass {
     model: Model,
     probe: Vec<C>,
     object: Vec<C>,
 }
 
-impl Plain {
+impl MultiPass {
     fn new(model: &Model) -> Self {
         Self { probe: model.start.probe.clone(), object: model.start.object.clone(), model: model.clone() }
     }
@@ -67,7 +67,7 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Maiden, Johnson and Li, Optica 4 (2017) 736, eq. 12: `O += conj(P) D / ((1 - a) |P|^2 + a max |P|^2)`, and the probe with the
 /// object in its place; here with the object that the first has made, as the book says.
-fn rpie(plain: &mut Plain, alpha: f64, step: f64, order: &[u32]) {
+fn rpie(plain: &mut MultiPass, alpha: f64, step: f64, order: &[u32]) {
     for j in order.iter().map(|j| *j as usize) {
         let change = plain.change(j);
         let most = largest(plain.probe.iter().map(C::norm_sqr));
@@ -86,7 +86,7 @@ fn rpie(plain: &mut Plain, alpha: f64, step: f64, order: &[u32]) {
 /// Odstrcil, Menzel and Guizar-Sicairos, Opt. Express 26 (2018) 3108: directions (eqs. 24 and 25) as sums over the batch over the
 /// illumination and `damping` of its largest value, the 2 x 2 system of each view (eq. 22) with the squares a thousandth longer,
 /// `part` of the mean steps (eq. 27).
-fn lsqml(plain: &mut Plain, damping: f64, part: f64, order: &[u32], batch: usize) {
+fn lsqml(plain: &mut MultiPass, damping: f64, part: f64, order: &[u32], batch: usize) {
     for list in order.chunks(batch) {
         let list: Vec<usize> = list.iter().map(|j| *j as usize).collect();
         let changes: Vec<Vec<C>> = list.iter().map(|j| plain.change(*j)).collect();
@@ -147,7 +147,7 @@ fn rpie_and_lsqml_make_the_published_updates() {
     for engine in [rule(0.05), rule(0.3), lsq.clone(), EngineConfig { noise: Some(NoiseName::Euclid), ..lsq }] {
         let config = input(made(|m| (m.frames, m.noise) = (16, true)), engine.clone());
         let (start, _) = from_truth(&config, 0.1);
-        let mut plain = Plain::new(&start);
+        let mut plain = MultiPass::new(&start);
         let mut bench = Bench::new(&start, &engine, Compatibility::None, 1, true);
         let order: Vec<u32> = (0..16).map(|j| (5 * j + 3) % 16).collect();
         for k in 0..3 {

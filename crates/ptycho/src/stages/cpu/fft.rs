@@ -10,7 +10,7 @@
 use num_complex::Complex;
 use zellige_engine::large::Aligned;
 
-use super::lanes::{Isa, Lanes, Library, Number, Work};
+use super::lanes::{Isa, Lanes, LibraryTransform, Number, Work};
 use super::passes::{LARGEST, Pass, Run};
 
 /// Rows are padded to a multiple of this.
@@ -48,14 +48,14 @@ impl Shape {
 enum Line<T> {
     Passes(usize, Vec<Pass<T>>),
     /// Library with the length of its transforms.
-    Library(usize, Library<T>),
+    LibraryTransform(usize, LibraryTransform<T>),
 }
 
 impl<T: Number> Line<T> {
     /// Plans lines of length `n`; without registers of its own the library does all.
     fn new(n: usize, isa: Isa) -> Self {
         if isa == Isa::Baseline {
-            return Self::Library(n, T::library(n));
+            return Self::LibraryTransform(n, T::library(n));
         }
         // Powers of two in as few passes as registers allow, the larger ones first; what 16 needs only AVX-512 has.
         let (twos, most) = (n.trailing_zeros(), if isa == Isa::Avx512 { 4 } else { 3 });
@@ -69,7 +69,7 @@ impl<T: Number> Line<T> {
             }
         }
         if left > 1 {
-            return Self::Library(n, T::library(n));
+            return Self::LibraryTransform(n, T::library(n));
         }
         let (mut length, mut s) = (n, 1);
         let pass = |radix: usize| {
@@ -83,7 +83,7 @@ impl<T: Number> Line<T> {
 
     fn len(&self) -> usize {
         match self {
-            Self::Passes(n, _) | Self::Library(n, _) => *n,
+            Self::Passes(n, _) | Self::LibraryTransform(n, _) => *n,
         }
     }
 }
@@ -152,7 +152,7 @@ impl<T: Number> Plan<T> {
                     buffer[(plane * padded + first.len()) * n..(plane + 1) * padded * n].fill(T::ZERO);
                 }
                 let to = to.map(|p| p.add(at * stride[1]));
-                T::with(self.isa, Turn { from: buffer.as_ptr(), to, lines: padded });
+                T::with(self.isa, TransposeSquares { from: buffer.as_ptr(), to, lines: padded });
             }
             for at in (0..stride[1]).step_by(n) {
                 let target = to.map(|p| p.add(at));
@@ -193,7 +193,7 @@ impl<T: Number> Plan<T> {
                     }
                     1 - next
                 }
-                Line::Library(n, transform) => {
+                Line::LibraryTransform(n, transform) => {
                     let (dst, dst_step) = to.unwrap_or((buffers[0], lanes));
                     for l in 0..lanes {
                         for i in 0..*n {
@@ -213,13 +213,13 @@ impl<T: Number> Plan<T> {
 }
 
 /// Squares of a buffer's two planes, columns to rows.
-struct Turn<T> {
+struct TransposeSquares<T> {
     from: *const T,
     to: [*mut T; 2],
     lines: usize,
 }
 
-impl<T: Number> Work<T> for Turn<T> {
+impl<T: Number> Work<T> for TransposeSquares<T> {
     type Out = ();
 
     #[inline(always)]

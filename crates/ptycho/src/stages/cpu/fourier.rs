@@ -7,10 +7,10 @@ use zellige_engine::real::Real;
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
-use super::shift::Seen;
+use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
 use super::view::{Row, sum};
-use super::{Fixed, Host, Scratch};
+use super::{CpuStages, FixedData, Scratch};
 use crate::model::View;
 use crate::physics::{deviation, modulus_factor, photon_error, relaxation};
 use crate::stages::Projection;
@@ -20,7 +20,7 @@ const GUARD: f64 = 1e-10;
 
 /// A view's step.
 struct FourierStep<'a, T> {
-    fixed: &'a Fixed<T>,
+    fixed: &'a FixedData<T>,
     rule: &'a Projection,
     probe: &'a [T],
     object: &'a [T],
@@ -84,7 +84,7 @@ pub(super) fn mix<T: Number>(pixels: usize, [a, b]: [T; 2], product: &[T], exit:
 
 /// `exit += b F(..) + a P O - (a + b) exit`; gives the squared change.
 #[inline(always)]
-fn update<T: Number>(fixed: &Fixed<T>, rule: &Projection, product: &[T], constrained: &[T], exit: &mut [T]) -> f64 {
+fn update<T: Number>(fixed: &FixedData<T>, rule: &Projection, product: &[T], constrained: &[T], exit: &mut [T]) -> f64 {
     let [a, b, ab] = [rule.a, rule.b, rule.a + rule.b].map(|x| Row::splat(T::from_f64(x)));
     let (half, pixels) = (product.len() / 2, fixed.shape.stored());
     let mut change = 0.0;
@@ -104,7 +104,7 @@ fn update<T: Number>(fixed: &Fixed<T>, rule: &Projection, product: &[T], constra
 /// Updates as `update` does, and writes `out = psi - P O`; the exit wave is `P O` (and not kept) if `exit` is empty.
 #[inline(always)]
 pub(super) fn update_to<T: Number>(
-    fixed: &Fixed<T>,
+    fixed: &FixedData<T>,
     [a, b]: [f64; 2],
     product: &[T],
     constrained: &[T],
@@ -138,7 +138,7 @@ pub(super) fn update_to<T: Number>(
     change
 }
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// Returns true if one wave alone makes the counts of its pixels: no sums over modes or bins.
     #[inline(always)]
     fn alone(&self) -> bool {
@@ -212,19 +212,19 @@ impl<T: Number> Fixed<T> {
     }
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// The Fourier step over all views.
     pub(super) fn fourier(&mut self, rule: &Projection) {
         let Self { fixed, views, shifts, state, exit, errors, .. } = self;
         let fixed = &*fixed;
         let size = fixed.exits() * 2 * fixed.shape.stored();
         let spectra = fixed.spectra(&state.probe);
-        let plain = Seen { probe: &state.probe, object: &state.object };
+        let plain = ViewInputs { probe: &state.probe, object: &state.object };
         fixed.cpu.install(|| {
             each_task((chunks_mut(exit, size), items_mut(errors)), |j, (exit, errors)| {
                 let scratch = &mut *fixed.scratch();
                 let mut own = std::mem::take(&mut scratch.own);
-                let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);
+                let (ViewInputs { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);
                 let (mag, [valid, noise]) = (fixed.moduli(j), fixed.valid[j]);
                 let bound = rule.bound + rule.noise * noise;
                 *errors = T::with(fixed.isa, FourierStep { fixed, rule, probe, object, view, mag, valid, bound, exit, scratch });
@@ -243,12 +243,12 @@ impl<T: Number> Host<T> {
             *exit = Large::zeros(len, folder.as_deref())?;
         }
         let spectra = fixed.spectra(&state.probe);
-        let plain = Seen { probe: &state.probe, object: &state.object };
+        let plain = ViewInputs { probe: &state.probe, object: &state.object };
         fixed.cpu.install(|| {
             each((chunks_mut(exit, fixed.exits() * 2 * stored), items(views)), |j, (exit, view)| {
                 let scratch = &mut *fixed.scratch();
                 let mut own = std::mem::take(&mut scratch.own);
-                let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (*view, shifts[j]), &mut own, scratch);
+                let (ViewInputs { probe, object }, view) = fixed.seen(plain, &spectra, (*view, shifts[j]), &mut own, scratch);
                 fixed.products(probe, object, &view, &mut scratch.product);
                 for (to, from) in exit.chunks_exact_mut(stored).zip(scratch.product.chunks_exact(plane)) {
                     to.copy_from_slice(&from[..stored]);

@@ -10,12 +10,12 @@ use zellige_engine::real::RealScalar;
 use zellige_fft::{FftDirection, Planned};
 
 /// A transform of one length that a library does, in place.
-pub(crate) type Library<T> = Arc<dyn Fn(&mut [Complex<T>]) + Send + Sync>;
+pub(crate) type LibraryTransform<T> = Arc<dyn Fn(&mut [Complex<T>]) + Send + Sync>;
 
 /// `f32` or `f64`, with what each instruction set makes of it.
 pub(crate) trait Number: RealScalar {
     /// The forward transform of `n` numbers.
-    fn library(n: usize) -> Library<Self>;
+    fn library(n: usize) -> LibraryTransform<Self>;
 
     /// Numbers of a register.
     fn lanes(isa: Isa) -> usize;
@@ -134,7 +134,7 @@ unsafe impl<T: RealScalar> Lanes for Plain<T> {
 macro_rules! number {
     ($t:ident, $wide:ident, $narrow:ident) => {
         impl Number for $t {
-            fn library(n: usize) -> Library<Self> {
+            fn library(n: usize) -> LibraryTransform<Self> {
                 let line = <$t>::line(n, FftDirection::Forward);
                 Arc::new(move |values| line.process(values))
             }

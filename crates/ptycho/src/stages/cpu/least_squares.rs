@@ -6,10 +6,10 @@ use zellige_engine::real::{Real, select};
 
 use super::lanes::{Lanes, Number, Work};
 use super::overlap::Waves;
-use super::shift::Seen;
+use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
 use super::view::{Row, product, sum};
-use super::{Fixed, Host, Pair, Scratch};
+use super::{CpuStages, FixedData, Pair, Scratch};
 use crate::model::View;
 use crate::physics::{deviation, modulus_factor};
 use crate::stages::{LeastSquares, Noise};
@@ -19,9 +19,9 @@ const GUARD: f64 = 1e-10;
 
 /// The residual wave of a view, into `out[K][2][ny][sx]`.
 struct Residual<'a, T> {
-    fixed: &'a Fixed<T>,
+    fixed: &'a FixedData<T>,
     noise: Noise,
-    state: Seen<'a, T>,
+    state: ViewInputs<'a, T>,
     view: View,
     mag: &'a [T],
     valid: f64,
@@ -76,17 +76,17 @@ impl<T: Number> Work<T> for Residual<'_, T> {
 }
 
 /// The step of a view along the directions of object and probe.
-struct Solve<'a, T> {
-    fixed: &'a Fixed<T>,
-    state: Seen<'a, T>,
-    direction: Seen<'a, T>,
+struct SolveSteps<'a, T> {
+    fixed: &'a FixedData<T>,
+    state: ViewInputs<'a, T>,
+    direction: ViewInputs<'a, T>,
     both: [bool; 2],
     view: View,
     residual: &'a [T],
     scratch: &'a mut Scratch<T>,
 }
 
-impl<T: Number> Work<T> for Solve<'_, T> {
+impl<T: Number> Work<T> for SolveSteps<'_, T> {
     /// Steps of object and probe.
     type Out = [f64; 2];
 
@@ -140,7 +140,7 @@ pub(in crate::stages) fn solve([aa, bb, ab, ac, bc]: [f64; 5], [object, probe]: 
     }
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// One pass over the views in `order`, batch by batch.
     pub(super) fn least_squares_views(&mut self, rule: &LeastSquares, order: &[u32]) {
         self.exit = Large::default();
@@ -196,7 +196,7 @@ impl<T: Number> Host<T> {
                     let at = (views[*j as usize], shifts[*j as usize]);
                     let (state, view) = fixed.own_or(state_now, &own, slot, at, scratch);
                     let (direction, _) = fixed.own_or(&direction, &along, slot, at, scratch);
-                    T::with(fixed.isa, Solve { fixed, state, direction, both, view, residual, scratch })
+                    T::with(fixed.isa, SolveSteps { fixed, state, direction, both, view, residual, scratch })
                 };
                 map_tasks((items(batch), chunks(&residuals, size)), one)
             });
@@ -222,7 +222,7 @@ fn divide<T: Number>(re: &mut [T], im: &mut [T], a: &[T], b: &[T], norm: &[T], d
     }
 }
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// Divides the objects by the illumination and a part of its largest value.
     fn precondition(&self, object: &mut [T], norm: &[T], part: f64) {
         let mut norm = norm;

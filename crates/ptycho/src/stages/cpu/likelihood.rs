@@ -8,9 +8,9 @@ use zellige_engine::real::{Real, select};
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
 use super::overlap::Waves;
-use super::shift::Seen;
+use super::shift::ViewInputs;
 use super::view::{Row, product, sum};
-use super::{Fixed, Host, Pair, Scratch};
+use super::{CpuStages, FixedData, Pair, Scratch};
 use crate::model::View;
 use crate::physics::gaussian_weight;
 use crate::stages::{Likelihood, Noise};
@@ -33,7 +33,7 @@ fn ln_factorial(counts: f64) -> f64 {
 
 /// A view's gradient wave.
 struct Gradient<'a, T> {
-    fixed: &'a Fixed<T>,
+    fixed: &'a FixedData<T>,
     rule: &'a Likelihood,
     probe: &'a [T],
     object: &'a [T],
@@ -117,7 +117,7 @@ fn poisson<T: Number>(power: &[T], mag: &[T], factor: f64) -> f64 {
     all
 }
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// The factor of a frame's brightness that fits best.
     #[inline(always)]
     fn brightness(&self, noise: Noise, power: &[T], mag: &[T]) -> f64 {
@@ -145,18 +145,18 @@ impl<T: Number> Fixed<T> {
 }
 
 /// A view's expansion along the direction.
-struct Line<'a, T> {
-    fixed: &'a Fixed<T>,
+struct LineExpansion<'a, T> {
+    fixed: &'a FixedData<T>,
     noise: Noise,
-    state: Seen<'a, T>,
-    direction: Seen<'a, T>,
+    state: ViewInputs<'a, T>,
+    direction: ViewInputs<'a, T>,
     view: View,
     mag: &'a [T],
     factor: f64,
     scratch: &'a mut Scratch<T>,
 }
 
-impl<T: Number> Work<T> for Line<'_, T> {
+impl<T: Number> Work<T> for LineExpansion<'_, T> {
     type Out = [f64; 2];
 
     #[inline(always)]
@@ -215,7 +215,7 @@ fn add_powers<T: Number>(waves: [&[T]; 3], to: [&mut [T]; 3], scale: T) {
 
 /// Coefficients of the first and second order from those of the intensity, in doubles.
 #[inline(always)]
-fn expand<T: Number>(fixed: &Fixed<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], mag: &[T]) -> [f64; 2] {
+fn expand<T: Number>(fixed: &FixedData<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], mag: &[T]) -> [f64; 2] {
     let [lines, length] = fixed.detector();
     let mut both = [0.0; 2];
     for line in 0..lines {
@@ -249,7 +249,7 @@ fn expand<T: Number>(fixed: &Fixed<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], ma
     both
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// Gradient into the given pair; value.
     pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood, gradient: &mut Pair<T>) -> f64 {
         let Self { fixed, views, shifts, all, state, errors, factors, constants, .. } = self;
@@ -277,7 +277,7 @@ impl<T: Number> Host<T> {
                 let one = |slot: usize, ([j, _], out): (&[u32; 2], &mut [T])| {
                     let j = *j as usize;
                     let (constant, scratch) = (constants.get(j).copied().unwrap_or(0.0), &mut *fixed.scratch());
-                    let (Seen { probe, object }, view) = fixed.own_or(state, &own, slot, (views[j], shifts[j]), scratch);
+                    let (ViewInputs { probe, object }, view) = fixed.own_or(state, &own, slot, (views[j], shifts[j]), scratch);
                     let mag = fixed.moduli(j);
                     T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, constant, out, scratch })
                 };
@@ -319,7 +319,7 @@ impl<T: Number> Host<T> {
         let fixed = &*fixed;
         factors.resize(views.len(), 1.0);
         let spectra = [&state.probe, &direction.probe].map(|probe| fixed.spectra(probe));
-        let plain = [state, direction].map(|pair| Seen { probe: &pair.probe, object: &pair.object });
+        let plain = [state, direction].map(|pair| ViewInputs { probe: &pair.probe, object: &pair.object });
         let parts: Vec<[f64; 2]> = fixed.cpu.install(|| {
             let one = |j: usize, view: &View| {
                 let scratch = &mut *fixed.scratch();
@@ -328,7 +328,7 @@ impl<T: Number> Host<T> {
                 let (state, view) = fixed.seen(plain[0], &spectra[0], at, &mut own, scratch);
                 let (direction, _) = fixed.seen(plain[1], &spectra[1], at, &mut other, scratch);
                 let (mag, factor, noise) = (fixed.moduli(j), factors[j], rule.noise);
-                let both = T::with(fixed.isa, Line { fixed, noise, state, direction, view, mag, factor, scratch });
+                let both = T::with(fixed.isa, LineExpansion { fixed, noise, state, direction, view, mag, factor, scratch });
                 scratch.own = own;
                 both
             };
@@ -405,7 +405,7 @@ fn neighbours([height, width]: [usize; 2], mut work: impl FnMut(usize, usize)) {
     }
 }
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// The first two of the further buffers, one wave each.
     #[inline(always)]
     fn pair<'a>(&self, more: &'a mut [Aligned<T>; 3]) -> [&'a mut [T]; 2] {

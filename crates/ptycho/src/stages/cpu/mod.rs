@@ -68,7 +68,7 @@ struct Scratch<T> {
 }
 
 /// Data that stay the same during a run.
-struct Fixed<T> {
+struct FixedData<T> {
     cpu: Cpu,
     isa: Isa,
     plan: Plan<T>,
@@ -93,8 +93,8 @@ struct Fixed<T> {
 }
 
 /// State and stages.
-struct Host<T> {
-    fixed: Fixed<T>,
+struct CpuStages<T> {
+    fixed: FixedData<T>,
     views: Vec<View>,
     shifts: Vec<[f64; 2]>,
     /// Views that see each band of rows, for each storage: number and slot of the wave, which is the number.
@@ -116,7 +116,7 @@ struct Host<T> {
     constants: Vec<f64>,
 }
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// Exit waves of a view.
     fn exits(&self) -> usize {
         self.modes[0] * self.modes[1]
@@ -159,20 +159,24 @@ pub fn scratch_bytes(model: &Model, likelihood: bool, double: bool) -> u64 {
 /// The stages of a model on the CPU, in single or double precision.
 pub fn new(model: &Model, cpu: &Cpu, double: bool) -> Box<dyn Stages> {
     // In memory there is nothing that could fail but the memory.
-    if double { Box::new(Host::<f64>::new(model, cpu, Isa::best())) } else { Box::new(Host::<f32>::new(model, cpu, Isa::all()[0])) }
+    if double {
+        Box::new(CpuStages::<f64>::new(model, cpu, Isa::best()))
+    } else {
+        Box::new(CpuStages::<f32>::new(model, cpu, Isa::all()[0]))
+    }
 }
 
 /// Stages as [`new`] gives, with moduli and exit waves in files in `folder`, of which the system keeps in memory as much as fits.
 pub fn new_in(model: &Model, cpu: &Cpu, double: bool, folder: &Path) -> Result<Box<dyn Stages>> {
     let isa = Isa::best();
     Ok(if double {
-        Box::new(Host::<f64>::new_in(model, cpu, isa, Some(folder))?)
+        Box::new(CpuStages::<f64>::new_in(model, cpu, isa, Some(folder))?)
     } else {
-        Box::new(Host::<f32>::new_in(model, cpu, isa, Some(folder))?)
+        Box::new(CpuStages::<f32>::new_in(model, cpu, isa, Some(folder))?)
     })
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     fn new(model: &Model, cpu: &Cpu, isa: Isa) -> Self {
         Self::new_in(model, cpu, isa, None).expect("arrays in memory are made or the program ends")
     }
@@ -207,10 +211,10 @@ impl<T: Number> Host<T> {
         };
         let scratch = (0..cpu.threads()).map(|_| Mutex::new(scratch())).collect();
         let state = Pair {
-            probe: store::frames_in(&model.start.probe, shape),
-            object: store::objects_in(&model.start.object, &storages, model.modes[1]),
+            probe: store::pack_frames(&model.start.probe, shape),
+            object: store::pack_objects(&model.start.object, &storages, model.modes[1]),
         };
-        let fixed = Fixed {
+        let fixed = FixedData {
             cpu: cpu.clone(),
             isa,
             plan,

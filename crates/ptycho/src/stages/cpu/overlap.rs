@@ -8,7 +8,7 @@ use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
 use super::store::{planes, planes_mut};
 use super::view::Row;
-use super::{Fixed, Host};
+use super::{CpuStages, FixedData};
 use crate::model::View;
 use crate::stages::{ObjectLimits, Overlap};
 
@@ -31,7 +31,7 @@ pub(super) struct Waves<'a, T> {
 
 /// Sums of a band of an object over its views: `sum += conj(P) psi`, `norm += |P|^2`.
 pub(super) struct ObjectBand<'a, T> {
-    pub(super) fixed: &'a Fixed<T>,
+    pub(super) fixed: &'a FixedData<T>,
     pub(super) waves: Waves<'a, T>,
     /// Numbers of views that may see the band, each with the slot of its wave.
     pub(super) list: &'a [[u32; 2]],
@@ -86,7 +86,7 @@ pub(super) fn gather<T: Number>(a: [&[T]; 2], b: [&[T]; 2], sum: [&mut [T]; 2], 
 
 /// Sums of a band of rows of a probe over its views: `sum += conj(O) psi`, `norm += |O|^2`.
 pub(super) struct ProbeBand<'a, T> {
-    pub(super) fixed: &'a Fixed<T>,
+    pub(super) fixed: &'a FixedData<T>,
     pub(super) waves: Waves<'a, T>,
     pub(super) list: &'a [[u32; 2]],
     pub(super) set: u32,
@@ -141,7 +141,7 @@ impl<T: Number> Work<T> for ProbeBand<'_, T> {
     }
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// The loop; gives the passes made.
     pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> u32 {
         for pass in 0..rule.passes {
@@ -252,7 +252,7 @@ impl<T: Number> Host<T> {
 /// Numerators and norms of a band of a probe.
 pub(super) type BandSums<T> = (Aligned<T>, Aligned<T>);
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// Numbers of a probe.
     pub(super) fn probe_len(&self) -> usize {
         self.modes[0] * 2 * self.shape.stored()

@@ -5,17 +5,17 @@ use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
-use super::shift::{Seen, lean};
+use super::shift::{ViewInputs, add_derivative_ramp};
 use super::store::{planes, planes_mut};
 use super::view::{Row, product, sum, times, total};
-use super::{Fixed, Host, Scratch};
+use super::{CpuStages, FixedData, Scratch};
 use crate::model::View;
 use crate::physics::deviation;
 
 /// Mean squared deviation of the moduli of a view.
 struct Trial<'a, T> {
-    fixed: &'a Fixed<T>,
-    state: Seen<'a, T>,
+    fixed: &'a FixedData<T>,
+    state: ViewInputs<'a, T>,
     view: View,
     mag: &'a [T],
     valid: f64,
@@ -41,9 +41,9 @@ impl<T: Number> Work<T> for Trial<'_, T> {
 }
 
 /// Derivatives with respect to the position of a view: gradient (y, x) and curvature (yy, xx, yx) of the summed squared deviation.
-struct Slope<'a, T> {
-    fixed: &'a Fixed<T>,
-    state: Seen<'a, T>,
+struct PositionSlope<'a, T> {
+    fixed: &'a FixedData<T>,
+    state: ViewInputs<'a, T>,
     /// Derivatives of the probe with respect to the position along both axes, where it is shifted; those of the object, on whole
     /// pixels, otherwise.
     along: Option<[&'a [T]; 2]>,
@@ -54,7 +54,7 @@ struct Slope<'a, T> {
 
 /// Central differences of a layer about a view's patch along rows (`d = 0`) or columns; one-sided at the edges of the storage.
 #[inline(always)]
-fn differences<T: Number>(fixed: &Fixed<T>, storage: &super::StoragePlanes, layer: [&[T]; 2], view: &View, d: usize, out: &mut [T]) {
+fn differences<T: Number>(fixed: &FixedData<T>, storage: &super::StoragePlanes, layer: [&[T]; 2], view: &View, d: usize, out: &mut [T]) {
     let shape = fixed.shape;
     let [height, width] = storage.shape;
     for (from, to) in layer.into_iter().zip(planes_mut(out)) {
@@ -71,7 +71,7 @@ fn differences<T: Number>(fixed: &Fixed<T>, storage: &super::StoragePlanes, laye
     }
 }
 
-impl<T: Number> Work<T> for Slope<'_, T> {
+impl<T: Number> Work<T> for PositionSlope<'_, T> {
     type Out = [f64; 5];
 
     #[inline(always)]
@@ -110,7 +110,7 @@ impl<T: Number> Work<T> for Slope<'_, T> {
                         // The frame, which is shifted back, moves with the position as well.
                         fixed.plan.forward(planes(&waves[..size]), planes_mut(two), workspace);
                         times(two, &workspace.near, false);
-                        lean(fixed.shape, &spectrum[..size], two, d);
+                        add_derivative_ramp(fixed.shape, &spectrum[..size], two, d);
                         fixed.plan.inverse(planes(two), planes_mut(second), workspace);
                     } else {
                         fixed.propagate(&waves[..size], second, two, workspace);
@@ -155,12 +155,12 @@ impl<T: Number> Work<T> for Slope<'_, T> {
     }
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// Errors of all views, moved.
     pub(super) fn trials(&self, moved: &[[i32; 2]]) -> Vec<f64> {
         let Self { fixed, views, shifts, state, .. } = self;
         let spectra = fixed.spectra(&state.probe);
-        let plain = Seen { probe: &state.probe, object: &state.object };
+        let plain = ViewInputs { probe: &state.probe, object: &state.object };
         let one = |j: usize, (view, by): (&View, &[i32; 2])| {
             let view = View { row: view.row + by[0], col: view.col + by[1], ..*view };
             let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j][0], &mut *fixed.scratch());
@@ -177,7 +177,7 @@ impl<T: Number> Host<T> {
     pub(super) fn slopes(&self) -> Vec<[f64; 5]> {
         let Self { fixed, views, shifts, state, .. } = self;
         let spectra = fixed.spectra(&state.probe);
-        let plain = Seen { probe: &state.probe, object: &state.object };
+        let plain = ViewInputs { probe: &state.probe, object: &state.object };
         let one = |j: usize, view: &View| {
             let scratch = &mut *fixed.scratch();
             scratch.need(2);
@@ -191,7 +191,7 @@ impl<T: Number> Host<T> {
                 }
             }
             let derivatives = fixed.subpixel.then(|| along.each_ref().map(|a| &a[..]));
-            let slope = Slope { fixed, state, along: derivatives, view: seen, mag: fixed.moduli(j), scratch };
+            let slope = PositionSlope { fixed, state, along: derivatives, view: seen, mag: fixed.moduli(j), scratch };
             let found = T::with(fixed.isa, slope);
             scratch.own = own;
             found

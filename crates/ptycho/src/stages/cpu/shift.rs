@@ -14,7 +14,7 @@ use super::lanes::{Lanes, Number, Work};
 use super::overlap::{BandSums, ROWS, Waves, gather};
 use super::store::{planes, planes_mut};
 use super::view::{Row, product};
-use super::{Fixed, Pair, Scratch};
+use super::{FixedData, Pair, Scratch};
 use crate::model::View;
 
 /// Views whose shifted probes are held at once, where sums go over all views.
@@ -22,7 +22,7 @@ pub(super) const BATCH: usize = 64;
 
 /// Probe and object as one view sees them: the probe may be its own.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'a, T> {
+pub(super) struct ViewInputs<'a, T> {
     pub(super) probe: &'a [T],
     pub(super) object: &'a [T],
 }
@@ -86,15 +86,15 @@ impl<T: Number> Ramp<T> {
 }
 
 /// Transforms of the modes of probes, `[..][2][plane]`.
-struct Transformed<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ProbeTransforms<'a, T> {
+    fixed: &'a FixedData<T>,
     /// `[2][ny][sx]`.
     mode: &'a [T],
     to: &'a mut [T],
     workspace: &'a mut Workspace<T>,
 }
 
-impl<T: Number> Work<T> for Transformed<'_, T> {
+impl<T: Number> Work<T> for ProbeTransforms<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -105,8 +105,8 @@ impl<T: Number> Work<T> for Transformed<'_, T> {
 }
 
 /// Modes shifted, from their transforms.
-struct Shifted<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ShiftedModes<'a, T> {
+    fixed: &'a FixedData<T>,
     spectra: &'a [T],
     by: [f64; 2],
     /// Derivative with respect to the position along an axis, which replaces the probe.
@@ -116,7 +116,7 @@ struct Shifted<'a, T> {
     scratch: &'a mut Scratch<T>,
 }
 
-impl<T: Number> Work<T> for Shifted<'_, T> {
+impl<T: Number> Work<T> for ShiftedModes<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -136,15 +136,15 @@ impl<T: Number> Work<T> for Shifted<'_, T> {
 }
 
 /// A wave in the frame of a view, moved by some part of a pixel.
-struct Moved<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ShiftedWave<'a, T> {
+    fixed: &'a FixedData<T>,
     by: [f64; 2],
     /// `[..][2][ny][sx]`.
     waves: &'a mut [T],
     scratch: &'a mut Scratch<T>,
 }
 
-impl<T: Number> Work<T> for Moved<'_, T> {
+impl<T: Number> Work<T> for ShiftedWave<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -165,8 +165,8 @@ impl<T: Number> Work<T> for Moved<'_, T> {
 }
 
 /// Contribution of a view to the probe, in Fourier space and shifted back: `exp(+2 pi i k d / n) F [conj(O) psi]` for each mode.
-struct Returned<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ShiftedBack<'a, T> {
+    fixed: &'a FixedData<T>,
     object: &'a [T],
     /// The view's shifted probe, where `psi - P O` is meant instead of `psi`.
     probe: Option<&'a [T]>,
@@ -179,7 +179,7 @@ struct Returned<'a, T> {
     scratch: &'a mut Scratch<T>,
 }
 
-impl<T: Number> Work<T> for Returned<'_, T> {
+impl<T: Number> Work<T> for ShiftedBack<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -224,8 +224,8 @@ impl<T: Number> Work<T> for Returned<'_, T> {
 }
 
 /// `|O|^2` over the listed views, rows `first ..` of a probe.
-struct Clearness<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ObjectIntensity<'a, T> {
+    fixed: &'a FixedData<T>,
     views: &'a [View],
     list: &'a [[u32; 2]],
     set: u32,
@@ -234,7 +234,7 @@ struct Clearness<'a, T> {
     norm: &'a mut [T],
 }
 
-impl<T: Number> Work<T> for Clearness<'_, T> {
+impl<T: Number> Work<T> for ObjectIntensity<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -257,14 +257,14 @@ impl<T: Number> Work<T> for Clearness<'_, T> {
 }
 
 /// The near field's kernel with the shift back of a view's frame.
-struct Aimed<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ShiftedPropagator<'a, T> {
+    fixed: &'a FixedData<T>,
     kernel: &'a [T],
     by: [f64; 2],
     to: &'a mut [T],
 }
 
-impl<T: Number> Work<T> for Aimed<'_, T> {
+impl<T: Number> Work<T> for ShiftedPropagator<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -277,7 +277,7 @@ impl<T: Number> Work<T> for Aimed<'_, T> {
 /// `to += 2 pi i k / n from` along an axis: in Fourier space, the derivative of the shifted-back quantity with respect to the
 /// position.
 #[inline(always)]
-pub(super) fn lean<T: Number>(shape: Shape, from: &[T], to: &mut [T], axis: usize) {
+pub(super) fn add_derivative_ramp<T: Number>(shape: Shape, from: &[T], to: &mut [T], axis: usize) {
     let slope = |i: usize, n: usize| if i < n { T::from_f64(std::f64::consts::TAU * frequency(i, n) / n as f64) } else { T::ZERO };
     let along: Vec<T> = (0..shape.sy).map(|y| slope(y, shape.ny)).collect();
     let ([a, b], [re, im]) = (planes(from), planes_mut(to));
@@ -291,12 +291,12 @@ pub(super) fn lean<T: Number>(shape: Shape, from: &[T], to: &mut [T], axis: usiz
     }
 }
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// Prepares the way to a near detector and back for a view; nothing where it is the same for all.
-    fn aim(&self, by: [f64; 2], workspace: &mut Workspace<T>) {
+    fn prepare_propagator(&self, by: [f64; 2], workspace: &mut Workspace<T>) {
         if let (Some(kernel), true) = (&self.near, self.subpixel) {
             workspace.near.need(kernel.len());
-            T::with(self.isa, Aimed { fixed: self, kernel, by, to: &mut workspace.near });
+            T::with(self.isa, ShiftedPropagator { fixed: self, kernel, by, to: &mut workspace.near });
         }
     }
 
@@ -313,7 +313,7 @@ impl<T: Number> Fixed<T> {
                 workspace,
                 (zellige_engine::parallel::chunks(probe, stored), chunks_mut(&mut out, size)),
                 |workspace, _, (mode, to)| {
-                    T::with(self.isa, Transformed { fixed: self, mode, to, workspace });
+                    T::with(self.isa, ProbeTransforms { fixed: self, mode, to, workspace });
                 },
             );
         });
@@ -328,25 +328,25 @@ impl<T: Number> Fixed<T> {
 
     /// Derivative of a view's shifted probe with respect to its position along an axis, or without an axis the probe itself.
     pub(super) fn shifted(&self, spectra: &[T], view: &View, by: [f64; 2], along: Option<usize>, out: &mut [T], scratch: &mut Scratch<T>) {
-        T::with(self.isa, Shifted { fixed: self, spectra: self.set(spectra, view.probe), by, along, out, scratch });
+        T::with(self.isa, ShiftedModes { fixed: self, spectra: self.set(spectra, view.probe), by, along, out, scratch });
     }
 
     /// Probes that a view sees: unchanged, or shifted into `own` where there are transforms, as the only set.
     pub(super) fn seen<'a>(
         &self,
-        plain: Seen<'a, T>,
+        plain: ViewInputs<'a, T>,
         spectra: &[T],
         (view, by): (View, [f64; 2]),
         own: &'a mut Aligned<T>,
         scratch: &mut Scratch<T>,
-    ) -> (Seen<'a, T>, View) {
+    ) -> (ViewInputs<'a, T>, View) {
         if spectra.is_empty() {
             return (plain, view);
         }
         own.need(self.probe_len());
         self.shifted(spectra, &view, by, None, own, scratch);
-        self.aim(by, &mut scratch.workspace);
-        (Seen { probe: own, ..plain }, View { probe: 0, ..view })
+        self.prepare_propagator(by, &mut scratch.workspace);
+        (ViewInputs { probe: own, ..plain }, View { probe: 0, ..view })
     }
 
     /// The shifted probes of listed views, one behind the other; nothing where views see whole pixels.
@@ -365,7 +365,7 @@ impl<T: Number> Fixed<T> {
         out
     }
 
-    /// Probe and object that a view sees: those of a pair, with the probe from position `slot` of [`Fixed::all_shifted`] as the
+    /// Probe and object that a view sees: those of a pair, with the probe from position `slot` of [`FixedData::all_shifted`] as the
     /// only set where it has one of its own.
     pub(super) fn own_or<'a>(
         &self,
@@ -374,13 +374,13 @@ impl<T: Number> Fixed<T> {
         slot: usize,
         (view, by): (View, [f64; 2]),
         scratch: &mut Scratch<T>,
-    ) -> (Seen<'a, T>, View) {
-        let seen = Seen { probe: &pair.probe, object: &pair.object };
+    ) -> (ViewInputs<'a, T>, View) {
+        let seen = ViewInputs { probe: &pair.probe, object: &pair.object };
         if !self.subpixel {
             return (seen, view);
         }
-        self.aim(by, &mut scratch.workspace);
-        (Seen { probe: &all[slot * self.probe_len()..(slot + 1) * self.probe_len()], ..seen }, View { probe: 0, ..view })
+        self.prepare_propagator(by, &mut scratch.workspace);
+        (ViewInputs { probe: &all[slot * self.probe_len()..(slot + 1) * self.probe_len()], ..seen }, View { probe: 0, ..view })
     }
 
     /// Sums for a probe in either way.
@@ -397,12 +397,12 @@ impl<T: Number> Fixed<T> {
 
     /// Moves waves in the frame of a view by parts of a pixel.
     pub(super) fn moved(&self, waves: &mut [T], by: [f64; 2]) {
-        T::with(self.isa, Moved { fixed: self, by, waves, scratch: &mut self.scratch() });
+        T::with(self.isa, ShiftedWave { fixed: self, by, waves, scratch: &mut self.scratch() });
     }
 
-    /// Sums as [`Fixed::probe_sums`], with each view's part shifted back. With `rest` (transforms of all probes, and the probe of
-    /// the set) the sums are those of `psi - P O`, of which a step is made that begins at the probe: the weight of a pixel is then
-    /// none of the unknown's, which each view sees elsewhere.
+    /// Sums as [`FixedData::probe_sums`], with each view's part shifted back. With `rest` (transforms of all probes, and the probe
+    /// of the set) the sums are those of `psi - P O`, of which a step is made that begins at the probe: the weight of a pixel is
+    /// then none of the unknown's, which each view sees elsewhere.
     pub(super) fn returned_sums(
         &self,
         waves: Waves<T>,
@@ -425,9 +425,9 @@ impl<T: Number> Fixed<T> {
                     let wave = &waves.exit[at..at + self.exits() * stored];
                     let scratch = &mut *self.scratch();
                     let mut own = std::mem::take(&mut scratch.own);
-                    let seen = Seen { probe: &[], object };
+                    let seen = ViewInputs { probe: &[], object };
                     let probe = rest.map(|(spectra, _)| self.seen(seen, spectra, (views[j], shifts[j]), &mut own, scratch).0.probe);
-                    T::with(self.isa, Returned { fixed: self, object, probe, view: views[j], by: shifts[j], wave, out, scratch });
+                    T::with(self.isa, ShiftedBack { fixed: self, object, probe, view: views[j], by: shifts[j], wave, out, scratch });
                     scratch.own = own;
                 });
                 let back = &*back;
@@ -442,7 +442,7 @@ impl<T: Number> Fixed<T> {
                 });
             }
             let mut steps = vec![T::ZERO; self.probe_len()];
-            let one = Shifted { fixed: self, spectra: &sum, by: [0.0; 2], along: None, out: &mut steps, scratch: &mut self.scratch() };
+            let one = ShiftedModes { fixed: self, spectra: &sum, by: [0.0; 2], along: None, out: &mut steps, scratch: &mut self.scratch() };
             T::with(self.isa, one);
             self.banded(&steps, views, list, set, object, rest.map(|(_, probe)| probe))
         })
@@ -455,7 +455,7 @@ impl<T: Number> Fixed<T> {
             let first = number * ROWS;
             let size = ROWS.min(shape.ny - first) * shape.sx;
             let (mut sums, mut norm) = (Aligned::zeros(2 * self.modes[0] * size), Aligned::zeros(size));
-            T::with(self.isa, Clearness { fixed: self, views, list, set: set as u32, object, first, norm: &mut norm });
+            T::with(self.isa, ObjectIntensity { fixed: self, views, list, set: set as u32, object, first, norm: &mut norm });
             for (plane, sums) in sums.chunks_exact_mut(size).enumerate() {
                 let at = plane * stored + first * shape.sx;
                 for (i, sum) in sums.iter_mut().enumerate() {

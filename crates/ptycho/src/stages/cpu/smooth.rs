@@ -2,7 +2,7 @@
 
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
-use super::Fixed;
+use super::FixedData;
 use super::lanes::Number;
 
 /// The kernel is cut off so many standard deviations away.
@@ -23,7 +23,7 @@ fn mirrored(i: isize, n: usize) -> usize {
 }
 
 /// Smooths every layer of `object`.
-pub(super) fn objects<T: Number>(fixed: &Fixed<T>, object: &mut [T], sigma: f64) {
+pub(super) fn objects<T: Number>(fixed: &FixedData<T>, object: &mut [T], sigma: f64) {
     let weights = kernel::<T>(sigma);
     fixed.cpu.install(|| {
         for storage in &fixed.storages {

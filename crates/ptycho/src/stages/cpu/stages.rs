@@ -7,13 +7,13 @@ use zellige_engine::large::{Aligned, Large};
 use zellige_engine::parallel::{chunks_mut, each, items, map};
 
 use super::lanes::{Number, Work};
-use super::shift::Seen;
+use super::shift::ViewInputs;
 use super::store::{self, planes_mut};
-use super::{Fixed, Host, lanes, least_squares, overlap, smooth};
+use super::{CpuStages, FixedData, lanes, least_squares, overlap, smooth};
 use crate::model::{State, View};
 use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// Applies the supports to modes `[..][2][ny][sx]`: Fourier space first.
     pub(super) fn supported(&self, probe: &mut [T]) {
         let [real, fourier] = &self.support;
@@ -22,18 +22,18 @@ impl<T: Number> Fixed<T> {
         }
         self.cpu.install(|| {
             for mode in probe.chunks_exact_mut(2 * self.shape.stored()) {
-                T::with(self.isa, Supported { fixed: self, mode });
+                T::with(self.isa, ApplySupport { fixed: self, mode });
             }
         });
     }
 }
 
-struct Supported<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ApplySupport<'a, T> {
+    fixed: &'a FixedData<T>,
     mode: &'a mut [T],
 }
 
-impl<T: Number> Work<T> for Supported<'_, T> {
+impl<T: Number> Work<T> for ApplySupport<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -77,7 +77,7 @@ fn number(slot: Slot) -> Option<usize> {
     }
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// Takes a pair out; the slots other than the state are made as long as it when they are first asked for.
     fn take(&mut self, slot: Slot) -> super::Pair<T> {
         let Some(i) = number(slot) else { return std::mem::take(&mut self.state) };
@@ -110,7 +110,7 @@ fn dot<T: Number>(a: &[T], b: &[T]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a.to_f64() * b.to_f64()).sum()
 }
 
-impl<T: Number> Stages for Host<T> {
+impl<T: Number> Stages for CpuStages<T> {
     fn exits_from_product(&mut self) -> Result<()> {
         self.exits()
     }
@@ -278,18 +278,18 @@ impl<T: Number> Stages for Host<T> {
     fn state(&mut self) -> Result<State> {
         let Self { fixed, state, .. } = self;
         Ok(State {
-            probe: store::frames_out(&state.probe, fixed.shape),
-            object: store::objects_out(&state.object, &fixed.storages, fixed.modes[1]),
+            probe: store::unpack_frames(&state.probe, fixed.shape),
+            object: store::unpack_objects(&state.object, &fixed.storages, fixed.modes[1]),
         })
     }
 
     fn probe(&mut self) -> Result<Vec<Complex<f64>>> {
-        Ok(store::frames_out(&self.state.probe, self.fixed.shape))
+        Ok(store::unpack_frames(&self.state.probe, self.fixed.shape))
     }
 
     fn set_state(&mut self, state: &State) -> Result<()> {
-        self.state.probe = store::frames_in(&state.probe, self.fixed.shape);
-        self.state.object = store::objects_in(&state.object, &self.fixed.storages, self.fixed.modes[1]);
+        self.state.probe = store::pack_frames(&state.probe, self.fixed.shape);
+        self.state.object = store::pack_objects(&state.object, &self.fixed.storages, self.fixed.modes[1]);
         Ok(())
     }
 
@@ -297,11 +297,11 @@ impl<T: Number> Stages for Host<T> {
         let Self { fixed, views, shifts, state, .. } = self;
         let (fixed, views, shifts) = (&*fixed, &*views, &*shifts);
         let spectra = fixed.spectra(&state.probe);
-        let plain = || Seen { probe: &state.probe, object: &state.object };
+        let plain = || ViewInputs { probe: &state.probe, object: &state.object };
         let one = |j: usize| {
             let mut scratch = fixed.scratch();
             let mut own = Aligned::default();
-            let (Seen { probe, object }, view) = fixed.seen(plain(), &spectra, (views[j], shifts[j]), &mut own, &mut scratch);
+            let (ViewInputs { probe, object }, view) = fixed.seen(plain(), &spectra, (views[j], shifts[j]), &mut own, &mut scratch);
             let super::Scratch { workspace, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
             fixed.products(probe, object, &view, product);
             let size = 2 * fixed.shape.plane();

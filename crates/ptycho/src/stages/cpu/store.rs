@@ -74,7 +74,7 @@ pub(crate) fn planes_mut<T>(wave: &mut [T]) -> [&mut [T]; 2] {
 }
 
 /// Frames `[..][ny][nx]` of complex numbers as padded planes `[..][2][ny][sx]`.
-pub(crate) fn frames_in<T: Number>(values: &[Complex<f64>], shape: Shape) -> Vec<T> {
+pub(crate) fn pack_frames<T: Number>(values: &[Complex<f64>], shape: Shape) -> Vec<T> {
     let Shape { ny, nx, sx, .. } = shape;
     let mut out = vec![T::ZERO; values.len() / (ny * nx) * 2 * shape.stored()];
     for (frame, out) in values.chunks_exact(ny * nx).zip(out.chunks_exact_mut(2 * shape.stored())) {
@@ -88,7 +88,7 @@ pub(crate) fn frames_in<T: Number>(values: &[Complex<f64>], shape: Shape) -> Vec
 }
 
 /// Back.
-pub(crate) fn frames_out<T: Number>(values: &[T], shape: Shape) -> Vec<Complex<f64>> {
+pub(crate) fn unpack_frames<T: Number>(values: &[T], shape: Shape) -> Vec<Complex<f64>> {
     let Shape { ny, nx, sx, .. } = shape;
     let mut out = Vec::with_capacity(values.len() / (2 * shape.stored()) * ny * nx);
     for frame in values.chunks_exact(2 * shape.stored()) {
@@ -100,7 +100,7 @@ pub(crate) fn frames_out<T: Number>(values: &[T], shape: Shape) -> Vec<Complex<f
 }
 
 /// Objects as planes.
-pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], storages: &[StoragePlanes], layers: usize) -> Vec<T> {
+pub(crate) fn pack_objects<T: Number>(values: &[Complex<f64>], storages: &[StoragePlanes], layers: usize) -> Vec<T> {
     let mut out = vec![T::ZERO; storages.iter().map(|p| 2 * p.plane * layers).sum()];
     for storage in storages {
         for o in 0..layers {
@@ -115,7 +115,7 @@ pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], storages: &[Storage
 }
 
 /// Back.
-pub(crate) fn objects_out<T: Number>(values: &[T], storages: &[StoragePlanes], layers: usize) -> Vec<Complex<f64>> {
+pub(crate) fn unpack_objects<T: Number>(values: &[T], storages: &[StoragePlanes], layers: usize) -> Vec<Complex<f64>> {
     let mut out = vec![Complex::default(); storages.iter().map(|p| p.model.layer() * layers).sum()];
     let mut rest = &mut out[..];
     for storage in storages {

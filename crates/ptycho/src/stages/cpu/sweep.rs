@@ -5,16 +5,16 @@ use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut};
 
 use super::fourier::{mix, update_to};
 use super::lanes::{Lanes, Number, Work};
-use super::shift::Seen;
+use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
-use super::{Fixed, Host, Scratch};
+use super::{CpuStages, FixedData, Scratch};
 use crate::model::View;
 use crate::physics::pie_weight;
 use crate::stages::Sweep;
 
 /// A view's difference `D = psi - P O`, into `out[K][2][ny][sx]`.
 struct Difference<'a, T> {
-    fixed: &'a Fixed<T>,
+    fixed: &'a FixedData<T>,
     rule: &'a Sweep,
     probe: &'a [T],
     object: &'a [T],
@@ -65,8 +65,8 @@ impl<T: Number> Work<T> for Difference<'_, T> {
 }
 
 /// Update of object and probe by a view's difference.
-struct Apply<'a, T> {
-    fixed: &'a Fixed<T>,
+struct ApplyDifference<'a, T> {
+    fixed: &'a FixedData<T>,
     rule: &'a Sweep,
     view: View,
     difference: &'a [T],
@@ -107,7 +107,7 @@ fn weights<T: Number>(norm: &mut [T], width: usize, stride: usize, step: f64, lo
     }
 }
 
-impl<T: Number> Apply<'_, T> {
+impl<T: Number> ApplyDifference<'_, T> {
     /// `O += w conj(P) D`.
     #[inline(always)]
     fn object(&mut self) {
@@ -184,7 +184,7 @@ fn step_row<T: Number>(re: &mut [T], im: &mut [T], rows: [&[T]; 4], w: &[T]) {
     }
 }
 
-impl<T: Number> Work<T> for Apply<'_, T> {
+impl<T: Number> Work<T> for ApplyDifference<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -198,7 +198,7 @@ impl<T: Number> Work<T> for Apply<'_, T> {
     }
 }
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// One pass over the views in `order`.
     pub(super) fn sweep_views(&mut self, rule: &Sweep, order: &[u32]) {
         let Self { fixed, views, shifts, state, exit, errors, .. } = self;
@@ -212,7 +212,7 @@ impl<T: Number> Host<T> {
         // The probe as the views of a batch see it, and the step that one of them asks for there.
         let own = if fixed.subpixel { fixed.probe_len() } else { 0 };
         let mut back = vec![T::ZERO; own];
-        let exits = Exits(exit.as_mut_ptr());
+        let exits = ExitWaves(exit.as_mut_ptr());
         fixed.cpu.install(|| {
             for batch in order.chunks(rule.batch) {
                 let state_now = &*state;
@@ -223,7 +223,7 @@ impl<T: Number> Host<T> {
                     // SAFETY: `order` holds each view at most once, so that no other work has this wave.
                     let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
                     let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j][0], &mut *fixed.scratch());
-                    let (Seen { probe, object }, view) = fixed.own_or(state_now, probes, slot, (views[j], shifts[j]), scratch);
+                    let (ViewInputs { probe, object }, view) = fixed.own_or(state_now, probes, slot, (views[j], shifts[j]), scratch);
                     *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
                 };
                 if let [one] = batch {
@@ -246,7 +246,7 @@ impl<T: Number> Host<T> {
                         // The step is the usual one of the probe that the view sees; S is unitary, so that it is shifted back as it is.
                         back.fill(T::ZERO);
                         let (probe, view) = (&probes[i * own..(i + 1) * own], View { probe: 0, ..view });
-                        T::with(fixed.isa, Apply { fixed, rule, view, difference, batch, probe, object, norm, step: &mut back });
+                        T::with(fixed.isa, ApplyDifference { fixed, rule, view, difference, batch, probe, object, norm, step: &mut back });
                         if rule.probe {
                             let by = shifts[*j as usize];
                             fixed.moved(&mut back, [-by[0], -by[1]]);
@@ -255,7 +255,7 @@ impl<T: Number> Host<T> {
                         continue;
                     }
                     let (probe, step) = (&state.probe[..], &mut steps[set]);
-                    T::with(fixed.isa, Apply { fixed, rule, view, difference, batch, probe, object, norm, step });
+                    T::with(fixed.isa, ApplyDifference { fixed, rule, view, difference, batch, probe, object, norm, step });
                 }
                 if rule.probe {
                     for (probe, step) in state.probe.iter_mut().zip(&steps) {
@@ -269,12 +269,12 @@ impl<T: Number> Host<T> {
 }
 
 /// The exit waves of all views, given out one by one.
-struct Exits<T>(*mut T);
+struct ExitWaves<T>(*mut T);
 
 // SAFETY: waves are given out to one thread each.
-unsafe impl<T: Send> Sync for Exits<T> {}
+unsafe impl<T: Send> Sync for ExitWaves<T> {}
 
-impl<T> Exits<T> {
+impl<T> ExitWaves<T> {
     /// The wave of view `j`.
     ///
     /// # Safety

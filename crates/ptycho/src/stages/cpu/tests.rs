@@ -1,7 +1,7 @@
 //! The transform against the engine's, on every instruction set.
 
 use num_complex::Complex;
-use zellige_engine::ops::fft::{Direction, Plan as Library, Shape as Frames};
+use zellige_engine::ops::fft::{Direction, Plan as LibraryTransform, Shape as Frames};
 use zellige_engine::rng::Philox;
 
 use super::fft::{Plan, Shape};
@@ -25,12 +25,12 @@ fn check<T: Number>(frame: [usize; 2], isa: Isa, limit: f64) {
     let mut workspace = plan.workspace();
     let x = noise(frame[0] * frame[1]);
     let mut expected = x.clone();
-    Library::<f64>::new(Frames::frames(frame[0], frame[1], 1)).run(&mut expected, Direction::Forward);
+    LibraryTransform::<f64>::new(Frames::frames(frame[0], frame[1], 1)).run(&mut expected, Direction::Forward);
     // What stands in the workspace and in the output before must not matter.
     let mut wave = vec![T::from_f64(7.0); 2 * shape.plane()];
     let mut back = wave.clone();
     for _ in 0..2 {
-        let from = store::frames_in::<T>(&x, shape);
+        let from = store::pack_frames::<T>(&x, shape);
         plan.forward(store::planes(&from), store::planes_mut(&mut wave), &mut workspace);
         let [re, im] = store::planes(&wave);
         let [re, im] = [re, im].map(|p| store::from_detector(p, shape, true));
@@ -41,7 +41,7 @@ fn check<T: Number>(frame: [usize; 2], isa: Isa, limit: f64) {
         let [re, im] = store::planes(&back);
         let stored = [&re[..shape.stored()], &im[..shape.stored()]].concat();
         let scaled: Vec<_> = x.iter().map(|v| v * x.len() as f64).collect();
-        let error = difference(&store::frames_out(&stored, shape), &scaled);
+        let error = difference(&store::unpack_frames(&stored, shape), &scaled);
         assert!(error < 2.0 * limit, "{frame:?} {isa:?} and back: {error:e}");
         // Padding stays nothing, or sums over rows would count it.
         let padded = stored.chunks_exact(shape.sx).all(|row| row[shape.nx..].iter().all(|v| *v == T::ZERO));
@@ -80,7 +80,7 @@ fn transforms_are_those_of_the_library_on_every_instruction_set() {
 /// Sub-pixel shifts of the probe: shifting is unitary, back is its adjoint, and a whole pixel is a whole pixel.
 #[test]
 fn shifts_are_unitary_and_go_back_by_their_adjoint() {
-    use super::Host;
+    use super::CpuStages;
     use crate::model::{Model, Power, State, Storage, Transfer, View};
     for frame in [[16, 16], [12, 20], [15, 21]] {
         let pixels = frame[0] * frame[1];
@@ -103,14 +103,14 @@ fn shifts_are_unitary_and_go_back_by_their_adjoint() {
             begins: Vec::new(),
             scans: Vec::new(),
         };
-        let host = Host::<f64>::new(&model, &zellige_engine::device::Cpu::new(1).unwrap(), Isa::best());
+        let host = CpuStages::<f64>::new(&model, &zellige_engine::device::Cpu::new(1).unwrap(), Isa::best());
         let shape = Shape::new(frame);
         let moved = |values: &[Complex<f64>], by: [f64; 2]| {
-            let mut wave = store::frames_in::<f64>(values, shape);
+            let mut wave = store::pack_frames::<f64>(values, shape);
             host.fixed.moved(&mut wave, by);
             let padded = wave.chunks_exact(shape.sx).all(|row| row[shape.nx..].iter().all(|v| *v == 0.0));
             assert!(padded, "{frame:?}: padding");
-            store::frames_out(&wave, shape)
+            store::unpack_frames(&wave, shape)
         };
         let dot = |a: &[Complex<f64>], b: &[Complex<f64>]| a.iter().zip(b).map(|(a, b)| a.conj() * b).sum::<Complex<f64>>();
         let other: Vec<_> = noise(2 * pixels)[pixels..].to_vec();
@@ -124,14 +124,14 @@ fn shifts_are_unitary_and_go_back_by_their_adjoint() {
         let mut own = vec![0.0; host.fixed.probe_len()];
         let spectra = host.fixed.spectra(&host.state.probe);
         host.fixed.shifted(&spectra, &View::default(), by, None, &mut own, &mut host.fixed.scratch());
-        assert!(difference(&store::frames_out(&own, shape), &there) < 1e-13, "{frame:?}");
+        assert!(difference(&store::unpack_frames(&own, shape), &there) < 1e-13, "{frame:?}");
         // Its derivative is that of central differences, whose error is h^2/6 times the cube of the highest frequency, pi.
         for d in 0..2 {
             host.fixed.shifted(&spectra, &View::default(), by, Some(d), &mut own, &mut host.fixed.scratch());
             let h = 1e-4;
             let at = |sign: f64| moved(&probe, [0, 1].map(|e| if e == d { by[e] + sign * h } else { by[e] }));
             let slope: Vec<_> = at(1.0).iter().zip(at(-1.0)).map(|(a, b)| (a - b) / (2.0 * h)).collect();
-            assert!(difference(&store::frames_out(&own, shape), &slope) < 1e-7, "{frame:?}: axis {d}");
+            assert!(difference(&store::unpack_frames(&own, shape), &slope) < 1e-7, "{frame:?}: axis {d}");
         }
         let turned = moved(&probe, [1.0, 0.0]);
         let rolled: Vec<_> = (0..pixels).map(|i| probe[(i + pixels - frame[1]) % pixels]).collect();

@@ -5,7 +5,7 @@ use zellige_engine::real::{Lanes, Real};
 use super::fft::{PAD, Workspace};
 use super::lanes::Number;
 use super::store::{StoragePlanes, planes, planes_mut};
-use super::{Fixed, Scratch};
+use super::{FixedData, Scratch};
 use crate::model::View;
 
 /// A register's worth of numbers.
@@ -42,7 +42,7 @@ pub(super) use sum;
 /// `out = P O` for a view's patch, `[ny][sx]`.
 #[inline(always)]
 pub(super) fn product<T: Number>(
-    fixed: &Fixed<T>,
+    fixed: &FixedData<T>,
     probe: [&[T]; 2],
     object: [&[T]; 2],
     storage: &StoragePlanes,
@@ -66,7 +66,7 @@ pub(super) fn product<T: Number>(
     }
 }
 
-impl<T: Number> Fixed<T> {
+impl<T: Number> FixedData<T> {
     /// All products of a view's modes, into `out[K][2][sy][sx]`.
     #[inline(always)]
     pub(super) fn products(&self, probe: &[T], object: &[T], view: &View, out: &mut [T]) {
@@ -81,8 +81,8 @@ impl<T: Number> Fixed<T> {
         }
     }
 
-    /// Propagates a wave to the detector, without the factor of [`Fixed::scale`]. `one` is space for a wave; it keeps what the near
-    /// field's kernel left.
+    /// Propagates a wave to the detector, without the factor of [`FixedData::scale`]. `one` is space for a wave; it keeps what the
+    /// near field's kernel left.
     #[inline(always)]
     pub(super) fn propagate(&self, wave: &[T], out: &mut [T], one: &mut [T], workspace: &mut Workspace<T>) {
         let Some(kernel) = &self.near else {

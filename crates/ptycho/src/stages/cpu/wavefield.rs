@@ -4,9 +4,9 @@ use zellige_engine::parallel::{chunks_mut, each};
 
 use super::lanes::Number;
 use super::overlap::BAND;
-use super::{Host, Pair};
+use super::{CpuStages, Pair};
 
-impl<T: Number> Host<T> {
+impl<T: Number> CpuStages<T> {
     /// Divides the probe's part of `pair` by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)`, sums over
     /// all views. The probe counts as it stands on whole pixels. Every sum has the order of the views, whatever the number of
     /// threads.

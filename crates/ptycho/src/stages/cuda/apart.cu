@@ -1,4 +1,4 @@
-// Columns of a frame in kernels of their own, around `measure` of plain.cu: for several modes, bins, and long columns. Behind tiles.cu.
+// Columns of a frame in kernels of their own, around `measure` of multi_pass.cu: for several modes, bins, and long columns. Behind tiles.cu.
 
 // Transforms of the columns, in place. Grid: (tiles of columns, waves).
 extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
@@ -21,13 +21,13 @@ columns_out(C* exits, u32 first) {
 
 // The constraint, and inverse transforms of the columns. Grid: (tiles of columns, waves).
 extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
-columns_back(C* waves, C* exits, const float* ratios, const float2* weight, const float* sums, float* changes, u32 first, Rule rule, float scale) {
+columns_back(C* waves, C* exits, const float* ratios, const float2* weight, const float* sums, float* changes, u32 first, Constraint rule, float scale) {
   let_next_kernel_start(), wait_for_previous_kernel();
   extern __shared__ C room[];
   __shared__ float scratch[COLUMN_THREADS / WARP];
   const u32 n = first + blockIdx.y / MODES, column = blockIdx.x * COLUMNS;
   const u64 frame = ((u64)first * MODES + blockIdx.y) * (NX * NY) + column;
-  const Blend blend = blend_of(rule, known_pull<COLUMN_THREADS>(sums, weight, n, rule));
+  const Blend blend = blend_of(rule, relaxation_from_sums<COLUMN_THREADS>(sums, weight, n, rule));
   C *wave = waves + frame, *exit = exits + frame;
   const float* q = ratios + (u64)(blockIdx.y / MODES) * (MX * MY);
   float change = 0;

@@ -24,10 +24,10 @@ pub(super) struct ModelArgument {
     pub(super) near: u64,
 }
 
-/// `Rule`.
+/// `Constraint`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Rule {
+pub(super) struct ConstraintArgument {
     a: f32,
     b: f32,
     c: f32,
@@ -35,14 +35,14 @@ pub(super) struct Rule {
     noise: f32,
 }
 
-impl From<&Projection> for Rule {
+impl From<&Projection> for ConstraintArgument {
     fn from(rule: &Projection) -> Self {
         // In doubles the three are such that parts of e cancel exactly; so they are for whole numbers in single precision.
         Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: rule.bound as f32, noise: rule.noise as f32 }
     }
 }
 
-impl From<&Sweep> for Rule {
+impl From<&Sweep> for ConstraintArgument {
     fn from(rule: &Sweep) -> Self {
         Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: 0.0, noise: 0.0 }
     }
@@ -51,7 +51,7 @@ impl From<&Sweep> for Rule {
 /// `PieStep`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct PieStep {
+pub(super) struct PieStepArgument {
     by_object: f32,
     object_local: f32,
     by_probe: f32,
@@ -65,7 +65,7 @@ pub(super) struct PieStep {
     support: u64,
 }
 
-impl PieStep {
+impl PieStepArgument {
     /// `support`: address of the mask of the probes, or 0.
     pub(super) fn new(rule: &Sweep, keep: bool, support: u64) -> Self {
         let [low, high] = clip(rule.clip);
@@ -109,7 +109,7 @@ pub(super) struct SumsArgument {
 /// `Update`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Update {
+pub(super) struct UpdateArgument {
     object_inertia: f32,
     low: f32,
     high: f32,
@@ -120,7 +120,7 @@ pub(super) struct Update {
     probe_first: u32,
 }
 
-impl Update {
+impl UpdateArgument {
     /// Update of nothing.
     pub(super) fn none() -> Self {
         Self::zeroed()
@@ -132,7 +132,7 @@ impl Update {
     }
 }
 
-impl From<&Overlap> for Update {
+impl From<&Overlap> for UpdateArgument {
     fn from(rule: &Overlap) -> Self {
         let [low, high] = clip(rule.limits.clip);
         Self {
@@ -148,10 +148,10 @@ impl From<&Overlap> for Update {
     }
 }
 
-/// `Search`.
+/// `LineSearch`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Search {
+pub(super) struct LineSearchArgument {
     pub(super) views: u32,
     pub(super) floating: u32,
     pub(super) left_out: u32,

@@ -24,7 +24,7 @@ __device__ __forceinline__ void frame_barrier(u32* turns, u32 n) {
 // One wave a view. Grid: (PARTS * views of the group). `turns`: two numbers a view, 0 before: tiles of a group that are taken, at its first view, and blocks
 // of a view that have come.
 extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
-columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums, float* changes, u32* turns, u32 first, Rule rule, float scale) {
+columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums, float* changes, u32* turns, u32 first, Constraint rule, float scale) {
   let_next_kernel_start(), wait_for_previous_kernel();
   extern __shared__ C room[];
   __shared__ float scratch[COLUMN_THREADS / WARP];
@@ -60,7 +60,7 @@ columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums,
   }
   put_misfit<COLUMN_THREADS>(sum, sums, n, part);
   frame_barrier(turns, n);
-  const Blend blend = blend_of(rule, known_pull<COLUMN_THREADS>(sums, weight, n, rule));
+  const Blend blend = blend_of(rule, relaxation_from_sums<COLUMN_THREADS>(sums, weight, n, rule));
   float change = 0;
   EACH_EIGHTH(YB, j0) {
     C e[8];

@@ -1,6 +1,6 @@
 // The Fourier constraint at a pixel, where project.cu says what the letters mean.
 
-struct Rule {
+struct Constraint {
   float a, b, c, bound, noise; // bound < 0: none; a frame is let through that and the part `noise` of what photons make
 };
 
@@ -17,7 +17,7 @@ __device__ __forceinline__ float2 misfit(float model, float estimate, float m) {
 __device__ __forceinline__ float ratio(float estimate, float m) { return m < 0 ? 1.0f : m * rsqrtf(estimate + 1e-20f); }
 
 // `error` of a frame; its weight: one over the pixels that count, and the variance of their moduli.
-__device__ __forceinline__ float pull_of(Rule rule, float error, float2 weight) {
+__device__ __forceinline__ float relaxation_of(Constraint rule, float error, float2 weight) {
   const float bound = fmaf(rule.noise, weight.y, rule.bound);
   return bound < 0 ? 0.0f : error <= bound ? 1.0f : sqrtf(bound / error);
 }
@@ -26,7 +26,7 @@ __device__ __forceinline__ float pull_of(Rule rule, float error, float2 weight) 
 struct Blend {
   float g, g_ratio, e, e_ratio;
 };
-__device__ __forceinline__ Blend blend_of(Rule rule, float pull) {
+__device__ __forceinline__ Blend blend_of(Constraint rule, float pull) {
   Blend blend = {rule.a + rule.b * rule.c * pull, rule.b * rule.c * (1 - pull), (1 - rule.a - rule.b) + rule.b * (1 - rule.c) * pull,
                  rule.b * (1 - rule.c) * (1 - pull)};
   return blend;

@@ -5,8 +5,8 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::CudaPlans;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
-use super::arguments::{ModelArgument, PieStep, Rule};
-use super::plain::{GROUP, Group, Plain, step_group};
+use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument};
+use super::multi_pass::{GROUP, Group, MultiPass, step_group};
 use super::program::{FrameProcessing, KernelConfig, TEAM};
 use super::recipes::{frames_recipe, sequence_recipe};
 use super::{C, narrow, refused};
@@ -14,14 +14,14 @@ use crate::model::{Model, Transfer};
 use crate::noise;
 
 enum Kernels {
-    Plain(Box<Plain>),
+    MultiPass(Box<MultiPass>),
     Fused { begin: Kernel, project: Kernel, blocks: u32 },
 }
 
 /// Kernel that goes from view to view.
 struct Sequence {
     kernel: Kernel,
-    kind: KernelConfig,
+    config: KernelConfig,
     keep: bool,
     /// Moduli, where they are not those of [`Frames`].
     mag: Option<Buffer<f32>>,
@@ -30,7 +30,7 @@ struct Sequence {
 
 /// All frames.
 pub(super) struct Frames {
-    pub(super) kind: KernelConfig,
+    pub(super) config: KernelConfig,
     cuda: Cuda,
     pool: Pool,
     kernels: Kernels,
@@ -57,24 +57,24 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
-        let kernels = match kind.processing {
-            FrameProcessing::Plain | FrameProcessing::Tiled { .. } => {
-                Kernels::Plain(Box::new(Plain::new(cuda, pool, kind, model.views.len())?))
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
+        let kernels = match config.processing {
+            FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => {
+                Kernels::MultiPass(Box::new(MultiPass::new(cuda, pool, config, model.views.len())?))
             }
             FrameProcessing::Fused { cluster, .. } => {
-                let program = frames_recipe(&kind).build(cuda)?;
+                let program = frames_recipe(&config).build(cuda)?;
                 let project = program.kernel("project")?;
                 let blocks = if cluster == 0 {
-                    project.blocks_per_multiprocessor(kind.threads(), kind.shared())? * cuda.properties().multiprocessors
+                    project.blocks_per_multiprocessor(config.threads(), config.shared())? * cuda.properties().multiprocessors
                 } else {
-                    project.clusters(1 << cluster, kind.threads(), kind.shared())? << cluster
+                    project.clusters(1 << cluster, config.threads(), config.shared())? << cluster
                 };
                 Kernels::Fused { begin: program.kernel("begin")?, project, blocks }
             }
         };
         let pixels = model.counted();
-        let mag = match kind.order(4) {
+        let mag = match config.order(4) {
             None => pool.buffer_from(&model.mag, "ptycho: frames")?,
             Some(order) => {
                 let mut buffer = pool.alloc_zeros(model.mag.len(), "ptycho: frames")?;
@@ -96,12 +96,12 @@ impl Frames {
             // As the transform leaves its values.
             Transfer::Near(kernel) => {
                 let kernel = narrow(kernel);
-                let turned = kind.order_in(2, false).map(|order| order.iter().map(|i| kernel[*i as usize]).collect::<Vec<_>>());
+                let turned = config.order_in(2, false).map(|order| order.iter().map(|i| kernel[*i as usize]).collect::<Vec<_>>());
                 Some(pool.buffer_from(&turned.unwrap_or(kernel), "ptycho: near field")?)
             }
         };
         Ok(Self {
-            kind,
+            config,
             cuda: cuda.clone(),
             pool: pool.clone(),
             kernels,
@@ -125,11 +125,11 @@ impl Frames {
     }
 
     fn pixels(&self) -> usize {
-        self.kind.frame[0] * self.kind.frame[1]
+        self.config.frame[0] * self.config.frame[1]
     }
 
     fn wave(&self) -> usize {
-        self.kind.exits() * self.pixels()
+        self.config.exits() * self.pixels()
     }
 
     /// Allocates waves behind the sample alone.
@@ -153,17 +153,17 @@ impl Frames {
     /// Exit waves and their transforms of probe and object, or transforms of the exit waves that are there.
     pub(super) fn begin(&mut self, model: ModelArgument, from_exits: bool) -> Result<()> {
         self.need()?;
-        let (views, wave, group) = (self.views, self.wave(), step_group(&self.kind, self.views));
+        let (views, wave, group) = (self.views, self.wave(), step_group(&self.config, self.views));
         if let Kernels::Fused { begin, blocks, .. } = &self.kernels {
-            let cluster = 1 << self.kind.cluster();
-            let launch = begin.launch(*blocks, self.kind.threads()).shared(self.kind.shared());
+            let cluster = 1 << self.config.cluster();
+            let launch = begin.launch(*blocks, self.config.threads()).shared(self.config.shared());
             let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
             let launch = launch.plain(model).arg(&mut self.waves).arg(&mut self.exits).arg(views as u32).arg(u32::from(from_exits));
             // SAFETY: (Model, C*, C*, u32, u32) as `begin` declares; waves and exits hold all views.
             return unsafe { launch.run() };
         }
-        let Self { cuda, kernels: Kernels::Plain(plain), waves, exits, near, shifts, .. } = self else {
-            unreachable!("pieces of a fused kernel")
+        let Self { cuda, kernels: Kernels::MultiPass(plain), waves, exits, near, shifts, .. } = self else {
+            unreachable!("launches of a fused kernel")
         };
         for first in (0..views).step_by(group) {
             let group = Group { first, count: group.min(views - first), near: near.as_ref(), shifts: *shifts };
@@ -177,20 +177,20 @@ impl Frames {
     }
 
     /// The Fourier step.
-    pub(super) fn project(&mut self, model: ModelArgument, rule: Rule) -> Result<()> {
+    pub(super) fn project(&mut self, model: ModelArgument, rule: ConstraintArgument) -> Result<()> {
         self.need()?;
-        let (views, group) = (self.views, step_group(&self.kind, self.views));
+        let (views, group) = (self.views, step_group(&self.config, self.views));
         if let Kernels::Fused { project, blocks, .. } = &self.kernels {
-            let cluster = 1 << self.kind.cluster();
+            let cluster = 1 << self.config.cluster();
             let grid = (*blocks).min((views as u32).saturating_mul(cluster));
-            let launch = project.launch(grid, self.kind.threads()).shared(self.kind.shared());
+            let launch = project.launch(grid, self.config.threads()).shared(self.config.shared());
             let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
             let launch = launch.plain(model).arg(&mut self.waves).arg(&mut self.exits).arg(&self.mag).arg(&self.weight);
             // SAFETY: arguments as `project` declares; every array holds all views.
             return unsafe { launch.arg(&mut self.errors).arg(0u32).arg(views as u32).plain(rule).run() };
         }
-        let Self { kernels: Kernels::Plain(plain), waves, exits, mag, weight, errors, near, shifts, .. } = self else {
-            unreachable!("pieces of a fused kernel")
+        let Self { kernels: Kernels::MultiPass(plain), waves, exits, mag, weight, errors, near, shifts, .. } = self else {
+            unreachable!("launches of a fused kernel")
         };
         for first in (0..views).step_by(group) {
             let group = Group { first, count: group.min(views - first), near: near.as_ref(), shifts: *shifts };
@@ -200,7 +200,14 @@ impl Frames {
     }
 
     /// One pass from view to view; `keep`: waves are kept from one pass to the next.
-    pub(super) fn sequence(&mut self, model: ModelArgument, rule: Rule, step: PieStep, keep: bool, order: &[u32]) -> Result<()> {
+    pub(super) fn sequence(
+        &mut self,
+        model: ModelArgument,
+        rule: ConstraintArgument,
+        step: PieStepArgument,
+        keep: bool,
+        order: &[u32],
+    ) -> Result<()> {
         if keep {
             self.need()?;
         }
@@ -208,10 +215,10 @@ impl Frames {
             self.sequence = Some(self.make_sequence(keep)?);
         }
         self.cuda.upload(&mut self.order, order)?;
-        let Some(Sequence { kernel, kind, mag, near, .. }) = &self.sequence else { unreachable!("made above") };
+        let Some(Sequence { kernel, config, mag, near, .. }) = &self.sequence else { unreachable!("made above") };
         let model = near.as_ref().map_or(model, |near| ModelArgument { near: near.address(), ..model });
-        let cluster = 1 << kind.cluster();
-        let launch = kernel.launch(cluster, kind.threads()).shared(kind.sequence_shared());
+        let cluster = 1 << config.cluster();
+        let launch = kernel.launch(cluster, config.threads()).shared(config.sequence_shared());
         let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
         let mag = mag.as_ref().unwrap_or(&self.mag);
         let launch = launch.plain(model).arg(&mut self.waves).arg(mag).arg(&self.weight).arg(&mut self.errors);
@@ -222,41 +229,42 @@ impl Frames {
     /// The kind that goes from view to view in registers: one mode, and frames whose probe fits into shared memory, where cuFFT is
     /// not there or not wanted.
     pub(super) fn sequence_kind(&self, keep: bool) -> Option<KernelConfig> {
-        if !self.kind.registers && CudaPlans::new(&self.cuda).is_ok() {
+        if !self.config.registers && CudaPlans::new(&self.cuda).is_ok() {
             return None;
         }
         let device = self.cuda.properties();
-        let same = self.kind.unfetched();
-        let kind = if keep { same } else { same.spread_out(device) };
-        (matches!(kind.processing, FrameProcessing::Fused { .. }) && kind.exits() == 1 && kind.sequence_shared() <= device.shared_per_block)
-            .then_some(kind)
+        let same = self.config.unfetched();
+        let config = if keep { same } else { same.spread_out(device) };
+        (matches!(config.processing, FrameProcessing::Fused { .. })
+            && config.exits() == 1
+            && config.sequence_shared() <= device.shared_per_block)
+            .then_some(config)
     }
 
     fn make_sequence(&self, keep: bool) -> Result<Sequence> {
-        let (same, Some(kind)) = (self.kind.unfetched(), self.sequence_kind(keep)) else {
+        let (same, Some(config)) = (self.config.unfetched(), self.sequence_kind(keep)) else {
             return Err(refused("engines that go from view to view in registers with these frames", "take `--device cpu`"));
         };
-        let program = sequence_recipe(&kind).build(&self.cuda)?;
+        let program = sequence_recipe(&config).build(&self.cuda)?;
         let kernel = program.kernel("sequence")?;
         // Moduli lie as the blocks that share a frame want them.
-        let mag = if kind == same || self.one_block { None } else { Some(self.reordered(kind, &program.kernel("reorder_frames")?)?) };
-        let near =
-            match &self.near {
-                Some(near) if kind != same => {
-                    let values = self.cuda.download(near)?;
-                    Some(self.pool.buffer_from(
-                        &self.between(kind, 2, false).into_iter().map(|i| values[i]).collect::<Vec<_>>(),
-                        "ptycho: near field",
-                    )?)
-                }
-                _ => None,
-            };
-        Ok(Sequence { kernel, kind, keep, mag, near })
+        let mag = if config == same || self.one_block { None } else { Some(self.reordered(config, &program.kernel("reorder_frames")?)?) };
+        let near = match &self.near {
+            Some(near) if config != same => {
+                let values = self.cuda.download(near)?;
+                Some(self.pool.buffer_from(
+                    &self.between(config, 2, false).into_iter().map(|i| values[i]).collect::<Vec<_>>(),
+                    "ptycho: near field",
+                )?)
+            }
+            _ => None,
+        };
+        Ok(Sequence { kernel, config, keep, mag, near })
     }
 
     /// Positions of the values of another kind's frame, in its order, in one of this kind.
-    fn between(&self, kind: KernelConfig, pack: usize, real: bool) -> Vec<usize> {
-        let (Some(old), Some(new)) = (self.kind.order_in(pack, real), kind.order_in(pack, real)) else {
+    fn between(&self, config: KernelConfig, pack: usize, real: bool) -> Vec<usize> {
+        let (Some(old), Some(new)) = (self.config.order_in(pack, real), config.order_in(pack, real)) else {
             return (0..self.pixels()).collect();
         };
         let mut slots = vec![0; old.len()];
@@ -265,9 +273,9 @@ impl Frames {
     }
 
     /// The moduli in the order of another kind, by `reorder_frames` of reorder.cu.
-    fn reordered(&self, kind: KernelConfig, reorder: &Kernel) -> Result<Buffer<f32>> {
+    fn reordered(&self, config: KernelConfig, reorder: &Kernel) -> Result<Buffer<f32>> {
         let mut to = self.pool.alloc_zeros(self.mag.len(), "ptycho: frames")?;
-        let order: Vec<u32> = self.between(kind, 4, self.kind.near).into_iter().map(|i| i as u32).collect();
+        let order: Vec<u32> = self.between(config, 4, self.config.near).into_iter().map(|i| i as u32).collect();
         let order = self.pool.buffer_from(&order, "ptycho: order of frames")?;
         let blocks = 8 * self.cuda.properties().multiprocessors;
         let launch = reorder.launch(blocks, TEAM).arg(&self.mag).arg(&order).arg(&mut to).arg(self.mag.len() as u64);

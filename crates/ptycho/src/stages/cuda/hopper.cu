@@ -23,21 +23,21 @@ __device__ __forceinline__ void send(unsigned there, C value) {
   asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x), "f"(value.y) : "memory");
 }
 
-// A gate opens when the bytes that were sent for have come; `phase` alternates from 0.
-__device__ __forceinline__ void make_gate(u64* gate) {
-  asm volatile("mbarrier.init.shared.b64 [%0], 1;\n\tfence.proxy.async.shared::cta;" ::"r"(shared_address(gate)) : "memory");
+// The barrier completes when the bytes fetched have arrived; `phase` alternates from 0.
+__device__ __forceinline__ void init_barrier(u64* barrier) {
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;\n\tfence.proxy.async.shared::cta;" ::"r"(shared_address(barrier)) : "memory");
 }
-__device__ __forceinline__ void fetch(void* to, const void* from, unsigned bytes, u64* gate) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(gate)), "r"(bytes) : "memory");
+__device__ __forceinline__ void fetch(void* to, const void* from, unsigned bytes, u64* barrier) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)), "l"(from),
-               "r"(bytes), "r"(shared_address(gate))
+               "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
-__device__ __forceinline__ void pass_gate(u64* gate, u32 phase) {
+__device__ __forceinline__ void wait_barrier(u64* barrier, u32 phase) {
   u32 open;
   do {
     asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
-                 : "=r"(open) : "r"(shared_address(gate)), "r"(phase) : "memory");
+                 : "=r"(open) : "r"(shared_address(barrier)), "r"(phase) : "memory");
   } while (!open);
 }
 // Into the second-level cache, a multiple of 16 bytes.
@@ -51,8 +51,8 @@ __device__ __forceinline__ void cluster_wait() {}
 __device__ __forceinline__ void cluster_ready() {}
 __device__ __forceinline__ unsigned remote(unsigned address, int) { return address; }
 template <class T> __device__ __forceinline__ void send(unsigned, T) {}
-__device__ __forceinline__ void make_gate(u64*) {}
+__device__ __forceinline__ void init_barrier(u64*) {}
 __device__ __forceinline__ void fetch(void*, const void*, unsigned, u64*) {}
-__device__ __forceinline__ void pass_gate(u64*, u32) {}
+__device__ __forceinline__ void wait_barrier(u64*, u32) {}
 __device__ __forceinline__ void expect(const void*, unsigned) {}
 #endif

@@ -20,18 +20,18 @@ __device__ __forceinline__ void write_sums(double a, double b, double* to, doubl
   __syncthreads();
 }
 
-struct Search {
+struct LineSearch {
   u32 views, floating, left_out, unused;
 };
 
 // Waves of the gradient to `exits`, values to `values` [views][BLOCKS][2] (the second is nothing), brightness to `factors`.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-gradient(Model model, C* exits, const float* mag, double* values, float* factors, Search search) {
+gradient(Model model, C* exits, const float* mag, double* values, float* factors, LineSearch search) {
   extern __shared__ __align__(128) char shared[];
   __shared__ double room[2 * WARPS];
   C* big = (C*)shared;
-  const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const ThreadContext& thread = desk.thread;
+  const FrameContext context = frame_context(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const ThreadContext& thread = context.thread;
   const float scale = SCALE;
   const u64 mine = (u64)thread.block * 32 * THREADS;
   float4* power_of = (float4*)big + threadIdx.x; // intensities, then what waves are multiplied by
@@ -53,7 +53,7 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
         float4 i = power_of[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r);
         sums = sums + brightness(i.x, m.x) + brightness(i.y, m.y) + brightness(i.z, m.z) + brightness(i.w, m.w);
       }
-      sums = everywhere(sums, desk);
+      sums = reduce_all(sums, context);
       factor = sums.x / sums.y;
       if (!(fabsf(factor) < 1e37f)) factor = 1;
       else if (NOISE == 2) factor *= factor;
@@ -86,12 +86,12 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
 
 // Coefficients of the first and second order along `along`, to `values` [views][BLOCKS][2]. `exits` is overwritten.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-line(Model model, Model along, C* exits, const float* mag, double* values, const float* factors, Search search) {
+line(Model model, Model along, C* exits, const float* mag, double* values, const float* factors, LineSearch search) {
   extern __shared__ __align__(128) char shared[];
   __shared__ double room[2 * WARPS];
   C* big = (C*)shared;
-  const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const ThreadContext& thread = desk.thread;
+  const FrameContext context = frame_context(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const ThreadContext& thread = context.thread;
   const float scale = SCALE;
   const u64 mine = (u64)thread.block * 32 * THREADS;
   float4* zeroth = (float4*)big + threadIdx.x;  // intensities

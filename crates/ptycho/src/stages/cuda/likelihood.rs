@@ -5,11 +5,11 @@ use std::ops::Range;
 use zellige_engine::cuda::{Address, Argument, Buffer, Cuda, Kernel, Launch, Pool};
 use zellige_engine::error::Result;
 
-use super::arguments::{ModelArgument, Search};
+use super::arguments::{LineSearchArgument, ModelArgument};
+use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
-use super::pieces::{Batch, Pieces};
 use super::program::{FrameProcessing, KernelConfig, TEAM, pair};
-use super::recipes::{likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
+use super::recipes::{batch_likelihood_recipe, likelihood_recipe, vectors_recipe};
 use super::subpixel::SubpixelProbe;
 use super::sums::Sums;
 use super::{C, Pair, refused};
@@ -20,19 +20,19 @@ use crate::stages::{Likelihood, Noise};
 const BLOCKS: u32 = 264;
 
 /// Processing of frames.
-enum Passes {
+enum FrameKernels {
     /// Processing in registers; blocks of both kernels.
     Fused { gradient: Kernel, line: Kernel, blocks: u32 },
     /// Processing in pieces around cuFFT.
-    Pieces { brighten: Kernel, view_brightness: Kernel, weigh: Kernel, bend: Kernel },
+    BatchOperations { brighten: Kernel, view_brightness: Kernel, weigh: Kernel, bend: Kernel },
 }
 
 /// Kernels and buffers, made when first asked for.
 pub(super) struct Descent {
     cuda: Cuda,
-    kind: KernelConfig,
+    config: KernelConfig,
     noise: Noise,
-    passes: Passes,
+    passes: FrameKernels,
     object_sums: Kernel,
     object_adds: Kernel,
     probe_parts: Kernel,
@@ -50,33 +50,33 @@ pub(super) struct Descent {
 }
 
 impl Descent {
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: KernelConfig, noise: Noise, views: usize) -> Result<Self> {
-        let vectors = vectors_recipe(&kind).build(cuda)?;
-        let (passes, kind, room) = if let FrameProcessing::Fused { cluster, .. } = kind.processing {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, noise: Noise, views: usize) -> Result<Self> {
+        let vectors = vectors_recipe(&config).build(cuda)?;
+        let (passes, config, room) = if let FrameProcessing::Fused { cluster, .. } = config.processing {
             // The wave to come is not fetched here.
-            let kind = KernelConfig { processing: FrameProcessing::Fused { cluster, fetch: false }, ..kind };
-            let frames = likelihood_recipe(&kind, noise).build(cuda)?;
+            let config = KernelConfig { processing: FrameProcessing::Fused { cluster, fetch: false }, ..config };
+            let frames = likelihood_recipe(&config, noise).build(cuda)?;
             let line = frames.kernel("line")?;
-            let (threads, shared) = (kind.threads(), kind.likelihood_shared());
+            let (threads, shared) = (config.threads(), config.likelihood_shared());
             let blocks = if cluster == 0 {
                 line.blocks_per_multiprocessor(threads, shared)? * cuda.properties().multiprocessors
             } else {
                 line.clusters(1 << cluster, threads, shared)? << cluster
             };
-            (Passes::Fused { gradient: frames.kernel("gradient")?, line, blocks }, kind, (views * 2) << cluster)
+            (FrameKernels::Fused { gradient: frames.kernel("gradient")?, line, blocks }, config, (views * 2) << cluster)
         } else {
-            let program = pieces_likelihood_recipe(&kind, noise).build(cuda)?;
-            let passes = Passes::Pieces {
+            let program = batch_likelihood_recipe(&config, noise).build(cuda)?;
+            let passes = FrameKernels::BatchOperations {
                 brighten: program.kernel("brighten")?,
                 view_brightness: program.kernel("view_brightness")?,
                 weigh: program.kernel("weigh")?,
                 bend: program.kernel("bend")?,
             };
-            (passes, kind, 0)
+            (passes, config, 0)
         };
         Ok(Self {
             cuda: cuda.clone(),
-            kind,
+            config,
             noise,
             passes,
             object_sums: vectors.kernel("object_sums")?,
@@ -97,37 +97,37 @@ impl Descent {
         self.noise
     }
 
-    /// Returns true if [`Descent::gradient`] and [`Descent::line`] take [`Pieces`].
-    pub(super) fn in_pieces(&self) -> bool {
-        matches!(self.passes, Passes::Pieces { .. })
+    /// Returns true if [`Descent::gradient`] and [`Descent::line`] take [`BatchOperations`].
+    pub(super) fn in_batches(&self) -> bool {
+        matches!(self.passes, FrameKernels::BatchOperations { .. })
     }
 
     fn launch<'a>(&self, kernel: &'a Kernel, blocks: u32) -> Launch<'a> {
-        let cluster = 1 << self.kind.cluster();
-        let launch = kernel.launch(blocks, self.kind.threads()).shared(self.kind.likelihood_shared());
+        let cluster = 1 << self.config.cluster();
+        let launch = kernel.launch(blocks, self.config.threads()).shared(self.config.likelihood_shared());
         if cluster > 1 { launch.cluster(cluster) } else { launch }
     }
 
-    fn search(views: &Range<usize>, rule: &Likelihood) -> Search {
-        Search { views: views.len() as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
+    fn search(views: &Range<usize>, rule: &Likelihood) -> LineSearchArgument {
+        LineSearchArgument { views: views.len() as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
     }
 
     /// Values of the views, two each.
     pub(super) fn totals(&self) -> Result<Vec<[f64; 2]>> {
         let values = self.cuda.download(&self.values)?;
         Ok(values
-            .chunks_exact(2 << self.kind.cluster())
+            .chunks_exact(2 << self.config.cluster())
             .map(|v| v.chunks_exact(2).fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
             .collect())
     }
 
     /// Waves of the gradient of some views to the buffer of the exit waves; `argument` and the arrays of `frames` begin with
-    /// the first of them. Their values are given where there are `pieces`, and are among [`Descent::totals`] otherwise.
+    /// the first of them. Their values are given where there are `operations`, and are among [`Descent::totals`] otherwise.
     pub(super) fn gradient_part(
         &mut self,
         argument: ModelArgument,
         frames: &mut Frames,
-        pieces: Option<&mut Pieces>,
+        operations: Option<&mut BatchOperations>,
         rule: &Likelihood,
         views: &Range<usize>,
     ) -> Result<Vec<f64>> {
@@ -137,11 +137,11 @@ impl Descent {
             self.cuda.upload(&mut self.factors, &ones)?;
         }
         self.floated = rule.floating;
-        let Passes::Fused { gradient, blocks, .. } = &self.passes else {
-            let pieces = pieces.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
-            return self.gradient_in_pieces(argument, frames, pieces, rule, views.start);
+        let FrameKernels::Fused { gradient, blocks, .. } = &self.passes else {
+            let operations = operations.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
+            return self.gradient_in_batches(argument, frames, operations, rule, views.start);
         };
-        let values = self.values.from((views.start * 2) << self.kind.cluster());
+        let values = self.values.from((views.start * 2) << self.config.cluster());
         let launch = self.launch(gradient, *blocks).plain(argument).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `gradient` declares; every array holds the views.
         unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
@@ -154,15 +154,15 @@ impl Descent {
         argument: ModelArgument,
         along: ModelArgument,
         frames: &mut Frames,
-        pieces: Option<&mut Pieces>,
+        operations: Option<&mut BatchOperations>,
         rule: &Likelihood,
         views: &Range<usize>,
     ) -> Result<Vec<[f64; 2]>> {
-        let Passes::Fused { line, blocks, .. } = &self.passes else {
-            let pieces = pieces.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
-            return self.line_in_pieces(argument, along, frames, pieces, views.start);
+        let FrameKernels::Fused { line, blocks, .. } = &self.passes else {
+            let operations = operations.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
+            return self.line_in_batches(argument, along, frames, operations, views.start);
         };
-        let values = self.values.from((views.start * 2) << self.kind.cluster());
+        let values = self.values.from((views.start * 2) << self.config.cluster());
         let launch = self.launch(line, *blocks).plain(argument).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `line` declares; every array holds the views.
         unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
@@ -174,7 +174,7 @@ impl Descent {
         if !rule.probe {
             return self.cuda.fill_zero(to);
         }
-        let (list, pixels) = (sums.argument(0), (self.kind.frame[0] * self.kind.frame[1]) as u32);
+        let (list, pixels) = (sums.argument(0), (self.config.frame[0] * self.config.frame[1]) as u32);
         // SAFETY: (Sums, C*) as declared.
         unsafe { self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(to).run() }
     }
@@ -184,14 +184,14 @@ impl Descent {
         &mut self,
         argument: ModelArgument,
         frames: &mut Frames,
-        (mut pieces, subpixel): (Option<&mut Pieces>, Option<&mut SubpixelProbe>),
+        (mut operations, subpixel): (Option<&mut BatchOperations>, Option<&mut SubpixelProbe>),
         sums: &Sums,
         rule: &Likelihood,
         to: &mut Pair,
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
-        let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
-        let values = self.gradient_part(argument, frames, pieces.as_deref_mut(), rule, &(0..frames.views))?;
+        let pixels = (self.config.frame[0] * self.config.frame[1]) as u32;
+        let values = self.gradient_part(argument, frames, operations.as_deref_mut(), rule, &(0..frames.views))?;
         let list = sums.argument(0);
         if rule.object && sums.atomic() {
             self.cuda.fill_zero(&mut to.object)?;
@@ -205,19 +205,19 @@ impl Descent {
         } else {
             self.cuda.fill_zero(&mut to.object)?;
         }
-        if let (Some(subpixel), Some(pieces), true) = (subpixel, pieces, rule.probe) {
-            subpixel.probe_sums(pieces, argument, frames, false)?;
+        if let (Some(subpixel), Some(operations), true) = (subpixel, operations, rule.probe) {
+            subpixel.probe_sums(operations, argument, frames, false)?;
             let len = to.probe.len();
             self.cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
             return Ok(values);
         }
         if rule.probe {
-            let launch = self.probe_parts.launch(((pixels / pair(self.kind.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
+            let launch = self.probe_parts.launch(((pixels / pair(self.config.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
             // SAFETY: (Model, const C*, Sums) as declared.
             unsafe { launch.plain(argument).arg(&frames.exits).plain(list).run()? };
         }
         self.probe_gradient(sums, rule, &mut to.probe)?;
-        if self.in_pieces() { Ok(values) } else { Ok(self.totals()?.iter().map(|v| v[0]).collect()) }
+        if self.in_batches() { Ok(values) } else { Ok(self.totals()?.iter().map(|v| v[0]).collect()) }
     }
 
     /// First and second order along a direction.
@@ -226,44 +226,44 @@ impl Descent {
         argument: ModelArgument,
         along: ModelArgument,
         frames: &mut Frames,
-        pieces: Option<&mut Pieces>,
+        operations: Option<&mut BatchOperations>,
         rule: &Likelihood,
     ) -> Result<[f64; 2]> {
         let all = |values: &[[f64; 2]]| values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]);
-        if !self.in_pieces() {
+        if !self.in_batches() {
             frames.need_exits()?;
         }
-        let values = self.line_part(argument, along, frames, pieces, rule, &(0..frames.views))?;
-        Ok(all(&if self.in_pieces() { values } else { self.totals()? }))
+        let values = self.line_part(argument, along, frames, operations, rule, &(0..frames.views))?;
+        Ok(all(&if self.in_batches() { values } else { self.totals()? }))
     }
 
     /// Waves of the gradient to the buffer of the exit waves, around cuFFT; gives the values of the views, the first of which
     /// is view `start` of all.
-    fn gradient_in_pieces(
+    fn gradient_in_batches(
         &self,
         argument: ModelArgument,
         frames: &mut Frames,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         rule: &Likelihood,
         start: usize,
     ) -> Result<Vec<f64>> {
-        let Passes::Pieces { brighten, view_brightness, weigh, .. } = &self.passes else { return Ok(Vec::new()) };
-        let (views, chunks, wave) = (frames.views, pieces.chunks(), pieces.wave());
-        let group = pieces.group(views);
+        let FrameKernels::BatchOperations { brighten, view_brightness, weigh, .. } = &self.passes else { return Ok(Vec::new()) };
+        let (views, chunks, wave) = (frames.views, operations.chunks(), operations.wave());
+        let group = operations.group(views);
         let part = views * chunks as usize;
         let factors = || self.factors.from(start);
         // Values, and behind them what brightness is found from.
-        pieces.need(group, 0, 1, part + 2 * group * chunks as usize)?;
+        operations.need(group, 0, 1, part + 2 * group * chunks as usize)?;
         for first in (0..views).step_by(group) {
             let count = group.min(views - first);
             let grid = (chunks, count as u32);
             let work = frames.exits.from(first * wave).value();
-            let batch = Batch { work, ..pieces.batch(frames, first, first * chunks as usize) };
-            pieces.multiply(argument, None, batch, count, -1)?;
-            pieces.propagate_in(&mut frames.exits, first * wave, batch, count, false)?;
-            pieces.intensity(batch, count)?;
+            let batch = Batch { work, ..operations.batch(frames, first, first * chunks as usize) };
+            operations.multiply(argument, None, batch, count, -1)?;
+            operations.propagate_in(&mut frames.exits, first * wave, batch, count, false)?;
+            operations.intensity(batch, count)?;
             if rule.floating {
-                let behind = Batch { sums: pieces.sums.from(part).value(), ..batch };
+                let behind = Batch { sums: operations.sums.from(part).value(), ..batch };
                 // SAFETY: (Batch), (Batch, u32, u32, float*) as declared; there is room for two sums a block of the batch behind the
                 // values.
                 unsafe {
@@ -275,42 +275,42 @@ impl Descent {
             let launch = weigh.launch(grid, TEAM).plain(batch).arg(factors());
             // SAFETY: (Batch, const float*, u32) as `weigh` declares.
             unsafe { launch.arg(u32::from(rule.floating_left_out)).run()? };
-            pieces.propagate_in(&mut frames.exits, first * wave, batch, count, true)?;
+            operations.propagate_in(&mut frames.exits, first * wave, batch, count, true)?;
         }
-        Ok(pieces.totals::<1>(0..views)?.into_iter().map(|[v]| v).collect())
+        Ok(operations.totals::<1>(0..views)?.into_iter().map(|[v]| v).collect())
     }
 
     /// First and second order of every view, likewise.
-    fn line_in_pieces(
+    fn line_in_batches(
         &self,
         argument: ModelArgument,
         along: ModelArgument,
         frames: &Frames,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         start: usize,
     ) -> Result<Vec<[f64; 2]>> {
-        let Passes::Pieces { bend, .. } = &self.passes else { return Ok(Vec::new()) };
-        let (views, chunks) = (frames.views, pieces.chunks());
-        let group = pieces.group(views);
-        pieces.need(group, 3, 1, 2 * views * chunks as usize)?;
+        let FrameKernels::BatchOperations { bend, .. } = &self.passes else { return Ok(Vec::new()) };
+        let (views, chunks) = (frames.views, operations.chunks());
+        let group = operations.group(views);
+        operations.need(group, 3, 1, 2 * views * chunks as usize)?;
         // P dO and dP O.
         let mixed = [ModelArgument { object: along.object, ..argument }, ModelArgument { probe: along.probe, ..argument }];
         for first in (0..views).step_by(group) {
             let count = group.min(views - first);
-            let batch = pieces.batch(frames, first, 2 * first * chunks as usize);
-            let others = [1, 2].map(|i| Batch { work: pieces.waves[i].address(), ..batch });
-            pieces.multiply(argument, None, batch, count, -1)?;
-            pieces.multiply(mixed[0], Some(mixed[1]), others[0], count, -1)?;
-            pieces.multiply(along, None, others[1], count, -1)?;
+            let batch = operations.batch(frames, first, 2 * first * chunks as usize);
+            let others = [1, 2].map(|i| Batch { work: operations.waves[i].address(), ..batch });
+            operations.multiply(argument, None, batch, count, -1)?;
+            operations.multiply(mixed[0], Some(mixed[1]), others[0], count, -1)?;
+            operations.multiply(along, None, others[1], count, -1)?;
             for which in 0..3 {
-                pieces.propagate(which, batch, count, false)?;
+                operations.propagate(which, batch, count, false)?;
             }
-            pieces.intensity(batch, count)?;
-            let launch = bend.launch((chunks, count as u32), TEAM).plain(batch).arg(&pieces.waves[1]).arg(&pieces.waves[2]);
+            operations.intensity(batch, count)?;
+            let launch = bend.launch((chunks, count as u32), TEAM).plain(batch).arg(&operations.waves[1]).arg(&operations.waves[2]);
             // SAFETY: (Batch, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every view.
             unsafe { launch.arg(self.factors.from(start)).run()? };
         }
-        pieces.totals::<2>(0..views)
+        operations.totals::<2>(0..views)
     }
 
     /// `2 a sum |d|^2` of neighbours' differences in all objects, its derivative added to `gradient`; or its first and second order

@@ -1,19 +1,20 @@
 //! The stages on an NVIDIA GPU, in single precision.
 //!
-//! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O and
-//! one back serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b pixels,
-//! both transforms stay in the registers of a block, or of a cluster of blocks, to a near detector too; other shapes go through
-//! memory, in tiles of lines (`tiles.cu`) or around cuFFT (`plain.cu`), and so do batches and LSQML (`pieces.rs`, `sweeps.rs`).
-//! Engines that go from view to view replay recorded launches (`walk.rs`). The overlap loop is one launch whose blocks wait for
-//! each other (`overlap.cu`); its sums have one order, so that equal runs give equal bits, unless atomic ones are asked for
-//! ([`KernelConfig::atomic`]).
+//! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O
+//! and one back serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b
+//! pixels, both transforms stay in the registers of a block, or of a cluster of blocks, to a near detector too; other shapes go
+//! through memory, in tiles of lines (`tiles.cu`) or around cuFFT (`multi_pass.cu`), and so do batches and LSQML (`batches.rs`,
+//! `sweeps.rs`). Engines that go from view to view replay recorded launches (`batch_sequence.rs`). The overlap loop is one launch
+//! whose blocks wait for each other (`overlap.cu`); its sums have one order, so that equal runs give equal bits, unless atomic
+//! ones are asked for ([`KernelConfig::atomic`]).
 
 mod arguments;
+mod batch_sequence;
+mod batches;
 mod frames;
 mod likelihood;
 mod lists;
-mod pieces;
-mod plain;
+mod multi_pass;
 mod positions;
 mod program;
 mod recipes;
@@ -25,7 +26,6 @@ mod sums;
 mod supports;
 mod sweeps;
 mod tiles;
-mod walk;
 mod wavefield;
 
 use num_complex::Complex;
@@ -34,11 +34,11 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{items, map};
 
 use self::arguments::{ModelArgument, StorageArgument};
+use self::batches::BatchOperations;
 use self::frames::Frames;
 use self::likelihood::Descent;
 pub(super) use self::lists::crowding;
-use self::pieces::Pieces;
-use self::positions::Seeker;
+use self::positions::PositionTrials;
 pub use self::program::{FrameProcessing, KernelConfig};
 pub use self::recipes::{Needed, recipes_for};
 pub(crate) use self::stream::plan::without_frames;
@@ -55,13 +55,13 @@ type C = Complex<f32>;
 
 /// The stages of a model on `cuda`; equal runs give equal bits.
 pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    let kind = KernelConfig::of(model, cuda.properties());
-    new_with(model, cuda, kind)
+    let config = KernelConfig::of(model, cuda.properties());
+    new_with(model, cuda, config)
 }
 
 /// Stages as [`new`] gives, with a kernel configuration of the caller's choice: for measurements and tests.
-pub fn new_with(model: &Model, cuda: &Cuda, kind: KernelConfig) -> Result<Box<dyn Stages>> {
-    Ok(Box::new(CudaStages::new(model, cuda, kind)?))
+pub fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn Stages>> {
+    Ok(Box::new(CudaStages::new(model, cuda, config)?))
 }
 
 /// Stages as [`new`] gives, within a limit of device memory, with frames and waves streamed where they do not fit.
@@ -122,8 +122,8 @@ struct CudaStages {
     frames: Frames,
     sums: Sums,
     descent: Option<Descent>,
-    seeker: Option<Seeker>,
-    pieces: Option<Pieces>,
+    seeker: Option<PositionTrials>,
+    operations: Option<BatchOperations>,
     /// Kernels and arrays of sub-pixel shifts.
     subpixel: Option<SubpixelProbe>,
     sweeps: Option<Sweeps>,
@@ -134,7 +134,7 @@ struct CudaStages {
 }
 
 impl CudaStages {
-    fn new(model: &Model, cuda: &Cuda, kind: KernelConfig) -> Result<Self> {
+    fn new(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Self> {
         let pool = cuda.pool();
         let storages: Vec<_> = model
             .storages
@@ -152,9 +152,9 @@ impl CudaStages {
             probe: pool.buffer_from(&narrow(&model.start.probe), "ptycho: probes")?,
             object: pool.buffer_from(&narrow(&model.start.object), "ptycho: objects")?,
         };
-        let frames = Frames::new(model, cuda, &pool, kind)?;
+        let frames = Frames::new(model, cuda, &pool, config)?;
         scan.near = frames.near();
-        let sums = Sums::new(model, cuda, &pool, kind)?;
+        let sums = Sums::new(model, cuda, &pool, config)?;
         let model = stream::plan::without_frames(model);
         Ok(Self {
             cuda: cuda.clone(),
@@ -167,7 +167,7 @@ impl CudaStages {
             sums,
             descent: None,
             seeker: None,
-            pieces: None,
+            operations: None,
             subpixel: None,
             sweeps: None,
             supports: None,

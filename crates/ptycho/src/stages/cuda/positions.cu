@@ -6,8 +6,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 trial(Model model, const float* mag, const float2* weight, float* errors, u32 views) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
-  const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const ThreadContext& thread = desk.thread;
+  const FrameContext context = frame_context(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const ThreadContext& thread = context.thread;
   float4* power_of = (float4*)big + threadIdx.x;
   for (u32 n = blockIdx.x >> CL; n < views; n += gridDim.x >> CL) {
     const View view = model.views[n];
@@ -29,7 +29,7 @@ trial(Model model, const float* mag, const float2* weight, float* errors, u32 vi
         }
       }
     }
-    sums = everywhere(sums, desk);
+    sums = reduce_all(sums, context);
     if (threadIdx.x == 0 && thread.block == 0) errors[n] = sums.y * weight[n].x;
   }
 }
@@ -56,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) slope(Model mode
   extern __shared__ __align__(128) char shared[];
   __shared__ double room[5 * WARPS];
   C* big = (C*)shared;
-  const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const ThreadContext& thread = desk.thread;
+  const FrameContext context = frame_context(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const ThreadContext& thread = context.thread;
   C* held = big + threadIdx.x;                                                       // the wave of a mode
   float4* sum_of = (float4*)planes + (u64)blockIdx.x * (24 * THREADS) + threadIdx.x; // intensities, and what they change by over two
   for (u32 n = blockIdx.x >> CL; n < views; n += gridDim.x >> CL) {

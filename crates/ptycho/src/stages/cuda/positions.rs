@@ -10,9 +10,9 @@ use super::recipes::positions_recipe;
 use crate::model::View;
 
 /// Kernels and buffers, made when first asked for.
-pub(super) struct Seeker {
+pub(super) struct PositionTrials {
     cuda: Cuda,
-    kind: KernelConfig,
+    config: KernelConfig,
     trial: Kernel,
     slope: Kernel,
     /// Blocks of both kernels.
@@ -25,14 +25,14 @@ pub(super) struct Seeker {
     values: Buffer<f64>,
 }
 
-impl Seeker {
+impl PositionTrials {
     /// Seeker for frames that go through registers.
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: KernelConfig, cluster: u32, views: usize) -> Result<Self> {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, cluster: u32, views: usize) -> Result<Self> {
         // The wave to come is not fetched here.
-        let kind = KernelConfig { processing: FrameProcessing::Fused { cluster, fetch: false }, ..kind };
-        let program = positions_recipe(&kind).build(cuda)?;
+        let config = KernelConfig { processing: FrameProcessing::Fused { cluster, fetch: false }, ..config };
+        let program = positions_recipe(&config).build(cuda)?;
         let (trial, slope) = (program.kernel("trial")?, program.kernel("slope")?);
-        let (threads, shared) = (kind.threads(), kind.likelihood_shared());
+        let (threads, shared) = (config.threads(), config.likelihood_shared());
         let blocks = if cluster == 0 {
             slope.blocks_per_multiprocessor(threads, shared)? * cuda.properties().multiprocessors
         } else {
@@ -40,7 +40,7 @@ impl Seeker {
         };
         Ok(Self {
             cuda: cuda.clone(),
-            kind,
+            config,
             trial,
             slope,
             blocks,
@@ -52,8 +52,8 @@ impl Seeker {
     }
 
     fn launch<'a>(&self, kernel: &'a Kernel) -> Launch<'a> {
-        let cluster = 1 << self.kind.cluster();
-        let launch = kernel.launch(self.blocks, self.kind.threads()).shared(self.kind.likelihood_shared());
+        let cluster = 1 << self.config.cluster();
+        let launch = kernel.launch(self.blocks, self.config.threads()).shared(self.config.likelihood_shared());
         if cluster > 1 { launch.cluster(cluster) } else { launch }
     }
 
@@ -74,6 +74,6 @@ impl Seeker {
         unsafe { launch.arg(frames.views as u32).run()? };
         let values = self.cuda.download(&self.values)?;
         let all = |v: &[f64]| std::array::from_fn(|i| v.iter().skip(i).step_by(5).sum());
-        Ok(values.chunks_exact(5 << self.kind.cluster()).map(all).collect())
+        Ok(values.chunks_exact(5 << self.config.cluster()).map(all).collect())
     }
 }

@@ -30,7 +30,7 @@ const PART: u32 = 1056;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameProcessing {
     /// Processing in pieces around cuFFT.
-    Plain,
+    MultiPass,
     /// Processing in pieces, with transforms of the Fourier step by kernels of this program (`tiles.cu`).
     Tiled {
         /// All that happens to columns is one kernel (`columns.cu`).
@@ -72,7 +72,7 @@ pub struct KernelConfig {
 impl KernelConfig {
     /// The kind for a model on a device.
     pub fn of(model: &Model, device: &Properties) -> Self {
-        let kind = Self {
+        let config = Self {
             frame: model.frame,
             bin: model.bin,
             modes: model.modes,
@@ -81,29 +81,30 @@ impl KernelConfig {
             atomic: false,
             registers: false,
             shifted: model.subpixel,
-            processing: FrameProcessing::Plain,
+            processing: FrameProcessing::MultiPass,
         };
         let hopper = device.capability.0 >= 9;
-        let fits = |kind: &Self| kind.shared() <= device.shared_per_block && device.capability.0 >= 8;
+        let fits = |config: &Self| config.shared() <= device.shared_per_block && device.capability.0 >= 8;
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
-        let kind = match Tiles::of(kind.frame, device.shared_per_block) {
-            Some(tiles) if !kind.near && !kind.shifted => {
-                let joined = kind.exits() == 1 && kind.bin == [1, 1] && tiles.join(device);
-                Self { processing: FrameProcessing::Tiled { joined }, ..kind }
+        let config = match Tiles::of(config.frame, device.shared_per_block) {
+            Some(tiles) if !config.near && !config.shifted => {
+                let joined = config.exits() == 1 && config.bin == [1, 1] && tiles.join(device);
+                Self { processing: FrameProcessing::Tiled { joined }, ..config }
             }
-            _ => kind,
+            _ => config,
         };
         if model.bin != [1, 1] || model.subpixel || !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
-            return kind;
+            return config;
         }
-        // Eight blocks of 256 threads, two a multiprocessor, for 256 x 256: one frame's barriers are waited for while another computes.
+        // Eight blocks of 256 threads, two a multiprocessor, for 256 x 256: one frame's barriers are waited for while another
+        // computes.
         let cluster = if rows + columns == 16 { 3 } else { (rows + columns).saturating_sub(14) };
         if cluster > 0 && !hopper {
-            return kind;
+            return config;
         }
-        let fetch = hopper && cluster == 0 && kind.exits() == 1;
-        let fused = [fetch, false].map(|fetch| Self { processing: FrameProcessing::Fused { cluster, fetch }, ..kind });
-        fused.into_iter().find(fits).unwrap_or(kind)
+        let fetch = hopper && cluster == 0 && config.exits() == 1;
+        let fused = [fetch, false].map(|fetch| Self { processing: FrameProcessing::Fused { cluster, fetch }, ..config });
+        fused.into_iter().find(fits).unwrap_or(config)
     }
 
     /// Returns true if frames have a shape that fits registers.
@@ -117,8 +118,8 @@ impl KernelConfig {
         self.frame[0] / self.bin[0] * (self.frame[1] / self.bin[1])
     }
 
-    /// Blocks that share a frame in pieces: `PARTS` of plain.cu. Four pixels a thread at least, and no more blocks than one of them
-    /// has threads to add up what they found.
+    /// Blocks that share a frame in pieces: `PARTS` of multi_pass.cu. Four pixels a thread at least, and no more blocks than one
+    /// of them has threads to add up what they found.
     pub(super) fn parts(&self) -> u32 {
         match (self.processing, self.tiles()) {
             (FrameProcessing::Tiled { joined: true }, Some(tiles)) => tiles.across(),
@@ -152,7 +153,7 @@ impl KernelConfig {
     /// Logarithm of the blocks that share a frame.
     pub(super) fn cluster(&self) -> u32 {
         match self.processing {
-            FrameProcessing::Plain | FrameProcessing::Tiled { .. } => 0,
+            FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => 0,
             FrameProcessing::Fused { cluster, .. } => cluster,
         }
     }
@@ -167,8 +168,8 @@ impl KernelConfig {
         self.cluster() > 0 && self.exits() == 1
     }
 
-    /// `DESK` of registers.cu.
-    fn desk(&self) -> u32 {
+    /// `FRAME_CONTEXT` of registers.cu.
+    fn context(&self) -> u32 {
         let [_, _, cluster, warps, rows] = self.bits();
         let (blocks, warps) = (1 << cluster, 1 << warps);
         warps * PART * 4 + ((warps << rows) + warps) * 8 + warps * 8 + blocks * 8 + warps * blocks * 4 + 8
@@ -178,28 +179,28 @@ impl KernelConfig {
     pub(super) fn shared(&self) -> u32 {
         let FrameProcessing::Fused { fetch, .. } = self.processing else { return 0 };
         let big = if fetch || self.wide() || self.exits() > 1 { 32 * self.threads() * 8 } else { 0 };
-        big + self.desk()
+        big + self.context()
     }
 
     /// Shared memory of `gradient` and `line`, bytes.
     pub(super) fn likelihood_shared(&self) -> u32 {
-        32 * self.threads() * 8 + self.desk()
+        32 * self.threads() * 8 + self.context()
     }
 
     /// Shared memory of `sequence`, bytes.
     pub(super) fn sequence_shared(&self) -> u32 {
-        (1 + u32::from(self.wide() && !self.narrow())) * 32 * self.threads() * 8 + self.desk()
+        (1 + u32::from(self.wide() && !self.narrow())) * 32 * self.threads() * 8 + self.context()
     }
 
     /// Returns true if probe and a wide exchange do not fit into shared memory together.
     pub(super) fn narrow(&self) -> bool {
-        2 * 32 * self.threads() * 8 + self.desk() > 220 << 10
+        2 * 32 * self.threads() * 8 + self.context() > 220 << 10
     }
 
     /// Configuration without a wave that is fetched ahead.
     pub(super) fn unfetched(self) -> Self {
         match self.processing {
-            FrameProcessing::Plain | FrameProcessing::Tiled { .. } => self,
+            FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => self,
             FrameProcessing::Fused { cluster, .. } => Self { processing: FrameProcessing::Fused { cluster, fetch: false }, ..self },
         }
     }
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn orders_are_permutations() {
         for (frame, cluster) in [([32, 32], 0), ([64, 128], 0), ([128, 128], 0), ([128, 256], 1), ([256, 256], 2)] {
-            let kind = KernelConfig {
+            let config = KernelConfig {
                 frame,
                 bin: [1, 1],
                 modes: [1, 1],
@@ -279,7 +280,7 @@ mod tests {
             };
             for pack in [2, 4] {
                 for real in [false, true] {
-                    let mut order = kind.order_in(pack, real).unwrap();
+                    let mut order = config.order_in(pack, real).unwrap();
                     order.sort_unstable();
                     assert!(order.iter().enumerate().all(|(i, j)| i == *j as usize), "{frame:?}");
                 }

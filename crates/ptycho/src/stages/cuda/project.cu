@@ -11,8 +11,8 @@
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
-  const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const ThreadContext& thread = desk.thread;
+  const FrameContext context = frame_context(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const ThreadContext& thread = context.thread;
   C* wide = WIDE ? big : 0;
   for (u32 i = blockIdx.x >> CL; i < views * MODES; i += gridDim.x >> CL) {
     C v[32];
@@ -34,19 +34,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
 #define AT_ONCE (FETCH ? 4 : 8)
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-project(Model model, C* waves, C* exits, const float* mag, const float2* weight, float* errors, u32 first, u32 count, Rule rule) {
+project(Model model, C* waves, C* exits, const float* mag, const float2* weight, float* errors, u32 first, u32 count, Constraint rule) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared; // the wave to come, or a wide exchange, or intensities of two kinds
-  const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const ThreadContext& thread = desk.thread;
+  const FrameContext context = frame_context(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const ThreadContext& thread = context.thread;
   const float scale = SCALE;
   const u32 groups = gridDim.x >> CL;
   const u64 mine = (u64)thread.block * 32 * THREADS;
   C* wide = WIDE ? big : 0;
 #if FETCH
   if (threadIdx.x == 0) {
-    make_gate(desk.gate);
-    if (blockIdx.x < count) fetch(big, waves + (u64)(first + blockIdx.x) * (NX * NY), NX * NY * 8, desk.gate);
+    init_barrier(context.barrier);
+    if (blockIdx.x < count) fetch(big, waves + (u64)(first + blockIdx.x) * (NX * NY), NX * NY * 8, context.barrier);
   }
   __syncthreads();
 #endif
@@ -56,7 +56,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
     const View view = model.views[n];
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
     C v[32];
-    [[maybe_unused]] float4* held = (float4*)desk.thread.all + threadIdx.x; // ratios, while the exchange rests
+    [[maybe_unused]] float4* held = (float4*)context.thread.all + threadIdx.x; // ratios, while the exchange rests
     float2 sums = make_float2(0, 0);
     float change = 0;
 #if MODES == 1
@@ -67,7 +67,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
     product(v, model, view, 0, thread, scale);
     propagate(v, model.near, thread, wide);
     float4 measured[8];
-    if (FETCH) pass_gate(desk.gate, phase), phase ^= 1;
+    if (FETCH) wait_barrier(context.barrier, phase), phase ^= 1;
     all_magnitudes(measured, magnitudes); // not before the gate, through which they would have to be kept
 #pragma unroll
     for (int s = 0; s < 32; s += 2 * AHEAD) {
@@ -82,8 +82,8 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
         held[(r >> 2) * THREADS] = ratios(f, h, m);
       }
     }
-    sums = everywhere(sums, desk);
-    const Blend blend = blend_of(rule, pull_of(rule, sums.y * weight[n].x, weight[n]));
+    sums = reduce_all(sums, context);
+    const Blend blend = blend_of(rule, relaxation_of(rule, sums.y * weight[n].x, weight[n]));
 #pragma unroll
     for (int s = 0; s < 32; s += 2 * AT_ONCE) {
       float4 e[AT_ONCE];
@@ -95,10 +95,10 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
         change += advance(v, both(v, r), e[j], wave, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
       }
     }
-    tell(change, desk);
+    publish(change, context);
 #if FETCH
     __syncthreads();
-    if (threadIdx.x == 0 && i + groups < count) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
+    if (threadIdx.x == 0 && i + groups < count) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, context.barrier);
 #endif
     propagate_back(v, model.near, thread, wide);
     keep(exits + (u64)n * (NX * NY), v, thread);
@@ -136,8 +136,8 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
       sums = sums + misfit(s.x, f.x, m.x) + misfit(s.y, f.y, m.y) + misfit(s.z, f.z, m.z) + misfit(s.w, f.w, m.w);
       meant[(r >> 2) * THREADS] = ratios(make_float2(f.x, f.y), make_float2(f.z, f.w), m);
     }
-    sums = everywhere(sums, desk);
-    const Blend blend = blend_of(rule, pull_of(rule, sums.y * weight[n].x, weight[n]));
+    sums = reduce_all(sums, context);
+    const Blend blend = blend_of(rule, relaxation_of(rule, sums.y * weight[n].x, weight[n]));
     for (int k = MODES - 1; k >= 0; --k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY);
       if (k < MODES - 1) take_pairs_last(v, exits + frame + mine);
@@ -152,11 +152,11 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
           change += advance(v, both(v, r), e[j], waves + frame + mine, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
         }
       }
-      if (k == 0) tell(change, desk);
+      if (k == 0) publish(change, context);
       propagate_back(v, model.near, thread, wide);
       keep_last(exits + frame, v, thread);
     }
 #endif
-    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n].x, desk);
+    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n].x, context);
   }
 }

@@ -9,40 +9,42 @@ use crate::modes;
 use crate::stages::Noise;
 
 /// A program of these sources behind `model.cu` and `bins.cu`, which all of them stand on.
-pub(super) fn recipe(kind: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+pub(super) fn recipe(config: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
     let define = |name: &str, value: &dyn Display| (name.to_owned(), value.to_string());
     let mut defines = vec![
-        define("NX", &kind.frame[1]),
-        define("NY", &kind.frame[0]),
-        define("BX", &kind.bin[1]),
-        define("BY", &kind.bin[0]),
-        define("PROBES", &kind.modes[0]),
-        define("OBJECTS", &kind.modes[1]),
-        define("MODES", &kind.exits()),
-        define("SETS", &if kind.several { 2 } else { 1 }),
-        define("SHIFTED", &u8::from(kind.shifted)),
+        define("NX", &config.frame[1]),
+        define("NY", &config.frame[0]),
+        define("BX", &config.bin[1]),
+        define("BY", &config.bin[0]),
+        define("PROBES", &config.modes[0]),
+        define("OBJECTS", &config.modes[1]),
+        define("MODES", &config.exits()),
+        define("SETS", &if config.several { 2 } else { 1 }),
+        define("SHIFTED", &u8::from(config.shifted)),
         define("TEAM", &TEAM),
-        define("CROWD", &crowd(kind.exits())),
+        define("CROWD", &crowd(config.exits())),
         define("TILE_ROWS", &TILE_ROWS),
     ];
-    if let FrameProcessing::Fused { cluster, fetch } = kind.processing {
+    if let FrameProcessing::Fused { cluster, fetch } = config.processing {
         defines.extend([
-            define("LX", &kind.bits()[0]),
-            define("LY", &kind.bits()[1]),
+            define("LX", &config.bits()[0]),
+            define("LY", &config.bits()[1]),
             define("CL", &cluster),
             define("FETCH", &u8::from(fetch)),
-            define("NEAR", &u8::from(kind.near)),
-            define("RESIDENT", &(512 / kind.threads()).max(1)),
+            define("NEAR", &u8::from(config.near)),
+            define("RESIDENT", &(512 / config.threads()).max(1)),
         ]);
     }
     // Division and square root to two units in the last place; what is summed of them is compared to 1e-5.
     let options = ["-prec-div=false", "-prec-sqrt=false", "-ftz=true"];
     let sources = [&[include_str!("model.cu"), include_str!("bins.cu")][..], sources].concat();
-    options.iter().fold(Recipe::new(&format!("ptycho {name} {kind}"), &sources, &defines, kernels), |recipe, option| recipe.option(option))
+    options
+        .iter()
+        .fold(Recipe::new(&format!("ptycho {name} {config}"), &sources, &defines, kernels), |recipe, option| recipe.option(option))
 }
 
 /// A program whose kernels hold frames in registers.
-fn in_registers(kind: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+fn in_registers(config: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
     let frames = [
         include_str!("hopper.cu"),
         include_str!("dft.cu"),
@@ -51,17 +53,17 @@ fn in_registers(kind: &KernelConfig, name: &str, sources: &[&str], kernels: &[&s
         include_str!("constrain.cu"),
         include_str!("step.cu"),
     ];
-    recipe(kind, name, &[&frames, sources].concat(), kernels)
+    recipe(config, name, &[&frames, sources].concat(), kernels)
 }
 
 /// A program whose kernels stand around a library's transforms.
-fn plain(kind: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
-    let sources = [&[include_str!("constrain.cu"), include_str!("plain.cu")][..], sources].concat();
-    defined(defined(recipe(kind, name, &sources, kernels), "PARTS", kind.parts()), "CHANGES", kind.changes())
+fn plain(config: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+    let sources = [&[include_str!("constrain.cu"), include_str!("multi_pass.cu")][..], sources].concat();
+    defined(defined(recipe(config, name, &sources, kernels), "PARTS", config.parts()), "CHANGES", config.changes())
 }
 
 /// Program with transforms of lines.
-fn tiled(kind: &KernelConfig, joined: bool) -> Recipe {
+fn tiled(config: &KernelConfig, joined: bool) -> Recipe {
     let (columns, own): (_, &[&str]) = if joined {
         (include_str!("columns.cu"), &["spread", "apply_transfer", "frame_errors", "rows_out", "columns", "rows_back"])
     } else {
@@ -71,8 +73,8 @@ fn tiled(kind: &KernelConfig, joined: bool) -> Recipe {
         )
     };
     let sources = [include_str!("radix.cu"), include_str!("lines.cu"), include_str!("tiles.cu"), columns];
-    let tiles = kind.tiles().into_iter().flat_map(|tiles| tiles.defines());
-    tiles.fold(plain(kind, "frames", &sources, own), |recipe, (name, value)| defined(recipe, name, value))
+    let tiles = config.tiles().into_iter().flat_map(|tiles| tiles.defines());
+    tiles.fold(plain(config, "frames", &sources, own), |recipe, (name, value)| defined(recipe, name, value))
 }
 
 /// Adds a constant to a program.
@@ -104,23 +106,23 @@ pub enum Needed {
 }
 
 /// Programs of frames of a kind for what is needed, each once.
-pub fn recipes_for(kind: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
+pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
     // Only projections fetch the wave to come.
-    let (still, fused) = (kind.unfetched(), matches!(kind.processing, FrameProcessing::Fused { .. }));
-    let mut all = vec![frames_recipe(kind), sums_recipe(kind)];
-    if kind.shifted {
-        all.extend([pieces_recipe(kind), subpixel_recipe(kind), supports_recipe(kind)]);
+    let (still, fused) = (config.unfetched(), matches!(config.processing, FrameProcessing::Fused { .. }));
+    let mut all = vec![frames_recipe(config), sums_recipe(config)];
+    if config.shifted {
+        all.extend([batches_recipe(config), subpixel_recipe(config), supports_recipe(config)]);
     }
     for needed in needed {
         all.extend(match needed {
-            Needed::Descent(noise) if fused => vec![vectors_recipe(kind), likelihood_recipe(&still, *noise)],
-            Needed::Descent(noise) => vec![vectors_recipe(kind), pieces_recipe(kind), pieces_likelihood_recipe(kind, *noise)],
-            Needed::Sweeps => vec![pieces_recipe(kind), sweeps_recipe(kind)],
+            Needed::Descent(noise) if fused => vec![vectors_recipe(config), likelihood_recipe(&still, *noise)],
+            Needed::Descent(noise) => vec![vectors_recipe(config), batches_recipe(config), batch_likelihood_recipe(config, *noise)],
+            Needed::Sweeps => vec![batches_recipe(config), sweeps_recipe(config)],
             Needed::Positions if fused => vec![positions_recipe(&still)],
-            Needed::Positions => vec![pieces_recipe(kind)],
-            Needed::Streaming => super::stream::recipes(kind).into(),
-            Needed::Supports => vec![supports_recipe(kind)],
-            Needed::Wavefield => vec![wavefield_recipe(kind)],
+            Needed::Positions => vec![batches_recipe(config)],
+            Needed::Streaming => super::stream::recipes(config).into(),
+            Needed::Supports => vec![supports_recipe(config)],
+            Needed::Wavefield => vec![wavefield_recipe(config)],
         });
     }
     let mut names = std::collections::BTreeSet::new();
@@ -129,72 +131,72 @@ pub fn recipes_for(kind: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
 }
 
 /// Kernels that sum over views, for every kind.
-pub(super) fn sums_recipe(kind: &KernelConfig) -> Recipe {
-    let several = kind.modes[0] > 1;
+pub(super) fn sums_recipe(config: &KernelConfig) -> Recipe {
+    let several = config.modes[0] > 1;
     let mixing: &[_] = if several { &[include_str!("mix.cu")] } else { &[] };
     let kernels: &[_] = if several { &["overlap", "mode_products", "mode_mix"] } else { &["overlap"] };
     let sources = [&summing()[..], &[include_str!("overlap.cu")], mixing].concat();
-    let recipe = defined(recipe(kind, "sums", &sources, kernels), "ATOMIC", u8::from(kind.atomic));
+    let recipe = defined(recipe(config, "sums", &sources, kernels), "ATOMIC", u8::from(config.atomic));
     if several { defined(recipe, "PRODUCTS", modes::BLOCK) } else { recipe }
 }
 
 /// Kernels of gradients and directions, for every kind.
-pub(super) fn vectors_recipe(kind: &KernelConfig) -> Recipe {
+pub(super) fn vectors_recipe(config: &KernelConfig) -> Recipe {
     let sources = [&summing()[..], &[include_str!("vectors.cu")]].concat();
     let kernels = ["object_sums", "object_adds", "probe_parts", "probe_sums", "dot", "combine", "neighbours"];
-    recipe(kind, "vectors", &sources, &kernels)
+    recipe(config, "vectors", &sources, &kernels)
 }
 
 /// Kernels that a frame goes through.
-pub(super) fn frames_recipe(kind: &KernelConfig) -> Recipe {
-    match kind.processing {
-        FrameProcessing::Plain => plain(kind, "frames", &[], &["spread", "apply_transfer", "measure", "constrain", "frame_errors"]),
-        FrameProcessing::Tiled { joined } => tiled(kind, joined),
-        FrameProcessing::Fused { .. } => in_registers(kind, "frames", &[include_str!("project.cu")], &["begin", "project"]),
+pub(super) fn frames_recipe(config: &KernelConfig) -> Recipe {
+    match config.processing {
+        FrameProcessing::MultiPass => plain(config, "frames", &[], &["spread", "apply_transfer", "measure", "constrain", "frame_errors"]),
+        FrameProcessing::Tiled { joined } => tiled(config, joined),
+        FrameProcessing::Fused { .. } => in_registers(config, "frames", &[include_str!("project.cu")], &["begin", "project"]),
     }
 }
 
 /// The kernel that goes from view to view: one mode, in registers.
-pub(super) fn sequence_recipe(kind: &KernelConfig) -> Recipe {
+pub(super) fn sequence_recipe(config: &KernelConfig) -> Recipe {
     let sources = [include_str!("pie.cu"), include_str!("sequence.cu"), include_str!("reorder.cu")];
-    defined(in_registers(kind, "sequence", &sources, &["sequence", "reorder_frames"]), "NARROW", u8::from(kind.narrow()))
+    defined(in_registers(config, "sequence", &sources, &["sequence", "reorder_frames"]), "NARROW", u8::from(config.narrow()))
 }
 
 /// Kernels of the likelihood: all modes, in registers.
-pub(super) fn likelihood_recipe(kind: &KernelConfig, noise: Noise) -> Recipe {
+pub(super) fn likelihood_recipe(config: &KernelConfig, noise: Noise) -> Recipe {
     let sources = [include_str!("noise.cu"), include_str!("likelihood.cu")];
     // Shared memory is full of intensities: the exchange of a cluster has no room of its own.
-    let narrow = defined(in_registers(kind, "likelihood", &sources, &["gradient", "line"]), "NARROW", 1);
+    let narrow = defined(in_registers(config, "likelihood", &sources, &["gradient", "line"]), "NARROW", 1);
     defined(narrow, "NOISE", number(noise))
 }
 
 /// Kernels of position refinement: all modes, in registers.
-pub(super) fn positions_recipe(kind: &KernelConfig) -> Recipe {
-    defined(in_registers(kind, "positions", &[include_str!("positions.cu")], &["trial", "slope"]), "NARROW", 1)
+pub(super) fn positions_recipe(config: &KernelConfig) -> Recipe {
+    defined(in_registers(config, "positions", &[include_str!("positions.cu")], &["trial", "slope"]), "NARROW", 1)
 }
 
 /// Kernels of frames in pieces, for every kind.
-pub(super) fn pieces_recipe(kind: &KernelConfig) -> Recipe {
+pub(super) fn batches_recipe(config: &KernelConfig) -> Recipe {
     let kernels = ["multiply", "intensity", "deviation", "change", "slopes", "apply_transfer"];
-    plain(kind, "pieces", &[include_str!("pieces.cu")], &kernels)
+    plain(config, "batches", &[include_str!("batches.cu")], &kernels)
 }
 
 /// Program of the likelihood.
-pub(super) fn pieces_likelihood_recipe(kind: &KernelConfig, noise: Noise) -> Recipe {
-    let sources = [include_str!("constrain.cu"), include_str!("noise.cu"), include_str!("pieces.cu"), include_str!("pieces_likelihood.cu")];
+pub(super) fn batch_likelihood_recipe(config: &KernelConfig, noise: Noise) -> Recipe {
+    let sources = [include_str!("constrain.cu"), include_str!("noise.cu"), include_str!("batches.cu"), include_str!("batch_likelihood.cu")];
     let kernels = ["brighten", "view_brightness", "weigh", "bend"];
-    defined(recipe(kind, "likelihood in pieces", &sources, &kernels), "NOISE", number(noise))
+    defined(recipe(config, "likelihood in pieces", &sources, &kernels), "NOISE", number(noise))
 }
 
 /// Program of engines that go from view to view or from batch to batch.
-pub(super) fn sweeps_recipe(kind: &KernelConfig) -> Recipe {
+pub(super) fn sweeps_recipe(config: &KernelConfig) -> Recipe {
     let sources = [
         include_str!("constrain.cu"),
         include_str!("pie.cu"),
-        include_str!("pieces.cu"),
-        include_str!("pieces_sweep.cu"),
+        include_str!("batches.cu"),
+        include_str!("batch_sweep.cu"),
         include_str!("adds.cu"),
-        include_str!("pieces_squares.cu"),
+        include_str!("batch_least_squares.cu"),
     ];
     let kernels = [
         "difference",
@@ -212,25 +214,25 @@ pub(super) fn sweeps_recipe(kind: &KernelConfig) -> Recipe {
         "products",
         "add",
     ];
-    recipe(kind, "sweeps in pieces", &sources, &kernels)
+    recipe(config, "sweeps in pieces", &sources, &kernels)
 }
 
 /// Kernels of sub-pixel shifts.
-pub(super) fn subpixel_recipe(kind: &KernelConfig) -> Recipe {
-    let sources = [include_str!("constrain.cu"), include_str!("pieces.cu"), include_str!("subpixel.cu")];
+pub(super) fn subpixel_recipe(config: &KernelConfig) -> Recipe {
+    let sources = [include_str!("constrain.cu"), include_str!("batches.cu"), include_str!("subpixel.cu")];
     let kernels = ["tilt", "probe_numerator", "gather_shifted_back", "add_parts", "step_subpixel", "brightest_seen", "shift_waves"];
-    recipe(kind, "sub-pixel probes", &sources, &kernels)
+    recipe(config, "sub-pixel probes", &sources, &kernels)
 }
 
 /// Supports of probes and smoothing of objects, for every kind.
-pub(super) fn supports_recipe(kind: &KernelConfig) -> Recipe {
-    recipe(kind, "supports", &[include_str!("supports.cu")], &["smooth", "veil", "compare"])
+pub(super) fn supports_recipe(config: &KernelConfig) -> Recipe {
+    recipe(config, "supports", &[include_str!("supports.cu")], &["smooth", "veil", "compare"])
 }
 
 /// The wavefield preconditioner, for every kind.
-pub(super) fn wavefield_recipe(kind: &KernelConfig) -> Recipe {
+pub(super) fn wavefield_recipe(config: &KernelConfig) -> Recipe {
     let kernels = ["wavefield_object", "wavefield_scatter", "wavefield_divide", "wavefield_parts", "wavefield_probe"];
-    recipe(kind, "wavefield", &[include_str!("sums.cu"), include_str!("wavefield.cu")], &kernels)
+    recipe(config, "wavefield", &[include_str!("sums.cu"), include_str!("wavefield.cu")], &kernels)
 }
 
 /// `NOISE` of noise.cu.
@@ -246,7 +248,7 @@ fn number(noise: Noise) -> u8 {
 mod tests {
     use super::*;
 
-    fn kind(frame: [usize; 2], modes: [usize; 2], processing: FrameProcessing) -> KernelConfig {
+    fn config(frame: [usize; 2], modes: [usize; 2], processing: FrameProcessing) -> KernelConfig {
         // A far detector's kernels are parts of a near one's.
         KernelConfig {
             frame,
@@ -265,45 +267,46 @@ mod tests {
     fn kernels_compile() {
         let fused = |cluster, fetch| FrameProcessing::Fused { cluster, fetch };
         // The widest of each sort: a program takes the compiler seconds for each architecture.
-        for (kind, sequence) in [
-            (kind([128, 128], [1, 1], fused(0, true)), false),
-            (kind([256, 256], [2, 2], fused(3, false)), false),
-            (kind([64, 64], [1, 1], fused(1, false)), true),
-            (kind([96, 100], [2, 1], FrameProcessing::Plain), false),
+        for (config, sequence) in [
+            (config([128, 128], [1, 1], fused(0, true)), false),
+            (config([256, 256], [2, 2], fused(3, false)), false),
+            (config([64, 64], [1, 1], fused(1, false)), true),
+            (config([96, 100], [2, 1], FrameProcessing::MultiPass), false),
         ] {
             if sequence {
-                zellige_engine::testing::compiles(&sequence_recipe(&kind));
+                zellige_engine::testing::compiles(&sequence_recipe(&config));
                 continue;
             }
-            zellige_engine::testing::compiles(&frames_recipe(&kind));
-            zellige_engine::testing::compiles(&sums_recipe(&kind));
-            zellige_engine::testing::compiles(&vectors_recipe(&kind));
-            super::super::stream::recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
+            zellige_engine::testing::compiles(&frames_recipe(&config));
+            zellige_engine::testing::compiles(&sums_recipe(&config));
+            zellige_engine::testing::compiles(&vectors_recipe(&config));
+            super::super::stream::recipes(&config).iter().for_each(zellige_engine::testing::compiles);
         }
-        zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
-        zellige_engine::testing::compiles(&positions_recipe(&kind([64, 64], [2, 1], fused(1, false))));
+        zellige_engine::testing::compiles(&likelihood_recipe(&config([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
+        zellige_engine::testing::compiles(&positions_recipe(&config([64, 64], [2, 1], fused(1, false))));
         // The widest radices, three passes, bins.
-        zellige_engine::testing::compiles(&frames_recipe(&kind([1024, 300], [1, 1], FrameProcessing::Tiled { joined: true })));
-        let apart = kind([60, 2048], [2, 1], FrameProcessing::Tiled { joined: false });
+        zellige_engine::testing::compiles(&frames_recipe(&config([1024, 300], [1, 1], FrameProcessing::Tiled { joined: true })));
+        let apart = config([60, 2048], [2, 1], FrameProcessing::Tiled { joined: false });
         zellige_engine::testing::compiles(&frames_recipe(&KernelConfig { bin: [3, 2], ..apart }));
-        let pieces = kind([96, 100], [3, 2], FrameProcessing::Plain);
-        for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces), wavefield_recipe(&pieces)] {
+        let operations = config([96, 100], [3, 2], FrameProcessing::MultiPass);
+        for recipe in [batches_recipe(&operations), sweeps_recipe(&operations), supports_recipe(&operations), wavefield_recipe(&operations)]
+        {
             zellige_engine::testing::compiles(&recipe);
         }
-        let shifted = KernelConfig { shifted: true, ..pieces };
+        let shifted = KernelConfig { shifted: true, ..operations };
         for recipe in
             [frames_recipe(&shifted), sums_recipe(&shifted), vectors_recipe(&shifted), sweeps_recipe(&shifted), subpixel_recipe(&shifted)]
         {
             zellige_engine::testing::compiles(&recipe);
         }
-        let binned = KernelConfig { bin: [3, 2], ..pieces };
-        let likelihood = pieces_likelihood_recipe(&binned, Noise::Gaussian);
-        for recipe in [frames_recipe(&binned), pieces_recipe(&binned), sweeps_recipe(&binned), likelihood] {
+        let binned = KernelConfig { bin: [3, 2], ..operations };
+        let likelihood = batch_likelihood_recipe(&binned, Noise::Gaussian);
+        for recipe in [frames_recipe(&binned), batches_recipe(&binned), sweeps_recipe(&binned), likelihood] {
             zellige_engine::testing::compiles(&recipe);
         }
         // The formulae are those of the kernels in registers, which take the compiler ten times as long.
         for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
-            zellige_engine::testing::compiles(&pieces_likelihood_recipe(&pieces, noise));
+            zellige_engine::testing::compiles(&batch_likelihood_recipe(&operations, noise));
         }
     }
 }

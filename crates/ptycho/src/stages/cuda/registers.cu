@@ -1,27 +1,27 @@
 // A frame's way into registers and out of them, and sums over the threads that share it.
 
-// What a block needs beside its values: its thread context, and shared memory for sums.
-struct Desk {
+// State of a block besides its values: the thread context, and shared memory for sums.
+struct FrameContext {
   ThreadContext thread;
   float2* scratch; // WARPS
   float2* others;  // BLOCKS
-  float* told;     // WARPS * BLOCKS
-  u64* gate;
+  float* published;     // WARPS * BLOCKS
+  u64* barrier;
 };
 
 // Bytes of shared memory behind `big`: must agree with program.rs.
-#define DESK (WARPS * PART * 4 + TABLES * 8 + WARPS * 8 + BLOCKS * 8 + WARPS * BLOCKS * 4 + 8)
+#define FRAME_CONTEXT (WARPS * PART * 4 + TABLES * 8 + WARPS * 8 + BLOCKS * 8 + WARPS * BLOCKS * 4 + 8)
 
-__device__ __forceinline__ Desk desk_of(void* room, int block) {
-  Desk desk;
+__device__ __forceinline__ FrameContext frame_context(void* room, int block) {
+  FrameContext context;
   float* all = (float*)room;
   C* tables = (C*)(all + WARPS * PART);
-  desk.scratch = tables + TABLES;
-  desk.others = desk.scratch + WARPS;
-  desk.gate = (u64*)(desk.others + BLOCKS);
-  desk.told = (float*)(desk.gate + 1);
-  desk.thread = thread_context(all, tables, block);
-  return desk;
+  context.scratch = tables + TABLES;
+  context.others = context.scratch + WARPS;
+  context.barrier = (u64*)(context.others + BLOCKS);
+  context.published = (float*)(context.barrier + 1);
+  context.thread = thread_context(all, tables, block);
+  return context;
 }
 
 // P O of mode p * OBJECTS + o in a thread's registers.
@@ -74,61 +74,61 @@ __device__ __forceinline__ float2 across(float2 value, int lanes) {
 }
 
 // The sum over all threads of a frame, for all of them; in a fixed order.
-__device__ __forceinline__ float2 everywhere(float2 value, const Desk& desk) {
+__device__ __forceinline__ float2 reduce_all(float2 value, const FrameContext& context) {
   value = across(value, WARP);
   if (WB > 0) {
-    if (desk.thread.lane == 0) desk.scratch[desk.thread.warp] = value;
+    if (context.thread.lane == 0) context.scratch[context.thread.warp] = value;
     __syncthreads();
-    value = across(desk.scratch[desk.thread.lane & (WARPS - 1)], WARPS);
+    value = across(context.scratch[context.thread.lane & (WARPS - 1)], WARPS);
   }
   if (CL == 0) return value;
-  if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.thread.block), threadIdx.x), value);
+  if (threadIdx.x < BLOCKS) send(remote(shared_address(context.others + context.thread.block), threadIdx.x), value);
   cluster_arrive();
   cluster_wait();
-  value = desk.others[0];
+  value = context.others[0];
 #pragma unroll
-  for (int b = 1; b < BLOCKS; ++b) value = value + desk.others[b];
+  for (int b = 1; b < BLOCKS; ++b) value = value + context.others[b];
   return value;
 }
 
 // The greatest value over all threads of a frame, for all of them.
-__device__ __forceinline__ float highest(float value, const Desk& desk) {
+__device__ __forceinline__ float highest(float value, const FrameContext& context) {
 #pragma unroll
   for (int d = WARP / 2; d > 0; d /= 2) value = fmaxf(value, __shfl_xor_sync(FULL_WARP, value, d));
   if (WB > 0) {
-    if (desk.thread.lane == 0) desk.scratch[desk.thread.warp].x = value;
+    if (context.thread.lane == 0) context.scratch[context.thread.warp].x = value;
     __syncthreads();
-    value = desk.scratch[desk.thread.lane & (WARPS - 1)].x;
+    value = context.scratch[context.thread.lane & (WARPS - 1)].x;
 #pragma unroll
     for (int d = WARPS / 2; d > 0; d /= 2) value = fmaxf(value, __shfl_xor_sync(FULL_WARP, value, d));
     __syncthreads();
   }
   if (CL == 0) return value;
-  if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.thread.block), threadIdx.x), make_float2(value, 0));
+  if (threadIdx.x < BLOCKS) send(remote(shared_address(context.others + context.thread.block), threadIdx.x), make_float2(value, 0));
   cluster_arrive();
   cluster_wait();
 #pragma unroll
-  for (int b = 0; b < BLOCKS; ++b) value = fmaxf(value, desk.others[b].x);
+  for (int b = 0; b < BLOCKS; ++b) value = fmaxf(value, context.others[b].x);
   cluster_arrive();
   cluster_wait();
   return value;
 }
 
 // A third sum takes its time: every warp tells its part to the first block before a transform, and that block has it after.
-__device__ __forceinline__ void tell(float value, const Desk& desk) {
+__device__ __forceinline__ void publish(float value, const FrameContext& context) {
   value = across(make_float2(value, 0), WARP).x;
-  float* target = desk.told + desk.thread.block * WARPS + desk.thread.warp;
-  if (desk.thread.lane == 0) {
+  float* target = context.published + context.thread.block * WARPS + context.thread.warp;
+  if (context.thread.lane == 0) {
     if (CL == 0) *target = value;
     else send(remote(shared_address(target), 0), value);
   }
 }
 
-__device__ __forceinline__ void report(float* errors, float likelihood, float fourier, const Desk& desk) {
-  if (threadIdx.x >= WARP || desk.thread.block != 0) return;
+__device__ __forceinline__ void report(float* errors, float likelihood, float fourier, const FrameContext& context) {
+  if (threadIdx.x >= WARP || context.thread.block != 0) return;
   __syncwarp();
   float2 sum = make_float2(0, 0);
-  for (int i = desk.thread.lane; i < WARPS * BLOCKS; i += WARP) sum.x += desk.told[i];
+  for (int i = context.thread.lane; i < WARPS * BLOCKS; i += WARP) sum.x += context.published[i];
   sum = across(sum, WARP);
-  if (desk.thread.lane == 0) errors[0] = fourier, errors[1] = likelihood, errors[2] = sum.x / (NX * NY);
+  if (context.thread.lane == 0) errors[0] = fourier, errors[1] = likelihood, errors[2] = sum.x / (NX * NY);
 }

@@ -5,7 +5,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
 
-use super::arguments::Rule;
+use super::arguments::ConstraintArgument;
 use super::stream::NEUTRAL;
 use super::{C, CudaStages};
 use crate::model::View;
@@ -26,7 +26,7 @@ impl CudaStages {
         if kept {
             // Engines that go from view to view leave transforms alone: exit waves are made of them again, and no view's errors are touched.
             let (seen, errors) = (self.seen()?, self.cuda.download(&self.frames.errors)?);
-            self.frames.project(seen, Rule::from(&NEUTRAL))?;
+            self.frames.project(seen, ConstraintArgument::from(&NEUTRAL))?;
             self.cuda.upload(&mut self.frames.errors, &errors)?;
         }
         let planes = |values: &mut [C], by: [i32; 2]| values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));

@@ -5,12 +5,12 @@
 // Grid: one block or one cluster, persistent; every thread keeps its part of the probe in shared memory. Transforms: 2 a view.
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-sequence(Model model, C* waves, const float* mag, const float2* weight, float* errors, const u32* order, u32 count, Rule rule, PieStep step) {
+sequence(Model model, C* waves, const float* mag, const float2* weight, float* errors, const u32* order, u32 count, Constraint rule, PieStep step) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
   C* probe = big + (WIDE ? 32 * THREADS : 0) + threadIdx.x; // value r at r * THREADS
-  const Desk desk = desk_of(big + (WIDE ? 64 : 32) * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
-  const ThreadContext& thread = desk.thread;
+  const FrameContext context = frame_context(big + (WIDE ? 64 : 32) * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const ThreadContext& thread = context.thread;
   const float scale = SCALE;
   const u64 mine = (u64)thread.block * 32 * THREADS;
   C* wide = WIDE ? big : 0;
@@ -45,7 +45,7 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
         most = fmaxf(most, power(p));
       }
       set = view.probe;
-      brightest = highest(most, desk);
+      brightest = highest(most, context);
     }
 #pragma unroll
     for (int r = 0; r < 32; ++r) v[r] = probe[r * THREADS] * (patch[row_of(thread, r) * width + (r & ((1 << XR) - 1)) * 32 + thread.lane] * scale);
@@ -59,15 +59,15 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
       sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
       held[(r >> 2) * THREADS] = ratios(f, h, m);
     }
-    sums = everywhere(sums, desk);
-    const Blend blend = blend_of(rule, pull_of(rule, sums.y * weight[n].x, weight[n]));
+    sums = reduce_all(sums, context);
+    const Blend blend = blend_of(rule, relaxation_of(rule, sums.y * weight[n].x, weight[n]));
     float change = 0;
 #pragma unroll
     for (int r = 0; r < 32; r += 2) {
       float4 q = held[(r >> 2) * THREADS];
       change += advance(v, both(v, r), step.keep ? pair(wave, r) : both(v, r), step.keep ? wave : 0, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
     }
-    tell(change, desk);
+    publish(change, context);
     propagate_back(v, model.near, thread, wide);
     float most = 0;
 #pragma unroll
@@ -81,7 +81,7 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
       }
       most = fmaxf(most, power(o));
     }
-    const float clearest = highest(most, desk);
+    const float clearest = highest(most, context);
     if (step.probe) {
       most = 0;
 #pragma unroll
@@ -92,9 +92,9 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
         probe[r * THREADS] = p;
         most = fmaxf(most, power(p));
       }
-      brightest = highest(most, desk);
+      brightest = highest(most, context);
     }
-    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n].x, desk);
+    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n].x, context);
   }
 #pragma unroll
   for (int r = 0; r < 32; ++r)

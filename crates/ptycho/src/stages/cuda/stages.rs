@@ -6,10 +6,10 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 use zellige_engine::parallel::{items, map};
 
-use super::arguments::{ModelArgument, PieStep, Rule, Update};
+use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument, UpdateArgument};
+use super::batches::BatchOperations;
 use super::likelihood::Descent;
-use super::pieces::Pieces;
-use super::positions::Seeker;
+use super::positions::PositionTrials;
 use super::program::FrameProcessing;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
@@ -54,28 +54,28 @@ impl CudaStages {
     /// Makes the kernels of the likelihood, for this noise if it matters.
     pub(super) fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
         if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
-            let kind = self.frames.kind;
-            self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.scan.views.len())?);
+            let config = self.frames.config;
+            self.descent = Some(Descent::new(&self.cuda, &self.pool, config, noise.unwrap_or_default(), self.scan.views.len())?);
         }
-        if self.descent.as_ref().is_some_and(Descent::in_pieces) {
-            self.need_pieces()?;
+        if self.descent.as_ref().is_some_and(Descent::in_batches) {
+            self.need_batches()?;
         }
         Ok(())
     }
 
     /// Builds the kernels of position refinement.
     pub(super) fn need_seeker(&mut self) -> Result<()> {
-        let FrameProcessing::Fused { cluster, .. } = self.frames.kind.processing else { return self.need_pieces() };
+        let FrameProcessing::Fused { cluster, .. } = self.frames.config.processing else { return self.need_batches() };
         if self.seeker.is_none() {
-            self.seeker = Some(Seeker::new(&self.cuda, &self.pool, self.frames.kind, cluster, self.scan.views.len())?);
+            self.seeker = Some(PositionTrials::new(&self.cuda, &self.pool, self.frames.config, cluster, self.scan.views.len())?);
         }
         Ok(())
     }
 
     /// Makes the kernels for frames in pieces.
-    pub(super) fn need_pieces(&mut self) -> Result<()> {
-        if self.pieces.is_none() {
-            self.pieces = Some(Pieces::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
+    pub(super) fn need_batches(&mut self) -> Result<()> {
+        if self.operations.is_none() {
+            self.operations = Some(BatchOperations::new(&self.model, &self.cuda, &self.pool, self.frames.config)?);
         }
         Ok(())
     }
@@ -88,20 +88,20 @@ impl CudaStages {
 
     /// Prepares probes, as [`Self::seen`] does, for the views that `argument` and the present frames begin with.
     pub(super) fn seen_in(&mut self, argument: ModelArgument) -> Result<ModelArgument> {
-        if !self.frames.kind.shifted {
+        if !self.frames.config.shifted {
             return Ok(argument);
         }
         self.need_subpixel()?;
-        let Self { state, frames, pieces: Some(pieces), subpixel: Some(subpixel), .. } = self else { return Err(absent()) };
-        Ok(ModelArgument { probe: subpixel.all(pieces, argument, frames, &state.probe, 0)?, ..argument })
+        let Self { state, frames, operations: Some(operations), subpixel: Some(subpixel), .. } = self else { return Err(absent()) };
+        Ok(ModelArgument { probe: subpixel.all(operations, argument, frames, &state.probe, 0)?, ..argument })
     }
 
     /// Builds the kernels of sub-pixel shifts, if there are any.
     pub(super) fn need_subpixel(&mut self) -> Result<()> {
-        if self.frames.kind.shifted && self.subpixel.is_none() {
-            self.need_pieces()?;
+        if self.frames.config.shifted && self.subpixel.is_none() {
+            self.need_batches()?;
             let argument = Model { shifts: self.scan.shifts.clone(), ..stream::plan::without_frames(&self.model) };
-            self.subpixel = Some(SubpixelProbe::new(&argument, &self.cuda, &self.pool, self.frames.kind)?);
+            self.subpixel = Some(SubpixelProbe::new(&argument, &self.cuda, &self.pool, self.frames.config)?);
             self.begin_at(0);
         }
         Ok(())
@@ -109,19 +109,19 @@ impl CudaStages {
 
     /// Arrays begin with view `first` of all.
     pub(super) fn begin_at(&mut self, first: usize) {
-        let Self { subpixel: Some(subpixel), pieces: Some(pieces), frames, .. } = self else { return };
+        let Self { subpixel: Some(subpixel), operations: Some(operations), frames, .. } = self else { return };
         let shifts = subpixel.begin_at(first);
         // A near detector's frames go back by what the probe was shifted in them.
-        if frames.kind.near {
-            (pieces.shifts, frames.shifts) = (shifts, shifts);
+        if frames.config.near {
+            (operations.shifts, frames.shifts) = (shifts, shifts);
         }
     }
 
     /// Builds the kernels of engines that go from view to view.
     fn need_sweeps(&mut self) -> Result<()> {
-        self.need_pieces()?;
+        self.need_batches()?;
         if self.sweeps.is_none() {
-            self.sweeps = Some(Sweeps::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
+            self.sweeps = Some(Sweeps::new(&self.model, &self.cuda, &self.pool, self.frames.config)?);
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl CudaStages {
     /// Builds the kernels of supports and smoothing.
     pub(super) fn need_supports(&mut self) -> Result<()> {
         if self.supports.is_none() {
-            self.supports = Some(Supports::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
+            self.supports = Some(Supports::new(&self.model, &self.cuda, &self.pool, self.frames.config)?);
         }
         Ok(())
     }
@@ -152,30 +152,30 @@ impl Stages for CudaStages {
     fn project(&mut self, rule: &Projection) -> Result<()> {
         self.likelihoods = None;
         let model = self.seen()?;
-        self.frames.project(model, Rule::from(rule))
+        self.frames.project(model, ConstraintArgument::from(rule))
     }
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         let argument = self.scan.model(&self.state);
-        if self.frames.kind.shifted {
+        if self.frames.config.shifted {
             self.need_subpixel()?;
             self.need_supports()?;
-            let Self { model, state, frames, sums, pieces, supports: Some(supports), subpixel: Some(subpixel), .. } = self else {
+            let Self { model, state, frames, sums, operations, supports: Some(supports), subpixel: Some(subpixel), .. } = self else {
                 return Err(absent());
             };
-            return subpixel.overlap(model, argument, state, frames, sums, supports, pieces, rule);
+            return subpixel.overlap(model, argument, state, frames, sums, supports, operations, rule);
         }
         let apart = self.supports.as_ref().is_some_and(Supports::apart);
         if rule.limits.smooth.is_some() || apart {
             self.need_supports()?;
             if apart {
-                self.need_pieces()?;
+                self.need_batches()?;
             }
-            let Self { model, state, frames, sums, pieces, supports: Some(supports), .. } = self else { return Err(absent()) };
-            return supports.overlap(model, argument, state, &frames.exits, sums, pieces, rule);
+            let Self { model, state, frames, sums, operations, supports: Some(supports), .. } = self else { return Err(absent()) };
+            return supports.overlap(model, argument, state, &frames.exits, sums, operations, rule);
         }
         let support = self.supports.as_ref().map_or(0, Supports::real);
-        self.sums.overlap(argument, &self.frames.exits, Update::from(rule), &rule.probe_inertia, support)
+        self.sums.overlap(argument, &self.frames.exits, UpdateArgument::from(rule), &rule.probe_inertia, support)
     }
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
@@ -186,15 +186,15 @@ impl Stages for CudaStages {
         let argument = self.scan.model(&self.state);
         let supports = self.supports.as_ref().filter(|_| rule.probe);
         if rule.batch <= 1 && !supports.is_some_and(Supports::apart) && self.frames.sequence_kind(keep).is_some() {
-            let step = PieStep::new(rule, keep, supports.map_or(0, Supports::real));
-            return self.frames.sequence(argument, Rule::from(rule), step, keep, order);
+            let step = PieStepArgument::new(rule, keep, supports.map_or(0, Supports::real));
+            return self.frames.sequence(argument, ConstraintArgument::from(rule), step, keep, order);
         }
         self.need_sweeps()?;
         self.need_subpixel()?;
-        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
+        let Self { model, state, frames, operations: Some(operations), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
             return Err(absent());
         };
-        sweeps.walk.sweep(model, argument, state, frames, pieces, (supports.as_ref(), subpixel.as_mut()), rule, order)
+        sweeps.batch_sequence.sweep(model, argument, state, frames, operations, (supports.as_ref(), subpixel.as_mut()), rule, order)
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
@@ -204,10 +204,10 @@ impl Stages for CudaStages {
         let argument = self.scan.model(&self.state);
         self.need_sweeps()?;
         self.need_subpixel()?;
-        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
+        let Self { model, state, frames, operations: Some(operations), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
             return Err(absent());
         };
-        sweeps.least_squares(model, argument, state, frames, pieces, (supports.as_ref(), subpixel.as_mut()), rule, order)?;
+        sweeps.least_squares(model, argument, state, frames, operations, (supports.as_ref(), subpixel.as_mut()), rule, order)?;
         rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 
@@ -215,11 +215,11 @@ impl Stages for CudaStages {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Gradient)?;
         let argument = self.seen()?;
-        let Self { model, state, slots: [Some(to), ..], frames, sums, pieces, descent: Some(descent), subpixel, .. } = self else {
+        let Self { model, state, slots: [Some(to), ..], frames, sums, operations, descent: Some(descent), subpixel, .. } = self else {
             return Err(absent());
         };
-        let pieces = pieces.as_mut().filter(|_| descent.in_pieces());
-        let values = descent.gradient(argument, frames, (pieces, subpixel.as_mut()), sums, rule, to)?;
+        let operations = operations.as_mut().filter(|_| descent.in_batches());
+        let values = descent.gradient(argument, frames, (operations, subpixel.as_mut()), sums, rule, to)?;
         let mut value = values.iter().sum();
         if rule.smoothness > 0.0 {
             let gradient = rule.object.then_some(&to.object);
@@ -234,15 +234,15 @@ impl Stages for CudaStages {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Direction)?;
         let argument = self.seen()?;
-        let Self { model, state, slots: [_, _, Some(along)], frames, pieces, descent: Some(descent), subpixel, .. } = self else {
+        let Self { model, state, slots: [_, _, Some(along)], frames, operations, descent: Some(descent), subpixel, .. } = self else {
             return Err(absent());
         };
-        let mut pieces = pieces.as_mut().filter(|_| descent.in_pieces());
+        let mut operations = operations.as_mut().filter(|_| descent.in_batches());
         let mut direction = self.scan.model(along);
-        if let Some((subpixel, pieces)) = subpixel.as_mut().zip(pieces.as_deref_mut()) {
-            direction.probe = subpixel.all(pieces, direction, frames, &along.probe, 1)?;
+        if let Some((subpixel, operations)) = subpixel.as_mut().zip(operations.as_deref_mut()) {
+            direction.probe = subpixel.all(operations, direction, frames, &along.probe, 1)?;
         }
-        let mut both = descent.line(argument, direction, frames, pieces, rule)?;
+        let mut both = descent.line(argument, direction, frames, operations, rule)?;
         if rule.smoothness > 0.0 {
             let more = descent.neighbours(model, &state.object, Some(&along.object), None, rule.smoothness)?;
             both = [both[0] + more[0], both[1] + more[1]];
@@ -275,7 +275,7 @@ impl Stages for CudaStages {
         assert_ne!(slot, Slot::State, "the state is not divided by itself");
         self.slot(slot)?;
         if self.wavefield.is_none() {
-            self.wavefield = Some(Wavefield::new(&self.cuda, self.frames.kind)?);
+            self.wavefield = Some(Wavefield::new(&self.cuda, self.frames.config)?);
         }
         let (Some(wavefield), Some(to)) = (&self.wavefield, self.held(slot)) else { return Err(absent()) };
         wavefield.divide(self.scan.model(&self.state), &self.sums, to, damping)
@@ -309,12 +309,12 @@ impl Stages for CudaStages {
             return Ok(());
         }
         if self.supports.as_ref().is_some_and(Supports::apart) {
-            self.need_pieces()?;
+            self.need_batches()?;
         }
         self.slot(slot)?;
-        let (Some(supports), mut pieces) = (self.supports.take(), self.pieces.take()) else { return Err(absent()) };
-        let done = self.slot(slot).and_then(|pair| supports.apply(pieces.as_mut(), &mut pair.probe));
-        (self.supports, self.pieces) = (Some(supports), pieces);
+        let (Some(supports), mut operations) = (self.supports.take(), self.operations.take()) else { return Err(absent()) };
+        let done = self.slot(slot).and_then(|pair| supports.apply(operations.as_mut(), &mut pair.probe));
+        (self.supports, self.operations) = (Some(supports), operations);
         done
     }
 
@@ -333,7 +333,7 @@ impl Stages for CudaStages {
         self.need_seeker()?;
         match self {
             Self { seeker: Some(seeker), frames, .. } => seeker.trial(argument, frames, &views),
-            Self { pieces: Some(pieces), frames, .. } => pieces.trial(argument, frames, &views),
+            Self { operations: Some(operations), frames, .. } => operations.trial(argument, frames, &views),
             _ => Err(absent()),
         }
     }
@@ -343,7 +343,7 @@ impl Stages for CudaStages {
         self.need_seeker()?;
         match self {
             Self { seeker: Some(seeker), frames, .. } => seeker.slope(argument, frames),
-            Self { pieces: Some(pieces), frames, subpixel, .. } => pieces.slope(argument, frames, subpixel.as_mut()),
+            Self { operations: Some(operations), frames, subpixel, .. } => operations.slope(argument, frames, subpixel.as_mut()),
             _ => Err(absent()),
         }
     }
@@ -354,8 +354,8 @@ impl Stages for CudaStages {
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
         self.need_subpixel()?;
-        if let Self { subpixel: Some(subpixel), pieces: Some(pieces), frames, scan, .. } = self {
-            subpixel.set(pieces, frames, &scan.shifts, shifts)?;
+        if let Self { subpixel: Some(subpixel), operations: Some(operations), frames, scan, .. } = self {
+            subpixel.set(operations, frames, &scan.shifts, shifts)?;
         }
         self.scan.views.copy_from_slice(views);
         self.scan.shifts.copy_from_slice(shifts);

@@ -4,9 +4,9 @@ use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::Direction;
 
-use super::arguments::{ModelArgument, Update};
+use super::arguments::{ModelArgument, UpdateArgument};
+use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
-use super::pieces::{Batch, Pieces};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::subpixel_recipe;
 use super::sums::Sums;
@@ -22,7 +22,7 @@ const PARTS: usize = 8;
 pub(super) struct SubpixelProbe {
     cuda: Cuda,
     pool: Pool,
-    kind: KernelConfig,
+    config: KernelConfig,
     sets: usize,
     tilt: Kernel,
     probe_numerator: Kernel,
@@ -50,8 +50,8 @@ pub(super) struct SubpixelProbe {
 }
 
 /// The object's part of a pass of the overlap loop.
-pub(super) fn object_alone(rule: &Overlap) -> Update {
-    Update::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() })
+pub(super) fn object_alone(rule: &Overlap) -> UpdateArgument {
+    UpdateArgument::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() })
 }
 
 /// Bytes that sub-pixel shifts take beside those of the views: transforms, sums in parts, what views of a batch contribute and see.
@@ -70,13 +70,13 @@ pub(super) fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
 }
 
 impl SubpixelProbe {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
-        let program = subpixel_recipe(&kind).build(cuda)?;
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
+        let program = subpixel_recipe(&config).build(cuda)?;
         let nothing = || pool.alloc_zeros::<C>(0, "ptycho: shifted probes");
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
-            kind,
+            config,
             sets: model.probes,
             tilt: program.kernel("tilt")?,
             probe_numerator: program.kernel("probe_numerator")?,
@@ -116,7 +116,7 @@ impl SubpixelProbe {
 
     /// Values of the modes of one probe.
     pub(super) fn modes(&self) -> usize {
-        self.kind.modes[0] * self.kind.frame[0] * self.kind.frame[1]
+        self.config.modes[0] * self.config.frame[0] * self.config.frame[1]
     }
 
     /// Room for the modes of so many views.
@@ -136,47 +136,47 @@ impl SubpixelProbe {
     }
 
     /// Takes the transforms of probes.
-    pub(super) fn take(&mut self, pieces: &mut Pieces, probe: &Buffer<C>) -> Result<()> {
+    pub(super) fn take(&mut self, operations: &mut BatchOperations, probe: &Buffer<C>) -> Result<()> {
         self.cuda.copy(probe, 0, &mut self.spectra, 0, probe.len())?;
-        pieces.transform(&mut self.spectra, Direction::Forward)
+        operations.transform(&mut self.spectra, Direction::Forward)
     }
 
     /// Modes as the views of a batch see them, or their derivative along an axis, to `to` from value `at` on.
     pub(super) fn shift_probes(
         &self,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         argument: ModelArgument,
         batch: Batch,
         count: usize,
         (to, at): (&mut Buffer<C>, usize),
         axis: i32,
     ) -> Result<()> {
-        let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
+        let grid = (operations.chunks(), count as u32, self.config.modes[0] as u32);
         let launch =
             self.tilt.launch(grid, TEAM).plain(argument).plain(batch).arg(self.shifts.from(self.first)).arg(&self.spectra).arg(to.from(at));
         // SAFETY: (Model, Batch, const float2*, const C*, C*, i32) as `tilt` declares; there is room for the modes of the batch from `at`
         // on.
         unsafe { launch.arg(axis).run()? };
-        pieces.transform_at(to, at, count * self.kind.modes[0], Direction::Inverse)
+        operations.transform_at(to, at, count * self.config.modes[0], Direction::Inverse)
     }
 
     /// The probes (or directions, `which` 1) as all views see them; gives the address.
     pub(super) fn all(
         &mut self,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         argument: ModelArgument,
         frames: &Frames,
         probe: &Buffer<C>,
         which: usize,
     ) -> Result<u64> {
-        self.take(pieces, probe)?;
+        self.take(operations, probe)?;
         let mut all = std::mem::replace(&mut self.all[which], self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
         let done = self.grow(&mut all, frames.views).and_then(|()| {
-            let group = pieces.group(frames.views);
+            let group = operations.group(frames.views);
             (0..frames.views).step_by(group).try_for_each(|first| {
                 let count = group.min(frames.views - first);
-                let batch = pieces.batch(frames, first, 0);
-                self.shift_probes(pieces, argument, batch, count, (&mut all, first * self.modes()), -1)
+                let batch = operations.batch(frames, first, 0);
+                self.shift_probes(operations, argument, batch, count, (&mut all, first * self.modes()), -1)
             })
         });
         self.all[which] = all;
@@ -191,31 +191,31 @@ impl SubpixelProbe {
     /// Adds the contributions of the views of a batch: of their waves in the batch's buffers, or of their difference from P O.
     pub(super) fn add_probe_sums(
         &mut self,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         argument: ModelArgument,
         batch: Batch,
         count: usize,
         rest: bool,
     ) -> Result<()> {
         self.need_back(count)?;
-        let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
+        let grid = (operations.chunks(), count as u32, self.config.modes[0] as u32);
         let launch = self.probe_numerator.launch(grid, TEAM).plain(argument).plain(batch).arg(u32::from(rest)).arg(&self.back);
         // SAFETY: (Model, Batch, u32, C*) as `probe_numerator` declares; there is room for the modes of the batch.
         unsafe { launch.run()? };
-        self.add_shifted_back(pieces, argument, batch, count, true)
+        self.add_shifted_back(operations, argument, batch, count, true)
     }
 
     /// Adds the contents of `back` for the views of a batch to the sums.
     pub(super) fn add_shifted_back(
         &mut self,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         argument: ModelArgument,
         batch: Batch,
         count: usize,
         norms: bool,
     ) -> Result<()> {
-        pieces.transform_at(&mut self.back, 0, count * self.kind.modes[0], Direction::Forward)?;
-        let pixels = self.kind.frame[0] * self.kind.frame[1];
+        operations.transform_at(&mut self.back, 0, count * self.config.modes[0], Direction::Forward)?;
+        let pixels = self.config.frame[0] * self.config.frame[1];
         let grid = ((pixels as u32).div_ceil(TEAM), self.sets as u32, self.parts as u32);
         let launch =
             self.gather_shifted_back.launch(grid, TEAM).plain(argument).plain(batch).arg(self.shifts.from(self.first)).arg(&self.back);
@@ -227,7 +227,7 @@ impl SubpixelProbe {
     }
 
     /// Ends them: the sums begin with those of the probes.
-    pub(super) fn end(&mut self, pieces: &mut Pieces) -> Result<()> {
+    pub(super) fn end(&mut self, operations: &mut BatchOperations) -> Result<()> {
         let (values, weights) = (self.sets * self.modes(), self.norms.len() / PARTS);
         if self.parts > 1 {
             let launch =
@@ -235,39 +235,51 @@ impl SubpixelProbe {
             // SAFETY: (C*, float*, u32, u64, u64) as `add_parts` declares.
             unsafe { launch.arg(values as u64).arg(weights as u64).run()? };
         }
-        pieces.transform_at(&mut self.sums, 0, self.sets * self.kind.modes[0], Direction::Inverse)
+        operations.transform_at(&mut self.sums, 0, self.sets * self.config.modes[0], Direction::Inverse)
     }
 
     /// Sums over all views, group by group, of waves behind the sample.
-    pub(super) fn probe_sums(&mut self, pieces: &mut Pieces, argument: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
+    pub(super) fn probe_sums(
+        &mut self,
+        operations: &mut BatchOperations,
+        argument: ModelArgument,
+        frames: &Frames,
+        rest: bool,
+    ) -> Result<()> {
         self.begin(frames.views);
-        self.add_views(pieces, argument, frames, rest)?;
-        self.end(pieces)
+        self.add_views(operations, argument, frames, rest)?;
+        self.end(operations)
     }
 
     /// Adds those over the views of `frames`.
-    pub(super) fn add_views(&mut self, pieces: &mut Pieces, argument: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
-        let group = pieces.group(frames.views);
+    pub(super) fn add_views(
+        &mut self,
+        operations: &mut BatchOperations,
+        argument: ModelArgument,
+        frames: &Frames,
+        rest: bool,
+    ) -> Result<()> {
+        let group = operations.group(frames.views);
         for first in (0..frames.views).step_by(group) {
-            let batch = Batch { work: frames.exits.from(first * pieces.wave()).value(), ..pieces.batch(frames, first, 0) };
-            self.add_probe_sums(pieces, argument, batch, group.min(frames.views - first), rest)?;
+            let batch = Batch { work: frames.exits.from(first * operations.wave()).value(), ..operations.batch(frames, first, 0) };
+            self.add_probe_sums(operations, argument, batch, group.min(frames.views - first), rest)?;
         }
         Ok(())
     }
 
     /// The greatest |P|^2 that each of `count` views sees, in `probe`, to the address; there must be zeros.
-    pub(super) fn brightest(&self, pieces: &Pieces, probe: &Buffer<C>, count: usize, to: u64) -> Result<()> {
+    pub(super) fn brightest(&self, operations: &BatchOperations, probe: &Buffer<C>, count: usize, to: u64) -> Result<()> {
         // SAFETY: (const C*, u32*) as `brightest_seen` declares.
-        unsafe { self.brightest_seen.launch((pieces.chunks(), count as u32), TEAM).arg(probe).arg(to).run() }
+        unsafe { self.brightest_seen.launch((operations.chunks(), count as u32), TEAM).arg(probe).arg(to).run() }
     }
 
     /// Views look elsewhere between the pixels; waves that are kept go with their probes.
-    pub(super) fn set(&mut self, pieces: &Pieces, frames: &mut Frames, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
+    pub(super) fn set(&mut self, operations: &BatchOperations, frames: &mut Frames, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
         // At a near detector, whose frame is where it was, nothing moved.
-        if !frames.waves.is_empty() && !self.kind.near {
+        if !frames.waves.is_empty() && !self.config.near {
             self.set_shift_change(old, new)?;
             self.first = 0;
-            self.shift_waves(pieces, frames)?;
+            self.shift_waves(operations, frames)?;
         }
         self.cuda.upload(&mut self.shifts, &narrow(new))
     }
@@ -279,12 +291,12 @@ impl SubpixelProbe {
     }
 
     /// Shifts the waves of a far detector by the change given to [`SubpixelProbe::set_shift_change`].
-    pub(super) fn shift_waves(&mut self, pieces: &Pieces, frames: &Frames) -> Result<()> {
+    pub(super) fn shift_waves(&mut self, operations: &BatchOperations, frames: &Frames) -> Result<()> {
         // A grid has 65535 rows at most.
         for first in (0..frames.views).step_by(1 << 15) {
             let count = (frames.views - first).min(1 << 15);
-            let grid = (pieces.chunks(), count as u32, self.kind.exits() as u32);
-            let launch = self.shift_waves.launch(grid, TEAM).plain(pieces.batch(frames, first, 0)).arg(self.shifts.from(self.first));
+            let grid = (operations.chunks(), count as u32, self.config.exits() as u32);
+            let launch = self.shift_waves.launch(grid, TEAM).plain(operations.batch(frames, first, 0)).arg(self.shifts.from(self.first));
             // SAFETY: (Batch, const float2*, C*) as `shift_waves` declares; the waves hold the views.
             unsafe { launch.arg(&frames.waves).run()? };
         }
@@ -304,13 +316,13 @@ impl SubpixelProbe {
         state: &mut Pair,
         sums: &mut Sums,
         supports: &mut Supports,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
     ) -> Result<f64> {
-        self.end(pieces)?;
-        let launch = self.step.launch((pieces.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
+        self.end(operations)?;
+        let launch = self.step.launch((operations.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
         // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_subpixel` declares.
         unsafe { launch.arg(&self.norms).arg(&self.inertia).arg(0_u64).run()? };
-        supports.apply(Some(pieces), &mut state.probe)?;
+        supports.apply(Some(operations), &mut state.probe)?;
         self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
         supports.change(model, state)
     }
@@ -325,15 +337,15 @@ impl SubpixelProbe {
         frames: &Frames,
         sums: &mut Sums,
         supports: &mut Supports,
-        pieces: &mut Option<Pieces>,
+        operations: &mut Option<BatchOperations>,
         rule: &Overlap,
     ) -> Result<u32> {
-        let Some(pieces) = pieces.as_mut() else { return Ok(0) };
+        let Some(operations) = operations.as_mut() else { return Ok(0) };
         let once = object_alone(rule);
         self.weigh(rule)?;
         let mut passes = rule.passes;
         for pass in 0..rule.passes {
-            let seen = ModelArgument { probe: self.all(pieces, argument, frames, &state.probe, 0)?, ..argument };
+            let seen = ModelArgument { probe: self.all(operations, argument, frames, &state.probe, 0)?, ..argument };
             if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
                 if let Some(sigma) = rule.limits.smooth {
                     supports.smooth(model, &state.object, sigma)?;
@@ -346,8 +358,8 @@ impl SubpixelProbe {
             }
             supports.keep_before(sums)?;
             self.begin(frames.views);
-            self.add_views(pieces, seen, frames, true)?;
-            if self.update_probes(model, state, sums, supports, pieces)? < rule.tolerance {
+            self.add_views(operations, seen, frames, true)?;
+            if self.update_probes(model, state, sums, supports, operations)? < rule.tolerance {
                 passes = pass + 1;
                 break;
             }

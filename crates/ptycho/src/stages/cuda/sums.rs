@@ -5,7 +5,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Program};
 use zellige_engine::error::Result;
 
 use super::C;
-use super::arguments::{ModelArgument, SumsArgument, Update};
+use super::arguments::{ModelArgument, SumsArgument, UpdateArgument};
 use super::lists::{self, Part, Tile, Visit};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::sums_recipe;
@@ -73,8 +73,8 @@ impl Mixing {
 }
 
 impl Sums {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
-        let program = sums_recipe(&kind).build(cuda)?;
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
+        let program = sums_recipe(&config).build(cuda)?;
         let overlap = program.kernel("overlap")?;
         let blocks = overlap.blocks_per_multiprocessor(TEAM, 0)? * cuda.properties().multiprocessors;
         let nothing = "ptycho: lists of views";
@@ -85,7 +85,7 @@ impl Sums {
             blocks,
             probes: model.probes,
             views: model.views.len(),
-            pool_of_objects: if kind.atomic { Some(pool.alloc_zeros(model.object_len(), "ptycho: sums of the objects")?) } else { None },
+            pool_of_objects: if config.atomic { Some(pool.alloc_zeros(model.object_len(), "ptycho: sums of the objects")?) } else { None },
             tiles: pool.alloc_zeros(0, nothing)?,
             visits: pool.alloc_zeros(0, nothing)?,
             parts: pool.alloc_zeros(0, nothing)?,
@@ -157,7 +157,7 @@ impl Sums {
         &mut self,
         model: ModelArgument,
         exits: &Buffer<C>,
-        update: Update,
+        update: UpdateArgument,
         inertia: &[f64],
         support: u64,
     ) -> Result<u32> {
@@ -171,7 +171,7 @@ impl Sums {
         &mut self,
         model: ModelArgument,
         exits: &Buffer<C>,
-        update: Update,
+        update: UpdateArgument,
         inertia: &[f64],
         support: u64,
     ) -> Result<()> {
@@ -211,7 +211,7 @@ impl Sums {
         Ok(())
     }
 
-    fn launch(&self, model: ModelArgument, exits: &Buffer<C>, argument: SumsArgument, update: Update) -> Result<()> {
+    fn launch(&self, model: ModelArgument, exits: &Buffer<C>, argument: SumsArgument, update: UpdateArgument) -> Result<()> {
         let launch = self.overlap.launch(self.blocks, TEAM).cooperative().plain(model).arg(exits).plain(argument).plain(update);
         // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
         unsafe { launch.run() }

@@ -4,8 +4,8 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::Direction;
 
-use super::arguments::{ModelArgument, Update};
-use super::pieces::Pieces;
+use super::arguments::{ModelArgument, UpdateArgument};
+use super::batches::BatchOperations;
 use super::program::{KernelConfig, TEAM};
 use super::recipes::supports_recipe;
 use super::sums::Sums;
@@ -34,8 +34,8 @@ pub(super) struct Supports {
 }
 
 impl Supports {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
-        let program = supports_recipe(&kind).build(cuda)?;
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
+        let program = supports_recipe(&config).build(cuda)?;
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -87,12 +87,12 @@ impl Supports {
         unsafe { launch.arg(scale).run() }
     }
 
-    /// The supports on an array shaped as the probes: Fourier space first, for which there must be `pieces`.
-    pub(super) fn apply(&self, pieces: Option<&mut Pieces>, probe: &mut Buffer<C>) -> Result<()> {
-        if let Some((mask, pieces)) = self.fourier.as_ref().zip(pieces) {
-            pieces.transform(probe, Direction::Forward)?;
+    /// The supports on an array shaped as the probes: Fourier space first, for which there must be `operations`.
+    pub(super) fn apply(&self, operations: Option<&mut BatchOperations>, probe: &mut Buffer<C>) -> Result<()> {
+        if let Some((mask, operations)) = self.fourier.as_ref().zip(operations) {
+            operations.transform(probe, Direction::Forward)?;
             self.veil(probe, mask, 1.0 / mask.len() as f32)?;
-            pieces.transform(probe, Direction::Inverse)?;
+            operations.transform(probe, Direction::Inverse)?;
         }
         self.real.as_ref().map_or(Ok(()), |mask| self.veil(probe, mask, 1.0))
     }
@@ -131,9 +131,15 @@ impl Supports {
 
     /// Applies a support in Fourier space to probes that were summed; gives how much they have changed since
     /// [`Supports::keep_before`]: root mean square over the probes of the relative change.
-    pub(super) fn changed(&mut self, model: &Model, state: &mut Pair, sums: &mut Sums, pieces: &mut Option<Pieces>) -> Result<f64> {
+    pub(super) fn changed(
+        &mut self,
+        model: &Model,
+        state: &mut Pair,
+        sums: &mut Sums,
+        operations: &mut Option<BatchOperations>,
+    ) -> Result<f64> {
         if self.apart() {
-            self.apply(pieces.as_mut(), &mut state.probe)?;
+            self.apply(operations.as_mut(), &mut state.probe)?;
             self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
         }
         self.change(model, state)
@@ -162,10 +168,10 @@ impl Supports {
         state: &mut Pair,
         exits: &Buffer<C>,
         sums: &mut Sums,
-        pieces: &mut Option<Pieces>,
+        operations: &mut Option<BatchOperations>,
         rule: &Overlap,
     ) -> Result<u32> {
-        let once = |object: bool| Update::from(&Overlap { passes: 1, object, probe: !object, tolerance: 0.0, ..rule.clone() });
+        let once = |object: bool| UpdateArgument::from(&Overlap { passes: 1, object, probe: !object, tolerance: 0.0, ..rule.clone() });
         for pass in 0..rule.passes {
             if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
                 if let Some(sigma) = rule.limits.smooth {
@@ -178,7 +184,7 @@ impl Supports {
             }
             self.keep_before(sums)?;
             sums.overlap(argument, exits, once(false), &rule.probe_inertia, if self.apart() { 0 } else { self.real() })?;
-            if self.changed(model, state, sums, pieces)? < rule.tolerance {
+            if self.changed(model, state, sums, operations)? < rule.tolerance {
                 return Ok(pass + 1);
             }
         }

@@ -1,16 +1,16 @@
-//! LSQML, around cuFFT; and the way from view to view of [`Walk`].
+//! LSQML, around cuFFT; and the way from view to view of [`BatchSequence`].
 
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 
 use super::arguments::ModelArgument;
+use super::batch_sequence::BatchSequence;
+use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
-use super::pieces::{Batch, Pieces};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::sweeps_recipe;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
-use super::walk::Walk;
 use super::{C, Pair};
 use crate::model::{Model, Storage};
 use crate::stages::{LeastSquares, Noise, cpu};
@@ -23,7 +23,7 @@ pub(super) struct Sweeps {
     cuda: Cuda,
     pool: Pool,
     /// Processing from view to view.
-    pub(super) walk: Walk,
+    pub(super) batch_sequence: BatchSequence,
     view_errors: Kernel,
     residual: Kernel,
     object_direction: Kernel,
@@ -45,18 +45,18 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
-        let program = sweeps_recipe(&kind).build(cuda)?;
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
+        let program = sweeps_recipe(&config).build(cuda)?;
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
-            walk: Walk::new(model, cuda, pool, &program)?,
+            batch_sequence: BatchSequence::new(model, cuda, pool, &program)?,
             view_errors: program.kernel("view_errors")?,
             residual: program.kernel("residual")?,
             object_direction: program.kernel("object_direction")?,
             object_scatter: program.kernel("object_scatter")?,
             greatest_of: program.kernel("greatest_of")?,
-            atomic: kind.atomic,
+            atomic: config.atomic,
             probe_direction: program.kernel("probe_direction")?,
             divide: program.kernel("divide")?,
             products: program.kernel("products")?,
@@ -70,9 +70,9 @@ impl Sweeps {
     }
 
     /// Errors of all views of the order from the sums of their blocks.
-    fn errors(&self, pieces: &Pieces, frames: &Frames, views: usize) -> Result<()> {
-        let batch = Batch { list: self.order.address(), ..pieces.batch(frames, 0, 0) };
-        let launch = self.view_errors.launch((views as u32).div_ceil(TEAM), TEAM).plain(batch).arg(pieces.chunks()).arg(views as u32);
+    fn errors(&self, operations: &BatchOperations, frames: &Frames, views: usize) -> Result<()> {
+        let batch = Batch { list: self.order.address(), ..operations.batch(frames, 0, 0) };
+        let launch = self.view_errors.launch((views as u32).div_ceil(TEAM), TEAM).plain(batch).arg(operations.chunks()).arg(views as u32);
         // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the order has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }
@@ -84,16 +84,16 @@ impl Sweeps {
         argument: ModelArgument,
         state: &mut Pair,
         frames: &mut Frames,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         (supports, mut subpixel): (Option<&Supports>, Option<&mut SubpixelProbe>),
         rule: &LeastSquares,
         order: &[u32],
     ) -> Result<()> {
-        let chunks = pieces.chunks();
+        let chunks = operations.chunks();
         let batch_size = rule.batch.clamp(1, order.len().max(1));
         // Sums of the errors, and behind them those of a batch's steps.
         let behind = 3 * order.len() * chunks as usize;
-        pieces.need(batch_size, 1, 0, behind + 5 * batch_size * chunks as usize)?;
+        operations.need(batch_size, 1, 0, behind + 5 * batch_size * chunks as usize)?;
         self.cuda.upload_at(&mut self.order, 0, order)?;
         let layers: Vec<usize> = model.storages.iter().map(Storage::layer).collect();
         let norms = layers.iter().sum::<usize>().max(model.pixels());
@@ -120,19 +120,19 @@ impl Sweeps {
         for (number, views) in order.chunks(batch_size).enumerate() {
             let first = number * batch_size;
             let count = views.len() as u32;
-            let batch = Batch { list: self.order.from(first).value(), ..pieces.batch(frames, 0, 3 * first * chunks as usize) };
+            let batch = Batch { list: self.order.from(first).value(), ..operations.batch(frames, 0, 3 * first * chunks as usize) };
             let mut argument = plain;
             if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[0]) {
-                subpixel.take(pieces, &state.probe)?;
-                subpixel.shift_probes(pieces, plain, batch, views.len(), (own, 0), -1)?;
+                subpixel.take(operations, &state.probe)?;
+                subpixel.shift_probes(operations, plain, batch, views.len(), (own, 0), -1)?;
                 argument.probe = own.address();
             }
-            pieces.multiply(argument, None, batch, views.len(), -1)?;
-            pieces.propagate(0, batch, views.len(), false)?;
+            operations.multiply(argument, None, batch, views.len(), -1)?;
+            operations.propagate(0, batch, views.len(), false)?;
             let poisson = u32::from(rule.noise == Noise::Poisson);
             // SAFETY: (Batch, u32) as `residual` declares; the sums hold all views of the order.
             unsafe { self.residual.launch((chunks, count), TEAM).plain(batch).arg(poisson).run()? };
-            pieces.propagate(0, batch, views.len(), true)?;
+            operations.propagate(0, batch, views.len(), true)?;
             self.cuda.fill_zero(&mut direction.object)?;
             self.cuda.fill_zero(&mut direction.probe)?;
             if rule.object {
@@ -141,24 +141,34 @@ impl Sweeps {
             if rule.probe {
                 let largest = number * each + layers.len();
                 if let Some(subpixel) = subpixel.as_deref_mut() {
-                    self.probe_directions_subpixel(model, plain, batch, count, pieces, subpixel, &mut direction, rule.damping, largest)?;
+                    self.probe_directions_subpixel(
+                        model,
+                        plain,
+                        batch,
+                        count,
+                        operations,
+                        subpixel,
+                        &mut direction,
+                        rule.damping,
+                        largest,
+                    )?;
                 } else {
                     self.probe_directions(model, argument, batch, count, &direction, rule.damping, largest, chunks)?;
                 }
                 if let Some(supports) = supports {
-                    supports.apply(Some(pieces), &mut direction.probe)?;
+                    supports.apply(Some(operations), &mut direction.probe)?;
                 }
             }
             if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[1]) {
-                subpixel.take(pieces, &direction.probe)?;
-                subpixel.shift_probes(pieces, plain, batch, views.len(), (own, 0), -1)?;
+                subpixel.take(operations, &direction.probe)?;
+                subpixel.shift_probes(operations, plain, batch, views.len(), (own, 0), -1)?;
                 along.probe = own.address();
             }
-            let steps = Batch { sums: pieces.sums.from(behind).value(), ..batch };
+            let steps = Batch { sums: operations.sums.from(behind).value(), ..batch };
             // SAFETY: (Model, Model, Batch) as `products` declares; five sums a block of every view of the batch lie behind those of the
             // errors.
             unsafe { self.products.launch((chunks, count), TEAM).plain(argument).plain(along).plain(steps).run()? };
-            let sums = self.cuda.download_range(&pieces.sums, behind..behind + 5 * (count * chunks) as usize)?;
+            let sums = self.cuda.download_range(&operations.sums, behind..behind + 5 * (count * chunks) as usize)?;
             let mut mean = [0.0; 2];
             for view in sums.chunks_exact(5 * chunks as usize) {
                 let all = view.chunks_exact(5).fold([0.0; 5], |all, part| std::array::from_fn(|i| all[i] + part[i]));
@@ -177,7 +187,7 @@ impl Sweeps {
                 *kept = own;
             }
         }
-        self.errors(pieces, frames, order.len())
+        self.errors(operations, frames, order.len())
     }
 
     /// Sums over the batch for the objects, over the illumination.
@@ -235,15 +245,15 @@ impl Sweeps {
         argument: ModelArgument,
         batch: Batch,
         count: u32,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         subpixel: &mut SubpixelProbe,
         to: &mut Pair,
         damping: f64,
         largest: usize,
     ) -> Result<()> {
         subpixel.begin(count as usize);
-        subpixel.add_probe_sums(pieces, argument, batch, count as usize, false)?;
-        subpixel.end(pieces)?;
+        subpixel.add_probe_sums(operations, argument, batch, count as usize, false)?;
+        subpixel.end(operations)?;
         let len = to.probe.len();
         self.cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
         let (pixels, size) = (model.pixels(), model.modes[0] * model.pixels());

@@ -1,5 +1,5 @@
 // The Fourier step with transforms of our own, for frames whose edges have small factors: rows, then columns, a tile of lines a block, and what
-// is done pixel by pixel within these passes. Behind plain.cu and lines.cu; same state. Between the passes waves stand in `exits`. Columns are in columns.cu or
+// is done pixel by pixel within these passes. Behind multi_pass.cu and lines.cu; same state. Between the passes waves stand in `exits`. Columns are in columns.cu or
 // apart.cu.
 
 // P O of `waves` waves (views from `first` on), and their rows' transforms. Grid: (lines / ROWS).

@@ -20,15 +20,15 @@ pub(super) struct Wavefield {
 }
 
 impl Wavefield {
-    pub(super) fn new(cuda: &Cuda, kind: KernelConfig) -> Result<Self> {
-        let program = wavefield_recipe(&kind).build(cuda)?;
+    pub(super) fn new(cuda: &Cuda, config: KernelConfig) -> Result<Self> {
+        let program = wavefield_recipe(&config).build(cuda)?;
         Ok(Self {
             object: program.kernel("wavefield_object")?,
             scatter: program.kernel("wavefield_scatter")?,
             divide_pool: program.kernel("wavefield_divide")?,
             parts: program.kernel("wavefield_parts")?,
             probe: program.kernel("wavefield_probe")?,
-            pixels: (kind.frame[0] * kind.frame[1]) as u32,
+            pixels: (config.frame[0] * config.frame[1]) as u32,
         })
     }
 

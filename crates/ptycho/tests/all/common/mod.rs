@@ -9,7 +9,7 @@ use zellige_engine::profile::Profiler;
 use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 use zellige_ptycho::config::{Compatibility, EngineConfig};
-use zellige_ptycho::engines::{self, Memory, ProblemSize, corner_first};
+use zellige_ptycho::engines::{self, EngineState, ProblemSize, corner_first};
 use zellige_ptycho::model::{Model, Power, State, Storage, Transfer, View};
 use zellige_ptycho::stages::{self, Stages};
 
@@ -116,7 +116,7 @@ impl Reference {
 pub struct Bench {
     pub stages: Box<dyn Stages>,
     pub engine: Box<dyn engines::Engine>,
-    pub memory: Memory,
+    pub memory: EngineState,
     pub k: u64,
 }
 
@@ -126,7 +126,7 @@ impl Bench {
         let engine = engines::engine(config, &problem, 0);
         let mut stages = stages::cpu::new(model, &Cpu::new(threads).unwrap(), double);
         engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-        Self { stages, engine, memory: Memory::default(), k: 0 }
+        Self { stages, engine, memory: EngineState::default(), k: 0 }
     }
 
     /// One iteration; gives the mean errors.

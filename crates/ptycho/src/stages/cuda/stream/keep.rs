@@ -14,9 +14,9 @@ use crate::stages::cuda::recipes::recipe;
 const NOTHING: u16 = u16::MAX;
 
 /// The kernels.
-pub(super) fn keep_recipe(kind: &KernelConfig) -> Recipe {
+pub(super) fn keep_recipe(config: &KernelConfig) -> Recipe {
     let sources = [include_str!("keep.cu")];
-    recipe(kind, "kept frames", &sources, &["from_counts", "from_magnitudes", "narrow", "widen"])
+    recipe(config, "kept frames", &sources, &["from_counts", "from_magnitudes", "narrow", "widen"])
 }
 
 /// The counts whose square root a magnitude is, where there are such.
@@ -59,14 +59,14 @@ pub(super) struct FrameConverter {
 }
 
 impl FrameConverter {
-    pub(super) fn new(cuda: &Cuda, kind: KernelConfig) -> Result<Self> {
-        let program = keep_recipe(&kind).build(cuda)?;
+    pub(super) fn new(cuda: &Cuda, config: KernelConfig) -> Result<Self> {
+        let program = keep_recipe(&config).build(cuda)?;
         Ok(Self {
             counts: program.kernel("from_counts")?,
             magnitudes: program.kernel("from_magnitudes")?,
             narrow: program.kernel("narrow")?,
             widen: program.kernel("widen")?,
-            pixels: kind.counted(),
+            pixels: config.counted(),
         })
     }
 
@@ -102,9 +102,9 @@ fn grid(count: usize) -> u32 {
     count.div_ceil(TEAM as usize).min(1 << 16) as u32
 }
 
-/// The order of magnitudes in frames as kernels of `kind` read them, on the device.
-pub(super) fn order(pool: &Pool, kind: KernelConfig) -> Result<Option<Buffer<u32>>> {
-    kind.order(4).map(|order| pool.buffer_from(&order, "ptycho: order of frames")).transpose()
+/// The order of magnitudes in frames as kernels of `config` read them, on the device.
+pub(super) fn order(pool: &Pool, config: KernelConfig) -> Result<Option<Buffer<u32>>> {
+    config.order(4).map(|order| pool.buffer_from(&order, "ptycho: order of frames")).transpose()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const PART: u64 = 4;
 
 /// Bytes that a run takes on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Need {
+pub struct DeviceMemory {
     /// Memory independent of the frames: probes, objects, gradients, lists of views.
     pub fixed: u64,
     /// A frame as it is kept: counts or moduli.
@@ -26,7 +26,7 @@ pub struct Need {
     pub batch: usize,
 }
 
-impl Need {
+impl DeviceMemory {
     /// A frame as it is kept, waves included.
     pub fn kept(&self) -> u64 {
         self.raw + self.wave
@@ -46,7 +46,7 @@ pub struct Layout {
 
 impl Layout {
     /// Puts as many blocks on the device as fit into `allowance` bytes, with `sums` bytes besides.
-    pub fn new(need: &Need, views: usize, allowance: u64, sums: impl Fn(usize) -> u64) -> Result<Self> {
+    pub fn new(need: &DeviceMemory, views: usize, allowance: u64, sums: impl Fn(usize) -> u64) -> Result<Self> {
         let views = views.max(1);
         // All at once where that fits, in blocks that copies and kernels like.
         let ring = SLOTS as u64 * need.kept() + need.work;
@@ -107,13 +107,13 @@ impl Layout {
 
     /// Bytes that come to the device and go from it in an iteration in which kept frames are taken `[up, down]` times: raw frames
     /// and waves.
-    pub fn traffic(&self, need: &Need, raw: u64, waves: [u64; 2]) -> [u64; 2] {
+    pub fn traffic(&self, need: &DeviceMemory, raw: u64, waves: [u64; 2]) -> [u64; 2] {
         let views = self.streamed_views() as u64;
         [views * (raw * need.raw + waves[0] * need.wave), views * waves[1] * need.wave]
     }
 
     /// Bytes on the device.
-    pub fn memory(&self, need: &Need, sums: u64) -> u64 {
+    pub fn memory(&self, need: &DeviceMemory, sums: u64) -> u64 {
         let held = (self.views - self.streamed_views()) as u64;
         let block = self.block as u64;
         need.fixed + sums + held * need.kept() + block * (self.slots() as u64 * need.kept() + need.work)
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     /// 128 x 128, one mode: counts, waves, moduli and exit waves.
-    const NEED: Need = Need { fixed: 10 << 20, raw: 2 << 14, wave: 8 << 14, work: 12 << 14, batch: 1 };
+    const NEED: DeviceMemory = DeviceMemory { fixed: 10 << 20, raw: 2 << 14, wave: 8 << 14, work: 12 << 14, batch: 1 };
 
     #[test]
     fn what_fits_stays() {
@@ -162,7 +162,7 @@ mod tests {
     fn a_batch_fits_a_block_or_is_refused() {
         let ring = SLOTS as u64 * NEED.kept() + NEED.work;
         for (views, batch) in [(1000, 100), (61, 7), (10, 6), (5, 9), (7, 7)] {
-            let need = Need { batch, ..NEED };
+            let need = DeviceMemory { batch, ..NEED };
             let held = batch.min(views);
             let least = NEED.fixed + held as u64 * ring;
             for more in [0, 1 << 20, 1 << 26] {

@@ -3,7 +3,7 @@
 //! A scan is cut into blocks of frames ([`layout`]). As many as the memory allows stay on the device, the others lie in page-locked
 //! host memory: counts of 16 bits (or magnitudes), and for the engines that keep exit waves their transforms, in single or half
 //! precision. Three streams work at once (`ring.rs`): the next block comes while one is computed and the one before goes. Probe,
-//! object and their sums stay on the device; sums are taken in the order of the views (`touches.rs`), so that nothing but time
+//! object and their sums stay on the device; sums are taken in the order of the views (`tile_ranges.rs`), so that nothing but time
 //! tells a streamed run from one that holds everything (half precision apart).
 //!
 //! Exit waves themselves are never kept: they are the transforms of the kept waves, made again by the kernel of the Fourier step
@@ -19,14 +19,14 @@ mod slow;
 mod stages;
 mod sums;
 mod sweeps;
-mod touches;
+mod tile_ranges;
 
 use zellige_engine::cuda::{Buffer, Cuda, Pinned, Recipe};
 use zellige_engine::error::Result;
 
 use self::keep::FrameConverter;
 use self::layout::Layout;
-use self::ring::Ring;
+use self::ring::BlockRing;
 use self::sums::BlockSums;
 pub(super) use self::sweeps::NEUTRAL;
 use super::{C, CudaStages, KernelConfig};
@@ -37,14 +37,14 @@ use crate::stages::{Projection, Stages};
 /// Buffers of a streamed run for blocks of one kind: with waves or without.
 struct Work {
     // First: its streams wait before anything is freed.
-    ring: Ring,
+    ring: BlockRing,
     sums: BlockSums,
     /// Waves of the block at work, where they are kept in half precision.
     waves: Buffer<C>,
 }
 
 /// State and stages of a run whose frames come and go.
-struct Streamed {
+struct StreamedStages {
     work: Option<Work>,
     /// Stages for all else, with buffers for the frames of one block.
     inner: CudaStages,
@@ -61,22 +61,22 @@ struct Streamed {
     /// The Fourier step that waits for its sums.
     pending: Option<Projection>,
     /// Arrays of the engines that go from view to view.
-    picked: Option<picked::Picked>,
+    picked: Option<picked::ReorderedFrames>,
 }
 
 /// The stages of a model on `cuda` within some memory.
-pub(super) fn new(model: &Model, cuda: &Cuda, kind: KernelConfig, memory: plan::StreamingPlan) -> Result<Box<dyn Stages>> {
+pub(super) fn new(model: &Model, cuda: &Cuda, config: KernelConfig, memory: plan::StreamingPlan) -> Result<Box<dyn Stages>> {
     let pixels = model.counted();
     let counted = noise::of_frames(&model.mag, pixels);
     let bytes_of_pixel = keep::bytes_of_pixel(&model.mag);
     let raw = keep::frames(cuda, &model.mag, bytes_of_pixel)?;
-    let inner = CudaStages::new(&plan::without_frames(model), cuda, kind)?;
+    let inner = CudaStages::new(&plan::without_frames(model), cuda, config)?;
     let pool = &inner.pool;
-    Ok(Box::new(Streamed {
+    Ok(Box::new(StreamedStages {
         work: None,
-        convert: FrameConverter::new(cuda, kind)?,
+        convert: FrameConverter::new(cuda, config)?,
         raw,
-        order: keep::order(pool, kind)?,
+        order: keep::order(pool, config)?,
         weights: pool.buffer_from(&counted, "ptycho: frames")?,
         errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
         counted,
@@ -89,11 +89,11 @@ pub(super) fn new(model: &Model, cuda: &Cuda, kind: KernelConfig, memory: plan::
 }
 
 /// Kernels of streamed runs, for tests.
-pub fn recipes(kind: &KernelConfig) -> [Recipe; 2] {
-    [sums::sums_recipe(kind), keep::keep_recipe(kind)]
+pub fn recipes(config: &KernelConfig) -> [Recipe; 2] {
+    [sums::sums_recipe(config), keep::keep_recipe(config)]
 }
 
-impl Streamed {
+impl StreamedStages {
     /// Blocks with waves or without, made when they are asked for.
     fn ready(&mut self, waves: bool) -> Result<()> {
         if self.work.as_ref().is_some_and(|w| (w.ring.need.wave > 0) == waves) {
@@ -101,7 +101,7 @@ impl Streamed {
         }
         self.work = None;
         let Self { inner, memory, .. } = self;
-        let (cuda, pool, kind) = (inner.cuda.clone(), inner.pool.clone(), inner.frames.kind);
+        let (cuda, pool, config) = (inner.cuda.clone(), inner.pool.clone(), inner.frames.config);
         let frames = &mut inner.frames;
         for buffer in [&mut frames.waves, &mut frames.exits] {
             *buffer = pool.alloc_zeros(0, "ptycho: exit waves")?;
@@ -117,9 +117,9 @@ impl Streamed {
         frames.one_block = true;
         let room = if waves && memory.half { layout.block * wave } else { 0 };
         self.work = Some(Work {
-            sums: BlockSums::new(&inner.model, &inner.scan.views, &cuda, &pool, kind, &layout)?,
+            sums: BlockSums::new(&inner.model, &inner.scan.views, &cuda, &pool, config, &layout)?,
             waves: pool.alloc_zeros(room, "ptycho: exit waves")?,
-            ring: Ring::new(&cuda, &pool, layout, need, waves && memory.half, &self.raw)?,
+            ring: BlockRing::new(&cuda, &pool, layout, need, waves && memory.half, &self.raw)?,
         });
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Streamed {
     /// Lists anew where the views look.
     fn list(&mut self) -> Result<()> {
         let Self { work: Some(Work { sums, ring, .. }), inner, .. } = self else { return Ok(()) };
-        *sums = BlockSums::new(&inner.model, &inner.scan.views, &inner.cuda, &inner.pool, inner.frames.kind, &ring.layout)?;
+        *sums = BlockSums::new(&inner.model, &inner.scan.views, &inner.cuda, &inner.pool, inner.frames.config, &ring.layout)?;
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::{Error, Result};
 
-use super::ring::Ring;
-use super::{Streamed, Work, keep};
+use super::ring::BlockRing;
+use super::{StreamedStages, Work, keep};
 use crate::model::View;
 use crate::stages::cuda::subpixel::narrow;
 use crate::stages::cuda::supports::Supports;
@@ -12,9 +12,9 @@ use crate::stages::cuda::{C, CudaStages, KernelConfig};
 use crate::stages::{LeastSquares, Stages, Sweep};
 
 /// Arrays in the order of a pass.
-pub(super) struct Picked {
+pub(super) struct ReorderedFrames {
     /// The kind that `order` was made for.
-    kind: KernelConfig,
+    config: KernelConfig,
     order: Option<Buffer<u32>>,
     views: Buffer<View>,
     /// Views of the current block.
@@ -25,12 +25,12 @@ pub(super) struct Picked {
     errors: Buffer<f32>,
 }
 
-impl Picked {
-    fn new(pool: &Pool, kind: KernelConfig, views: usize) -> Result<Self> {
+impl ReorderedFrames {
+    fn new(pool: &Pool, config: KernelConfig, views: usize) -> Result<Self> {
         let what = "ptycho: views in order";
         Ok(Self {
-            kind,
-            order: keep::order(pool, kind)?,
+            config,
+            order: keep::order(pool, config)?,
             views: pool.alloc_zeros(views, what)?,
             here: pool.alloc_zeros(views, what)?,
             shifts: [pool.alloc_zeros(views, what)?, pool.alloc_zeros(views, what)?],
@@ -40,7 +40,7 @@ impl Picked {
     }
 }
 
-impl Ring {
+impl BlockRing {
     /// Puts the frames `picked`, and their waves with `waves`, into slot `slot`.
     fn pick(&mut self, slot: usize, picked: &[u32], waves: bool, raw: &[u8]) -> Result<()> {
         let Self { up, cuda, layout, need, held, slots, host, .. } = self;
@@ -124,7 +124,7 @@ impl Pass<'_> {
     }
 }
 
-impl Streamed {
+impl StreamedStages {
     /// One pass from view to view, or from batch to batch.
     pub(super) fn pick_views(&mut self, pass: &Pass, order: &[u32]) -> Result<()> {
         let (keeps, batch, probe) = pass.size();
@@ -134,9 +134,9 @@ impl Streamed {
         // As `CudaStages::sweep` chooses.
         let apart = probe && self.inner.supports.as_ref().is_some_and(Supports::apart);
         let registers = matches!(pass, Pass::Sweep(_)) && batch <= 1 && !apart;
-        let kind = self.inner.frames.sequence_kind(keeps).filter(|_| registers).unwrap_or(self.inner.frames.kind);
-        if self.picked.as_ref().is_none_or(|p| p.kind != kind) {
-            self.picked = Some(Picked::new(&self.inner.pool, kind, all)?);
+        let config = self.inner.frames.sequence_kind(keeps).filter(|_| registers).unwrap_or(self.inner.frames.config);
+        if self.picked.as_ref().is_none_or(|p| p.config != config) {
+            self.picked = Some(ReorderedFrames::new(&self.inner.pool, config, all)?);
         }
         self.inner.need_subpixel()?;
         let bytes = self.bytes_of_pixel;

@@ -3,12 +3,12 @@
 use zellige_engine::cuda::Properties;
 use zellige_engine::error::Result;
 
-use super::layout::{Layout, Need};
-use super::{sums, touches};
+use super::layout::{DeviceMemory, Layout};
+use super::{sums, tile_ranges};
 use crate::engines::default_batch;
 use crate::model::Model;
 use crate::stages::cuda::lists;
-use crate::stages::cuda::plain::{GROUP, ratios};
+use crate::stages::cuda::multi_pass::{GROUP, ratios};
 use crate::stages::cuda::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd, pair};
 use crate::stages::cuda::subpixel::fixed_bytes;
 
@@ -20,12 +20,12 @@ pub struct StreamingPlan {
     /// Waves are kept in half precision.
     pub half: bool,
     /// Data that the engines keep.
-    pub demand: Demand,
+    pub demand: KeptData,
 }
 
 /// Data that engines keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Demand {
+pub struct KeptData {
     /// Exit waves from one iteration to the next (DM, RAAR, SDR).
     pub waves: bool,
     /// Waves within an iteration (ML).
@@ -41,7 +41,7 @@ pub struct Demand {
     pub default_batch: bool,
 }
 
-impl Demand {
+impl KeptData {
     /// Largest number out of `views` that is updated at once where waves are kept or where none are.
     pub fn batch(&self, waves: bool, views: usize) -> usize {
         let default = if self.default_batch && !waves { default_batch(views) } else { 0 };
@@ -61,11 +61,11 @@ impl Demand {
 
 /// Forecast of the memory and traffic of a streamed run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outline {
+pub struct StreamingForecast {
     /// The blocks.
     pub layout: Layout,
     /// Bytes.
-    pub need: Need,
+    pub need: DeviceMemory,
     /// Bytes on the device.
     pub memory: u64,
     /// Bytes in page-locked host memory.
@@ -91,7 +91,7 @@ pub(crate) fn without_frames(model: &Model) -> Model {
     }
 }
 
-/// Bytes of the waves and planes of a batch of views, where frames may go in pieces (`pieces.rs`).
+/// Bytes of the waves and planes of a batch of views, where frames may go in pieces (`batches.rs`).
 fn batch_views(model: &Model) -> usize {
     if KernelConfig::fits_registers(model) {
         return 0;
@@ -139,7 +139,7 @@ pub(super) fn need(
     bytes: u64,
     waves: bool,
     StreamingPlan { half, demand, .. }: StreamingPlan,
-) -> Need {
+) -> DeviceMemory {
     let (counted, values) = (model.counted() as u64, (model.pixels() * model.exits()) as u64);
     let wave = match (waves, half) {
         (false, _) => 0,
@@ -151,29 +151,29 @@ pub(super) fn need(
     let work = 4 * counted + 8 * values + own + if waves && half { 8 * values } else { 0 };
     // What a batch was updated by stays for the engines behind it.
     let fixed = fixed(model, multiprocessors, demand.largest_batch(model.views.len()));
-    Need { fixed, raw: bytes * counted, wave, work, batch: demand.batch(waves, model.views.len()) }
+    DeviceMemory { fixed, raw: bytes * counted, wave, work, batch: demand.batch(waves, model.views.len()) }
 }
 
 /// Blocks within `allowance`.
-pub(super) fn layout(model: &Model, need: &Need, multiprocessors: u32, allowance: u64) -> Result<(Layout, u64)> {
+pub(super) fn layout(model: &Model, need: &DeviceMemory, multiprocessors: u32, allowance: u64) -> Result<(Layout, u64)> {
     let (tiles, visits) = lists::tiles(model, &model.views);
     let (listed, parts, _) = lists::parts(model, &model.views, multiprocessors);
     let sums = |block: usize| {
         let layout = Layout { views: model.views.len().max(1), block, streamed: 0 };
-        let lists = touches::touches(&tiles, &visits, &layout);
-        let pieces = touches::pieces(&listed, &parts, &layout).0.len();
-        lists.slots as u64 * sums::slot_bytes(model.modes[1]) + (20 * lists.list.len() + 16 * pieces) as u64
+        let lists = tile_ranges::tile_ranges(&tiles, &visits, &layout);
+        let operations = tile_ranges::operations(&listed, &parts, &layout).0.len();
+        lists.slots as u64 * sums::slot_bytes(model.modes[1]) + (20 * lists.list.len() + 16 * operations) as u64
     };
     let layout = Layout::new(need, model.views.len(), allowance, sums)?;
     Ok((layout, sums(layout.block)))
 }
 
 /// Bytes of a run that holds everything on the device.
-pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
+pub fn resident(model: &Model, device: &Properties, demand: KeptData) -> u64 {
     let values = (model.pixels() * model.exits()) as u64;
     let waves = match demand {
-        Demand { waves: true, .. } => 16 * values,
-        Demand { likelihood: true, .. } => 8 * values,
+        KeptData { waves: true, .. } => 16 * values,
+        KeptData { likelihood: true, .. } => 8 * values,
         _ => 0,
     };
     // Probes as all views see them, and directions of ML.
@@ -189,9 +189,9 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
 
 /// Bytes of what views hold together where frames are not in registers: ratios of moduli of the Fourier step's group, and the waves
 /// and planes of a likelihood or of probes between pixels.
-fn at_once(model: &Model, device: &Properties, demand: Demand) -> usize {
-    let (kind, views) = (KernelConfig::of(model, device), model.views.len());
-    if matches!(kind.processing, FrameProcessing::Fused { .. }) {
+fn at_once(model: &Model, device: &Properties, demand: KeptData) -> usize {
+    let (config, views) = (KernelConfig::of(model, device), model.views.len());
+    if matches!(config.processing, FrameProcessing::Fused { .. }) {
         // Planes of the threads that refine positions, 512 a multiprocessor.
         return if demand.positions { 4 * 96 * 512 * device.multiprocessors as usize } else { 0 };
     }
@@ -203,11 +203,11 @@ fn at_once(model: &Model, device: &Properties, demand: Demand) -> usize {
         (false, true) => group * (wave + 4 * model.counted()),
         (false, false) => 0,
     };
-    batches + 4 * ratios(&kind, views)
+    batches + 4 * ratios(&config, views)
 }
 
 /// Forecasts a run within `streaming`; where some engines keep waves and others none, the blocks are those with waves.
-pub fn outline(model: &Model, device: &Properties, streaming: StreamingPlan) -> Result<Outline> {
+pub fn outline(model: &Model, device: &Properties, streaming: StreamingPlan) -> Result<StreamingForecast> {
     let (demand, bytes) = (streaming.demand, super::keep::bytes_of_pixel(&model.mag));
     let blocks = |waves: bool| {
         let need = need(model, device.multiprocessors, bytes, waves, streaming);
@@ -220,10 +220,10 @@ pub fn outline(model: &Model, device: &Properties, streaming: StreamingPlan) -> 
         memory = memory.max(blocks(false)?.2);
     }
     let (raw, waves) = match demand {
-        Demand { waves: true, .. } => (1, [2, 1]),
-        Demand { likelihood: true, .. } => (2, [0, 0]),
+        KeptData { waves: true, .. } => (1, [2, 1]),
+        KeptData { likelihood: true, .. } => (2, [0, 0]),
         _ => (1, [0, 0]),
     };
     let host = model.views.len() as u64 * need.raw + (layout.streamed * layout.block) as u64 * need.wave;
-    Ok(Outline { layout, need, memory, host, traffic: layout.traffic(&need, raw, waves) })
+    Ok(StreamingForecast { layout, need, memory, host, traffic: layout.traffic(&need, raw, waves) })
 }

@@ -3,7 +3,7 @@
 use zellige_engine::cuda::{Buffer, Cuda, Event, Pinned, Pool, Stream};
 use zellige_engine::error::Result;
 
-use super::layout::{Layout, Need};
+use super::layout::{DeviceMemory, Layout};
 use crate::stages::cuda::C;
 
 /// Access of a sweep to the stored data of the blocks.
@@ -24,15 +24,15 @@ impl Access {
 }
 
 /// Stored data of a block, on the device.
-pub(super) struct Kept {
+pub(super) struct StoredBlock {
     pub(super) raw: Buffer<u8>,
     pub(super) waves: Buffer<C>,
     /// Both parts of a value in a word.
     pub(super) half_precision: Buffer<u32>,
 }
 
-impl Kept {
-    fn new(pool: &Pool, need: &Need, views: usize, half: bool) -> Result<Self> {
+impl StoredBlock {
+    fn new(pool: &Pool, need: &DeviceMemory, views: usize, half: bool) -> Result<Self> {
         let (raw, wave) = (need.raw as usize * views, need.wave as usize * views);
         let what = "ptycho: frames";
         Ok(Self {
@@ -84,7 +84,7 @@ impl Kept {
 
 /// A block on its way.
 pub(super) struct Slot {
-    pub(super) kept: Kept,
+    pub(super) kept: StoredBlock,
     /// Event at which the data it is to hold have arrived.
     pub(super) came: Event,
     /// The main stream is done with it.
@@ -96,16 +96,16 @@ pub(super) struct Slot {
 }
 
 /// Blocks that stay and blocks on their way.
-pub(super) struct Ring {
+pub(super) struct BlockRing {
     // Streams are dropped first: they wait for their copies.
     pub(super) up: Stream,
     pub(super) down: Stream,
     pub(super) cuda: Cuda,
     pub(super) layout: Layout,
-    pub(super) need: Need,
+    pub(super) need: DeviceMemory,
     pub(super) half: bool,
     /// Blocks that stay, by block.
-    pub(super) held: Vec<Option<Kept>>,
+    pub(super) held: Vec<Option<StoredBlock>>,
     pub(super) slots: Vec<Slot>,
     /// Waves of the streamed blocks, one behind the other, and whether each has come back.
     pub(super) host: Pinned<u8>,
@@ -119,9 +119,9 @@ pub(super) struct Ring {
     next: [Access; 8],
 }
 
-impl Ring {
+impl BlockRing {
     /// Frames `raw` go to the blocks that stay.
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, layout: Layout, need: Need, half: bool, raw: &[u8]) -> Result<Self> {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, layout: Layout, need: DeviceMemory, half: bool, raw: &[u8]) -> Result<Self> {
         let wave = need.wave as usize * layout.block;
         let mut held = Vec::new();
         for b in 0..layout.blocks() {
@@ -129,7 +129,7 @@ impl Ring {
             held.push(match layout.streamed(b) {
                 Some(_) => None,
                 None => {
-                    let mut kept = Kept::new(pool, &need, range.len(), half)?;
+                    let mut kept = StoredBlock::new(pool, &need, range.len(), half)?;
                     let size = need.raw as usize;
                     cuda.upload(&mut kept.raw, &raw[range.start * size..range.end * size])?;
                     Some(kept)
@@ -137,7 +137,7 @@ impl Ring {
             });
         }
         let slot = |_| {
-            let kept = Kept::new(pool, &need, layout.block, half)?;
+            let kept = StoredBlock::new(pool, &need, layout.block, half)?;
             Ok(Slot { kept, came: cuda.event()?, done: cuda.event()?, free: cuda.event()?, there: [false; 2] })
         };
         let slots: Vec<Slot> = (0..layout.slots()).map(slot).collect::<Result<_>>()?;
@@ -217,7 +217,7 @@ impl Ring {
     }
 
     /// Block `b`, on the device by the time the main stream reaches it.
-    pub(super) fn enter(&mut self, b: usize, raw: &[u8]) -> Result<&mut Kept> {
+    pub(super) fn enter(&mut self, b: usize, raw: &[u8]) -> Result<&mut StoredBlock> {
         if self.layout.streamed(b).is_some() {
             let slot = self.used % self.slots.len();
             // What was sent for ahead may have been less than is needed.
@@ -266,7 +266,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for BlockRing {
     fn drop(&mut self) {
         // An error here was one before.
         self.drain().ok();

@@ -3,18 +3,18 @@
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
-use super::Streamed;
+use super::StreamedStages;
 use super::ring::Access;
 use super::sweeps::NEUTRAL;
 use crate::stages::Stages;
-use crate::stages::cuda::arguments::Rule;
+use crate::stages::cuda::arguments::ConstraintArgument;
 use crate::stages::cuda::saved::{roll, waves};
 use crate::stages::cuda::{C, CudaStages};
 
 /// Waves are read and written.
 const CHANGE: Access = Access { raw: false, read: true, write: true };
 
-impl Streamed {
+impl StreamedStages {
     /// Does something to `inner` that is not to see the waves of the block at work; errors are those of all views.
     pub(super) fn aside<R>(&mut self, work: impl FnOnce(&mut CudaStages) -> Result<R>) -> Result<R> {
         let Self { inner, errors, .. } = self;
@@ -40,14 +40,14 @@ impl Streamed {
         self.inner.need_subpixel()?;
         let CudaStages { subpixel: Some(subpixel), scan, frames, .. } = &mut self.inner else { return Ok(()) };
         // A near detector's stay, as its frame does.
-        if frames.kind.near || self.work.as_ref().is_none_or(|w| w.ring.need.wave == 0) {
+        if frames.config.near || self.work.as_ref().is_none_or(|w| w.ring.need.wave == 0) {
             return Ok(());
         }
         subpixel.set_shift_change(&scan.shifts, shifts)?;
         self.sweep(CHANGE, false, |inner, _, _, range| {
             inner.begin_at(range.start);
-            let CudaStages { subpixel: Some(subpixel), pieces: Some(pieces), frames, .. } = inner else { return Ok(()) };
-            subpixel.shift_waves(pieces, frames)
+            let CudaStages { subpixel: Some(subpixel), operations: Some(operations), frames, .. } = inner else { return Ok(()) };
+            subpixel.shift_waves(operations, frames)
         })
     }
 
@@ -60,7 +60,7 @@ impl Streamed {
         let (frame, pixels, wave) = (self.inner.model.frame, self.inner.model.pixels(), self.inner.model.exits());
         self.sweep(CHANGE, false, |inner, _, _, range| {
             let [model, _] = inner.block(range.start)?;
-            inner.frames.project(model, Rule::from(&NEUTRAL))?;
+            inner.frames.project(model, ConstraintArgument::from(&NEUTRAL))?;
             let mut values = inner.cuda.download_range(&inner.frames.exits, 0..range.len() * wave * pixels)?;
             for (planes, view) in values.chunks_exact_mut(wave * pixels).zip(&inner.scan.views[range.clone()]) {
                 let by = probes[view.probe as usize];

@@ -4,13 +4,13 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
-use super::Streamed;
+use super::StreamedStages;
 use super::picked::Pass;
 use crate::model::{State, View};
 use crate::stages::cuda::CudaStages;
 use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
 
-impl Stages for Streamed {
+impl Stages for StreamedStages {
     fn exits_from_product(&mut self) -> Result<()> {
         self.begin_waves()
     }
@@ -102,7 +102,7 @@ impl Stages for Streamed {
         assert!(views.len() == self.inner.scan.views.len() && views.iter().all(|v| self.inner.inside(v)), "a trial outside of the objects");
         self.each_block_at(Some(&views), |inner, argument, views| match inner {
             CudaStages { seeker: Some(seeker), frames, .. } => seeker.trial(argument, frames, views),
-            CudaStages { pieces: Some(pieces), frames, .. } => pieces.trial(argument, frames, views),
+            CudaStages { operations: Some(operations), frames, .. } => operations.trial(argument, frames, views),
             _ => Ok(Vec::new()),
         })
     }
@@ -111,7 +111,7 @@ impl Stages for Streamed {
         self.flush()?;
         self.each_block_at(None, |inner, argument, _| match inner {
             CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(argument, frames),
-            CudaStages { pieces: Some(pieces), frames, subpixel, .. } => pieces.slope(argument, frames, subpixel.as_mut()),
+            CudaStages { operations: Some(operations), frames, subpixel, .. } => operations.slope(argument, frames, subpixel.as_mut()),
             _ => Ok(Vec::new()),
         })
     }

@@ -1,21 +1,21 @@
 // Sums over views block by block, for frames that are not all on the device at once: what sums.cu adds up in one go, in the same order, so
 // that the bits are the same.
 
-struct Touch {
+struct TileRange {
   u32 tile, begin, end; // visits of the tile that are in the block
   u32 slot;             // of its sums between blocks
   u32 state;            // bit 0: the first of the tile, bit 1: the last
 };
-struct Piece {
+struct PartRange {
   u32 part, begin, end, fresh; // of the list of views
 };
 
 // conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
 // `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the block.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
-object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touches, C* held, float* held_weights, Update update, C* to) {
+object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, C* held, float* held_weights, Update update, C* to) {
   __shared__ float4 room[CREWS * TILE_ROWS * WARP];
-  const Touch touch = touches[blockIdx.x];
+  const TileRange touch = touches[blockIdx.x];
   const Tile tile = sums.tiles[touch.tile];
   const Storage storage = model.storages[tile.storage];
   const int lane = lane_index(), crew = threadIdx.x / WARP;
@@ -71,10 +71,10 @@ object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touc
 }
 
 // conj(O) exit and |O|^2 of the block's views, added to the sums of the parts. Grid: (pixels / PAIR / TEAM, pieces of the block).
-extern "C" __global__ void __launch_bounds__(TEAM, CROWD) probe_part(Model model, const C* exits, u32 first, Sums sums, const Piece* pieces) {
+extern "C" __global__ void __launch_bounds__(TEAM, CROWD) probe_part(Model model, const C* exits, u32 first, Sums sums, const PartRange* batches) {
   const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * PAIR;
   if (pixel >= NX * NY) return;
-  const Piece piece = pieces[blockIdx.y];
+  const PartRange piece = batches[blockIdx.y];
   C numerator[PAIR * PROBES];
   float2 weight = make_float2(0, 0);
 #if NX % 2

@@ -4,10 +4,10 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
 
 use super::layout::Layout;
-use super::touches::{self, Piece, Touch};
+use super::tile_ranges::{self, PartRange, TileRange};
 use crate::model::{Model, View};
 use crate::stages::cuda::C;
-use crate::stages::cuda::arguments::{ModelArgument, Update};
+use crate::stages::cuda::arguments::{ModelArgument, UpdateArgument};
 use crate::stages::cuda::lists;
 use crate::stages::cuda::program::{KernelConfig, TEAM, TILE_COLUMNS, TILE_ROWS, pair};
 use crate::stages::cuda::recipes::recipe;
@@ -19,15 +19,15 @@ pub(super) fn slot_bytes(modes: usize) -> u64 {
 }
 
 /// The kernels.
-pub(super) fn sums_recipe(kind: &KernelConfig) -> Recipe {
+pub(super) fn sums_recipe(config: &KernelConfig) -> Recipe {
     let sources = [include_str!("../sums.cu"), include_str!("../probe_sums.cu"), include_str!("stream.cu")];
-    recipe(kind, "streamed sums", &sources, &["object_part", "probe_part", "change"])
+    recipe(config, "streamed sums", &sources, &["object_part", "probe_part", "change"])
 }
 
 /// Destination of sums over views.
 pub(super) enum Target<'a> {
     /// Object, which is updated.
-    Object(Update),
+    Object(UpdateArgument),
     /// Array as long as the objects.
     Gradient(&'a Buffer<C>),
     /// Parts of the probes.
@@ -39,9 +39,9 @@ pub(super) struct BlockSums {
     object: Kernel,
     probe: Kernel,
     change: Kernel,
-    touches: Buffer<Touch>,
+    tile_ranges: Buffer<TileRange>,
     first_touch: Vec<usize>,
-    pieces: Buffer<Piece>,
+    operations: Buffer<PartRange>,
     first_piece: Vec<usize>,
     held: Buffer<C>,
     held_weights: Buffer<f32>,
@@ -52,21 +52,21 @@ pub(super) struct BlockSums {
 }
 
 impl BlockSums {
-    pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, kind: KernelConfig, layout: &Layout) -> Result<Self> {
-        let program = sums_recipe(&kind).build(cuda)?;
+    pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, config: KernelConfig, layout: &Layout) -> Result<Self> {
+        let program = sums_recipe(&config).build(cuda)?;
         let (tiles, visits) = lists::tiles(model, views);
         let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
-        let touches::Touches { list, first, slots } = touches::touches(&tiles, &visits, layout);
-        let (pieces, first_piece) = touches::pieces(&listed, &parts, layout);
+        let tile_ranges::TileRanges { list, first, slots } = tile_ranges::tile_ranges(&tiles, &visits, layout);
+        let (operations, first_piece) = tile_ranges::operations(&listed, &parts, layout);
         let values = slots * slot_bytes(model.modes[1]) as usize / 12;
         let what = "ptycho: sums subpixel blocks";
         Ok(Self {
             object: program.kernel("object_part")?,
             probe: program.kernel("probe_part")?,
             change: program.kernel("change")?,
-            touches: pool.buffer_from(&list, what)?,
+            tile_ranges: pool.buffer_from(&list, what)?,
             first_touch: first,
-            pieces: pool.buffer_from(&pieces, what)?,
+            operations: pool.buffer_from(&operations, what)?,
             first_piece,
             held: pool.alloc_zeros(values, what)?,
             held_weights: pool.alloc_zeros(values, what)?,
@@ -90,19 +90,19 @@ impl BlockSums {
             let (begin, end) = (self.first_piece[b], self.first_piece[b + 1]);
             // Pieces of a block are at most the parts: some hundred a probe.
             let launch = self.probe.launch(((self.pixels / self.pair).div_ceil(TEAM), (end - begin) as u32), TEAM);
-            let launch = launch.plain(model).arg(exits).arg(first as u32).plain(argument).arg(self.pieces.from(begin));
+            let launch = launch.plain(model).arg(exits).arg(first as u32).plain(argument).arg(self.operations.from(begin));
             // SAFETY: (Model, const C*, u32, Sums, const Piece*) as declared; the pieces name views of the block.
             return unsafe { launch.run() };
         }
         let (begin, end) = (self.first_touch[b], self.first_touch[b + 1]);
         let (update, to) = match target {
             Target::Object(update) => (*update, 0),
-            Target::Gradient(to) => (Update::none(), to.address()),
+            Target::Gradient(to) => (UpdateArgument::none(), to.address()),
             Target::Probe => unreachable!("done above"),
         };
         let launch = self.object.launch((end - begin) as u32, TEAM).plain(model).arg(exits).arg(first as u32).plain(argument);
-        let launch = launch.arg(self.touches.from(begin)).arg(&self.held).arg(&self.held_weights);
-        // SAFETY: (Model, const C*, u32, Sums, const Touch*, C*, float*, Update, C*) as declared; the touches name views of the block and
+        let launch = launch.arg(self.tile_ranges.from(begin)).arg(&self.held).arg(&self.held_weights);
+        // SAFETY: (Model, const C*, u32, Sums, const Touch*, C*, float*, Update, C*) as declared; the tile_ranges name views of the block and
         // slots that are there; `to` is as long as the objects.
         unsafe { launch.plain(update).arg(to).run() }
     }

@@ -7,9 +7,9 @@ use zellige_engine::error::Result;
 
 use super::ring::Access;
 use super::sums::{BlockSums, Target};
-use super::{Streamed, Work};
+use super::{StreamedStages, Work};
 use crate::model::View;
-use crate::stages::cuda::arguments::{ModelArgument, Rule, Update};
+use crate::stages::cuda::arguments::{ConstraintArgument, ModelArgument, UpdateArgument};
 use crate::stages::cuda::subpixel::object_alone;
 use crate::stages::cuda::supports::Supports;
 use crate::stages::cuda::{C, CudaStages};
@@ -32,22 +32,22 @@ impl CudaStages {
         let here = block_model(self, first);
         let (here, all) = (self.seen_in(here)?, self.scan.model(&self.state));
         let before = (first * self.model.modes[0] * self.model.pixels() * size_of::<C>()) as u64;
-        let probe = if self.frames.kind.shifted { here.probe.wrapping_sub(before) } else { all.probe };
+        let probe = if self.frames.config.shifted { here.probe.wrapping_sub(before) } else { all.probe };
         Ok([here, ModelArgument { probe, ..all }])
     }
 
     /// Adds what the views of the block at work contribute to the probe, with sub-pixel shifts; tells whether there are any.
     fn ask_block(&mut self, here: ModelArgument, rest: bool) -> Result<bool> {
         match self {
-            Self { subpixel: Some(subpixel), pieces: Some(pieces), frames, .. } => {
-                subpixel.add_views(pieces, here, frames, rest).map(|()| true)
+            Self { subpixel: Some(subpixel), operations: Some(operations), frames, .. } => {
+                subpixel.add_views(operations, here, frames, rest).map(|()| true)
             }
             _ => Ok(false),
         }
     }
 }
 
-impl Streamed {
+impl StreamedStages {
     /// Gives every block in turn to `work`, frames and waves in their buffers in `inner.frames`; `told`: errors of the views are
     /// taken over.
     pub(super) fn sweep(
@@ -104,7 +104,7 @@ impl Streamed {
         let moves = step.is_some();
         self.sweep(Access { raw: moves, read: true, write: moves }, moves, |inner, sums, b, range| {
             let [model, all] = inner.block(range.start)?;
-            inner.frames.project(model, Rule::from(&step.unwrap_or(NEUTRAL)))?;
+            inner.frames.project(model, ConstraintArgument::from(&step.unwrap_or(NEUTRAL)))?;
             let Some(target) = target else { return Ok(()) };
             if matches!(target, Target::Probe) && inner.ask_block(model, true)? {
                 return Ok(());
@@ -125,7 +125,7 @@ impl Streamed {
     /// Fourier space.
     pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> Result<u32> {
         self.ready(true)?;
-        if self.inner.frames.kind.shifted {
+        if self.inner.frames.config.shifted {
             return self.overlap_between(rule);
         }
         let apart = self.inner.supports.as_ref().is_some_and(Supports::apart);
@@ -134,9 +134,9 @@ impl Streamed {
             self.inner.need_supports()?;
         }
         if apart {
-            self.inner.need_pieces()?;
+            self.inner.need_batches()?;
         }
-        let (update, mut pass) = (Update::from(rule), 0);
+        let (update, mut pass) = (UpdateArgument::from(rule), 0);
         let limit = {
             let tolerance = rule.tolerance as f32;
             tolerance * tolerance * self.inner.model.probes as f32
@@ -160,12 +160,12 @@ impl Streamed {
             self.step(step, Some(&Target::Probe))?;
             let Self { work: Some(Work { sums: blocks, .. }), inner, .. } = self else { break };
             let argument = inner.scan.model(&inner.state);
-            let CudaStages { cuda, model, state, frames, sums, pieces, supports, .. } = inner;
+            let CudaStages { cuda, model, state, frames, sums, operations, supports, .. } = inner;
             if let Some(supports) = supports.as_mut().filter(|_| by_steps) {
                 supports.keep_before(sums)?;
                 let support = if apart { 0 } else { supports.real() };
                 sums.update_probes(argument, &frames.exits, update, &rule.probe_inertia, support)?;
-                if supports.changed(model, state, sums, pieces)? < rule.tolerance {
+                if supports.changed(model, state, sums, operations)? < rule.tolerance {
                     break;
                 }
                 continue;
@@ -209,12 +209,12 @@ impl Streamed {
             subpixel.begin(views);
             let step = self.pending.take();
             self.step(step, Some(&Target::Probe))?;
-            let CudaStages { model, state, sums, pieces: Some(pieces), supports: Some(supports), subpixel: Some(subpixel), .. } =
+            let CudaStages { model, state, sums, operations: Some(operations), supports: Some(supports), subpixel: Some(subpixel), .. } =
                 &mut self.inner
             else {
                 break;
             };
-            if subpixel.update_probes(model, state, sums, supports, pieces)? < rule.tolerance {
+            if subpixel.update_probes(model, state, sums, supports, operations)? < rule.tolerance {
                 passes = pass + 1;
                 break;
             }
@@ -236,8 +236,8 @@ impl Streamed {
         }
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, blocks, b, range| {
             let [model, all] = inner.block(range.start)?;
-            let CudaStages { descent: Some(descent), slots: [Some(to), ..], frames, sums, pieces, .. } = inner else { return Ok(()) };
-            values.extend(descent.gradient_part(model, frames, pieces.as_mut(), rule, range)?);
+            let CudaStages { descent: Some(descent), slots: [Some(to), ..], frames, sums, operations, .. } = inner else { return Ok(()) };
+            values.extend(descent.gradient_part(model, frames, operations.as_mut(), rule, range)?);
             if rule.object {
                 blocks.add(all, &frames.exits, (b, range.start), sums, &Target::Gradient(&to.object))?;
             }
@@ -247,21 +247,21 @@ impl Streamed {
             }
             Ok(())
         })?;
-        let CudaStages { descent: Some(descent), slots: [Some(to), ..], sums, cuda, pieces, subpixel, .. } = &mut self.inner else {
+        let CudaStages { descent: Some(descent), slots: [Some(to), ..], sums, cuda, operations, subpixel, .. } = &mut self.inner else {
             return Ok(Vec::new());
         };
         if !rule.object {
             cuda.fill_zero(&mut to.object)?;
         }
-        match subpixel.as_mut().zip(pieces.as_mut()) {
-            Some((subpixel, pieces)) if rule.probe => {
-                subpixel.end(pieces)?;
+        match subpixel.as_mut().zip(operations.as_mut()) {
+            Some((subpixel, operations)) if rule.probe => {
+                subpixel.end(operations)?;
                 let len = to.probe.len();
                 cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
             }
             _ => descent.probe_gradient(sums, rule, &mut to.probe)?,
         }
-        if descent.in_pieces() { Ok(values) } else { Ok(descent.totals()?.iter().map(|v| v[0]).collect()) }
+        if descent.in_batches() { Ok(values) } else { Ok(descent.totals()?.iter().map(|v| v[0]).collect()) }
     }
 
     /// First and second order along the direction.
@@ -272,23 +272,23 @@ impl Streamed {
         let mut values = Vec::new();
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
             let [model, _] = inner.block(range.start)?;
-            let CudaStages { descent: Some(descent), slots: [_, _, Some(pair)], frames, scan, pieces, subpixel, .. } = inner else {
+            let CudaStages { descent: Some(descent), slots: [_, _, Some(pair)], frames, scan, operations, subpixel, .. } = inner else {
                 return Ok(());
             };
             let mut along = ModelArgument { views: model.views, ..scan.model(pair) };
-            if let Some((subpixel, pieces)) = subpixel.as_mut().zip(pieces.as_mut()) {
-                along.probe = subpixel.all(pieces, along, frames, &pair.probe, 1)?;
+            if let Some((subpixel, operations)) = subpixel.as_mut().zip(operations.as_mut()) {
+                along.probe = subpixel.all(operations, along, frames, &pair.probe, 1)?;
             }
-            values.extend(descent.line_part(model, along, frames, pieces.as_mut(), rule, range)?);
+            values.extend(descent.line_part(model, along, frames, operations.as_mut(), rule, range)?);
             Ok(())
         })?;
         let Some(descent) = &self.inner.descent else { return Ok([0.0; 2]) };
-        let values = if descent.in_pieces() { values } else { descent.totals()? };
+        let values = if descent.in_batches() { values } else { descent.totals()? };
         Ok(values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
     }
 }
 
-impl Streamed {
+impl StreamedStages {
     /// Asks `ask` of the views of every block where they look, or would look in `moved`.
     pub(super) fn each_block_at<R>(
         &mut self,

@@ -7,7 +7,7 @@ use zellige_engine::testing::host::Host;
 use super::*;
 use crate::stages::Projection;
 use crate::stages::cuda::C;
-use crate::stages::cuda::arguments::Rule;
+use crate::stages::cuda::arguments::ConstraintArgument;
 use crate::stages::cuda::program::{FrameProcessing, KernelConfig};
 use crate::stages::cuda::recipes::frames_recipe;
 
@@ -82,13 +82,14 @@ fn transforms_of_lines_are_those_of_the_definition() {
     }
 }
 
-type Columns = unsafe extern "C" fn(*mut C, *mut C, *const f32, *const [f32; 2], *mut f32, *mut f32, *mut u32, u32, Rule, f32);
+type Columns =
+    unsafe extern "C" fn(*mut C, *mut C, *const f32, *const [f32; 2], *mut f32, *mut f32, *mut u32, u32, ConstraintArgument, f32);
 
 #[test]
 fn columns_are_constrained_as_the_formulae_say() {
     // One tile a frame, since blocks follow one another here; twice as many threads in one pass as in the other, and as many.
     for frame in [[300, 13], [512, 9], [1024, 8]] {
-        let kind = KernelConfig {
+        let config = KernelConfig {
             frame,
             bin: [1, 1],
             modes: [1, 1],
@@ -99,7 +100,7 @@ fn columns_are_constrained_as_the_formulae_say() {
             shifted: false,
             processing: FrameProcessing::Tiled { joined: true },
         };
-        let Some(host) = Host::compile(&frames_recipe(&kind)) else { return };
+        let Some(host) = Host::compile(&frames_recipe(&config)) else { return };
         let ([ny, nx], views) = (frame, 2);
         let random = |i: usize, by: f64| (i as f64 * by).sin();
         let wide = |v: C| Complex::new(f64::from(v.re), f64::from(v.im));
@@ -109,11 +110,11 @@ fn columns_are_constrained_as_the_formulae_say() {
         let weight = [[1.0 / (nx * ny) as f32, 0.0]; 2];
         // The bound lies below the error: a part of the deviation stays.
         let (bound, c) = (0.05_f32, 2.0_f64);
-        let rule = Rule::from(&Projection { a: -1.0, b: 1.0, c, bound: f64::from(bound), noise: 0.0, likelihood: true });
+        let rule = ConstraintArgument::from(&Projection { a: -1.0, b: 1.0, c, bound: f64::from(bound), noise: 0.0, likelihood: true });
         let scale = 1.0 / ((nx * ny) as f64).sqrt();
         let (before_waves, before) = (waves.clone(), exits.clone());
         let (mut sums, mut changes, mut turns) = (vec![0.0; 2 * views], vec![0.0; views], vec![0; 2 * views]);
-        let tiles = kind.tiles().unwrap();
+        let tiles = config.tiles().unwrap();
         assert_eq!(tiles.across(), 1);
         // SAFETY: the parameters of `columns`, whose arrays hold all views.
         let columns = unsafe { host.kernel::<Columns>("columns") };

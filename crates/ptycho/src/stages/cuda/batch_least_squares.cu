@@ -1,5 +1,5 @@
 // LSQML in pieces: the residual waves of a batch, the directions of object and probe, and what each view says of the steps along them.
-// Behind pieces.cu. Grids as there where nothing else is said.
+// Behind batches.cu. Grids as there where nothing else is said.
 
 #define GUARD 1e-10f // added to magnitudes in the denominator
 

@@ -7,9 +7,9 @@
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Graph, Kernel, Pool, Program};
 use zellige_engine::error::Result;
 
-use super::arguments::{ModelArgument, PieStep, Rule};
+use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument};
+use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
-use super::pieces::{Batch, Pieces};
 use super::program::TEAM;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
@@ -21,13 +21,13 @@ use crate::stages::Sweep;
 const GROUP: usize = 64;
 
 /// Kernels and buffers.
-pub(super) struct Walk {
+pub(super) struct BatchSequence {
     cuda: Cuda,
     pool: Pool,
     kernels: Kernels,
     buffers: GroupBuffers,
     /// Recorded launches of whole groups, and of the last one.
-    recorded: [Option<Recorded>; 2],
+    recorded: [Option<RecordedGroup>; 2],
 }
 
 struct Kernels {
@@ -57,7 +57,7 @@ struct GroupBuffers {
 }
 
 /// Launches of a whole group, once there were two alike.
-struct Recorded {
+struct RecordedGroup {
     rule: Sweep,
     /// Addresses of everything that they use, and how much there is of it.
     argument: Vec<u64>,
@@ -77,7 +77,7 @@ struct Pass<'a> {
     supports: Option<&'a Supports>,
 }
 
-impl Walk {
+impl BatchSequence {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, program: &Program) -> Result<Self> {
         let greatest = || pool.alloc_zeros(0, "ptycho: greatest values");
         let order = || pool.alloc_zeros(model.views.len(), "ptycho: order");
@@ -113,7 +113,7 @@ impl Walk {
         argument: ModelArgument,
         state: &mut Pair,
         frames: &mut Frames,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         (supports, mut subpixel): (Option<&Supports>, Option<&mut SubpixelProbe>),
         rule: &Sweep,
         order: &[u32],
@@ -126,7 +126,7 @@ impl Walk {
         let waves = if keep { frames.waves.address() } else { 0 };
         let pass = Pass { rule, argument, batch_size, sets: model.probes, waves, supports };
         let group = (GROUP / batch_size).max(1) * batch_size;
-        pieces.need(batch_size, 1, 1, 3 * group * pieces.chunks() as usize)?;
+        operations.need(batch_size, 1, 1, 3 * group * operations.chunks() as usize)?;
         let Self { cuda, pool, kernels, buffers, recorded } = self;
         let (greatest, what) = ((group / batch_size + 2) * pass.sets, "ptycho: greatest values");
         if [buffers.brightest.len(), buffers.clearest.len()] != [greatest, group] {
@@ -141,8 +141,8 @@ impl Walk {
         cuda.upload_at(&mut buffers.order, 0, order)?;
         cuda.fill_zero(&mut buffers.last)?;
         // The steps are zero: this only looks for the brightest pixels.
-        kernels.finish(pieces, state, buffers.steps.address(), pass.sets, buffers.last.address(), 0)?;
-        let mut here = pass.addresses(state, frames, pieces, buffers);
+        kernels.finish(operations, state, buffers.steps.address(), pass.sets, buffers.last.address(), 0)?;
+        let mut here = pass.addresses(state, frames, operations, buffers);
         here.extend(subpixel.as_deref().map(SubpixelProbe::addresses).into_iter().flatten());
         for first in (0..order.len()).step_by(group) {
             let count = group.min(order.len() - first);
@@ -152,12 +152,12 @@ impl Walk {
             let alike = recorded.as_mut().filter(|r| r.rule == *rule && r.argument == here);
             let Some(alike) = alike else {
                 // Once as it is: what is made on the way must not be made while launches are recorded.
-                *recorded = Some(Recorded { rule: *rule, argument: here, graph: None, refused: false });
-                kernels.group(&pass, cuda, buffers, state, frames, pieces, subpixel.as_deref_mut(), count)?;
+                *recorded = Some(RecordedGroup { rule: *rule, argument: here, graph: None, refused: false });
+                kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count)?;
                 continue;
             };
             if alike.graph.is_none() && !alike.refused {
-                match cuda.capture(|| kernels.group(&pass, cuda, buffers, state, frames, pieces, subpixel.as_deref_mut(), count)) {
+                match cuda.capture(|| kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count)) {
                     Ok(graph) => alike.graph = Some(graph),
                     Err(error) => {
                         tracing::warn!("launches from view to view are not recorded and take longer: {error}");
@@ -168,7 +168,7 @@ impl Walk {
             match &mut alike.graph {
                 // SAFETY: everything lies where it lay when the launches were recorded, as much of it as then.
                 Some(graph) => unsafe { graph.launch()? },
-                None => kernels.group(&pass, cuda, buffers, state, frames, pieces, subpixel.as_deref_mut(), count)?,
+                None => kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count)?,
             }
         }
         Ok(())
@@ -177,8 +177,8 @@ impl Walk {
 
 impl Pass<'_> {
     /// Addresses that recorded launches depend on.
-    fn addresses(&self, state: &Pair, frames: &Frames, pieces: &Pieces, buffers: &GroupBuffers) -> Vec<u64> {
-        let batch = pieces.batch(frames, 0, 0);
+    fn addresses(&self, state: &Pair, frames: &Frames, operations: &BatchOperations, buffers: &GroupBuffers) -> Vec<u64> {
+        let batch = operations.batch(frames, 0, 0);
         let [real, apart] = self.supports.map_or([0, 0], |s| [s.real(), s.fourier()]);
         let arrays = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
         let own = [&buffers.brightest, &buffers.clearest, &buffers.seen].map(Buffer::address);
@@ -190,8 +190,8 @@ impl Pass<'_> {
 
 impl Kernels {
     /// Gives the probes their steps, and the brightest pixel of each set to the address.
-    fn finish(&self, pieces: &Pieces, state: &Pair, steps: u64, sets: usize, brightest: u64, support: u64) -> Result<()> {
-        let launch = self.finish.launch((pieces.chunks(), sets as u32), TEAM).arg(&state.probe).arg(steps).arg(support);
+    fn finish(&self, operations: &BatchOperations, state: &Pair, steps: u64, sets: usize, brightest: u64, support: u64) -> Result<()> {
+        let launch = self.finish.launch((operations.chunks(), sets as u32), TEAM).arg(&state.probe).arg(steps).arg(support);
         // SAFETY: (C*, C*, const float*, u32*) as `finish` declares; both are as long as the probes.
         unsafe { launch.arg(brightest).run() }
     }
@@ -204,14 +204,14 @@ impl Kernels {
         buffers: &mut GroupBuffers,
         state: &mut Pair,
         frames: &Frames,
-        pieces: &mut Pieces,
+        operations: &mut BatchOperations,
         mut subpixel: Option<&mut SubpixelProbe>,
         count: usize,
     ) -> Result<()> {
         let Pass { rule, argument, batch_size, sets, waves, supports } = *pass;
-        let chunks = pieces.chunks();
+        let chunks = operations.chunks();
         let real = supports.map_or(0, Supports::real);
-        let (formula, step) = (Rule::from(rule), PieStep::new(rule, waves != 0, real));
+        let (formula, step) = (ConstraintArgument::from(rule), PieStepArgument::new(rule, waves != 0, real));
         let apart = supports.filter(|s| s.apart() && rule.probe);
         // A support is put on all sets of probes after every batch. A last batch of one view goes as the others do, wherever a pass ends.
         let at_once = rule.batch <= 1 && subpixel.is_none() && apart.is_none() && (real == 0 || sets == 1);
@@ -223,23 +223,23 @@ impl Kernels {
         for number in 0..batches {
             let first = number * batch_size;
             let views = batch_size.min(count - first);
-            let batch = Batch { list: buffers.group.from(first).value(), ..pieces.batch(frames, 0, 3 * first * chunks as usize) };
+            let batch = Batch { list: buffers.group.from(first).value(), ..operations.batch(frames, 0, 3 * first * chunks as usize) };
             let (mut here, mut steps, mut brightest_of) =
                 (argument, buffers.steps.address(), buffers.brightest.from(number * sets).value());
             if let Some(subpixel) = subpixel.as_deref_mut() {
-                subpixel.take(pieces, &state.probe)?;
-                subpixel.shift_probes(pieces, argument, batch, views, (&mut buffers.own, 0), -1)?;
+                subpixel.take(operations, &state.probe)?;
+                subpixel.shift_probes(operations, argument, batch, views, (&mut buffers.own, 0), -1)?;
                 (here.probe, steps, brightest_of) = (buffers.own.address(), subpixel.back.address(), buffers.seen.from(first).value());
-                subpixel.brightest(pieces, &buffers.own, views, brightest_of)?;
+                subpixel.brightest(operations, &buffers.own, views, brightest_of)?;
             }
             if number == 0 || !at_once {
-                pieces.multiply(here, None, batch, views, -1)?;
+                operations.multiply(here, None, batch, views, -1)?;
             }
-            pieces.propagate(0, batch, views, false)?;
+            operations.propagate(0, batch, views, false)?;
             let launch = self.difference.launch((chunks, views as u32), TEAM).plain(batch).arg(waves).plain(formula);
             // SAFETY: (Batch, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the group.
             unsafe { launch.run()? };
-            pieces.propagate(0, batch, views, true)?;
+            operations.propagate(0, batch, views, true)?;
             for i in 0..views {
                 let clearest = buffers.clearest.from(first + i);
                 let launch = self.step_object.launch(chunks, TEAM).plain(here).plain(batch).arg(i as u32);
@@ -258,8 +258,8 @@ impl Kernels {
                 steps = buffers.steps.address();
                 if rule.probe {
                     subpixel.begin(views);
-                    subpixel.add_shifted_back(pieces, argument, batch, views, false)?;
-                    subpixel.end(pieces)?;
+                    subpixel.add_shifted_back(operations, argument, batch, views, false)?;
+                    subpixel.end(operations)?;
                     steps = subpixel.sums.address();
                 }
             }
@@ -273,15 +273,15 @@ impl Kernels {
                 unsafe { launch.run()? };
             } else if let Some(supports) = apart {
                 // The support in Fourier space comes between the step and the search for the brightest pixel; the last slot is read by no one.
-                self.finish(pieces, state, steps, sets, brightest(batches + 1), 0)?;
-                supports.apply(Some(pieces), &mut state.probe)?;
-                self.finish(pieces, state, steps, sets, brightest(number + 1), 0)?;
+                self.finish(operations, state, steps, sets, brightest(batches + 1), 0)?;
+                supports.apply(Some(operations), &mut state.probe)?;
+                self.finish(operations, state, steps, sets, brightest(number + 1), 0)?;
             } else {
-                self.finish(pieces, state, steps, sets, brightest(number + 1), if rule.probe { real } else { 0 })?;
+                self.finish(operations, state, steps, sets, brightest(number + 1), if rule.probe { real } else { 0 })?;
             }
         }
         cuda.copy(&buffers.brightest, batches * sets, &mut buffers.last, 0, sets)?;
-        let batch = Batch { list: buffers.group.address(), ..pieces.batch(frames, 0, 0) };
+        let batch = Batch { list: buffers.group.address(), ..operations.batch(frames, 0, 0) };
         let launch = self.view_errors.launch((count as u32).div_ceil(TEAM), TEAM).plain(batch).arg(chunks).arg(count as u32);
         // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the group has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }

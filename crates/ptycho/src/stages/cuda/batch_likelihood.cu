@@ -1,4 +1,4 @@
-// The likelihood for frames of any shape: as likelihood.cu, in pieces. Behind pieces.cu and noise.cu.
+// The likelihood for frames of any shape: as likelihood.cu, in pieces. Behind batches.cu and noise.cu.
 
 // Two sums whose ratio is the brightness that fits a frame best.
 extern "C" __global__ void __launch_bounds__(TEAM) brighten(Batch batch) {

@@ -9,10 +9,10 @@ use bytemuck::{Pod, Zeroable};
 use super::layout::Layout;
 use crate::stages::cuda::lists::{Part, Tile, Visit};
 
-/// `Touch` of stream.cu.
+/// `TileRange` of stream.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-pub(super) struct Touch {
+pub(super) struct TileRange {
     tile: u32,
     begin: u32,
     end: u32,
@@ -21,10 +21,10 @@ pub(super) struct Touch {
     state: u32,
 }
 
-/// `Piece` of stream.cu.
+/// `PartRange` of stream.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-pub(super) struct Piece {
+pub(super) struct PartRange {
     part: u32,
     begin: u32,
     end: u32,
@@ -32,16 +32,16 @@ pub(super) struct Piece {
 }
 
 /// Touches of all blocks one behind the other, the first of each block (and the end), and the slots that they need.
-pub(super) struct Touches {
-    pub(super) list: Vec<Touch>,
+pub(super) struct TileRanges {
+    pub(super) list: Vec<TileRange>,
     pub(super) first: Vec<usize>,
     pub(super) slots: usize,
 }
 
 /// Touches of a layout.
-pub(super) fn touches(tiles: &[Tile], visits: &[Visit], layout: &Layout) -> Touches {
+pub(super) fn tile_ranges(tiles: &[Tile], visits: &[Visit], layout: &Layout) -> TileRanges {
     let blocks = layout.blocks();
-    let mut of: Vec<Vec<Touch>> = vec![Vec::new(); blocks];
+    let mut of: Vec<Vec<TileRange>> = vec![Vec::new(); blocks];
     for (number, tile) in tiles.iter().enumerate() {
         let (mut begin, end) = tile.visits();
         let mut fresh = 1;
@@ -51,7 +51,7 @@ pub(super) fn touches(tiles: &[Tile], visits: &[Visit], layout: &Layout) -> Touc
             let until = layout.range(block).end;
             let list = &visits[begin as usize..end as usize];
             let stop = begin + list.partition_point(|v| (v.view() as usize) < until) as u32;
-            of[block].push(Touch { tile: number as u32, begin, end: stop, slot: 0, state: fresh | u32::from(stop == end) << 1 });
+            of[block].push(TileRange { tile: number as u32, begin, end: stop, slot: 0, state: fresh | u32::from(stop == end) << 1 });
             (begin, fresh) = (stop, 0);
             if begin == end {
                 break;
@@ -77,12 +77,12 @@ pub(super) fn touches(tiles: &[Tile], visits: &[Visit], layout: &Layout) -> Touc
         *sum += list.len();
         Some(*sum)
     }));
-    Touches { first: first.collect(), slots: slots as usize, list: of.concat() }
+    TileRanges { first: first.collect(), slots: slots as usize, list: of.concat() }
 }
 
 /// Pieces of the parts that each block adds to, and the first of each block (and the end).
-pub(super) fn pieces(listed: &[u32], parts: &[Part], layout: &Layout) -> (Vec<Piece>, Vec<usize>) {
-    let mut of: Vec<Vec<Piece>> = vec![Vec::new(); layout.blocks()];
+pub(super) fn operations(listed: &[u32], parts: &[Part], layout: &Layout) -> (Vec<PartRange>, Vec<usize>) {
+    let mut of: Vec<Vec<PartRange>> = vec![Vec::new(); layout.blocks()];
     for (number, part) in parts.iter().enumerate() {
         let (mut begin, end) = part.listed();
         let mut fresh = 1;
@@ -91,7 +91,7 @@ pub(super) fn pieces(listed: &[u32], parts: &[Part], layout: &Layout) -> (Vec<Pi
             let until = layout.range(block).end;
             let list = &listed[begin as usize..end as usize];
             let stop = begin + list.partition_point(|n| (*n as usize) < until) as u32;
-            of[block].push(Piece { part: number as u32, begin, end: stop, fresh });
+            of[block].push(PartRange { part: number as u32, begin, end: stop, fresh });
             (begin, fresh) = (stop, 0);
         }
     }
@@ -117,13 +117,13 @@ mod tests {
         let (tiles, visits) = lists::tiles(&model, &model.views);
         for block in [1, 7, 16, 40] {
             let layout = layout(model.views.len(), block);
-            let Touches { list: touches, first, slots } = super::touches(&tiles, &visits, &layout);
+            let TileRanges { list: tile_ranges, first, slots } = super::tile_ranges(&tiles, &visits, &layout);
             assert_eq!(first.len(), layout.blocks() + 1);
             let mut next: Vec<u32> = tiles.iter().map(|t| t.visits().0).collect();
             let mut holder: Vec<Option<u32>> = vec![None; slots];
             let mut closed = vec![false; tiles.len()];
             for (b, range) in first.windows(2).enumerate() {
-                let list = &touches[range[0]..range[1]];
+                let list = &tile_ranges[range[0]..range[1]];
                 for touch in list {
                     let t = touch.tile as usize;
                     assert_eq!((touch.begin, closed[t]), (next[t], false));
@@ -154,10 +154,10 @@ mod tests {
         let (listed, parts, _) = lists::parts(&model, &model.views, 132);
         for block in [1, 7, 40] {
             let layout = layout(model.views.len(), block);
-            let (pieces, first) = pieces(&listed, &parts, &layout);
+            let (operations, first) = operations(&listed, &parts, &layout);
             let mut next: Vec<u32> = parts.iter().map(|p| p.listed().0).collect();
             for (b, range) in first.windows(2).enumerate() {
-                for piece in &pieces[range[0]..range[1]] {
+                for piece in &operations[range[0]..range[1]] {
                     let p = piece.part as usize;
                     assert_eq!((piece.begin, piece.fresh == 1), (next[p], piece.begin == parts[p].listed().0));
                     let views = &listed[piece.begin as usize..piece.end as usize];

@@ -10,14 +10,14 @@ use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::arguments::ModelArgument;
 use super::frames::Frames;
-use super::plain;
+use super::multi_pass;
 use super::program::{KernelConfig, TEAM};
-use super::recipes::pieces_recipe;
+use super::recipes::batches_recipe;
 use super::subpixel::SubpixelProbe;
 use super::{C, narrow};
 use crate::model::{Model, Transfer, View};
 
-/// `Batch` of pieces.cu.
+/// `Batch` of batches.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Batch {
@@ -33,10 +33,10 @@ pub(super) struct Batch {
 }
 
 /// Kernels and buffers, made when first asked for.
-pub(super) struct Pieces {
+pub(super) struct BatchOperations {
     pub(super) cuda: Cuda,
     pub(super) pool: Pool,
-    pub(super) kind: KernelConfig,
+    pub(super) config: KernelConfig,
     plans: CudaPlans,
     multiply: Kernel,
     intensity: Kernel,
@@ -58,11 +58,11 @@ pub(super) struct Pieces {
     moved: Buffer<View>,
 }
 
-impl Pieces {
-    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: KernelConfig) -> Result<Self> {
-        let program = pieces_recipe(&kind).build(cuda)?;
+impl BatchOperations {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
+        let program = batches_recipe(&config).build(cuda)?;
         let order_of = |pack: usize| -> Result<Option<Buffer<u32>>> {
-            let Some(order) = kind.order(pack) else { return Ok(None) };
+            let Some(order) = config.order(pack) else { return Ok(None) };
             let mut slots = vec![0_u32; order.len()];
             order.iter().enumerate().for_each(|(i, pixel)| slots[*pixel as usize] = i as u32);
             Ok(Some(pool.buffer_from(&slots, "ptycho: order of frames")?))
@@ -76,7 +76,7 @@ impl Pieces {
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
-            kind,
+            config,
             plans: CudaPlans::new(cuda)?,
             multiply: program.kernel("multiply")?,
             intensity: program.kernel("intensity")?,
@@ -96,12 +96,12 @@ impl Pieces {
     }
 
     fn pixels(&self) -> usize {
-        self.kind.frame[0] * self.kind.frame[1]
+        self.config.frame[0] * self.config.frame[1]
     }
 
     /// Values of the waves of a view.
     pub(super) fn wave(&self) -> usize {
-        self.kind.exits() * self.pixels()
+        self.config.exits() * self.pixels()
     }
 
     /// Blocks that share a frame.
@@ -111,12 +111,12 @@ impl Pieces {
 
     /// Views of a batch.
     pub(super) fn group(&self, views: usize) -> usize {
-        plain::group(&self.kind, views, plain::GROUP)
+        multi_pass::group(&self.config, views, multi_pass::GROUP)
     }
 
     /// Buffers for the waves and planes of a batch of so many views, and for `sums` numbers.
     pub(super) fn need(&mut self, views: usize, waves: usize, planes: usize, sums: usize) -> Result<()> {
-        let (len, plane) = (views * self.wave(), views * self.kind.counted());
+        let (len, plane) = (views * self.wave(), views * self.config.counted());
         for buffer in self.waves[..waves].iter_mut().filter(|b| b.len() < len) {
             *buffer = self.pool.alloc_zeros(len, "ptycho: waves")?;
         }
@@ -152,22 +152,22 @@ impl Pieces {
 
     /// `P O` of `count` views to the batch's waves; of `other` added, or with `axis` of the object's difference along it.
     pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, batch: Batch, count: usize, axis: i32) -> Result<()> {
-        let grid = (self.chunks(), count as u32, self.kind.exits() as u32);
+        let grid = (self.chunks(), count as u32, self.config.exits() as u32);
         let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(batch);
         // SAFETY: (Model, Model, Batch, u32, i32) as `multiply` declares; the batch's views exist and its waves have room for them.
         unsafe { launch.arg(u32::from(other.is_some())).arg(axis).run() }
     }
 
-    /// Waves number `which` of `count` views to the detector or back, without the factor of [`Pieces::scale`].
+    /// Waves number `which` of `count` views to the detector or back, without the factor of [`BatchOperations::scale`].
     pub(super) fn propagate(&mut self, which: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
-        let Self { kind, plans, apply_transfer, near, shifts, waves, .. } = self;
-        carry(*kind, plans, apply_transfer, (near.as_ref(), *shifts), (&mut waves[which], 0), (batch, count), back)
+        let Self { config, plans, apply_transfer, near, shifts, waves, .. } = self;
+        carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (&mut waves[which], 0), (batch, count), back)
     }
 
     /// Propagates the waves of `count` views from value `at` on, likewise.
     pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
-        let Self { kind, plans, apply_transfer, near, shifts, .. } = self;
-        carry(*kind, plans, apply_transfer, (near.as_ref(), *shifts), (waves, at), (batch, count), back)
+        let Self { config, plans, apply_transfer, near, shifts, .. } = self;
+        carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (waves, at), (batch, count), back)
     }
 
     /// Modelled intensities of a batch to its plane.
@@ -227,7 +227,7 @@ impl Pieces {
             self.multiply(model, None, batch, count, -1)?;
             if leaning {
                 let [first, _, still] = &mut self.waves;
-                self.cuda.copy(first, 0, still, 0, count * self.kind.exits() * self.kind.frame[0] * self.kind.frame[1])?;
+                self.cuda.copy(first, 0, still, 0, count * self.config.exits() * self.config.frame[0] * self.config.frame[1])?;
                 self.transform_own(2, count, Direction::Forward)?;
             }
             self.propagate(0, batch, count, false)?;
@@ -263,16 +263,16 @@ impl Pieces {
 
     /// Transforms of waves number `which` of `count` views, in place and without a factor.
     fn transform_own(&mut self, which: usize, count: usize, direction: Direction) -> Result<()> {
-        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], count * self.kind.exits());
+        let shape = Shape::frames(self.config.frame[0], self.config.frame[1], count * self.config.exits());
         self.plans.get::<f32>(shape)?.run_at(&mut self.waves[which], 0, direction)
     }
 
     /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with
     /// respect to the position along `axis`.
     fn lean(&mut self, batch: Batch, count: usize, axis: i32) -> Result<()> {
-        let Self { kind, apply_transfer, near, shifts, waves, .. } = self;
-        let pixels = kind.frame[0] * kind.frame[1];
-        let values = count * kind.exits() * pixels;
+        let Self { config, apply_transfer, near, shifts, waves, .. } = self;
+        let pixels = config.frame[0] * config.frame[1];
+        let values = count * config.exits() * pixels;
         let launch = apply_transfer.launch((values as u32).div_ceil(256), 256).arg(&waves[1]).arg(near.as_ref().map_or(0, Buffer::address));
         let launch = launch.arg(values as u64).arg(pixels as u32).arg(0_u32).arg((1.0 / pixels as f64) as f32);
         // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the
@@ -282,20 +282,20 @@ impl Pieces {
 
     /// Transforms of frames that lie in `waves` one after another, in place and without a factor.
     pub(super) fn transform(&mut self, waves: &mut Buffer<C>, direction: Direction) -> Result<()> {
-        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], waves.len() / self.pixels());
+        let shape = Shape::frames(self.config.frame[0], self.config.frame[1], waves.len() / self.pixels());
         self.plans.get::<f32>(shape)?.run(waves, direction)
     }
 
     /// Transforms `count` frames from value `at` on, likewise.
     pub(super) fn transform_at(&mut self, waves: &mut Buffer<C>, at: usize, count: usize, direction: Direction) -> Result<()> {
-        self.plans.get::<f32>(Shape::frames(self.kind.frame[0], self.kind.frame[1], count))?.run_at(waves, at, direction)
+        self.plans.get::<f32>(Shape::frames(self.config.frame[0], self.config.frame[1], count))?.run_at(waves, at, direction)
     }
 }
 
 /// Waves of the `count` views of a batch from value `at` on to the detector or back; `near`: kernel of the near field, and the
 /// shifts of frames.
 fn carry(
-    kind: KernelConfig,
+    config: KernelConfig,
     plans: &mut CudaPlans,
     apply_transfer: &Kernel,
     (near, shifts): (Option<&Buffer<C>>, u64),
@@ -303,13 +303,13 @@ fn carry(
     (batch, count): (Batch, usize),
     back: bool,
 ) -> Result<()> {
-    let pixels = kind.frame[0] * kind.frame[1];
-    let plan = plans.get::<f32>(Shape::frames(kind.frame[0], kind.frame[1], count * kind.exits()))?;
+    let pixels = config.frame[0] * config.frame[1];
+    let plan = plans.get::<f32>(Shape::frames(config.frame[0], config.frame[1], count * config.exits()))?;
     let Some(near) = near else {
         return plan.run_at(waves, at, if back { Direction::Inverse } else { Direction::Forward });
     };
     plan.run_at(waves, at, Direction::Forward)?;
-    let values = count * kind.exits() * pixels;
+    let values = count * config.exits() * pixels;
     let launch = apply_transfer.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
     let launch = launch.arg(pixels as u32).arg(u32::from(back)).arg((1.0 / pixels as f64) as f32);
     // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the values

@@ -48,11 +48,11 @@ template <int THREADS> __device__ __forceinline__ void put_misfit(float2 sum, fl
   if (threadIdx.x == 0) to[0] = sum.x, to[1] = sum.y;
 }
 
-// What `pull_of` says of a frame whose misfits are known, in all threads.
-template <int THREADS> __device__ __forceinline__ float known_pull(const float* sums, const float2* weight, u32 n, Rule rule) {
+// What `relaxation_of` says of a frame whose misfits are known, in all threads.
+template <int THREADS> __device__ __forceinline__ float relaxation_from_sums(const float* sums, const float2* weight, u32 n, Constraint rule) {
   __shared__ float pull;
   const float error = total<THREADS>(sums, n, PARTS, 2, 1);
-  if (threadIdx.x == 0) pull = pull_of(rule, error * weight[n].x, weight[n]);
+  if (threadIdx.x == 0) pull = relaxation_of(rule, error * weight[n].x, weight[n]);
   __syncthreads();
   return pull;
 }
@@ -60,7 +60,7 @@ template <int THREADS> __device__ __forceinline__ float known_pull(const float* 
 // Misfits of the views from `first` on, and the ratios of magnitudes to `ratios` [views of the group][MY * MX].
 // `exits`: g times 1 / scale. Grid: (PARTS, views of the group).
 extern "C" __global__ void __launch_bounds__(TEAM)
-measure(const C* waves, const C* exits, const float* mag, float* ratios, float* sums, u32 first, Rule rule, float scale) {
+measure(const C* waves, const C* exits, const float* mag, float* ratios, float* sums, u32 first, Constraint rule, float scale) {
   let_next_kernel_start(), wait_for_previous_kernel();
   const u32 n = first + blockIdx.y;
   const C* wave = waves + (u64)n * MODES * (NX * NY);
@@ -87,13 +87,13 @@ measure(const C* waves, const C* exits, const float* mag, float* ratios, float* 
 
 // The constraint: g / scale comes in `exits` and the new e goes out. Grid: (CHANGES, views of the group).
 extern "C" __global__ void __launch_bounds__(TEAM)
-constrain(C* waves, C* exits, const float* ratios, const float2* weight, const float* sums, float* changes, u32 first, Rule rule, float scale) {
+constrain(C* waves, C* exits, const float* ratios, const float2* weight, const float* sums, float* changes, u32 first, Constraint rule, float scale) {
   let_next_kernel_start(), wait_for_previous_kernel();
   __shared__ float scratch[TEAM / WARP];
   const u32 n = first + blockIdx.y;
   C* wave = waves + (u64)n * MODES * (NX * NY);
   C* exit = exits + (u64)n * MODES * (NX * NY);
-  const Blend blend = blend_of(rule, known_pull<TEAM>(sums, weight, n, rule));
+  const Blend blend = blend_of(rule, relaxation_from_sums<TEAM>(sums, weight, n, rule));
   float change = 0;
   for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += CHANGES * TEAM) {
     const float q = ratios[(u64)blockIdx.y * (MX * MY) + pixel];

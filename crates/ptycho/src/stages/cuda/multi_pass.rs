@@ -1,17 +1,17 @@
-//! The Fourier step in pieces around cuFFT (`plain.cu`), for frames of any shape.
+//! The Fourier step in pieces around cuFFT (`multi_pass.cu`), for frames of any shape.
 
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::C;
-use super::arguments::{ModelArgument, Rule};
+use super::arguments::{ConstraintArgument, ModelArgument};
 use super::program::{FrameProcessing, KernelConfig, TEAM};
 use super::recipes::frames_recipe;
 use super::tiles::Tiles;
 
 /// Kernels between P O and the new exit waves.
-enum Passes {
+enum FrameKernels {
     /// The constraint between cuFFT's transforms.
     Around {
         measure: Kernel,
@@ -31,12 +31,12 @@ enum Columns {
 }
 
 /// Kernels and what passes between them.
-pub(super) struct Plain {
-    kind: KernelConfig,
+pub(super) struct MultiPass {
+    config: KernelConfig,
     spread: Kernel,
     apply_transfer: Kernel,
     frame_errors: Kernel,
-    passes: Passes,
+    passes: FrameKernels,
     plans: CudaPlans,
     /// Measured over estimated moduli of a group of frames.
     ratios: Buffer<f32>,
@@ -57,21 +57,21 @@ pub(super) struct Group<'a> {
     pub(super) shifts: u64,
 }
 
-impl Plain {
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: KernelConfig, views: usize) -> Result<Self> {
-        let program = frames_recipe(&kind).build(cuda)?;
+impl MultiPass {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, views: usize) -> Result<Self> {
+        let program = frames_recipe(&config).build(cuda)?;
         let kernel = |name| program.kernel(name);
         Ok(Self {
-            kind,
+            config,
             spread: kernel("spread")?,
             apply_transfer: kernel("apply_transfer")?,
             frame_errors: kernel("frame_errors")?,
-            passes: match kind.tiles() {
-                None => Passes::Around { measure: kernel("measure")?, constrain: kernel("constrain")? },
-                Some(tiles) => Passes::Tiles {
+            passes: match config.tiles() {
+                None => FrameKernels::Around { measure: kernel("measure")?, constrain: kernel("constrain")? },
+                Some(tiles) => FrameKernels::Tiles {
                     tiles,
                     rows_out: kernel("rows_out")?,
-                    columns: if kind.processing == (FrameProcessing::Tiled { joined: true }) {
+                    columns: if config.processing == (FrameProcessing::Tiled { joined: true }) {
                         Columns::Joined(kernel("columns")?)
                     } else {
                         Columns::Apart { out: kernel("columns_out")?, measure: kernel("measure")?, back: kernel("columns_back")? }
@@ -80,15 +80,15 @@ impl Plain {
                 },
             },
             plans: CudaPlans::new(cuda)?,
-            ratios: pool.alloc_zeros(ratios(&kind, views), "ptycho: ratios of moduli")?,
-            sums: pool.alloc_zeros(2 * kind.parts() as usize * views, "ptycho: sums")?,
-            changes: pool.alloc_zeros(kind.changes() as usize * views, "ptycho: sums")?,
+            ratios: pool.alloc_zeros(ratios(&config, views), "ptycho: ratios of moduli")?,
+            sums: pool.alloc_zeros(2 * config.parts() as usize * views, "ptycho: sums")?,
+            changes: pool.alloc_zeros(config.changes() as usize * views, "ptycho: sums")?,
             turns: pool.alloc_zeros(2 * views, "ptycho: sums")?,
         })
     }
 
     fn pixels(&self) -> usize {
-        self.kind.frame[0] * self.kind.frame[1]
+        self.config.frame[0] * self.config.frame[1]
     }
 
     /// Factor that a transform to the detector omits.
@@ -98,7 +98,7 @@ impl Plain {
 
     /// `P O` of the group to `exits`.
     pub(super) fn spread(&self, model: ModelArgument, exits: &mut Buffer<C>, group: &Group) -> Result<()> {
-        let grid = ((self.pixels() as u32).div_ceil(256), (group.count * self.kind.exits()) as u32);
+        let grid = ((self.pixels() as u32).div_ceil(256), (group.count * self.config.exits()) as u32);
         // SAFETY: (Model, C*, u32) as `spread` declares; the group's views exist.
         unsafe { self.spread.launch(grid, 256).early().plain(model).arg(exits).arg(group.first as u32).run() }
     }
@@ -114,23 +114,23 @@ impl Plain {
     pub(super) fn project(
         &mut self,
         model: ModelArgument,
-        rule: Rule,
+        rule: ConstraintArgument,
         (waves, exits): (&mut Buffer<C>, &mut Buffer<C>),
         (mag, weight): (&Buffer<f32>, &Buffer<[f32; 2]>),
         group: &Group,
     ) -> Result<()> {
         let (first, scale) = (group.first as u32, self.scale(group.near.is_some()));
-        let (batch, parts, changes) = ((group.count * self.kind.exits()) as u32, self.kind.parts(), self.kind.changes());
+        let (batch, parts, changes) = ((group.count * self.config.exits()) as u32, self.config.parts(), self.config.changes());
         let measured = |measure: &Kernel, waves: &Buffer<C>, exits: &Buffer<C>, ratios: &mut Buffer<f32>, sums: &mut Buffer<f32>| {
             let launch = measure.launch((parts, group.count as u32), TEAM).early().arg(waves).arg(exits).arg(mag).arg(ratios).arg(sums);
             // SAFETY: arguments as `measure` declares; the group's views exist, ratios have room for them, sums for all.
             unsafe { launch.arg(first).plain(rule).arg(scale).run() }
         };
-        if let Passes::Around { .. } = self.passes {
+        if let FrameKernels::Around { .. } = self.passes {
             self.spread(model, exits, group)?;
             self.propagate(exits, group, false)?;
         }
-        let Self { kind, passes, ratios, sums, changes: to, turns, .. } = self;
+        let Self { config, passes, ratios, sums, changes: to, turns, .. } = self;
         let constrained = |launch: Launch<'_>,
                            waves: &mut Buffer<C>,
                            exits: &mut Buffer<C>,
@@ -142,14 +142,14 @@ impl Plain {
             unsafe { launch.arg(first).plain(rule).arg(scale).run() }
         };
         let (tiles, rows_out, columns, rows_back) = match passes {
-            Passes::Around { measure, constrain } => {
+            FrameKernels::Around { measure, constrain } => {
                 measured(measure, waves, exits, ratios, sums)?;
                 constrained(constrain.launch((changes, group.count as u32), TEAM), waves, exits, ratios, sums, to)?;
                 return self.propagate(exits, group, true);
             }
-            Passes::Tiles { tiles, rows_out, columns, rows_back } => (tiles, rows_out, columns, rows_back),
+            FrameKernels::Tiles { tiles, rows_out, columns, rows_back } => (tiles, rows_out, columns, rows_back),
         };
-        let rows = (kind.frame[0] as u32 * batch).div_ceil(tiles.rows.count);
+        let rows = (config.frame[0] as u32 * batch).div_ceil(tiles.rows.count);
         // SAFETY: (Model, C*, u32, u32) as `rows_out` declares; the group's views exist.
         unsafe { tiles.rows.launch(rows_out, rows).plain(model).arg(&mut *exits).arg(first).arg(batch).run()? };
         match columns {
@@ -185,7 +185,7 @@ impl Plain {
         unsafe { launch.arg(&mut self.turns).run() }
     }
 
-    /// Transforms to the detector or back, without the factor of [`Plain::scale`].
+    /// Transforms to the detector or back, without the factor of [`MultiPass::scale`].
     fn propagate(&mut self, data: &mut Buffer<C>, group: &Group, back: bool) -> Result<()> {
         if group.near.is_none() {
             return self.transform(data, group, if back { Direction::Inverse } else { Direction::Forward });
@@ -196,14 +196,14 @@ impl Plain {
     }
 
     fn transform(&mut self, data: &mut Buffer<C>, group: &Group, direction: Direction) -> Result<()> {
-        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], group.count * self.kind.exits());
-        let at = group.first * self.kind.exits() * self.pixels();
+        let shape = Shape::frames(self.config.frame[0], self.config.frame[1], group.count * self.config.exits());
+        let at = group.first * self.config.exits() * self.pixels();
         self.plans.get::<f32>(shape)?.run_at(data, at, direction)
     }
 
     /// Times the near field's kernel (its conjugate for `Some(true)`), and `scale`.
     fn apply_transfer(&self, data: &Buffer<C>, group: &Group, kernel: Option<bool>, scale: f32) -> Result<()> {
-        let wave = self.kind.exits() * self.pixels();
+        let wave = self.config.exits() * self.pixels();
         let (values, at) = (group.count * wave, group.first * wave);
         let factor = match (group.near, kernel) {
             (Some(near), Some(_)) => near.address(),
@@ -225,16 +225,16 @@ impl Plain {
 pub(super) const GROUP: usize = 128 << 20;
 
 /// Views that pieces work on at a time, if `bytes` of waves are.
-pub(super) fn group(kind: &KernelConfig, views: usize, bytes: usize) -> usize {
-    (bytes / (16 * kind.exits() * kind.frame[0] * kind.frame[1])).clamp(1, views.max(1)).min(4096)
+pub(super) fn group(config: &KernelConfig, views: usize, bytes: usize) -> usize {
+    (bytes / (16 * config.exits() * config.frame[0] * config.frame[1])).clamp(1, views.max(1)).min(4096)
 }
 
 /// Views that go through the Fourier step at a time: where all happens in place, as many as there are.
-pub(super) fn step_group(kind: &KernelConfig, views: usize) -> usize {
-    group(kind, views, if kind.processing == (FrameProcessing::Tiled { joined: true }) { 16 * GROUP } else { 2 * GROUP })
+pub(super) fn step_group(config: &KernelConfig, views: usize) -> usize {
+    group(config, views, if config.processing == (FrameProcessing::Tiled { joined: true }) { 16 * GROUP } else { 2 * GROUP })
 }
 
 /// Numbers that are kept between the passes of the Fourier step.
-pub(super) fn ratios(kind: &KernelConfig, views: usize) -> usize {
-    if kind.processing == (FrameProcessing::Tiled { joined: true }) { 0 } else { step_group(kind, views) * kind.counted() }
+pub(super) fn ratios(config: &KernelConfig, views: usize) -> usize {
+    if config.processing == (FrameProcessing::Tiled { joined: true }) { 0 } else { step_group(config, views) * config.counted() }
 }
