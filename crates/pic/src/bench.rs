@@ -6,7 +6,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost, PeerTime};
 
-use crate::config::boundary::{SideConfig, SidePair, SideWord};
+use crate::config::boundary::{SideConfig, SideName, SidePair};
 use crate::config::laser::{LaserDirection, LaserSource, PolarisationConfig};
 use crate::config::species::{PerCell, Thermal};
 use crate::config::{Config, Density, LaserConfig, SpeciesConfig, Value, WindowConfig};
@@ -140,7 +140,7 @@ pub fn config(name: &str, on_gpu: bool) -> Option<Config> {
         "pic/box512" => plasma([512; 2], 6, 0.1),
         "pic/open2d" | "pic/window2d" => {
             let mut config = plasma(if on_gpu { [2048, 1024] } else { [512, 256] }, 4, 0.1);
-            config.boundary.all = Some(SideConfig::Both(SideWord::Absorbing));
+            config.boundary.all = Some(SideConfig::Both(SideName::Absorbing));
             config.laser.push(laser());
             config.window = (name == "pic/window2d").then_some(WindowConfig { start: 0.0 });
             config
@@ -158,12 +158,12 @@ pub fn config(name: &str, on_gpu: bool) -> Option<Config> {
         }
         "pic/absorbing2048" => {
             let mut config = plasma([2048; 2], 8, 0.1);
-            config.boundary.all = Some(SideConfig::Both(SideWord::Absorbing));
+            config.boundary.all = Some(SideConfig::Both(SideName::Absorbing));
             config
         }
         "pic/walls2048" => {
             let mut config = plasma([2048; 2], 8, 0.1);
-            config.boundary.x = Some(SideConfig::Both(SideWord::Reflecting));
+            config.boundary.x = Some(SideConfig::Both(SideName::Reflecting));
             config.boundary.y = Some(SideConfig::Each(SidePair { fields: FieldSide::Pec, particles: ParticleSide::Thermal }));
             config
         }

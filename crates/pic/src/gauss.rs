@@ -26,7 +26,7 @@ const OF_CHARGE: f64 = 0.3;
 /// Mean squares of fields count so often: waves that passed between two checks are not spread over the whole box.
 const CONCENTRATION: f64 = 4.0;
 /// Looks at each column while a window goes over it.
-const LOOKS: f64 = 4.0;
+const CHECKS_PER_COLUMN: f64 = 4.0;
 
 /// Numbers of a check at all corners.
 #[device]
@@ -202,7 +202,7 @@ impl Gauss {
     /// Most steps between two checks while a window moves, so that it does not go over a column unseen.
     pub fn window_steps(&self) -> u64 {
         let columns = (self.range[0].end - self.range[0].start).max(1) as f64;
-        ((columns * self.grid.h[0] / self.grid.dt / LOOKS) as u64).max(1)
+        ((columns * self.grid.h[0] / self.grid.dt / CHECKS_PER_COLUMN) as u64).max(1)
     }
 
     /// A sheet of current on a column has charge of its own where it is not even along y: its corners are not looked at.

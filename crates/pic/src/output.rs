@@ -7,7 +7,7 @@ use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Method, Note, Pa
 use crate::config::Config;
 use crate::config::diagnostics::ParticlesConfig;
 use crate::config::units::{C, E, M_E};
-use crate::diagnostics::histogram::{Cloud, selected, selection};
+use crate::diagnostics::histogram::{ParticleColumns, selected, selection};
 use crate::grid::{FieldSide, ParticleSide};
 use crate::particles::Pusher;
 use crate::plasma::Plasma;
@@ -152,7 +152,7 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
     let tag = std::mem::take(&mut particles.tag);
     let plasma = &*plasma;
     let (grid, units, species) = (&plasma.setup.grid, plasma.model.units, &plasma.setup.species[s]);
-    let cloud = Cloud::new(&plasma.model, plasma.moved, particles);
+    let cloud = ParticleColumns::new(&plasma.model, plasma.moved, particles);
     let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud);
     let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
     let step = kept.len().div_ceil(p.limit).max(1);

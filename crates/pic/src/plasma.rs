@@ -9,7 +9,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
 
-use crate::config::laser::{LaserConfig, LaserDirection, LaserSource, PolarisationConfig, PolarisationWord};
+use crate::config::laser::{LaserConfig, LaserDirection, LaserSource, PolarisationConfig, PolarisationName};
 use crate::config::{Config, Units};
 use crate::diagnostics::balance::Account;
 use crate::gauss::Gauss;
@@ -21,7 +21,7 @@ use crate::setup::{Load, Model};
 use crate::stages::{self, Component, Energies, Ledger, Setup, Stages};
 use crate::step;
 
-use self::window::Front;
+use self::window::InitialFields;
 pub(crate) use self::window::left_behind;
 
 /// A plasma under way.
@@ -42,7 +42,7 @@ pub struct Plasma {
     pub background: f64,
     device: Device,
     antennas: Vec<Antenna>,
-    front: Front,
+    front: InitialFields,
     /// Ledgers of all species when the run began.
     start: Vec<Ledger>,
     accounts: Accounts,
@@ -89,8 +89,8 @@ pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send)
 /// Why a GPU cannot make the particles of `load` by itself; nothing where it can.
 pub(crate) fn obstacle(config: &Config, setup: &Setup, load: &Load) -> Option<&'static str> {
     let initial = config.initial.fields.is_some() || config.laser.iter().any(|l| l.source == LaserSource::Box);
-    let felt = !config.initial.poisson && (initial || setup.external.iter().any(|f| !f.is_empty()));
-    load.obstacle().or((felt && load.species.mobile).then_some("fields at the start take their momenta half a step back"))
+    let acts = !config.initial.poisson && (initial || setup.external.iter().any(|f| !f.is_empty()));
+    load.obstacle().or((acts && load.species.mobile).then_some("fields at the start take their momenta half a step back"))
 }
 
 /// Programs by which a GPU makes the particles of the species that it can make.
@@ -113,7 +113,7 @@ impl Plasma {
             stages.set_component(Component::ALL[c], values)?;
         }
         let antennas = antennas(config, &model)?.into_iter().map(|(_, antenna)| antenna).collect();
-        let front = Front::new(config, &model, &setup)?;
+        let front = InitialFields::new(config, &model, &setup)?;
         let (gauss, device, start) = (Gauss::new(&setup), device.clone(), Vec::new());
         let mut plasma = Self {
             model,
@@ -133,10 +133,10 @@ impl Plasma {
             repeated: RepeatedLaunches::default(),
         };
         plasma.small = plasma.setup.expected.iter().sum::<usize>() <= SMALL;
-        let felt = if config.initial.poisson { Default::default() } else { plasma.felt(|c| !fields[c].is_empty())? };
+        let total_field = if config.initial.poisson { Default::default() } else { plasma.total_field(|c| !fields[c].is_empty())? };
         for s in 0..plasma.model.loads.len() {
             let Self { model, setup, stages, .. } = &mut plasma;
-            stages.fill(s, &Source::new(model, setup, s, 0, &felt))?;
+            stages.fill(s, &Source::new(model, setup, s, 0, &total_field))?;
         }
         if config.initial.poisson {
             plasma.neutralise()?;
@@ -161,9 +161,9 @@ impl Plasma {
 
     /// E and B that particles feel, guards included; empty components are zero, as those of the plasma itself are that are not
     /// `there`.
-    fn felt(&mut self, there: impl Fn(usize) -> bool) -> Result<[Vec<f64>; 6]> {
-        let mut felt = self.setup.external.clone();
-        for (c, sum) in felt.iter_mut().enumerate().filter(|(c, _)| there(*c)) {
+    fn total_field(&mut self, there: impl Fn(usize) -> bool) -> Result<[Vec<f64>; 6]> {
+        let mut total_field = self.setup.external.clone();
+        for (c, sum) in total_field.iter_mut().enumerate().filter(|(c, _)| there(*c)) {
             let own = self.stages.component(Component::ALL[c])?;
             if own.iter().all(|v| *v == 0.0) {
                 continue;
@@ -174,7 +174,7 @@ impl Plasma {
                 sum.iter_mut().zip(own).for_each(|(sum, v)| *sum += v);
             }
         }
-        Ok(felt)
+        Ok(total_field)
     }
 
     /// `div E = rho`: adds the field of the charge that is there, then takes the momenta half a step back in it.
@@ -193,11 +193,11 @@ impl Plasma {
             sum.iter_mut().zip(e).for_each(|(sum, e)| *sum += e);
             self.stages.set_component(Component::ALL[c], &sum)?;
         }
-        let felt = self.felt(|_| true)?;
+        let total_field = self.total_field(|_| true)?;
         for s in 0..self.setup.species.len() {
             let mut particles = self.stages.particles(s)?;
             let Self { setup, device, .. } = self;
-            on_host(device, || back_push(&setup.grid, setup.order, &setup.species[s], &felt, &mut particles));
+            on_host(device, || back_push(&setup.grid, setup.order, &setup.species[s], &total_field, &mut particles));
             self.stages.replace(s, &particles)?;
         }
         Ok(())
@@ -309,9 +309,9 @@ impl Plasma {
             }
             writer.bytes(&name("tag"), bytemuck::cast_slice(&p.tag))?;
         }
-        let hidden = self.stages.hidden()?;
-        writer.json("hidden", &hidden.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
-        for (k, (_, values)) in hidden.iter().enumerate() {
+        let auxiliary_state = self.stages.auxiliary_state()?;
+        writer.json("hidden", &auxiliary_state.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
+        for (k, (_, values)) in auxiliary_state.iter().enumerate() {
             writer.f64s(&format!("hidden{k}"), values)?;
         }
         for (k, l) in self.start.iter().enumerate() {
@@ -366,8 +366,8 @@ impl Plasma {
             self.stages.replace(s, &p)?;
         }
         let names: Vec<String> = reader.json("hidden")?;
-        let hidden = names.into_iter().enumerate().map(|(k, name)| Ok((name, reader.f64s(&format!("hidden{k}"))?)));
-        self.stages.set_hidden(&hidden.collect::<Result<Vec<_>>>()?)?;
+        let auxiliary_state = names.into_iter().enumerate().map(|(k, name)| Ok((name, reader.f64s(&format!("hidden{k}"))?)));
+        self.stages.set_auxiliary_state(&auxiliary_state.collect::<Result<Vec<_>>>()?)?;
         for (k, ledger) in self.start.iter_mut().enumerate() {
             let mut v = [0.0; 5];
             reader.f64s_into(&format!("ledger{k}"), &mut v)?;
@@ -410,10 +410,10 @@ fn pulse(config: &Config, laser: &LaserConfig, units: &Units, grid: &Grid, line:
     let middle = grid.origin[1] + if grid.dimensions == 2 { 0.5 * grid.cells[1] as f64 * grid.h[1] } else { 0.0 };
     let polarisation = match laser.polarisation {
         PolarisationConfig::Angle(degrees) => Polarisation::Linear(degrees.to_radians()),
-        PolarisationConfig::Word(PolarisationWord::Y) => Polarisation::Linear(0.0),
-        PolarisationConfig::Word(PolarisationWord::Z) => Polarisation::Linear(std::f64::consts::FRAC_PI_2),
-        PolarisationConfig::Word(PolarisationWord::Left) => Polarisation::Circular(false),
-        PolarisationConfig::Word(PolarisationWord::Right) => Polarisation::Circular(true),
+        PolarisationConfig::Word(PolarisationName::Y) => Polarisation::Linear(0.0),
+        PolarisationConfig::Word(PolarisationName::Z) => Polarisation::Linear(std::f64::consts::FRAC_PI_2),
+        PolarisationConfig::Word(PolarisationName::Left) => Polarisation::Circular(false),
+        PolarisationConfig::Word(PolarisationName::Right) => Polarisation::Circular(true),
     };
     let omega = laser
         .omega

@@ -106,7 +106,7 @@ impl Stream {
         }
         loop {
             let words = [0, 1, 2, 3, 4].map(|k| self.philox.draw(self.column, self.index + k));
-            let found = relativistic_try(&words, theta);
+            let found = relativistic_candidate(&words, theta);
             self.index += found.drawn;
             if found.kept {
                 return found.u;
@@ -137,7 +137,7 @@ impl Stream {
 
 /// A try at a momentum of [`Stream::maxwell_juttner`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Try {
+pub(crate) struct Candidate {
     /// The momentum; not kept as often as it has to be.
     pub(crate) u: [f64; 3],
     /// True if it is kept.
@@ -149,7 +149,7 @@ pub(crate) struct Try {
 /// A try from the next five draws of a stream, of which it may leave some. Without branches: registers of cells go through it
 /// together.
 #[inline(always)]
-pub(crate) fn relativistic_try(words: &[[u32; 4]; 5], theta: f64) -> Try {
+pub(crate) fn relativistic_candidate(words: &[[u32; 4]; 5], theta: f64) -> Candidate {
     let open = |k: usize| [deviates::open(words[k][0], words[k][1]), deviates::open(words[k][2], words[k][3])];
     let root = (0.5 * theta).sqrt();
     // Integrals of x^n exp(-x^2) over 0..inf for n of 2 to 5, times the coefficient of x^n: of these one is picked.
@@ -176,7 +176,7 @@ pub(crate) fn relativistic_try(words: &[[u32; 4]; 5], theta: f64) -> Try {
     let way = if even { [w[0], w[1], w[2], w[3]] } else { [v[0], v[1], v[2], v[3]] };
     let (cos, phi) = (2.0 * deviates::open(way[0], way[1]) - 1.0, deviates::direction(deviates::open(way[2], way[3])));
     let sin = (1.0 - cos * cos).max(0.0).sqrt();
-    Try { u: [u * (sin * phi.x), u * (sin * phi.y), u * cos], kept, drawn: 3 + u64::from(even) + u64::from(kept) }
+    Candidate { u: [u * (sin * phi.x), u * (sin * phi.y), u * cos], kept, drawn: 3 + u64::from(even) + u64::from(kept) }
 }
 
 /// The radical inverse of `k` in `base`: van der Corput's sequence, in `[0, 1)`.

@@ -46,7 +46,7 @@ impl Default for Boundary {
 #[serde(untagged)]
 pub enum SideConfig {
     /// Fields and particles by one word.
-    Both(SideWord),
+    Both(SideName),
     /// One by one.
     Each(SidePair),
 }
@@ -55,7 +55,7 @@ pub enum SideConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "open": "absorbing", "pml": "absorbing", "cpml": "absorbing", "outflow": "absorbing", "silver_muller": "absorbing", "reflective": "reflecting", "reflect": "reflecting", "mirror": "reflecting", "conductor": "reflecting", "pec": "reflecting", "cyclic": "periodic" }))]
-pub enum SideWord {
+pub enum SideName {
     /// Goes on at the other side.
     Periodic,
     /// A conductor that reflects particles.
@@ -95,11 +95,11 @@ impl Boundary {
         let (side, path) = found
             .into_iter()
             .find_map(|(side, path)| side.map(|s| (s, path)))
-            .unwrap_or((SideConfig::Both(SideWord::Periodic), "boundary".into()));
+            .unwrap_or((SideConfig::Both(SideName::Periodic), "boundary".into()));
         let (fields, particles) = match side {
-            SideConfig::Both(SideWord::Periodic) => (FieldSide::Periodic, ParticleSide::Periodic),
-            SideConfig::Both(SideWord::Reflecting) => (FieldSide::Pec, ParticleSide::Reflect),
-            SideConfig::Both(SideWord::Absorbing) => (FieldSide::Absorbing, ParticleSide::Absorb),
+            SideConfig::Both(SideName::Periodic) => (FieldSide::Periodic, ParticleSide::Periodic),
+            SideConfig::Both(SideName::Reflecting) => (FieldSide::Pec, ParticleSide::Reflect),
+            SideConfig::Both(SideName::Absorbing) => (FieldSide::Absorbing, ParticleSide::Absorb),
             SideConfig::Each(pair) => (pair.fields, pair.particles),
         };
         SideRef { fields, particles, path }

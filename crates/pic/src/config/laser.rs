@@ -88,19 +88,19 @@ pub enum PolarisationConfig {
     /// Linear, degrees from the y axis.
     Angle(f64),
     /// A word.
-    Word(PolarisationWord),
+    Word(PolarisationName),
 }
 
 impl Default for PolarisationConfig {
     fn default() -> Self {
-        Self::Word(PolarisationWord::Y)
+        Self::Word(PolarisationName::Y)
     }
 }
 
 /// The words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum PolarisationWord {
+pub enum PolarisationName {
     /// E along y.
     Y,
     /// E along z.

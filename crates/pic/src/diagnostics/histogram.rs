@@ -13,11 +13,11 @@ use crate::stages::Bins;
 
 /// Particles as columns of the variables of [`PARTICLE`], in the input's units; momenta are those of half a step before the
 /// places.
-pub struct Cloud {
+pub struct ParticleColumns {
     columns: [Vec<f64>; 7],
 }
 
-impl Cloud {
+impl ParticleColumns {
     /// Of some particles of a species, the window having moved by `moved` cells.
     pub fn new(model: &Model, moved: u64, particles: Particles) -> Self {
         let n = particles.len();
@@ -69,7 +69,7 @@ pub fn selection(config: &Config, select: Option<&String>) -> Result<Option<Expr
 }
 
 /// Which particles an expression selects; all of them without one.
-pub fn selected(select: Option<&Expr>, cloud: &Cloud) -> Option<Vec<bool>> {
+pub fn selected(select: Option<&Expr>, cloud: &ParticleColumns) -> Option<Vec<bool>> {
     Some(cloud.values(select?).into_iter().map(|v| v != 0.0 && !v.is_nan()).collect())
 }
 
@@ -113,7 +113,7 @@ impl Expressions {
     }
 
     /// Least and greatest finite value of an expression among those that are selected.
-    fn extent(&self, axis: &Expr, cloud: &Cloud) -> [f64; 2] {
+    fn extent(&self, axis: &Expr, cloud: &ParticleColumns) -> [f64; 2] {
         let chosen = selected(self.select.as_ref(), cloud);
         let values = cloud.values(axis);
         let counted = values.iter().enumerate().filter(|(k, v)| v.is_finite() && chosen.as_ref().is_none_or(|c| c[*k]));
@@ -121,7 +121,7 @@ impl Expressions {
     }
 
     /// Sums of the weights in the bins.
-    fn sums(&self, bins: &[Bins], cloud: &Cloud) -> Vec<f64> {
+    fn sums(&self, bins: &[Bins], cloud: &ParticleColumns) -> Vec<f64> {
         let chosen = selected(self.select.as_ref(), cloud);
         let factor = self.weight.as_ref().map(|weight| cloud.values(weight));
         let values: Vec<Vec<f64>> = self.axes.iter().map(|axis| cloud.values(axis)).collect();
@@ -153,8 +153,8 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
         let mut bin = Bins { column, from: 0.0, spacing: 1.0, count: axis.bins, position: plasma.cells_to_place(column) };
         let [from, to] = match axis.range.or_else(|| domain(config, plasma, axis)) {
             Some(range) => range,
-            None if plain => with_air(plasma.stages.extent(s, &bin)?),
-            None => with_air(extent(plasma, s, &expressions, k)?),
+            None if plain => padded_range(plasma.stages.extent(s, &bin)?),
+            None => padded_range(extent(plasma, s, &expressions, k)?),
         };
         let (name, unit) = shown(plasma, &axis.value);
         (bin.from, bin.spacing) = (from, (to - from) / axis.bins as f64);
@@ -194,7 +194,7 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
 fn extent(plasma: &mut Plasma, s: usize, expressions: &Expressions, axis: usize) -> Result<[f64; 2]> {
     let Plasma { stages, model, moved, .. } = plasma;
     let mut all = NOTHING;
-    let part = |p: Particles| expressions.extent(&expressions.axes[axis], &Cloud::new(model, *moved, p)).to_vec();
+    let part = |p: Particles| expressions.extent(&expressions.axes[axis], &ParticleColumns::new(model, *moved, p)).to_vec();
     stages.visit(s, &part, &mut |found| all = [all[0].min(found[0]), all[1].max(found[1])])?;
     Ok(all)
 }
@@ -203,7 +203,7 @@ fn extent(plasma: &mut Plasma, s: usize, expressions: &Expressions, axis: usize)
 fn sums(plasma: &mut Plasma, s: usize, expressions: &Expressions, bins: &[Bins]) -> Result<Vec<f64>> {
     let Plasma { stages, model, moved, .. } = plasma;
     let mut all = vec![0.0; bins.iter().map(|axis| axis.count).product()];
-    let part = |p: Particles| expressions.sums(bins, &Cloud::new(model, *moved, p));
+    let part = |p: Particles| expressions.sums(bins, &ParticleColumns::new(model, *moved, p));
     stages.visit(s, &part, &mut |found| all.iter_mut().zip(found).for_each(|(sum, v)| *sum += v))?;
     Ok(all)
 }
@@ -215,7 +215,7 @@ fn domain(config: &Config, plasma: &Plasma, axis: &BinConfig) -> Option<[f64; 2]
 }
 
 /// From the least to the greatest value with a little air.
-fn with_air([low, high]: [f64; 2]) -> [f64; 2] {
+fn padded_range([low, high]: [f64; 2]) -> [f64; 2] {
     let air = 0.05 * (high - low);
     match high - low {
         w if w > 0.0 => [low - air, high + air],

@@ -56,17 +56,17 @@ fn settled(plasma: &mut Plasma, list: usize, mut take: impl FnMut(&Grid, &[f64])
 /// Measurements of energies in a run where nothing is said.
 const MEASUREMENTS: u64 = 1000;
 /// Looks at `div E - rho` likewise, and least steps between them: a look takes about as long as a few steps.
-const LOOKS: u64 = 20;
+const CHECKS_PER_COLUMN: u64 = 20;
 const LOOK_STEPS: u64 = 50;
 
 /// A record that is written at times, with its clockwork.
-struct Timed<T> {
+struct ScheduledRecord<T> {
     what: T,
     every: Option<Schedule>,
     agenda: Agenda,
 }
 
-impl<T> Timed<T> {
+impl<T> ScheduledRecord<T> {
     fn new(what: T, every: Option<Schedule>) -> Self {
         Self { what, every, agenda: Agenda::new(every, Clock::default()) }
     }
@@ -90,11 +90,11 @@ pub struct Diagnostics {
     pub spectra: Vec<Spectrum>,
     /// Courses.
     pub tracks: Vec<Tracks>,
-    fields: Vec<Timed<FieldsConfig>>,
+    fields: Vec<ScheduledRecord<FieldsConfig>>,
     /// True if fields were named: then zero ones are written too.
     named: bool,
-    phase_spaces: Vec<Timed<PhaseSpaceConfig>>,
-    particles: Vec<Timed<crate::config::diagnostics::ParticlesConfig>>,
+    phase_spaces: Vec<ScheduledRecord<PhaseSpaceConfig>>,
+    particles: Vec<ScheduledRecord<crate::config::diagnostics::ParticlesConfig>>,
     measure_every: u64,
     look_every: u64,
 }
@@ -110,18 +110,24 @@ impl Diagnostics {
             modes: d.mode.iter().enumerate().map(|(i, m)| Mode::new(config, i, m)).collect::<Result<_>>()?,
             spectra: d.spectrum.iter().map(|s| Spectrum::new(s.clone())).collect(),
             tracks: Vec::new(),
-            fields: d.fields.clone().unwrap_or_else(|| vec![everything()]).into_iter().map(|f| Timed::new(f.clone(), f.every)).collect(),
+            fields: d
+                .fields
+                .clone()
+                .unwrap_or_else(|| vec![everything()])
+                .into_iter()
+                .map(|f| ScheduledRecord::new(f.clone(), f.every))
+                .collect(),
             named: d.fields.is_some(),
             phase_spaces: d
                 .phase_space
                 .clone()
                 .unwrap_or_else(|| default_phase_spaces(config))
                 .into_iter()
-                .map(|p| Timed::new(p.clone(), p.every))
+                .map(|p| ScheduledRecord::new(p.clone(), p.every))
                 .collect(),
-            particles: d.particles.iter().map(|p| Timed::new(p.clone(), p.every)).collect(),
+            particles: d.particles.iter().map(|p| ScheduledRecord::new(p.clone(), p.every)).collect(),
             measure_every: d.energies_every.unwrap_or_else(|| steps.div_ceil(MEASUREMENTS)).max(1),
-            look_every: d.charge_every.unwrap_or_else(|| steps.div_ceil(LOOKS).max(LOOK_STEPS)).max(1),
+            look_every: d.charge_every.unwrap_or_else(|| steps.div_ceil(CHECKS_PER_COLUMN).max(LOOK_STEPS)).max(1),
         };
         for t in &d.tracks {
             all.tracks.push(Tracks::new(config, t.clone(), plasma)?);

@@ -8,7 +8,7 @@ use zellige_engine::record::{Curve, Record};
 
 use crate::config::Config;
 use crate::config::diagnostics::TracksConfig;
-use crate::diagnostics::histogram::{Cloud, selected, selection};
+use crate::diagnostics::histogram::{ParticleColumns, selected, selection};
 use crate::particles::Particles;
 use crate::plasma::Plasma;
 
@@ -37,7 +37,7 @@ impl Tracks {
         let mut tags = Vec::new();
         let part = |mut p: Particles| {
             let tag = std::mem::take(&mut p.tag);
-            let chosen = selected(select.as_ref(), &Cloud::new(model, *moved, p));
+            let chosen = selected(select.as_ref(), &ParticleColumns::new(model, *moved, p));
             // As bits: a tag is any 64 of them.
             (0..tag.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).map(|k| f64::from_bits(tag[k])).collect()
         };

@@ -7,7 +7,7 @@ use zellige_engine::real::Isa;
 use zellige_engine::rng::Philox;
 
 use crate::deviates::{direction, normal_length, open, uniform};
-use crate::sampling::relativistic_try;
+use crate::sampling::relativistic_candidate;
 
 /// Which random numbers particles have.
 #[derive(Debug, Clone, Default)]
@@ -153,7 +153,7 @@ pub(super) const GROUP: usize = 16;
 
 /// A try at a relativistic momentum in each of some cells, at the next numbers of their streams.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tries {
+pub(super) struct Candidates {
     /// Column of the cell.
     pub(super) columns: [u64; GROUP],
     /// Next number.
@@ -168,7 +168,7 @@ pub(super) struct Tries {
 
 struct Relativistic<'a> {
     philox: Philox,
-    tries: &'a mut Tries,
+    tries: &'a mut Candidates,
 }
 
 impl Work for Relativistic<'_> {
@@ -190,7 +190,7 @@ impl Work for Relativistic<'_> {
             };
         }
         for p in 0..GROUP {
-            let found = relativistic_try(&[words!(0, p), words!(1, p), words!(2, p), words!(3, p), words!(4, p)], t.theta[p]);
+            let found = relativistic_candidate(&[words!(0, p), words!(1, p), words!(2, p), words!(3, p), words!(4, p)], t.theta[p]);
             (t.u[0][p], t.u[1][p], t.u[2][p]) = (found.u[0], found.u[1], found.u[2]);
             t.kept[p] = found.kept;
             t.numbers[p] += found.drawn;
@@ -199,7 +199,7 @@ impl Work for Relativistic<'_> {
 }
 
 /// One try in each cell: numbers go on by what it drew.
-pub(super) fn relativistic(isa: Isa, philox: Philox, tries: &mut Tries) {
+pub(super) fn relativistic(isa: Isa, philox: Philox, tries: &mut Candidates) {
     on(isa, Relativistic { philox, tries });
 }
 
@@ -241,7 +241,7 @@ mod tests {
     fn relativistic_momenta_are_those_of_the_streams() {
         let philox = Philox::new(purpose::start(2, Purpose::Momentum), 5);
         for isa in Isa::all() {
-            let mut tries = Tries::default();
+            let mut tries = Candidates::default();
             for p in 0..GROUP {
                 (tries.columns[p], tries.numbers[p]) = (7 * p as u64, Stream::first(p));
                 tries.theta[p] = 10_f64.powi(p as i32 % 5 - 3);

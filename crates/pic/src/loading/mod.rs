@@ -2,22 +2,22 @@
 //! neighbours in memory sit in different cells. [`Source`] makes them on any thread; a store takes them as they come
 //! (`Stages::fill`) or in portions.
 
-mod back;
-mod formula;
+mod half_step_back;
 pub(crate) mod lanes;
 mod portions;
 mod quiet;
 mod relativistic;
+mod uniform;
 
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::real::Isa;
 use zellige_engine::rng::Philox;
 
-pub use self::back::back_push;
-pub use self::formula::Formula;
+pub use self::half_step_back::back_push;
 use self::lanes::Draws;
 pub(crate) use self::portions::joined;
 use self::quiet::Halton;
+pub use self::uniform::UniformSource;
 use crate::config::species::Positions;
 use crate::sampling::{Purpose, Stream, purpose};
 use crate::setup::{Heat, Load, Model, Profile, absolute, bad_density, input};
@@ -73,7 +73,7 @@ impl Batch {
     }
 
     /// Deals `wanted` particles to each cell.
-    fn deal(&mut self) {
+    fn assign_counts(&mut self) {
         let all = self.cells.len();
         let (least, most) = self.wanted.iter().fold((u32::MAX, 0), |(a, b), n| (a.min(*n), b.max(*n)));
         let total = self.wanted.iter().map(|n| *n as usize).sum();
@@ -145,7 +145,7 @@ pub struct Source<'a> {
     setup: &'a Setup,
     /// Cells that the box has moved by.
     moved: u64,
-    felt: &'a [Vec<f64>; 6],
+    total_field: &'a [Vec<f64>; 6],
     isa: Isa,
     /// Offsets of the particles of a full cell where they are the same in each.
     offsets: Vec<[f64; 2]>,
@@ -153,9 +153,9 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Of species `s` of `model` in a box that has moved by `moved` cells. Momenta are taken half a step back in the fields `felt`,
-    /// over all corners with guards (empty ones are zero).
-    pub fn new(model: &'a Model, setup: &'a Setup, s: usize, moved: u64, felt: &'a [Vec<f64>; 6]) -> Self {
+    /// Of species `s` of `model` in a box that has moved by `moved` cells. Momenta are taken half a step back in the fields
+    /// `total_field`, over all corners with guards (empty ones are zero).
+    pub fn new(model: &'a Model, setup: &'a Setup, s: usize, moved: u64, total_field: &'a [Vec<f64>; 6]) -> Self {
         let load = &model.loads[s];
         let offsets = match load.positions {
             Positions::Random => Vec::new(),
@@ -163,7 +163,7 @@ impl<'a> Source<'a> {
         };
         let warm = !matches!(load.heat, Heat::Cold | Heat::MaxwellJuttner(_));
         let quiet = (load.quiet && warm).then(|| quiet::bases(model.grid.dimensions));
-        Self { model, load, setup, moved, felt, isa: Isa::best(), offsets, quiet }
+        Self { model, load, setup, moved, total_field, isa: Isa::best(), offsets, quiet }
     }
 
     /// Particles that `cells` hold at most.
@@ -175,11 +175,11 @@ impl<'a> Source<'a> {
     pub fn fill(&self, cells: impl Iterator<Item = [u32; 2]>, out: &mut Batch) -> Result<()> {
         out.begin(cells, self.moved);
         let by_number = self.count(out)?;
-        out.deal();
+        out.assign_counts();
         self.draw_positions(out);
         self.weigh(by_number, out)?;
-        self.move_about(out)?;
-        back::back_push_batch(self.setup, self.load.number, self.felt, out);
+        self.set_momenta(out)?;
+        half_step_back::back_push_batch(self.setup, self.load.number, self.total_field, out);
         Ok(())
     }
 
@@ -282,7 +282,7 @@ impl<'a> Source<'a> {
     }
 
     /// Momenta.
-    fn move_about(&self, out: &mut Batch) -> Result<()> {
+    fn set_momenta(&self, out: &mut Batch) -> Result<()> {
         let (load, n) = (self.load, out.len());
         for u in &mut out.u {
             u.resize(n, 0.0);

@@ -2,7 +2,7 @@
 
 use zellige_engine::error::Result;
 
-use super::lanes::{self, GROUP, Tries};
+use super::lanes::{self, Candidates, GROUP};
 use super::{Batch, Source};
 use crate::sampling::{Purpose, Stream};
 use crate::setup::Profile;
@@ -18,7 +18,7 @@ impl Source<'_> {
         let philox = self.philox(Purpose::Momentum);
         for first in (0..out.cells.len()).step_by(GROUP) {
             let cells = first..(first + GROUP).min(out.cells.len());
-            let (mut tries, mut left) = (Tries::default(), [&[][..]; GROUP]);
+            let (mut tries, mut left) = (Candidates::default(), [&[][..]; GROUP]);
             for (lane, c) in cells.clone().enumerate() {
                 (tries.columns[lane], tries.numbers[lane], left[lane]) = (out.columns[c], out.rows[c], &of_cell[c]);
                 self.prepare(temperature, lane, &mut left[lane], &mut tries, out)?;
@@ -38,7 +38,7 @@ impl Source<'_> {
     }
 
     /// The temperature of the next particle of a cell; those that are cold have nothing to be tried for.
-    fn prepare(&self, temperature: &Profile, lane: usize, left: &mut &[usize], tries: &mut Tries, out: &mut Batch) -> Result<()> {
+    fn prepare(&self, temperature: &Profile, lane: usize, left: &mut &[usize], tries: &mut Candidates, out: &mut Batch) -> Result<()> {
         while let Some((p, rest)) = left.split_first() {
             tries.theta[lane] = self.warm(temperature.at(self.at(out, *p)), out, *p)?;
             if tries.theta[lane] > 0.0 {

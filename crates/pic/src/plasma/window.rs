@@ -16,27 +16,27 @@ const NEGLIGIBLE: f64 = 0.01;
 
 /// The fields that the input gives at the start, as a window finds them ahead of it.
 #[derive(Default)]
-pub(super) struct Front {
+pub(super) struct InitialFields {
     /// Those that are not zero, with their paths in the input.
     profiles: Vec<(Component, Profile, String)>,
     /// E and B in and around the last column of cells, what is external included; empty where there are no profiles.
-    felt: [Vec<f64>; 6],
+    total_field: [Vec<f64>; 6],
 }
 
-impl Front {
+impl InitialFields {
     pub(super) fn new(config: &Config, model: &Model, setup: &Setup) -> Result<Self> {
         let (Some(_), Some(values)) = (model.window, &config.initial.fields) else { return Ok(Self::default()) };
         let profiles = model.profiles(config, "initial.fields", values)?;
-        let mut felt = if profiles.is_empty() { Default::default() } else { setup.external.clone() };
+        let mut total_field = if profiles.is_empty() { Default::default() } else { setup.external.clone() };
         for (component, ..) in &profiles {
-            felt[*component as usize].resize(setup.grid.len(), 0.0);
+            total_field[*component as usize].resize(setup.grid.len(), 0.0);
         }
-        Ok(Self { profiles, felt })
+        Ok(Self { profiles, total_field })
     }
 
     /// Fields that act on particles which enter.
-    fn felt<'a>(&'a self, setup: &'a Setup) -> &'a [Vec<f64>; 6] {
-        if self.profiles.is_empty() { &setup.external } else { &self.felt }
+    fn total_field<'a>(&'a self, setup: &'a Setup) -> &'a [Vec<f64>; 6] {
+        if self.profiles.is_empty() { &setup.external } else { &self.total_field }
     }
 
     /// The fields on the nodes that have come in, the box having moved by `moved` cells.
@@ -46,13 +46,13 @@ impl Front {
         let mut sheets = Vec::new();
         for (component, profile, path) in &self.profiles {
             let at = |i: isize, j: isize| model.value(profile, *component, path, [i, j], moved);
-            let felt = &mut self.felt[*component as usize];
+            let total_field = &mut self.total_field[*component as usize];
             let external = &setup.external[*component as usize];
             for j in -(BELOW as isize)..(grid.cells[1] + ABOVE) as isize {
                 // As far as quadratic shapes in the last column reach.
                 for i in (last - 3).max(0)..last + ABOVE as isize {
                     let place = grid.index(i, j);
-                    felt[place] = at(i, j)? + external.get(place).copied().unwrap_or(0.0);
+                    total_field[place] = at(i, j)? + external.get(place).copied().unwrap_or(0.0);
                 }
             }
             let node = newest(grid, *component);
@@ -88,7 +88,7 @@ impl Plasma {
         for (s, fresh) in fresh.iter_mut().enumerate() {
             let Self { model, setup, stages, moved, device, front, .. } = self;
             // Light has not been there yet.
-            let source = Source::new(model, setup, s, *moved, front.felt(setup));
+            let source = Source::new(model, setup, s, *moved, front.total_field(setup));
             if stages.bring(s, &source)? {
                 continue;
             }

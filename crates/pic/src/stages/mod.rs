@@ -246,10 +246,10 @@ pub trait Stages: Send {
     fn work(&mut self) -> Result<f64>;
 
     /// State besides particles and fields that a bit-equal restart needs (memory of absorbing layers, ledgers), named.
-    fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>>;
+    fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>>;
 
     /// Takes that back.
-    fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()>;
+    fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()>;
 
     /// Bytes held on the device.
     fn memory(&self) -> u64;

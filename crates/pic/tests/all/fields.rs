@@ -1,6 +1,6 @@
 //! The fields by themselves: sides against mirror images, folding, filter, energies, shift, threads.
 
-use crate::lattice::{PERIODIC, divergence, grid, largest, random, randomised, setup};
+use crate::field_setups::{PERIODIC, divergence, grid, largest, random, randomised, setup};
 use zellige_engine::device::Cpu;
 use zellige_pic::grid::{FieldSide, Grid, ParticleSide};
 use zellige_pic::stages::cpu::fields::FieldSet;
@@ -336,7 +336,7 @@ fn a_shift_moves_everything_by_one_cell() {
     let mut fields: FieldSet<f64> = randomised(&setup(&g), 11);
     (0..5).for_each(|_| fields.field());
     let before: Vec<Vec<f64>> = Component::ALL[..6].iter().map(|c| fields.get(*c)).collect();
-    let hidden = fields.hidden();
+    let auxiliary_state = fields.auxiliary_state();
     fields.shift(&[]);
     for (c, old) in Component::ALL[..6].iter().zip(&before) {
         let new = fields.get(*c);
@@ -349,7 +349,7 @@ fn a_shift_moves_everything_by_one_cell() {
             assert_eq!(new[g.index(if c.stagger()[0] == 0.5 { 39 } else { 40 }, j)], 0.0);
         }
     }
-    for ((name, old), (_, new)) in hidden.iter().zip(fields.hidden()) {
+    for ((name, old), (_, new)) in auxiliary_state.iter().zip(fields.auxiliary_state()) {
         assert!(old.iter().any(|v| *v != 0.0), "{name}");
         // Derivatives along x remember from the wall on, which is the last column of the upper layer; those along y column by column.
         let along_x = ["b_1", "b_3", "e_1", "e_2"].iter().any(|term| name.starts_with(&format!("layer_{term}")));
@@ -362,7 +362,7 @@ fn a_shift_moves_everything_by_one_cell() {
     // A restart is bit-equal: everything that counts is in the components and in what is hidden.
     let mut again: FieldSet<f64> = FieldSet::new(&setup(&g));
     Component::ALL[..6].iter().for_each(|c| again.set(*c, &fields.get(*c)));
-    again.set_hidden(&fields.hidden());
+    again.set_auxiliary_state(&fields.auxiliary_state());
     (0..5).for_each(|_| fields.field());
     (0..5).for_each(|_| again.field());
     assert_eq!((fields.e, fields.b), (again.e, again.b));
@@ -402,7 +402,7 @@ fn a_window_brings_nothing_into_a_layer() {
     fields.begin(false);
     fields.field();
     fields.shift(&[]);
-    let along_y = fields.hidden();
+    let along_y = fields.auxiliary_state();
     assert_eq!(along_y.len(), 8);
     for (name, memory) in along_y {
         // dBz/dy enters Ex, dEx/dy Bz: halfway in x, so that node 29 is the last one; the others sit at corners, with the wall 30.

@@ -164,7 +164,7 @@ fn a_restart_goes_on_to_the_bit() {
     for component in Component::ALL {
         b.set_component(component, &a.component(component).unwrap()).unwrap();
     }
-    b.set_hidden(&a.hidden().unwrap()).unwrap();
+    b.set_auxiliary_state(&a.auxiliary_state().unwrap()).unwrap();
     run(&s, &mut *a, 20, 20);
     run(&s, &mut *b, 20, 20);
     assert_eq!(a.particles(0).unwrap(), b.particles(0).unwrap());

@@ -274,7 +274,7 @@ fn a_restart_in_layers_with_an_antenna_and_a_window_changes_nothing() {
         })
     };
     let (mut whole, mut again) = (stepped(table(), 1, 90), restarted(table(), [60, 90]));
-    let layers: Vec<(String, Vec<f64>)> = stepped(table(), 1, 60).plasma().stages.hidden().unwrap();
+    let layers: Vec<(String, Vec<f64>)> = stepped(table(), 1, 60).plasma().stages.auxiliary_state().unwrap();
     assert!(layers.len() > 16 && layers.iter().all(|(_, values)| values.iter().any(|v| *v != 0.0)), "a layer has nothing to remember");
     assert!(whole.plasma().moved > 10 && whole.plasma().moved == again.plasma().moved);
     assert!(state(&mut whole) == state(&mut again), "the restart gives other bits");

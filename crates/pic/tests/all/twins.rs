@@ -391,7 +391,7 @@ fn a_window_and_a_restart_are_those_of_the_processor() {
     for c in &Component::ALL[..6] {
         again.set_component(*c, &gpu.component(*c).unwrap()).unwrap();
     }
-    again.set_hidden(&gpu.hidden().unwrap()).unwrap();
+    again.set_auxiliary_state(&gpu.auxiliary_state().unwrap()).unwrap();
     run(&setup, gpu.as_mut(), 6, 5);
     run(&setup, again.as_mut(), 6, 5);
     assert!(sorted(&gpu.particles(0).unwrap()) == sorted(&again.particles(0).unwrap()));

@@ -3,7 +3,7 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use crate::lattice::{PERIODIC, alone, divergence, grid, largest, setup};
+use crate::field_setups::{PERIODIC, alone, divergence, grid, largest, setup};
 use zellige_engine::real::RealScalar;
 use zellige_pic::grid::{FieldSide, Grid};
 use zellige_pic::laser::{Antenna, Envelope, Polarisation, Pulse};

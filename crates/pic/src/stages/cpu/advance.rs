@@ -21,7 +21,7 @@ pub(super) const ACROSS: f64 = 0.125;
 
 /// Data that all tiles share in the pass of a species.
 #[derive(Debug)]
-pub(super) struct Pass<'a, T> {
+pub(super) struct PassContext<'a, T> {
     pub(super) grid: &'a Grid,
     /// `Ex Ey Ez Bx By Bz` as particles feel them.
     pub(super) fields: [&'a [T]; 6],
@@ -63,7 +63,7 @@ fn stencil<T: RealScalar, const ORDER: u32>(s: T, half: bool) -> Stencil<T> {
     Stencil { first: if s < T::ZERO { -1 } else { 0 }, w: [w.below, w.middle, w.above] }
 }
 
-impl<T: RealScalar> Pass<'_, T> {
+impl<T: RealScalar> PassContext<'_, T> {
     /// `alpha E` and `alpha B` at offset `(s, t)` in cell `(i, j)`.
     #[inline(always)]
     fn gather<const ORDER: u32>(&self, i: usize, j: usize, s: T, t: T) -> (Vec3<T>, Vec3<T>) {
@@ -106,7 +106,7 @@ pub(super) struct Path<T> {
 /// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`. Those that leave
 /// their row, for another one of the tile too, go to `out`.
 pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
-    pass: &Pass<'_, T>,
+    pass: &PassContext<'_, T>,
     tile: &mut Band<'_, T>,
     window: &mut Window<T>,
     out: &mut Outbox<T>,

@@ -3,7 +3,7 @@
 
 use zellige_engine::real::{Isa, RealScalar};
 
-use super::store::{COLUMNS, PORTION, Placed, Store, portions};
+use super::store::{COLUMNS, PORTION, PlacedRow, Store, portions};
 use crate::loading::lanes::{Work, on};
 use crate::stages::Bins;
 
@@ -14,7 +14,7 @@ const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// Values along an axis of up to [`SOME`] of a row's particles, from slot `first` on.
 #[inline(always)]
-fn along<T: RealScalar>(([i, j], row): &Placed<'_, T>, axis: &Bins, first: usize, out: &mut [f64]) {
+fn along<T: RealScalar>(([i, j], row): &PlacedRow<'_, T>, axis: &Bins, first: usize, out: &mut [f64]) {
     let slots = first..first + out.len();
     let column = |c: usize| &row.column(c)[slots.clone()];
     let [from, step] = axis.position;
@@ -50,7 +50,7 @@ fn along<T: RealScalar>(([i, j], row): &Placed<'_, T>, axis: &Bins, first: usize
 }
 
 struct Extent<'a, T> {
-    rows: &'a [Placed<'a, T>],
+    rows: &'a [PlacedRow<'a, T>],
     axis: &'a Bins,
     found: &'a mut [f64; 2],
 }
@@ -81,7 +81,7 @@ impl<T: RealScalar> Work for Extent<'_, T> {
 
 /// As [`crate::stages::Stages::extent`].
 pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
-    let part = |rows: &[Placed<'_, T>]| {
+    let part = |rows: &[PlacedRow<'_, T>]| {
         let mut found = [0.0; 2];
         on(Isa::best(), Extent { rows, axis, found: &mut found });
         found.to_vec()
@@ -92,7 +92,7 @@ pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
 }
 
 struct Counted<'a, T> {
-    rows: &'a [Placed<'a, T>],
+    rows: &'a [PlacedRow<'a, T>],
     axes: &'a [Bins],
     sums: &'a mut [f64],
 }
@@ -140,7 +140,7 @@ fn bin(axis: &Bins, values: &[f64], places: &mut [f64]) {
 /// As [`crate::stages::Stages::bins`].
 pub(super) fn bins<T: RealScalar>(store: &Store<T>, axes: &[Bins], weighted: bool) -> Vec<f64> {
     let none = vec![0.0; axes.iter().map(|axis| axis.count).product()];
-    let part = |rows: &[Placed<'_, T>]| {
+    let part = |rows: &[PlacedRow<'_, T>]| {
         let mut sums = none.clone();
         on(Isa::best(), Counted { rows, axes, sums: &mut sums });
         sums

@@ -4,7 +4,7 @@
 
 use zellige_engine::real::{Real, RealScalar};
 
-use super::advance::Pass;
+use super::advance::PassContext;
 use super::lanes::{Lanes, MOST, any};
 use super::row::{COLUMN, Context, FLIGHT, Movers, STEP_X, STEP_Y, displacement, prefetch_next};
 use super::window::Window;
@@ -159,7 +159,7 @@ pub(super) unsafe fn deposit_crossers<X: Lanes>(
 
 /// From currents per cell to currents at nodes.
 #[inline(always)]
-pub(super) fn spread<T: RealScalar>(pass: &Pass<'_, T>, cells: &[Cell<T>], stride: usize, size: [usize; 2], window: &mut Window<T>) {
+pub(super) fn spread<T: RealScalar>(pass: &PassContext<'_, T>, cells: &[Cell<T>], stride: usize, size: [usize; 2], window: &mut Window<T>) {
     let [qx, qy, qz] = pass.charge;
     let pitch = window.pitch;
     for r in if pass.line { 1..2 } else { 0..size[1] + 2 } {

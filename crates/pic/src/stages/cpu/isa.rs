@@ -9,7 +9,7 @@ pub use zellige_engine::real::Isa;
 use zellige_engine::real::Lanes as Array;
 use zellige_engine::real::RealScalar;
 
-use super::advance::Pass;
+use super::advance::PassContext;
 use super::exchange::Outbox;
 use super::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
@@ -20,7 +20,7 @@ use super::window::Window;
 
 /// Data of the pass over one tile.
 pub(super) struct Work<'a, T> {
-    pub(super) pass: &'a Pass<'a, T>,
+    pub(super) pass: &'a PassContext<'a, T>,
     pub(super) tile: Band<'a, T>,
     pub(super) window: &'a mut Window<T>,
     pub(super) out: &'a mut Outbox<T>,

@@ -11,7 +11,7 @@
 
 use zellige_engine::real::{Real, RealScalar};
 
-use super::advance::{Pass, Path, deposit_esirkepov};
+use super::advance::{PassContext, Path, deposit_esirkepov};
 use super::deposit::{CURRENTS, Cell, Paths};
 use super::lanes::Lanes;
 use super::row::{COLUMN, Context, Movers, STEP_X, STEP_Y, prefetch_next};
@@ -299,7 +299,7 @@ pub(super) unsafe fn deposit_crossers<T: RealScalar>(
 }
 
 /// From sums of corners to currents at nodes.
-pub(super) fn spread<T: RealScalar>(pass: &Pass<'_, T>, cells: &[Cell<T>], stride: usize, size: [usize; 2], window: &mut Window<T>) {
+pub(super) fn spread<T: RealScalar>(pass: &PassContext<'_, T>, cells: &[Cell<T>], stride: usize, size: [usize; 2], window: &mut Window<T>) {
     let [qx, qy, qz] = pass.charge;
     let pitch = window.pitch;
     // On a line the upper corner is the nearest one: advance.rs.

@@ -7,7 +7,7 @@
 
 use zellige_engine::real::{Real, RealScalar, prefetch};
 
-use super::advance::{MIDST, Pass, vanish};
+use super::advance::{MIDST, PassContext, vanish};
 use super::deposit::{CURRENTS, Cell, Paths, deposit_crossers, deposit_stayers, places, spread};
 use super::exchange::Outbox;
 use super::lanes::{Lanes, MOST};
@@ -278,7 +278,7 @@ fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Move
 /// The CPU has the instructions of `X`; the tile is not wider than [`Lanes::CELLS`].
 #[inline(always)]
 pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
-    pass: &Pass<'_, X::Scalar>,
+    pass: &PassContext<'_, X::Scalar>,
     tile: &mut Band<'_, X::Scalar>,
     window: &mut Window<X::Scalar>,
     out: &mut Outbox<X::Scalar>,

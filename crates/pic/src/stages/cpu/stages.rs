@@ -8,7 +8,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Values;
 use zellige_engine::sim::Cost;
 
-use super::advance::{ACROSS, Pass, advance_tile, deposit_charge};
+use super::advance::{ACROSS, PassContext, advance_tile, deposit_charge};
 use super::counted::{bins, extent};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
@@ -56,7 +56,7 @@ impl<T: Format> CpuStages<T> {
         let line = grid.dimensions == 1;
         // Steps across a line are a part of what they are, and their current as many times larger.
         let across = if line { ACROSS } else { 1.0 };
-        let pass = Pass {
+        let pass = PassContext {
             grid,
             fields: std::array::from_fn(|c| self.fields.gathered(Component::ALL[c])),
             alpha: T::from_f64(0.5 * s.charge_to_mass() * grid.dt),
@@ -345,8 +345,8 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(self.fields.work())
     }
 
-    fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
-        let mut state = self.fields.hidden();
+    fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
+        let mut state = self.fields.auxiliary_state();
         state.push(("residual.base".into(), self.corners.base.clone()));
         state.push(("residual.variance".into(), self.corners.variance.clone()));
         for (k, s) in self.species.iter().enumerate() {
@@ -356,7 +356,7 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(state)
     }
 
-    fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+    fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
         for (k, s) in self.species.iter_mut().enumerate() {
             let name = format!("ledger.{k}");
             let found = state.iter().find(|(n, _)| *n == name).and_then(|(_, v)| <[f64; 5]>::try_from(v.as_slice()).ok());
@@ -371,7 +371,7 @@ impl<T: Format> Stages for CpuStages<T> {
                 to.copy_from_slice(values);
             }
         }
-        self.fields.set_hidden(state);
+        self.fields.set_auxiliary_state(state);
         Ok(())
     }
 

@@ -50,13 +50,13 @@ pub(super) fn insert<T: RealScalar>(store: &mut Store<T>, p: &Particles) {
 }
 
 /// Writes the numbers and cells of a batch to the columns of a row, of which the first `width` are held.
-struct Put<'a, 'b, T> {
+struct BatchWriter<'a, 'b, T> {
     batch: &'a Batch,
     width: usize,
     columns: &'a mut Columns<'b, T>,
 }
 
-impl<T: RealScalar> Work for Put<'_, '_, T> {
+impl<T: RealScalar> Work for BatchWriter<'_, '_, T> {
     #[inline(always)]
     fn run(self) {
         let (batch, n) = (self.batch, self.batch.len());
@@ -84,7 +84,7 @@ pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch
         row.set_len(n);
         let held = row.layout();
         let mut columns = row.columns_mut();
-        on(Isa::best(), Put { batch, width: held.width, columns: &mut columns });
+        on(Isa::best(), BatchWriter { batch, width: held.width, columns: &mut columns });
         if held.words[0] {
             columns.words[0][..n].copy_from_slice(&batch.tag[..n]);
         }
@@ -93,13 +93,13 @@ pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch
 }
 
 /// A row with its lowest cell.
-pub(super) type Placed<'a, T> = ([usize; 2], &'a Row<T>);
+pub(super) type PlacedRow<'a, T> = ([usize; 2], &'a Row<T>);
 
 /// Particles that are told at a time.
 pub(super) const PORTION: usize = 1 << 16;
 
 /// Particles of some rows with their lowest cells: row by row, in the order of their slots.
-fn told<T: RealScalar>(rows: &[Placed<'_, T>]) -> Particles {
+fn collected<T: RealScalar>(rows: &[PlacedRow<'_, T>]) -> Particles {
     let n = rows.iter().map(|(_, row)| row.len()).sum();
     let mut p = Particles { i: Vec::with_capacity(n), j: Vec::with_capacity(n), ..Particles::default() };
     for to in [&mut p.s, &mut p.t].into_iter().chain(&mut p.u) {
@@ -125,14 +125,14 @@ fn told<T: RealScalar>(rows: &[Placed<'_, T>]) -> Particles {
 /// All particles: tile by tile, row by row, in the order of their slots. Put into an empty store of the same tiles they
 /// come to lie as they did.
 pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
-    told(&store.rows().collect::<Vec<_>>())
+    collected(&store.rows().collect::<Vec<_>>())
 }
 
 /// Rows with their lowest cells, about `size` particles together: what `part` makes of them goes to `join` in their order.
 pub(super) fn portions<T: RealScalar>(
     store: &Store<T>,
     size: usize,
-    part: &(impl Fn(&[Placed<'_, T>]) -> Vec<f64> + Sync),
+    part: &(impl Fn(&[PlacedRow<'_, T>]) -> Vec<f64> + Sync),
     join: &mut (dyn FnMut(Vec<f64>) + Send),
 ) {
     let rows: Vec<_> = store.rows().filter(|(_, row)| !row.is_empty()).collect();
@@ -153,7 +153,7 @@ pub(super) fn portions<T: RealScalar>(
 
 /// All particles in portions, as [`crate::stages::Stages::visit`] gives them.
 pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) {
-    portions(store, PORTION, &|rows| part(told(rows)), join);
+    portions(store, PORTION, &|rows| part(collected(rows)), join);
 }
 
 /// Particles by their tags, as [`crate::stages::Stages::follow`] gives them.

@@ -5,7 +5,7 @@
 // zero, when all have come to their ends, and when all has been deposited; between the last two the last warp looks up what comes next.
 
 // Before they are needed, particles are asked into the L2 cache, a page by one lane: without it 13 % slower when cold.
-__device__ __forceinline__ void ask_for(const Store& st, const List& list, u32 k) {
+__device__ __forceinline__ void ask_for(const Store& st, const PageList& list, u32 k) {
 #if __CUDA_ARCH__ >= 900
     if (k % PAGE == 0 && k + AHEAD < list.plain) {
         u32 page = __shfl_sync(FULL_WARP, list.mine, (k + AHEAD) >> SHIFT);
@@ -17,10 +17,10 @@ __device__ __forceinline__ void ask_for(const Store& st, const List& list, u32 k
 __device__ __forceinline__ u32 unit_at(const Store& st, u32 helping, u32 turn) { return turn < helping ? st.units + turn : turn - helping; }
 
 // Turn `swap_pages`, by a warp: what each warp reads of its unit, and its tile; where there is nothing, no more than that.
-__device__ __forceinline__ void look_up(const Domain& d, const Store& st, Stream* streams, Tile& tile, u32 helping, u32 all, u32 turn) {
+__device__ __forceinline__ void look_up(const Domain& d, const Store& st, ParticleStream* streams, Tile& tile, u32 helping, u32 all, u32 turn) {
     if (turn >= all) return;
     const u32 unit = unit_at(st, helping, turn);
-    Stream found = stream_of(st, unit);
+    ParticleStream found = stream_of(st, unit);
     if (lane_index() < WARPS) streams[lane_index()] = found;
     if (lane_index() == 0) tile = tile_of(d, st, unit, found.whole);
 }
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     advance(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Fields f, const __grid_constant__ Push p, const __grid_constant__ Walls walls, long long* far, double* measured) {
     extern __shared__ __align__(16) u8 shared[];
     __shared__ Tile tiles[2];
-    __shared__ Stream streams[WARPS];
+    __shared__ ParticleStream streams[WARPS];
     __shared__ u32 sent[WARPS], left[WARPS], following;
     __shared__ double scratch[WARPS];
     // Behind another species of the same step it begins while that one ends, which began after what both need had ended.
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     Cached* cached = reinterpret_cast<Cached*>(shared);
     fixed* near = reinterpret_cast<fixed*>(shared + FIELD_BYTES);
 #if ORDER == 1
-    Waiting* queues = reinterpret_cast<Waiting*>(shared + FIELD_BYTES + COMPONENTS * JN * sizeof(fixed));
+    CrossingQueue* queues = reinterpret_cast<CrossingQueue*>(shared + FIELD_BYTES + COMPONENTS * JN * sizeof(fixed));
 #endif
     const u32 warp = threadIdx.x / WARP, helping = st.counters->helping, all = st.units + helping;
     const bool last = warp == WARPS - 1;
@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     __syncthreads();
     while (turn < all) {
         const Tile& tile = tiles[flip];
-        Stream& stream = streams[warp];
+        ParticleStream& stream = streams[warp];
         Sums j{d, near, far, tile, p.sign};
-        List list = list_of(st, stream);
+        PageList list = list_of(st, stream);
         if (tiles[1 - flip].whole) empty(Sums{d, near, far, tiles[1 - flip], p.sign});
         if (tile.whole)
             load_fields(cached, f, p.alpha, (long long)(tile.y - 1 + BELOW) * d.pitch + tile.x - 1 + BELOW, d.pitch, tile.nx, tile.ny);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
         bool more, closed = false;
         double energy = 0, momentum[3] = {0, 0, 0};
 #if ORDER == 1
-        Waiting& queue = queues[warp];
+        CrossingQueue& queue = queues[warp];
         u32 waiting = 0;
 #endif
         do {
@@ -71,19 +71,19 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 stream.stop = stream.all;
             }
             // The next particle is read while this one moves, the first one while the fields are.
-            Slot next = fetch(st, stream, list, base);
+            ParticleValues next = fetch(st, stream, list, base);
             __syncthreads();
             if (threadIdx.x == BLOCK - WARP && base == 0 && !closed) following = NONE;
             // Sums that have not been checked since are checked after the first round.
             real spent = base ? real(2 * MOST) : real(0);
             for (; base < stream.stop; base += WARP) {
                 Unit unit = unit_of(p, real(1));
-                Slot now = next;
+                ParticleValues now = next;
                 bool stays = now.cell != NONE;
                 if (!stays) now.cell = 0;
                 real s = now.v[0], t = now.v[1], s1 = 0, t1 = 0, qz = 0, cx = 0, cy = 0;
                 int x = int(now.cell & 255), y = int(now.cell >> 8), n = (y + MARGIN) * JX + x + MARGIN;
-                Six at = gather(cached, x, y, s, t);
+                FieldValues at = gather(cached, x, y, s, t);
                 // Behind the loads from shared memory: there are six marks for what is under way, and what waits for one of those would wait for this.
                 settled(at);
                 next = fetch(st, stream, list, base + WARP);
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             if (last) {
                 if (lane_index() == 0) following = then;
                 if (!more) {
-                    const Stream was = stream;
+                    const ParticleStream was = stream;
                     __syncwarp();
                     look_up(d, st, streams, tiles[1 - flip], helping, all, __shfl_sync(FULL_WARP, then, 0));
                     // Pages for a quarter more than came now, and for a sixteenth of the unit at least.

@@ -92,11 +92,12 @@ pub fn memory(setup: &Setup, gpu: &Properties) -> u64 {
         Capacity::new(&kind, tiles[0] * tiles[1] * kind.parts, (*n).max(1), 0, places).bytes(&kind)
     });
     let size = if setup.precision == Precision::F32 { 4 } else { 8 };
-    let leaps = usize::from(fields::leaps(setup));
+    let fuses_fields = usize::from(fields::fuses_fields(setup));
     let smoothed = usize::from(setup.smoothing.iter().any(|s| s.passes > 0));
     let external = setup.external.iter().filter(|e| !e.is_empty()).count();
-    // E and B, twice where they leap, else J and its half-filtered copy; sums, twice where they leap; residual and charge.
-    let node = size * (6 + 6 * leaps + 3 * (1 - leaps) + 3 * smoothed + external) + 24 * (1 + leaps) + 8 * (2 + 3 + smoothed);
+    // E and B, twice where the update is fused, else J and its half-filtered copy; sums, twice where the update is fused; residual and charge.
+    let node =
+        size * (6 + 6 * fuses_fields + 3 * (1 - fuses_fields) + 3 * smoothed + external) + 24 * (1 + fuses_fields) + 8 * (2 + 3 + smoothed);
     (species.sum::<usize>() + node * setup.grid.len()) as u64
 }
 

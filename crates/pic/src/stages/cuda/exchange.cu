@@ -27,14 +27,14 @@ __device__ __noinline__ void post(const Store& st, Record r) {
 }
 
 // Columns that are read of a particle.
-struct Slot {
+struct ParticleValues {
     u32 cell;
     real v[5], weight;
 #if TAGGED
     u64 tag;
 #endif
 };
-__device__ __forceinline__ Record record(u32 unit, const Slot& p) {
+__device__ __forceinline__ Record record(u32 unit, const ParticleValues& p) {
     Record r;
     r.unit = unit;
     r.cell = p.cell;
@@ -49,7 +49,7 @@ __device__ __forceinline__ Record record(u32 unit, const Slot& p) {
     return r;
 }
 
-__device__ __forceinline__ void put(const ParticleSlot& to, const Slot& p) {
+__device__ __forceinline__ void put(const ParticleSlot& to, const ParticleValues& p) {
     to.set(p.v);
     to.cell() = u16(p.cell);
 #if WEIGHTED
@@ -61,7 +61,7 @@ __device__ __forceinline__ void put(const ParticleSlot& to, const Slot& p) {
 }
 
 // Particles that a warp reads: `own` of its list, then the inbox from number `from` on, `all` together.
-struct Stream {
+struct ParticleStream {
     u32 own, all, from, stop, unit;     // `stop`: where it is left off
     u32 whole, arrived, inbox, held;  // particles of the unit, and of the inbox, and pages of that and of the list
 };
@@ -75,7 +75,7 @@ __device__ __forceinline__ u32 scan_lists(u32 value) {
     }
     return value;
 }
-__device__ __forceinline__ Stream stream_of(u32 unit, u32 mine, u32 arrived, u32 inbox) {
+__device__ __forceinline__ ParticleStream stream_of(u32 unit, u32 mine, u32 arrived, u32 inbox) {
     u32 whole = __shfl_sync(FULL_WARP, scan_lists(mine), WARPS - 1) + arrived;
     // Lists that have less than their share of whole rounds fill up with what came: where that is not too much, each no more than its last
     // round, so that as few rounds as can be have idle lanes.
@@ -88,12 +88,12 @@ __device__ __forceinline__ Stream stream_of(u32 unit, u32 mine, u32 arrived, u32
     u32 from = min(upto - wanted, arrived);
     return {mine, mine + min(upto, arrived) - from, from, 0, unit, whole, arrived, inbox, pages_for(mine)};
 }
-__device__ __forceinline__ Stream stream_of(const Store& st, u32 unit) {
+__device__ __forceinline__ ParticleStream stream_of(const Store& st, u32 unit) {
     return stream_of(unit, lane_index() < WARPS ? st.count[unit * WARPS + lane_index()] : 0, st.now.count[unit], st.now.pages[unit]);
 }
 __device__ __forceinline__ u32 below() { return (1u << lane_index()) - 1; }
-__device__ __forceinline__ Slot slot_of(const ParticleSlot& from) {
-    Slot p{};
+__device__ __forceinline__ ParticleValues slot_of(const ParticleSlot& from) {
+    ParticleValues p{};
     p.cell = from.cell();
     from.get(p.v);
     p.weight = from.weight();
@@ -104,18 +104,18 @@ __device__ __forceinline__ Slot slot_of(const ParticleSlot& from) {
 }
 
 // A warp's list while it is read and written.
-struct List {
+struct PageList {
     u32 mine;   // page number `lane`: where the first WARP pages lie is known without reading it
     u32 plain;  // a round that ends no later is of the list alone, and of these pages
     u32 count;  // particles that have been kept
 };
 __device__ __forceinline__ u32* pages_of(const Store& st, u32 unit) { return st.table + u64(unit * WARPS + threadIdx.x / WARP) * st.room; }
-__device__ __forceinline__ List list_of(const Store& st, const Stream& s) {
+__device__ __forceinline__ PageList list_of(const Store& st, const ParticleStream& s) {
     return {lane_index() < s.held ? pages_of(st, s.unit)[lane_index()] : NONE, min(s.own, u32(WARP << SHIFT)), 0};
 }
 // Particle `k` + lane; nobody's `cell` is NONE.
-__device__ __forceinline__ Slot fetch(const Store& st, const Stream& s, const List& list, u32 k) {
-    Slot p;
+__device__ __forceinline__ ParticleValues fetch(const Store& st, const ParticleStream& s, const PageList& list, u32 k) {
+    ParticleValues p;
     p.cell = NONE;
     u32 at = k + lane_index(), page = __shfl_sync(FULL_WARP, list.mine, k >> SHIFT);
     // Entries beyond the end become NONE.
@@ -149,7 +149,7 @@ __device__ __forceinline__ u32 another_page(const Store& st, u32* pages, u32 n) 
 }
 // Writes the particles of the lanes that stay, read as numbers from `k` on; all lanes of a warp. Their cells only where they have `moved` to another
 // one or have not been in this place. Where a list cannot grow, particles go to the unit's inbox by `homeless`: they are part of the next step as others are.
-template <class F> __device__ __forceinline__ void keep(const Store& st, Stream& s, List& list, u32 k, u32 who, bool moved, const Slot& p, F homeless) {
+template <class F> __device__ __forceinline__ void keep(const Store& st, ParticleStream& s, PageList& list, u32 k, u32 who, bool moved, const ParticleValues& p, F homeless) {
     bool stays = who >> lane_index() & 1;
     u32 at = list.count + __popc(who & below()), end = list.count + __popc(who);
     if (((end - 1) ^ (list.count - 1)) >> SHIFT) {
@@ -193,7 +193,7 @@ template <class F> __device__ __forceinline__ void keep(const Store& st, Stream&
     list.count = end;
 }
 // The end of a warp's list: its number, and pages that it no longer fills.
-__device__ __forceinline__ void close(const Store& st, const Stream& s, const List& list) {
+__device__ __forceinline__ void close(const Store& st, const ParticleStream& s, const PageList& list) {
     if (list.count == s.own) return;
     for (u32 k = pages_for(list.count) + lane_index(); k < s.held; k += WARP) give(st, pages_of(st, s.unit)[k]);
     if (lane_index() == 0) st.count[s.unit * WARPS + threadIdx.x / WARP] = list.count;

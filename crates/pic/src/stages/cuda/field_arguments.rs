@@ -1,4 +1,4 @@
-//! The structures that the kernels of the fields take, as `yee_grid.cu`, `leap.cu` and `current.cu` declare them.
+//! The structures that the kernels of the fields take, as `yee_grid.cu`, `fused_fields.cu` and `current.cu` declare them.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -27,10 +27,10 @@ pub(super) struct YeeGrid {
     pub(super) dt: f64,
 }
 
-/// `Leap` in `leap.cu`.
+/// `FusedFields` in `fused_fields.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Leap {
+pub(super) struct FusedFields {
     pub(super) arrays: [[u64; 3]; 2],
     pub(super) sums: u64,
     pub(super) clear: u64,

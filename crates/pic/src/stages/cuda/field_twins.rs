@@ -80,19 +80,19 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
             there.shift(&[ahead], &mut profiler).unwrap();
         }
         if step == 8 {
-            for (name, values) in here.hidden() {
-                let mine = there.hidden().unwrap().into_iter().find(|entry| entry.0 == name).expect("the same names").1;
+            for (name, values) in here.auxiliary_state() {
+                let mine = there.auxiliary_state().unwrap().into_iter().find(|entry| entry.0 == name).expect("the same names").1;
                 assert_eq!(mine.len(), values.len(), "{name}");
                 assert!(values.iter().any(|v| *v != 0.0) && mine.iter().any(|v| *v != 0.0), "{name}");
             }
-            there.set_hidden(&here.hidden()).unwrap();
+            there.set_auxiliary_state(&here.auxiliary_state()).unwrap();
         }
     }
     same(given, &Component::ALL[..6], &here, &mut there, tolerance);
     let expected = [here.electric(), here.magnetic()].concat();
     cuda.synchronize().unwrap();
-    let told = there.energies();
-    for (c, (a, b)) in expected.iter().zip(told).enumerate() {
+    let measured = there.energies();
+    for (c, (a, b)) in expected.iter().zip(measured).enumerate() {
         assert!((a / b - 1.0).abs() < tolerance, "energy {c}: {a} {b}");
     }
 }
@@ -145,7 +145,7 @@ fn a_leap_is_the_passes_one_by_one() {
             let given = setup(cells, [[FieldSide::Periodic; 2]; 2], [0, 0], precision);
             let (grid, pool) = (&given.grid, cuda.pool());
             let [mut one, mut by_one] = [0, 1].map(|_| Fields::new(&given, &cuda, &pool).unwrap());
-            assert!(one.leaps());
+            assert!(one.fuses_fields());
             for c in &Component::ALL[..6] {
                 let values = random(*c as u64, grid.len());
                 one.set(*c, &values).unwrap();
@@ -169,7 +169,7 @@ fn a_leap_is_the_passes_one_by_one() {
                 cuda.upload(&mut sums[0], &deposits).unwrap();
                 cuda.upload(&mut sums[1], &vec![7_i64; 3 * grid.len()]).unwrap();
                 let profiler = &mut Profiler::off();
-                one.leap(&sums[0], &sums[1], Current { scales, more: false }, profiler).unwrap();
+                one.fused_fields(&sums[0], &sums[1], Current { scales, more: false }, profiler).unwrap();
                 by_one.current(&[], profiler).unwrap();
                 by_one.field(profiler).unwrap();
             }

@@ -1,12 +1,12 @@
 //! The fields on the GPU: E, B and J over all corners with guards, as [`crate::grid::Grid::index`] lays them out, and the
 //! launches of `yee_grid.cu`, `field.cu` and `current.cu`. What is computed is in the files of `cpu/fields`.
 //!
-//! Nothing here waits, except what sets or reads whole arrays. A step of the fields of a periodic domain is one launch (`leap.cu`);
-//! elsewhere it is three, one more for the current, two more for a filter.
+//! Nothing here waits, except what sets or reads whole arrays. A step of the fields of a periodic domain is one launch
+//! (`fused_fields.cu`); elsewhere it is three, one more for the current, two more for a filter.
 
-mod aside;
 mod gauss;
 mod records;
+mod snapshots;
 
 use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
@@ -15,10 +15,10 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::real;
 use zellige_engine::sim::Cost;
 
-use self::aside::Aside;
 pub(super) use self::gauss::Charge;
 use self::gauss::{Corners, Work};
-use super::field_arguments::{Leap, MOST_TAPS, Taps, YeeGrid};
+use self::snapshots::SnapshotList;
+use super::field_arguments::{FusedFields, MOST_TAPS, Taps, YeeGrid};
 use super::{Current, early};
 use crate::gauss::GAUSS;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
@@ -32,10 +32,10 @@ const ENERGY_BLOCKS: u32 = 128;
 const BLOCK: [u32; 2] = [64, 4];
 /// Rows of nodes that a launch can have blocks for.
 pub(super) const ROWS: usize = 65_535 * BLOCK[1] as usize;
-/// Nodes of a block of `leap.cu`: with what borders on them 64 x 12, three for each thread.
-const LEAP: [u32; 2] = [61, 9];
+/// Nodes of a block of `fused_fields.cu`: with what borders on them 64 x 12, three for each thread.
+const FUSED_TILE: [u32; 2] = [61, 9];
 /// Blocks of it that a multiprocessor is to hold at least, in single precision.
-const LEAP_RESIDENT: u32 = 5;
+const FUSED_RESIDENT: u32 = 5;
 
 /// Recipe of the kernels for a number format: also for tests, for architectures that are not at hand.
 pub(super) fn recipe(precision: Precision) -> Recipe {
@@ -47,12 +47,12 @@ pub(super) fn recipe(precision: Precision) -> Recipe {
         include_str!("yee_grid.cu"),
         include_str!("field.cu"),
         include_str!("current.cu"),
-        include_str!("leap.cu"),
+        include_str!("fused_fields.cu"),
     ];
     sources.extend(GAUSS);
     sources.push(include_str!("gauss.cu"));
-    let resident = if precision == Precision::F32 { LEAP_RESIDENT } else { 1 };
-    let numbers = [("MOST_TAPS", MOST_TAPS as u32), ("LEAP_X", LEAP[0]), ("LEAP_Y", LEAP[1]), ("LEAP_RESIDENT", resident)];
+    let resident = if precision == Precision::F32 { FUSED_RESIDENT } else { 1 };
+    let numbers = [("MOST_TAPS", MOST_TAPS as u32), ("FUSED_X", FUSED_TILE[0]), ("FUSED_Y", FUSED_TILE[1]), ("FUSED_RESIDENT", resident)];
     let mut defines = vec![("REAL".to_owned(), real.to_owned())];
     defines.extend(numbers.map(|(name, value)| (name.to_owned(), value.to_string())));
     Recipe::new(&format!("pic fields {real}"), &sources, &defines, NAMES)
@@ -70,7 +70,7 @@ const NAMES: &[&str] = &[
     "fold",
     "smooth",
     "put_line",
-    "leap",
+    "fused_fields",
     "charge_of",
     "smooth_charge",
     "sum_charge",
@@ -88,9 +88,9 @@ pub(super) struct Fields {
     smoothing: [Smoothing; 2],
     kernels: Vec<Kernel>,
     yee: YeeGrid,
-    /// Ex, Ey, Ez, Bx, By, Bz: those that are valid, and those that a leap writes, empty where fields do not leap.
+    /// Ex, Ey, Ez, Bx, By, Bz: those that are valid, and those that the fused update writes, empty where it is not used.
     advancing: [Vec<Buffer<u8>>; 2],
-    /// Jx, Jy, Jz one behind the other; empty where fields leap and nobody has asked for it.
+    /// Jx, Jy, Jz one behind the other; empty where the update is fused and nobody has asked for it.
     current: Buffer<u8>,
     /// Jx, Jy, Jz half filtered; empty without a filter.
     scratch: Buffer<u8>,
@@ -102,7 +102,7 @@ pub(super) struct Fields {
     partial: Buffer<f64>,
     sums: Mapped<f64>,
     /// Components put aside, a list for each number.
-    aside: Vec<Aside>,
+    snapshots: Vec<SnapshotList>,
     /// None before they are looked at.
     corners: Option<Corners>,
     /// None where it is not added up.
@@ -131,13 +131,13 @@ impl Fields {
         let mut fields = Self {
             kernels: NAMES.iter().map(|name| program.kernel(name)).collect::<Result<_>>()?,
             yee: YeeGrid::zeroed(),
-            advancing: [grid.len(), if leaps(setup) { grid.len() } else { 0 }]
+            advancing: [grid.len(), if fuses_fields(setup) { grid.len() } else { 0 }]
                 .map(|n| (0..6).map(|_| array(n)).collect::<Result<Vec<_>>>())
                 .into_iter()
                 .collect::<Result<Vec<_>>>()?
                 .try_into()
                 .expect("two of them"),
-            current: array(if leaps(setup) { 0 } else { 3 * grid.len() })?,
+            current: array(if fuses_fields(setup) { 0 } else { 3 * grid.len() })?,
             scratch: array(if filtered { 3 * grid.len() } else { 0 })?,
             external: setup
                 .external
@@ -150,7 +150,7 @@ impl Fields {
             pool: pool.clone(),
             partial: pool.alloc_zeros(6 * ENERGY_BLOCKS as usize, "sums of the energy")?,
             sums: cuda.mapped(6)?,
-            aside: Vec::new(),
+            snapshots: Vec::new(),
             corners: None,
             work: None,
             cuda: cuda.clone(),
@@ -209,7 +209,7 @@ impl Fields {
     }
 
     /// Address of a component of E (0 to 2) or B (3 to 5); guards are valid between steps.
-    pub(super) fn felt(&self, c: usize) -> u64 {
+    pub(super) fn total_field(&self, c: usize) -> u64 {
         self.advancing[0][c].address()
     }
 
@@ -305,17 +305,23 @@ impl Fields {
     }
 
     /// True if one kernel does all that happens to the fields in a step without antennas.
-    pub(super) fn leaps(&self) -> bool {
+    pub(super) fn fuses_fields(&self) -> bool {
         self.advancing[1].first().is_some_and(|b| !b.is_empty())
     }
 
-    /// From time n to n + 1 where they leap: J is in the integers `sums`; `clear` is zero afterwards.
-    pub(super) fn leap(&mut self, sums: &Buffer<i64>, clear: &Buffer<i64>, current: Current, profiler: &mut Profiler) -> Result<()> {
+    /// From time n to n + 1 in one kernel: J is in the integers `sums`; `clear` is zero afterwards.
+    pub(super) fn fused_fields(
+        &mut self,
+        sums: &Buffer<i64>,
+        clear: &Buffer<i64>,
+        current: Current,
+        profiler: &mut Profiler,
+    ) -> Result<()> {
         let cuda = self.cuda.clone();
         let length = self.grid.len();
         assert!(sums.len() == 3 * length && clear.len() == 3 * length, "three components of integers");
         let three = |of: &Vec<Buffer<u8>>, first: usize| [0, 1, 2].map(|c| of[first + c].address());
-        let leap = Leap {
+        let fused_fields = FusedFields {
             arrays: [three(&self.advancing[1], 0), three(&self.advancing[1], 3)],
             sums: sums.address(),
             clear: clear.address(),
@@ -326,10 +332,10 @@ impl Fields {
         };
         // 48 bytes of integers besides; operations as in `field`.
         let cost = self.cost(12.0 + 48.0 / bytes(self.precision) as f64, 45.0);
-        let [x, y] = [0, 1].map(|axis| (self.grid.cells[axis] as u32).div_ceil(LEAP[axis]));
+        let [x, y] = [0, 1].map(|axis| (self.grid.cells[axis] as u32).div_ceil(FUSED_TILE[axis]));
         profiler.stage_on(&cuda, "field", cost, || {
             // SAFETY: as declared; both sets of arrays have all nodes with guards.
-            unsafe { early(&cuda, self.kernel("leap").launch((x, y), 256)).plain(self.yee).plain(leap).run() }
+            unsafe { early(&cuda, self.kernel("fused_fields").launch((x, y), 256)).plain(self.yee).plain(fused_fields).run() }
         })?;
         self.advancing.swap(0, 1);
         for c in 0..3 {
@@ -408,20 +414,20 @@ impl Fields {
     }
 
     /// The memory of the absorbing layers and what is told of the fields, named as on the CPU. Waits.
-    pub(super) fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
+    pub(super) fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let layers = self.psi.iter();
         let layers = layers.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision))));
-        Ok(layers.collect::<Result<Vec<_>>>()?.into_iter().chain(self.told()?).collect())
+        Ok(layers.collect::<Result<Vec<_>>>()?.into_iter().chain(self.corner_state()?).collect())
     }
 
     /// Takes it back; entries of other names are left alone.
-    pub(super) fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+    pub(super) fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
         for (memory, buffer) in &mut self.psi {
             if let Some((_, values)) = state.iter().find(|entry| entry.0 == memory.name()) {
                 self.cuda.upload(buffer, &packed(values, self.precision))?;
             }
         }
-        self.set_told(state)
+        self.set_corner_state(state)
     }
 
     fn kernel(&self, name: &str) -> &Kernel {
@@ -446,7 +452,7 @@ impl Fields {
 }
 
 /// True if a step of the fields is one kernel: periodic, without a filter.
-pub(super) fn leaps(setup: &Setup) -> bool {
+pub(super) fn fuses_fields(setup: &Setup) -> bool {
     let periodic =
         (0..2).all(|axis| setup.grid.periodic(axis)) && setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic);
     periodic && setup.smoothing.iter().all(|s| s.passes == 0)

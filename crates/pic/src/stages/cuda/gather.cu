@@ -7,11 +7,11 @@ struct Fields {
     const real* f[6];         // Ex, Ey, Ez, Bx, By, Bz over all nodes with guards
     const real* external[6];  // added to them; null where there is none
 };
-struct Six {
+struct FieldValues {
     real ex, ey, ez, bx, by, bz;
 };
 // All of it has been made before what follows.
-__device__ __forceinline__ void settled(Six& f) {
+__device__ __forceinline__ void settled(FieldValues& f) {
 #if WIDE
     asm volatile("" : "+d"(f.ex), "+d"(f.ey), "+d"(f.ez), "+d"(f.bx), "+d"(f.by), "+d"(f.bz));
 #else
@@ -74,7 +74,7 @@ __device__ __forceinline__ real at_place(const Quad* at, int c, real x, real y) 
     Quad v = at[c * QN];
     return (v.x + x * v.y) + y * (v.z + x * v.w);
 }
-__device__ __forceinline__ Six gather(const Quad* q, int x, int y, real s, real t) {
+__device__ __forceinline__ FieldValues gather(const Quad* q, int x, int y, real s, real t) {
     // On a half-staggered axis the node below is that of the cell before for particles in the lower half.
     int hx = s < real(0), hy = t < real(0);
     const Quad *n = q + ((y + 1) * QX + x + 1), *nx = n - hx, *ny = n - hy * QX, *nxy = ny - hx;
@@ -113,7 +113,7 @@ __device__ __forceinline__ real at_place(const real* q, int c, int n, const Weig
     real above = three(x, f[QX - 1], f[QX], f[QX + 1]);
     return three(y, below, middle, above);
 }
-__device__ __forceinline__ Six gather(const real* q, int x, int y, real s, real t) {
+__device__ __forceinline__ FieldValues gather(const real* q, int x, int y, real s, real t) {
     // The nearest corner, and the middle of the cell, where half-staggered values sit.
     real right = nearest(s), upper = nearest(t);
     int n = (y + 1) * QX + x + 1, nx = n + int(right), ny = n + int(upper) * QX, nxy = nx + int(upper) * QX;

@@ -4,19 +4,19 @@
 //! pushes, moves, deposits, keeps those that stay in order and sends the others on (`advance.cu`, `exchange.cu`); what comes to a
 //! tile is part of its next step. Tiles far fuller than the mean are shared among several blocks (`team.cu`). The sums of the
 //! current are integers, which do not depend on the order of the additions and conserve charge exactly (`deposit.cu`, `sums.cu`).
-//! Fields of a periodic domain take one more kernel (`leap.cu`). Nothing in a step waits for the host.
+//! Fields of a periodic domain take one more kernel (`fused_fields.cu`). Nothing in a step waits for the host.
 
 mod arguments;
 mod capacity;
 mod field_arguments;
 mod fields;
 mod limits;
+mod particle_diagnostics;
 mod program;
 #[cfg(test)]
 mod quadratic;
 mod stages;
 mod store;
-mod tell;
 
 use zellige_engine::cuda::{Buffer, Cuda, Launch, Mapped, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::Result;
@@ -30,7 +30,7 @@ pub use self::program::{KernelConfig, recipe};
 use self::store::Store;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::ParticleSide;
-use crate::loading::Formula;
+use crate::loading::UniformSource;
 use crate::particles::{Pusher, Species};
 
 /// Cells of a tile where the input does not say: in two dimensions per axis, and in one.
@@ -96,8 +96,8 @@ pub struct CudaStages {
     setup: Setup,
     fields: Fields,
     species: Vec<Population>,
-    /// Current in integers: three components over all nodes with guards, in units of `pending / (4 K)`. Two of them where fields
-    /// leap: what the last step left is cleared in this one.
+    /// Current in integers: three components over all nodes with guards, in units of `pending / (4 K)`. Two of them where the
+    /// update of the fields is fused: what the last step left is cleared in this one.
     sums: [Buffer<i64>; 2],
     /// Which of them is added to.
     adding: usize,
@@ -116,7 +116,7 @@ pub struct CudaStages {
     /// No particle can go out: all sides are periodic and no window moves.
     closed: bool,
     /// Particles of the next shift of the window: the species, how it is made and in which column.
-    coming: Vec<(usize, Formula, u64)>,
+    coming: Vec<(usize, UniformSource, u64)>,
 }
 
 /// Conversion of integer sums to J.
@@ -214,10 +214,10 @@ fn checked(setup: &Setup) -> bool {
 
 /// K of deposit.cu: as fine as the numbers can hold.
 fn unit_of(setup: &Setup, heaviest: f64) -> f64 {
-    // Sums of 32 bits are carried over, those of 64 must not run over: 2^(62 - 42) particles of weight 1 may cross one node at
-    // the speed of light. Roundings in floating point need |K w| below a third of the magic number.
-    // A density a thousand times the mean of a box with very many particles a cell has room, too; beyond it `convert` and `leap` make
-    // the current not a number, which ends the run.
+    // Sums of 32 bits are carried over, those of 64 must not run over: 2^(62 - 42) particles of weight 1 may cross one node at the
+    // speed of light. Roundings in floating point need |K w| below a third of the magic number. A density a thousand times the
+    // mean of a box with very many particles a cell has room, too; beyond it `convert` and `fused_fields` make the current not a
+    // number, which ends the run.
     let per_cell = setup.expected.iter().max().map_or(0.0, |n| *n as f64 / (setup.grid.cells[0] * setup.grid.cells[1]) as f64);
     let bits = match setup.precision {
         Precision::F32 if checked(setup) => CHECKED_BITS,
@@ -245,7 +245,7 @@ impl CudaStages {
             })
         });
         let fields = Fields::new(setup, cuda, &pool)?;
-        let second = if fields.leaps() { 3 * setup.grid.len() } else { 0 };
+        let second = if fields.fuses_fields() { 3 * setup.grid.len() } else { 0 };
         let sums = |n: usize| pool.alloc_zeros(n, "pic: current");
         Ok(Self {
             species: species.collect::<Result<_>>()?,

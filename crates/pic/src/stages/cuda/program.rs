@@ -100,7 +100,7 @@ impl KernelConfig {
         let [x, y] = self.tile;
         let (fields, margin) = if self.order == 1 { ((x + 1) * (y + 1) * 24, 1) } else { ((x + 3) * (y + 3) * 6, 2) };
         let sums = if self.real() == 4 { 4 } else { 3 } * (x + 1 + 2 * margin) * (y + 1 + 2 * margin);
-        // `Waiting` of advance.cu.
+        // `CrossingQueue` of advance.cu.
         let queue = if self.order == 1 { 256 + (320 + if self.weighted { 64 } else { 1 }) * self.real() } else { 0 };
         ((fields + sums) * self.real() + queue * self.block as usize / 32) as u32
     }
@@ -172,7 +172,7 @@ pub fn recipe(kind: &KernelConfig) -> Recipe {
         include_str!("advance.cu"),
         include_str!("window.cu"),
         include_str!("charge.cu"),
-        include_str!("tell.cu"),
+        include_str!("particle_diagnostics.cu"),
     ]);
     let recipe = Recipe::new(&format!("pic {kind}"), &sources, &defines(kind), NAMES);
     // Division and square root to two units in the last place: 4 % of the time; lengths of momenta do not depend on them.
@@ -194,7 +194,7 @@ pub(super) fn maker(kind: &KernelConfig) -> Recipe {
 }
 
 /// A particle as a GPU makes it.
-const MADE: &str = include_str!("made.cu");
+const MADE: &str = include_str!("uniform_source.cu");
 
 fn defines(kind: &KernelConfig) -> [(String, String); 15] {
     let wide = kind.precision == Precision::F64;
@@ -227,7 +227,7 @@ fn defines(kind: &KernelConfig) -> [(String, String); 15] {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::loading::{Batch, Formula, Source};
+    use crate::loading::{Batch, Source, UniformSource};
     use crate::setup::Model;
     use zellige_engine::testing::host::Host;
 
@@ -250,7 +250,7 @@ extern "C" __global__ void one(Made m, const double *offsets, u64 column, u64 ro
         sources.extend(DEVIATES);
         sources.extend([MADE, TEST]);
         let Some(host) = Host::compile(&Recipe::new("host-made", &sources, &[], &["one"])) else { return };
-        type One = unsafe extern "C" fn(Formula, *const f64, u64, u64, *mut f64);
+        type One = unsafe extern "C" fn(UniformSource, *const f64, u64, u64, *mut f64);
         // SAFETY: its parameters.
         let one = unsafe { host.kernel::<One>("one") };
         let starts = [
@@ -263,16 +263,16 @@ extern "C" __global__ void one(Made m, const double *offsets, u64 column, u64 ro
         for (dimensions, species) in starts.into_iter().flat_map(|s| [(1, s), (2, s)]) {
             let config = config(dimensions, species);
             let model = Model::new(&config, 0x1234_5678_9abc).unwrap();
-            let (setup, felt) = (model.setup(&config).unwrap(), Default::default());
-            let source = Source::new(&model, &setup, 0, 0, &felt);
-            let (formula, offsets) = source.formula().unwrap();
+            let (setup, total_field) = (model.setup(&config).unwrap(), Default::default());
+            let source = Source::new(&model, &setup, 0, 0, &total_field);
+            let (uniform_source, offsets) = source.uniform_source().unwrap();
             for cell in [[0_u32, 0], [69, if dimensions == 1 { 0 } else { 8 }]] {
                 let mut batch = Batch::default();
                 source.fill([cell].into_iter(), &mut batch).unwrap();
                 let mut v = vec![f64::NAN; 5 * batch.len()];
                 let (from, to) = (offsets.as_ptr().cast(), v.as_mut_ptr());
                 // SAFETY: five numbers for each of 9 particles, and two offsets where they are read.
-                host.launch([1, 1, 1], [32, 1, 1], &|| unsafe { one(formula, from, cell[0].into(), cell[1].into(), to) });
+                host.launch([1, 1, 1], [32, 1, 1], &|| unsafe { one(uniform_source, from, cell[0].into(), cell[1].into(), to) });
                 assert_eq!(batch.len(), 9);
                 for p in 0..9 {
                     let host = [batch.s[p], batch.t[p], batch.u[0][p], batch.u[1][p], batch.u[2][p]];

@@ -84,21 +84,21 @@ fn is_conserved(found: &DepositedSums, [from, to]: [[f64; 2]; 2], steps: [i32; 2
     let [before, after, x, y, z] = [0, 1, 2, 3, 4].map(|part| found.part(part));
     let [x0, y0] = [0, 1].map(|d| weights(from[d], 4));
     let [x1, y1] = [0, 1].map(|d| weights(to[d], 4 + steps[d]));
-    let told = format!("from {from:?} to {to:?} in {steps:?}, 4 K = {}", 4.0 * k);
+    let described = format!("from {from:?} to {to:?} in {steps:?}, 4 K = {}", 4.0 * k);
     for charge in [before, after] {
-        assert_eq!(charge.iter().sum::<i64>(), 4 * k as i64, "{told}: the whole charge");
+        assert_eq!(charge.iter().sum::<i64>(), 4 * k as i64, "{described}: the whole charge");
     }
     let (mut row, mut column) = ([0.0; N], [0.0; N]);
     for j in 1..N {
         for i in 1..N {
             let n = j * N + i;
-            assert_eq!(after[n] - before[n], x[n - 1] - x[n] + y[n - N] - y[n], "{told}: continuity at node ({i}, {j})");
+            assert_eq!(after[n] - before[n], x[n - 1] - x[n] + y[n - N] - y[n], "{described}: continuity at node ({i}, {j})");
             row[j] -= 4.0 * k * esirkepov_along(x0[i], x1[i], y0[j], y1[j]);
             column[i] -= 4.0 * k * esirkepov_along(y0[j], y1[j], x0[i], x1[i]);
             // Numbers of single precision bring a tenth of a unit, half a unit each rounding: nine of them for the node amid all, two and what they are
             // balanced with for a current.
             let near = |what: &str, v: i64, exact: f64, units: f64| {
-                assert!((v as f64 - exact).abs() <= units, "{told}: {what} of node ({i}, {j}) is {v} for {exact}");
+                assert!((v as f64 - exact).abs() <= units, "{described}: {what} of node ({i}, {j}) is {v} for {exact}");
             };
             near("charge", before[n], 4.0 * k * x0[i] * y0[j], 4.2);
             near("charge", after[n], 4.0 * k * x1[i] * y1[j], 4.2);

@@ -2,7 +2,7 @@
 // Particles that cross a border, a tenth of all in a warm plasma, wait in a queue of the warp until 32 of them fill all lanes: `Path`,
 // and K.
 #define QUEUE 64
-struct Waiting {
+struct CrossingQueue {
     int n[QUEUE];
     real s[QUEUE], t[QUEUE], s1[QUEUE], t1[QUEUE], qz[QUEUE], k[WEIGHTED ? QUEUE : 1];
     __device__ __forceinline__ void put(int at, const Path& w, const Unit& u) {
@@ -21,7 +21,7 @@ struct Waiting {
 };
 // Those that still wait at the end of a unit, `left` of each warp, all warps together: where particles are few that is every second
 // lane, and many warps that would have no more than a few.
-__device__ __forceinline__ void deposit_left(const Sums& j, const Waiting* queues, const u32* left, const Push& p) {
+__device__ __forceinline__ void deposit_left(const Sums& j, const CrossingQueue* queues, const u32* left, const Push& p) {
     Unit unit = unit_of(p, real(1));
     const u32 all = sum_of(left);
     for (u32 k = threadIdx.x; k < all; k += BLOCK) {

@@ -31,7 +31,7 @@ __device__ __forceinline__ u32 sum_of(const u32* n) {
 // The lanes `who` of a warp have particles `p` that are in cell (x, y), counted from the tile's first: into its outbox, which is emptied in time
 // (see `advance`): where it could not take another round after this one, `k`, the warp stops. Until then `unit` and `cell` of a record are the cell
 // in the domain.
-__device__ __forceinline__ void leave(const Store& st, const Tile& t, u32& sent, Stream& s, u32 who, Slot p, int x, int y, u32 k) {
+__device__ __forceinline__ void leave(const Store& st, const Tile& t, u32& sent, ParticleStream& s, u32 who, ParticleValues p, int x, int y, u32 k) {
     u32 first = sent, all = first + __popc(who);
     if (who >> lane_index() & 1) {
         p.cell = u32(t.y + y);

@@ -118,7 +118,7 @@ impl CudaStages {
         let population = &self.species[species];
         let (store, kind) = (&population.store, &population.store.kind);
         let fields = FieldsArgument {
-            fields: std::array::from_fn(|c| self.fields.felt(c)),
+            fields: std::array::from_fn(|c| self.fields.total_field(c)),
             external: std::array::from_fn(|c| self.fields.external(c)),
         };
         // Species in their order: each waits in the end for all those ahead.
@@ -155,8 +155,8 @@ impl Stages for CudaStages {
     }
 
     fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
-        // A leap keeps no J, of which the work would be.
-        if self.fields.leaps() && sheets.is_empty() && !self.fields.counts_work() {
+        // The fused update keeps no J, of which the work would be.
+        if self.fields.fuses_fields() && sheets.is_empty() && !self.fields.counts_work() {
             // As it is: the field reads the integers.
             let charge = self.pending.take().unwrap_or(0.0);
             self.unread = Some(self.current_of(charge));
@@ -173,7 +173,7 @@ impl Stages for CudaStages {
 
     fn field(&mut self, profiler: &mut Profiler) -> Result<()> {
         let Some(current) = self.unread else { return self.fields.field(profiler) };
-        self.fields.leap(&self.sums[self.adding], &self.sums[1 - self.adding], current, profiler)?;
+        self.fields.fused_fields(&self.sums[self.adding], &self.sums[1 - self.adding], current, profiler)?;
         self.adding = 1 - self.adding;
         Ok(())
     }
@@ -194,8 +194,8 @@ impl Stages for CudaStages {
                 let launch = p.store.kernels.shift.launch(p.store.blocks(), p.store.kind.block).plain(p.domain).plain(p.store.argument());
                 // SAFETY: a domain and a store, as declared.
                 unsafe { launch.run()? };
-                for (_, formula, column) in coming.iter().filter(|(species, ..)| *species == k) {
-                    p.ledger.injected += p.store.come(*formula, *column)? as u64;
+                for (_, uniform_source, column) in coming.iter().filter(|(species, ..)| *species == k) {
+                    p.ledger.injected += p.store.make_column(*uniform_source, *column)? as u64;
                 }
                 p.store.swap_pages()
             })
@@ -205,12 +205,12 @@ impl Stages for CudaStages {
     }
 
     fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()> {
-        if let Some((formula, offsets)) = source.formula() {
+        if let Some((uniform_source, offsets)) = source.uniform_source() {
             // The first cell's particles tell whether the numbers are sound.
             source.fill(std::iter::once([0, 0]), &mut Batch::default())?;
             self.ahead = None;
             let population = &mut self.species[species];
-            population.store.fill(formula, offsets)?;
+            population.store.fill(uniform_source, offsets)?;
             population.ledger.injected += population.store.most() as u64;
             return Ok(());
         }
@@ -221,9 +221,9 @@ impl Stages for CudaStages {
     }
 
     fn bring(&mut self, species: usize, source: &Source<'_>) -> Result<bool> {
-        let Some((formula, offsets)) = source.formula() else { return Ok(false) };
-        self.species[species].store.expect(&formula, offsets)?;
-        self.coming.push((species, formula, source.last_column()));
+        let Some((uniform_source, offsets)) = source.uniform_source() else { return Ok(false) };
+        self.species[species].store.reserve_column(&uniform_source, offsets)?;
+        self.coming.push((species, uniform_source, source.last_column()));
         Ok(true)
     }
 
@@ -368,8 +368,8 @@ impl Stages for CudaStages {
         self.fields.work()
     }
 
-    fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
-        let mut state = self.fields.hidden()?;
+    fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
+        let mut state = self.fields.auxiliary_state()?;
         for (k, l) in self.ledger()?.iter().enumerate() {
             state.push((format!("ledger.{k}"), entries(l)));
         }
@@ -382,7 +382,7 @@ impl Stages for CudaStages {
         Ok(state)
     }
 
-    fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+    fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
         let missing = |name: &str| Error::Numerics {
             what: "saved state".into(),
             place: name.to_owned(),
@@ -408,7 +408,7 @@ impl Stages for CudaStages {
             // No finer than sums have room for.
             (self.unit, self.heaviest) = (unit.min(unit_of(&self.setup, heaviest)), heaviest);
         }
-        self.fields.set_hidden(state)
+        self.fields.set_auxiliary_state(state)
     }
 
     fn memory(&self) -> u64 {

@@ -13,7 +13,7 @@ use super::arguments::{Counters, InboxArgument, StoreArgument};
 use super::capacity::{Capacity, HEAVY};
 use super::early;
 use super::program::{KernelConfig, Kernels, maker};
-use crate::loading::Formula;
+use crate::loading::UniformSource;
 use crate::particles::Particles;
 
 /// Particles that arrive in a unit.
@@ -60,7 +60,7 @@ pub(super) struct Store {
 /// Kernels that make particles, with offsets in a cell that are the same for all.
 struct Maker {
     fill: Kernel,
-    come: Kernel,
+    make_column: Kernel,
     offsets: Buffer<f64>,
 }
 
@@ -240,44 +240,44 @@ impl Store {
     }
 
     /// Has what makes particles, with such offsets.
-    fn make_ready(&mut self, offsets: &[[f64; 2]]) -> Result<()> {
+    fn load_maker(&mut self, offsets: &[[f64; 2]]) -> Result<()> {
         if self.maker.is_none() {
             let program = maker(&self.kind).build(&self.cuda)?;
             let offsets = self.pool.buffer_from(bytemuck::cast_slice(offsets), "pic: offsets")?;
-            self.maker = Some(Maker { fill: program.kernel("fill")?, come: program.kernel("come")?, offsets });
+            self.maker = Some(Maker { fill: program.kernel("fill")?, make_column: program.kernel("come")?, offsets });
         }
         Ok(())
     }
 
-    /// Makes room for a column of cells of `formula`. Waits where it may have to grow.
-    pub(super) fn expect(&mut self, formula: &Formula, offsets: &[[f64; 2]]) -> Result<()> {
-        self.reserve(self.cells[1] * formula.per_cell(), self.kind.tile[1] * formula.per_cell().div_ceil(self.kind.parts))?;
-        self.make_ready(offsets)
+    /// Makes room for a column of cells of `uniform_source`. Waits where it may have to grow.
+    pub(super) fn reserve_column(&mut self, uniform_source: &UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
+        self.reserve(self.cells[1] * uniform_source.per_cell(), self.kind.tile[1] * uniform_source.per_cell().div_ceil(self.kind.parts))?;
+        self.load_maker(offsets)
     }
 
     /// Makes the particles of the last column of cells, which is column `column` of the run, among those that leave in this pass;
-    /// how many. `expect` has made room for them.
-    pub(super) fn come(&mut self, formula: Formula, column: u64) -> Result<usize> {
-        let n = self.cells[1] * formula.per_cell();
+    /// how many. `reserve_column` has made room for them.
+    pub(super) fn make_column(&mut self, uniform_source: UniformSource, column: u64) -> Result<usize> {
+        let n = self.cells[1] * uniform_source.per_cell();
         let [nx, ny] = self.cells.map(|n| n as u32);
-        let Some(Maker { come, offsets, .. }) = &self.maker else { unreachable!("`expect` comes first") };
-        let launch = come.launch(n.div_ceil(256) as u32, 256).plain(formula).plain(self.argument());
+        let Some(Maker { make_column, offsets, .. }) = &self.maker else { unreachable!("`expect` comes first") };
+        let launch = make_column.launch(n.div_ceil(256) as u32, 256).plain(uniform_source).plain(self.argument());
         // SAFETY: a formula, a store, two offsets of each particle of a cell where they are read, cells and a column.
         unsafe { launch.arg(offsets).arg(nx).arg(ny).arg(column).run()? };
         self.most += n;
-        self.fullest += self.kind.tile[1] * formula.per_cell().div_ceil(self.kind.parts);
+        self.fullest += self.kind.tile[1] * uniform_source.per_cell().div_ceil(self.kind.parts);
         Ok(n)
     }
 
-    /// Makes all particles of `formula` in the empty store.
-    pub(super) fn fill(&mut self, formula: Formula, offsets: &[[f64; 2]]) -> Result<()> {
+    /// Makes all particles of `uniform_source` in the empty store.
+    pub(super) fn fill(&mut self, uniform_source: UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
         let [x, y] = self.kind.tile;
-        let n = self.cells[0] * self.cells[1] * formula.per_cell();
-        self.reserve(n, x * y * formula.per_cell().div_ceil(self.kind.parts))?;
+        let n = self.cells[0] * self.cells[1] * uniform_source.per_cell();
+        self.reserve(n, x * y * uniform_source.per_cell().div_ceil(self.kind.parts))?;
         let [nx, ny] = self.cells.map(|n| n as u32);
-        self.make_ready(offsets)?;
+        self.load_maker(offsets)?;
         let Some(Maker { fill, offsets, .. }) = &self.maker else { unreachable!("made just now") };
-        let launch = fill.launch(self.blocks(), self.kind.block).plain(formula).plain(self.argument());
+        let launch = fill.launch(self.blocks(), self.kind.block).plain(uniform_source).plain(self.argument());
         // SAFETY: a formula, a store with room for what it makes, two offsets of each particle of a cell where they are read, and cells.
         unsafe { launch.arg(offsets).arg(nx).arg(ny).run()? };
         self.swap_pages()?;

@@ -44,18 +44,18 @@ extern "C" __global__ void __launch_bounds__(1024) swap_pages(const __grid_const
 // Every particle of a unit through `f`, which tells whether it stays; what came is in the lists afterwards. `in_place` may do the same to a whole
 // list by itself.
 template <class F, class G> __device__ __forceinline__ void sweep(const Store& st, F f, G in_place) {
-    __shared__ Stream streams[WARPS];
+    __shared__ ParticleStream streams[WARPS];
     const u32 warp = threadIdx.x / WARP;
     for (u32 unit = blockIdx.x; unit < all_units(st); unit += gridDim.x) {
-        Stream found = stream_of(st, unit);
+        ParticleStream found = stream_of(st, unit);
         if (lane_index() == warp) streams[warp] = found;
         __syncwarp();
-        Stream& stream = streams[warp];
-        List list = list_of(st, stream);
+        ParticleStream& stream = streams[warp];
+        PageList list = list_of(st, stream);
         // Particles that are done already.
         const u32 done = in_place(unit, stream.own, list.count) ? stream.own : 0;
         for (u32 base = done / WARP * WARP; base < stream.all; base += WARP) {
-            Slot p = fetch(st, stream, list, base);
+            ParticleValues p = fetch(st, stream, list, base);
             bool stays = p.cell != NONE && base + lane_index() >= done && f(unit, p);
             u32 who = __ballot_sync(FULL_WARP, stays);
             keep(st, stream, list, base, who, true, p, [&](u32 homeless) {
@@ -73,11 +73,11 @@ template <class F, class G> __device__ __forceinline__ void sweep(const Store& s
 
 // Moves arrivals into the lists.
 extern "C" __global__ void __launch_bounds__(BLOCK) absorb(const __grid_constant__ Store st) {
-    sweep(st, [](u32, Slot&) { return true; }, [](u32, u32, u32&) { return false; });
+    sweep(st, [](u32, ParticleValues&) { return true; }, [](u32, u32, u32&) { return false; });
 }
 
 // A particle one cell towards lower x, for a window: whether it stays in its unit, from which it is sent away otherwise.
-__device__ __forceinline__ bool step_back(const Domain& d, const Store& st, u32 unit, Slot& p) {
+__device__ __forceinline__ bool step_back(const Domain& d, const Store& st, u32 unit, ParticleValues& p) {
     if (p.cell & 255) {
         p.cell--;
         return true;
@@ -138,7 +138,7 @@ __device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store&
             if (goes && !last) gaps[found + __popc(open & below())] = k;
             found += __popc(open);
             if (goes) {
-                Slot p = slot_of(here);
+                ParticleValues p = slot_of(here);
                 step_back(d, st, unit, p);
             } else if (!last) {
                 here.cell() = u16(cell - 1);
@@ -147,7 +147,7 @@ __device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store&
             __syncwarp();
             if (there && !goes && last) {
                 u32 at = gaps[filled + __popc(moves & below())];
-                Slot p = slot_of(here);
+                ParticleValues p = slot_of(here);
                 p.cell--;
                 put(slot_at(st, pages[at >> SHIFT], at), p);
             }
@@ -162,7 +162,7 @@ __device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store&
 extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant__ Domain d, const __grid_constant__ Store st) {
     __shared__ u32 gaps[WARPS][GAPS];
     sweep(
-        st, [&](u32 unit, Slot& p) { return step_back(d, st, unit, p); },
+        st, [&](u32 unit, ParticleValues& p) { return step_back(d, st, unit, p); },
         [&](u32 unit, u32 own, u32& rest) { return step_back_in_place(d, st, unit, own, gaps[threadIdx.x / WARP], rest); });
 }
 

@@ -131,11 +131,11 @@ impl<T: RealScalar> Layers<T> {
         }
     }
 
-    pub(super) fn hidden(&self) -> Vec<(String, Vec<f64>)> {
+    pub(super) fn auxiliary_state(&self) -> Vec<(String, Vec<f64>)> {
         self.psi.iter().map(|(memory, values)| (memory.name(), values.iter().map(|v| v.to_f64()).collect())).collect()
     }
 
-    pub(super) fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) {
+    pub(super) fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) {
         for (memory, values) in &mut self.psi {
             if let Some((_, saved)) = state.iter().find(|entry| entry.0 == memory.name()) {
                 values.iter_mut().zip(saved).for_each(|(value, saved)| *value = T::from_f64(*saved));

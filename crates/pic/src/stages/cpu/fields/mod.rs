@@ -38,7 +38,7 @@ pub struct FieldSet<T> {
     pub j: [Vec<T>; 3],
     /// Fields that are felt and do not advance, and their sum with those that do: E then B. Empty where there are none.
     external: [Vec<T>; 6],
-    felt: [Vec<T>; 6],
+    total_field: [Vec<T>; 6],
     smoothing: [Smoothing; 2],
     layers: Layers<T>,
     scratch: Vec<T>,
@@ -64,7 +64,7 @@ impl<T: RealScalar> FieldSet<T> {
             e: zero(),
             b: zero(),
             j: zero(),
-            felt: external.clone(),
+            total_field: external.clone(),
             external,
             smoothing,
             layers: Layers::new(&grid, setup.absorbing_cells),
@@ -120,7 +120,7 @@ impl<T: RealScalar> FieldSet<T> {
         if let (Some(work), Some(before)) = (self.work, before) {
             self.work = Some(work + 0.5 * self.grid.dt * (before + self.power()));
         }
-        self.feel();
+        self.add_external();
     }
 
     /// Moves all fields one cell towards lower x; the last column of cells becomes empty, but for lines of E and B in `ahead`.
@@ -152,8 +152,8 @@ impl<T: RealScalar> FieldSet<T> {
     pub fn gathered(&self, component: Component) -> &[T] {
         let c = component as usize;
         assert!(c < 6, "E and B are felt");
-        match (self.felt[c].is_empty(), c < 3) {
-            (false, _) => &self.felt[c],
+        match (self.total_field[c].is_empty(), c < 3) {
+            (false, _) => &self.total_field[c],
             (true, true) => &self.e[c],
             (true, false) => &self.b[c - 3],
         }
@@ -181,7 +181,7 @@ impl<T: RealScalar> FieldSet<T> {
         let array = self.array_mut(component);
         array.iter_mut().zip(values).for_each(|(a, v)| *a = T::from_f64(*v));
         sides::guards(&grid, Quantity::Vector(component), array);
-        self.feel();
+        self.add_external();
     }
 
     /// Charge density of deposits: guards to where they belong, wall corners, the filter of the current where `smoothed`
@@ -211,14 +211,14 @@ impl<T: RealScalar> FieldSet<T> {
     }
 
     /// The memory of the absorbing layers, and the work, named.
-    pub fn hidden(&self) -> Vec<(String, Vec<f64>)> {
+    pub fn auxiliary_state(&self) -> Vec<(String, Vec<f64>)> {
         let work = self.work.map(|work| ("work".to_owned(), vec![work]));
-        self.layers.hidden().into_iter().chain(work).collect()
+        self.layers.auxiliary_state().into_iter().chain(work).collect()
     }
 
-    /// Takes back what [`FieldSet::hidden`] gave; entries of other names are left alone.
-    pub fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) {
-        self.layers.set_hidden(state);
+    /// Takes back what [`FieldSet::auxiliary_state`] gave; entries of other names are left alone.
+    pub fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) {
+        self.layers.set_auxiliary_state(state);
         if let (Some(work), Some((_, saved))) = (&mut self.work, state.iter().find(|entry| entry.0 == "work")) {
             *work = saved.iter().sum();
         }
@@ -226,7 +226,7 @@ impl<T: RealScalar> FieldSet<T> {
 
     /// Bytes held.
     pub fn memory(&self) -> u64 {
-        let arrays = self.e.iter().chain(&self.b).chain(&self.j).chain(&self.external).chain(&self.felt);
+        let arrays = self.e.iter().chain(&self.b).chain(&self.j).chain(&self.external).chain(&self.total_field);
         let values = arrays.map(Vec::len).sum::<usize>() + self.scratch.len() + self.layers.len();
         (values * size_of::<T>()) as u64
     }
@@ -247,14 +247,14 @@ impl<T: RealScalar> FieldSet<T> {
             sides::guards(&self.grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c]);
             sides::guards(&self.grid, Quantity::Vector(Component::ALL[c + 3]), &mut self.b[c]);
         }
-        self.feel();
+        self.add_external();
     }
 
     /// The sum of what advances and what is external.
-    fn feel(&mut self) {
+    fn add_external(&mut self) {
         for (c, own) in self.e.iter().chain(&self.b).enumerate() {
             if !self.external[c].is_empty() {
-                sides::sum(&self.grid, &mut self.felt[c], own, &self.external[c]);
+                sides::sum(&self.grid, &mut self.total_field[c], own, &self.external[c]);
             }
         }
     }

@@ -170,7 +170,7 @@ impl Fields {
     }
 
     /// For a restart: what is known of the corners, and the work, as on the CPU but for the number of its sums. Waits.
-    pub(super) fn told(&self) -> Result<Vec<(String, Vec<f64>)>> {
+    pub(super) fn corner_state(&self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = Vec::new();
         if let Some(corners) = &self.corners {
             state.push(("residual.base".to_owned(), self.cuda.download(&corners.base)?));
@@ -183,7 +183,7 @@ impl Fields {
     }
 
     /// Takes it back.
-    pub(super) fn set_told(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+    pub(super) fn set_corner_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
         let entry = |name: &str| state.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice());
         if let (Some(base), Some(variance)) = (entry("residual.base"), entry("residual.variance"))
             && [base.len(), variance.len()] == [self.grid.len(); 2]

@@ -1,7 +1,7 @@
 // made: a particle of a start that is the same in every cell, as loading/ makes it. To be compiled without fused operations: then
 // both have the same bits.
 
-struct Made {
+struct UniformSource {
     u64 seed, rows;                      // rows of cells of the box
     double drift[3], width[3];           // mean and spread of the momentum
     u32 place, momentum;                 // purposes of random numbers
@@ -9,7 +9,7 @@ struct Made {
 };
 
 // Offsets and momentum of particle `k` of a cell. `offsets`: two of each particle where they are not random.
-__device__ __forceinline__ void make(const Made& m, const double* offsets, u64 column, u64 row, u32 k, double* v) {
+__device__ __forceinline__ void make(const UniformSource& m, const double* offsets, u64 column, u64 row, u32 k, double* v) {
     u64 first = row << 40;
     if (m.random) {
         uint4 w = philox_draw(m.place, m.seed, column, first + k);

@@ -7,10 +7,10 @@ use crate::config::species::Positions;
 use crate::sampling::{Purpose, purpose};
 use crate::setup::{Heat, Load, Profile};
 
-/// `Made` of made.cu.
+/// `UniformSource` of uniform_source.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
-pub struct Formula {
+pub struct UniformSource {
     seed: u64,
     rows: u64,
     drift: [f64; 3],
@@ -51,9 +51,9 @@ impl Load {
 impl Source<'_> {
     /// The numbers from which all particles can be made, and their offsets where they are not random: for a GPU, which cannot where
     /// there is nothing.
-    pub fn formula(&self) -> Option<(Formula, &[[f64; 2]])> {
+    pub fn uniform_source(&self) -> Option<(UniformSource, &[[f64; 2]])> {
         let load = self.load;
-        if load.obstacle().is_some() || super::back::pushes(self.setup, load.number, self.felt) {
+        if load.obstacle().is_some() || super::half_step_back::pushes(self.setup, load.number, self.total_field) {
             return None;
         }
         let mut width = [0.0; 3];
@@ -63,7 +63,7 @@ impl Source<'_> {
             Heat::Cold | Heat::MaxwellJuttner(_) => {}
         }
         let [x, y, z] = &load.drift;
-        let formula = Formula {
+        let uniform_source = UniformSource {
             seed: self.model.seed,
             rows: self.model.grid.cells[1] as u64,
             drift: [number(x)?, number(y)?, number(z)?],
@@ -75,7 +75,7 @@ impl Source<'_> {
             warm: u32::from(!matches!(load.heat, Heat::Cold)),
             line: u32::from(self.model.grid.dimensions == 1),
         };
-        Some((formula, &self.offsets))
+        Some((uniform_source, &self.offsets))
     }
 }
 
@@ -86,7 +86,7 @@ impl Source<'_> {
     }
 }
 
-impl Formula {
+impl UniformSource {
     /// Particles of a cell.
     pub fn per_cell(&self) -> usize {
         self.per_cell as usize

@@ -1,12 +1,12 @@
 // All that happens to the fields of a periodic domain in a step, in one pass: J from the integer sums, B half a step, E a step, B half
 // a step (yee.rs). Reads one set of arrays and writes another, since blocks share their borders; what they share they compute twice.
 // 30 words a node in single precision, where the passes one by one take 45.
-// Launch: a block of 256 threads for LEAP_X x LEAP_Y nodes, which with what borders on them are a power of two wide.
+// Launch: a block of 256 threads for FUSED_X x FUSED_Y nodes, which with what borders on them are a power of two wide.
 
-#define EX (LEAP_X + 3)  // nodes -1 .. LEAP_X + 1 of E
-#define EY (LEAP_Y + 3)
+#define EX (FUSED_X + 3)  // nodes -1 .. FUSED_X + 1 of E
+#define EY (FUSED_Y + 3)
 
-struct Leap {
+struct FusedFields {
     real *e[3], *b[3];            // what is written
     const long long* sums;        // of this step, `length` a component
     long long* clear;             // of the next one
@@ -38,13 +38,13 @@ __device__ __forceinline__ void spread(const YeeGrid& l, real* const* to, int i,
         }
 }
 
-extern "C" __global__ void __launch_bounds__(256, LEAP_RESIDENT) leap(const __grid_constant__ YeeGrid l, const __grid_constant__ Leap p) {
+extern "C" __global__ void __launch_bounds__(256, FUSED_RESIDENT) fused_fields(const __grid_constant__ YeeGrid l, const __grid_constant__ FusedFields p) {
     __shared__ real e[3][EX * EY], b[3][EX * EY];
     wait_for_previous_kernel();
     let_next_kernel_start();
-    const int ox = int(blockIdx.x) * LEAP_X, oy = int(blockIdx.y) * LEAP_Y, right = min(LEAP_X, l.cells[0] - ox), top = min(LEAP_Y, l.cells[1] - oy);
+    const int ox = int(blockIdx.x) * FUSED_X, oy = int(blockIdx.y) * FUSED_Y, right = min(FUSED_X, l.cells[0] - ox), top = min(FUSED_Y, l.cells[1] - oy);
     // No node of the block is an image or has one: nearly all blocks, and what is done for the others is as much again as all the rest.
-    const bool inner = ox >= ABOVE && oy >= ABOVE && ox + LEAP_X < l.cells[0] - BELOW && oy + LEAP_Y < l.cells[1] - BELOW;
+    const bool inner = ox >= ABOVE && oy >= ABOVE && ox + FUSED_X < l.cells[0] - BELOW && oy + FUSED_Y < l.cells[1] - BELOW;
     const u32 corner = u32(oy - 1 + BELOW) * l.pitch + ox - 1 + BELOW;
     const real dt = real(l.dt);
     const real hx = real(l.half[0]), hy = real(l.half[1]), wx = real(l.whole[0]), wy = real(l.whole[1]);

@@ -1,4 +1,4 @@
-//! Diagnostics of particles on the device: `tell.cu`; and those on the host, some pages at a time.
+//! Diagnostics of particles on the device: `particle_diagnostics.cu`; and those on the host, some pages at a time.
 
 use zellige_engine::cuda::Launch;
 use zellige_engine::error::Result;

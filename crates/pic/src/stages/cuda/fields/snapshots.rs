@@ -11,7 +11,7 @@ use crate::stages::cpu::fields::fill_guards;
 const LIST: usize = 4 << 20;
 
 /// A list of one component, one state behind the other.
-pub(super) struct Aside {
+pub(super) struct SnapshotList {
     component: Component,
     states: Buffer<u8>,
     count: usize,
@@ -24,26 +24,26 @@ impl Fields {
         if c >= 6 || 2 * n > LIST {
             return Ok(false);
         }
-        while self.aside.len() <= list {
-            self.aside.push(Aside { component, states: self.pool.alloc_zeros(LIST / n * n, "pic: samples")?, count: 0 });
+        while self.snapshots.len() <= list {
+            self.snapshots.push(SnapshotList { component, states: self.pool.alloc_zeros(LIST / n * n, "pic: samples")?, count: 0 });
         }
-        let aside = &mut self.aside[list];
-        if aside.component != component || (aside.count + 1) * n > aside.states.len() {
+        let snapshots = &mut self.snapshots[list];
+        if snapshots.component != component || (snapshots.count + 1) * n > snapshots.states.len() {
             return Ok(false);
         }
-        self.cuda.copy(&self.advancing[0][c], 0, &mut aside.states, aside.count * n, n)?;
-        aside.count += 1;
+        self.cuda.copy(&self.advancing[0][c], 0, &mut snapshots.states, snapshots.count * n, n)?;
+        snapshots.count += 1;
         Ok(true)
     }
 
     /// Snapshots in a list, which is empty afterwards. Waits where there is something.
     pub(in crate::stages::cuda) fn kept(&mut self, list: usize) -> Result<Vec<Vec<f64>>> {
-        let Some(aside) = self.aside.get_mut(list).filter(|a| a.count > 0) else { return Ok(Vec::new()) };
+        let Some(snapshots) = self.snapshots.get_mut(list).filter(|a| a.count > 0) else { return Ok(Vec::new()) };
         let n = self.grid.len() * bytes(self.precision);
-        let states = self.cuda.download_range(&aside.states, 0..std::mem::take(&mut aside.count) * n)?;
+        let states = self.cuda.download_range(&snapshots.states, 0..std::mem::take(&mut snapshots.count) * n)?;
         let state = |bytes: &[u8]| {
             let mut values = unpacked(bytes, self.precision);
-            fill_guards(&self.grid, aside.component, &mut values);
+            fill_guards(&self.grid, snapshots.component, &mut values);
             values
         };
         Ok(states.chunks_exact(n).map(state).collect())

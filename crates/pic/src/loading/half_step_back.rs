@@ -9,18 +9,18 @@ use crate::sampling::half_step_back;
 use crate::stages::{Component, Setup};
 
 /// Push of a species' momenta half a step back.
-struct Back<'a> {
+struct HalfStepBack<'a> {
     grid: &'a Grid,
     order: u32,
     alpha: f64,
     fields: &'a [Vec<f64>; 6],
 }
 
-impl<'a> Back<'a> {
+impl<'a> HalfStepBack<'a> {
     /// Nothing where there is nothing to do.
     fn new(grid: &'a Grid, order: u32, species: &Species, fields: &'a [Vec<f64>; 6]) -> Option<Self> {
-        let felt = species.mobile && !fields.iter().all(Vec::is_empty);
-        felt.then(|| Self { grid, order, alpha: 0.5 * grid.dt * species.charge_to_mass(), fields })
+        let total_field = species.mobile && !fields.iter().all(Vec::is_empty);
+        total_field.then(|| Self { grid, order, alpha: 0.5 * grid.dt * species.charge_to_mass(), fields })
     }
 
     /// Momentum `u` at `offset` in `cell`, half a step earlier.
@@ -39,7 +39,7 @@ impl<'a> Back<'a> {
 /// Takes momenta from the time of the positions half a step back, in the fields given over all corners with guards (empty ones
 /// are zero).
 pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>; 6], particles: &mut Particles) {
-    let Some(back) = Back::new(grid, order, species, fields) else { return };
+    let Some(back) = HalfStepBack::new(grid, order, species, fields) else { return };
     let Particles { i, j, s, t, u, .. } = particles;
     let [ux, uy, uz] = u;
     let columns = (items(i), items(j), items(s), items(t));
@@ -51,12 +51,12 @@ pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>;
 
 /// True if the momenta of species `s` change in such fields.
 pub(super) fn pushes(setup: &Setup, s: usize, fields: &[Vec<f64>; 6]) -> bool {
-    Back::new(&setup.grid, setup.order, &setup.species[s], fields).is_some()
+    HalfStepBack::new(&setup.grid, setup.order, &setup.species[s], fields).is_some()
 }
 
 /// Pushes particles of species `s` that are being made half a step back, on this thread.
 pub(super) fn back_push_batch(setup: &Setup, s: usize, fields: &[Vec<f64>; 6], out: &mut Batch) {
-    let Some(back) = Back::new(&setup.grid, setup.order, &setup.species[s], fields) else { return };
+    let Some(back) = HalfStepBack::new(&setup.grid, setup.order, &setup.species[s], fields) else { return };
     for p in 0..out.len() {
         let u = back.pushed(out.cells[out.cell[p] as usize], [out.s[p], out.t[p]], [0, 1, 2].map(|c| out.u[c][p]));
         (0..3).for_each(|c| out.u[c][p] = u[c]);
