@@ -1,5 +1,7 @@
 //! Plasmas for tests: a set-up, its particles, and what must stay.
 
+pub(crate) mod pairs;
+
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
