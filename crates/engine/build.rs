@@ -19,7 +19,7 @@ fn main() {
     }
     println!("cargo::rerun-if-env-changed=ZELLIGE_AVX512");
     println!("cargo::rustc-check-cfg=cfg(without_avx512)");
-    // What is compiled for another machine may run on any.
+    // A program compiled for another machine may run on any.
     let here = var("HOST").ok() == var("TARGET").ok();
     let debug = var("PROFILE").is_ok_and(|profile| profile == "debug");
     let asked = var("ZELLIGE_AVX512").is_ok_and(|v| v == "1");

@@ -10,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, &str)| {
     let (choice, text) = input;
     let format = [Format::Toml, Format::Yaml, Format::Json][usize::from(choice % 3)];
     let checked = Source::parse(text, format, "fuzz").and_then(|mut source| {
-        // What was given on the command line goes through the same checks.
+        // Values of the command line go through the same checks.
         source.set(&[text.lines().next().unwrap_or_default()]).ok();
         source.typed::<Poisson>()
     });

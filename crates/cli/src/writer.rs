@@ -136,7 +136,7 @@ impl Writer {
         self.shared.lock().closed = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // What it has panicked with was caught.
+            // Its panic was caught.
             let _ = thread.join();
         }
     }
@@ -173,7 +173,7 @@ fn work(shared: &Shared, folder: &std::path::Path, formats: &[Format]) {
             Err(panic) => state.panic = Some(panic),
         }
         if state.failed() {
-            // What comes after a gap is not written.
+            // Moments after a gap are not written.
             state.bytes = 0;
             state.waiting.clear();
         }
@@ -229,7 +229,7 @@ mod tests {
         writer.finish().unwrap();
         assert_eq!(writer.written().len(), 2);
         assert!(!folder.path().join("u_000003.npy").exists());
-        // Where no moment follows, it is the error of the end.
+        // If no moment follows, it is the error of the end.
         let mut writer = Writer::new(folder.path().into(), vec![Format::Npy]);
         writer.put(moment(2, 10), false).unwrap();
         assert!(writer.finish().is_err() && writer.finish().is_ok());

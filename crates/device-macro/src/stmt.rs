@@ -81,7 +81,7 @@ impl Emitter {
         let constant = if ident.mutability.is_some() { "" } else { "const " };
         let spelled = ty.cpp().unwrap_or("auto").to_owned();
         let name = self.scope.declare(&ident.ident, Ty::Bool);
-        // What is like some expression is from now on like this variable.
+        // The type of an expression is from now on that of this variable.
         let ty = if let Ty::Like(_) = ty { Ty::Like(name.clone()) } else { ty };
         self.scope.retype(&ident.ident, ty);
         self.line(&format!("{constant}{spelled} {name} = {};", value.text));

@@ -286,7 +286,7 @@ impl Bench for Steps {
             return Ok(vec![
                 Check::at_most("particles missing or too many", there.abs_diff(totals.particles) as f64, 0.0),
                 Check::at_most("stuck particles", ledger.stuck as f64, 0.0),
-                // Some 1e4 hits, 1 % each way; up to 2 % of those that come have collided with a reflected one.
+                // About 1e4 hits, 1 % each way; up to 2 % of those that come have collided with a reflected one.
                 Check::at_most("relative error of the first drag", (drag / expected - 1.0).abs(), 5e-2),
             ]);
         }

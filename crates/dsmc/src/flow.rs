@@ -39,7 +39,7 @@ pub(crate) struct Averaged<'a> {
 impl Flow {
     /// Allocates and fills the domain. Files of the input are looked for in `folder`.
     pub fn new(config: &Config, folder: &Path, seed: u64, device: &Device) -> Result<Self> {
-        // Loading and averages are work of the processor on any device.
+        // Loading and averages are work of the CPU on any device.
         let cpu = match device {
             Device::Cpu(cpu) => cpu.clone(),
             Device::Cuda(_) => Cpu::new(0)?,

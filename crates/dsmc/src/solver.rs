@@ -140,7 +140,7 @@ impl Solver for Dsmc {
             let device = self.device.clone();
             profiler.stage("audit", Cost::default(), || times::after_steps(&device, Phase::Diagnostics, || self.audit()))?;
         }
-        // What the end of a run and of a window say of averages.
+        // Averages at the end of a run and of a window.
         if self.flow.step == self.config.steps || self.flow.samples.full {
             let device = self.device.clone();
             times::after_steps(&device, Phase::Diagnostics, || self.flow.fetch())?;

@@ -375,7 +375,7 @@ mod tests {
         let prepared = prepare(|| {
             write("a")?;
             write("b")?;
-            // What another thread writes meanwhile is its own matter.
+            // Files that another thread writes meanwhile are not affected.
             std::thread::scope(|scope| scope.spawn(|| write("elsewhere")).join()).unwrap()
         })
         .unwrap();

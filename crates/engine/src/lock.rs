@@ -121,7 +121,7 @@ mod tests {
         assert!(Lock::take(folder.path(), false).is_err());
         drop(second);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
-        // What a killed process leaves is a file that nobody has locked.
+        // A killed process leaves a file that nobody has locked.
         std::fs::write(folder.path().join(NAME), "process 1 on elsewhere").unwrap();
         assert!(Lock::take(folder.path(), false).unwrap().holds());
     }

@@ -263,7 +263,7 @@ pub fn run_from<S: Solver>(
         let failed = ended == Some(Ending::Failed);
         let due = rows.due(clock, wall);
         if S::ROW_EACH_STEP || due || ended.is_some() {
-            // What a row waits for is the step. A solver that knows that it failed says it better than the guard could.
+            // A row waits for the step. A solver that knows that it failed says it better than the guard could.
             let row = solver.row().and_then(|row| if failed { Ok(row) } else { guard(row, S::STEP, clock) });
             let row = row.map_err(|error| recent.write_last_rows(error, before, S::STEP, sink))?;
             if due {

@@ -207,7 +207,7 @@ fn prepare(tasks: &[Task], go_on: &(dyn Fn() -> Result<()> + Sync)) -> (Vec<Vec<
 
 /// Adds the files of one moment.
 fn plan<'a>(folder: &Path, records: &'a [Record], formats: &[Format], stamp: Stamp, tasks: &mut Vec<Task<'a>>) -> Result<()> {
-    // Where nothing has cells that bodies cut, VTK's polygons are its images.
+    // Without cut cells, VTK's polygons are its images.
     let only_vtu = !formats.is_empty() && formats.iter().all(|f| *f == Format::Vtu);
     let images = formats.contains(&Format::Vti) || only_vtu && !records.iter().any(|r| matches!(r, Record::Patches(_)));
     let mut plan = Plan { folder, formats, images, stamp, tasks };

@@ -446,7 +446,7 @@ mod tests {
             let line = config.grid.cells.len() == 1;
             (config.grid.cells, config.grid.size) = if line { (vec![400], vec![40.0]) } else { (vec![16; 2], vec![1.6; 2]) };
             config.steps = Some(4);
-            // Where layers and pulses would fill such a grid.
+            // Layers and pulses would fill such a grid.
             (config.boundary.all, config.laser, config.window) = (None, Vec::new(), None);
             let mut steps = Steps::new(case.name, &config, &Device::Cpu(zellige_engine::device::Cpu::new(1).unwrap())).unwrap();
             let mut energy = |put: f64| {

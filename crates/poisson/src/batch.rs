@@ -194,7 +194,7 @@ fn solve_together(
             None => verdict_before(monitor),
         };
     }
-    // What needs no solving keeps what was loaded.
+    // Problems that need no solving keep the loaded values.
     let before: Vec<_> = runs.iter().zip(loaded).map(|((_, status, ..), u)| status.map(|_| u)).collect();
     if runs.iter().any(|(_, status, ..)| status.is_none()) {
         let mut norms = direct.solve_measured(profiler)?;

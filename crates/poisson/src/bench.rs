@@ -434,7 +434,7 @@ impl Bench for SolveBench {
                 let [m, n, _] = self.folded.grid.nodes();
                 let node = [3 * m / 8, n / 2];
                 let expected = self.swept(node, *omega);
-                // Rounding of some 20 half-sweeps in single precision.
+                // Rounding of about 20 half-sweeps in single precision.
                 let limit = 40.0 * f64::from(f32::EPSILON) * expected.abs();
                 checks.push(Check::at_most("|u - slow sweeps| beside a charge", (u[node[0] + m * node[1]] - expected).abs(), limit));
             }

@@ -23,7 +23,7 @@ impl Run for Isa {
     #[inline]
     fn run<W: Work>(self, work: W) -> W::Out {
         match self {
-            // SAFETY: `Avx512` and `Avx2` come from `Isa::all`, which asked the processor.
+            // SAFETY: `Avx512` and `Avx2` come from `Isa::all`, which asked the CPU.
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => unsafe { avx512(work) },
             // SAFETY: as above.

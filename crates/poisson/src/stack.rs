@@ -231,7 +231,7 @@ impl Stack {
 
     pub(crate) fn row(&self) -> Row {
         let mut row = Row::default();
-        // What is not finite belongs to one of many, which the others do not end with.
+        // A value that is not finite belongs to one of many problems, and does not end the others.
         let mut push = |name, value: f64| {
             if value.is_finite() {
                 row.push(name, "", value);

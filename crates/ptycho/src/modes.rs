@@ -171,7 +171,7 @@ mod tests {
             for q in 0..modes {
                 let dot: C = wave(p).iter().zip(wave(q)).map(|(a, b)| a.conj() * b).sum();
                 let expected = if p == q { powers[p] } else { 0.0 };
-                // Rounding of some 200 products of size 1, and of as many times more.
+                // Rounding of about 200 products of size 1, and of as many times more.
                 assert!((dot - expected).norm() < 1e-11 * (pixels as f64 / 50.0), "{p} {q}: {dot}, {expected}");
             }
         }

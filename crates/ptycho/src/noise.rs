@@ -91,7 +91,7 @@ mod tests {
             let of = |value: fn(f64) -> f64| poisson(mean).map(|(n, p)| p * value(n)).sum::<f64>();
             let variance = mean - of(f64::sqrt).powi(2);
             let found = of(modulus_variance);
-            // What six numbers can do.
+            // Agreement that six numbers can reach.
             assert!((found / variance - 1.0).abs() < 0.04, "mean {mean}: {found}, not {variance}");
         }
         assert!((modulus_variance(0.5) - 0.499).abs() < 1e-12, "between counts it goes straight");

@@ -100,7 +100,7 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
         let layers = &results.state.object[storage.offset..][..model.modes[1] * storage.layer()];
         let shape = [model.modes[1], storage.shape[0], storage.shape[1]];
         let mut object = wave(format!("object{suffix}"), "object", layers, shape, model.pixel, storage.origin);
-        // What no light fell on is anything, and often large.
+        // Pixels without light have arbitrary, often large values.
         object.brightest = shown.moduli().into_iter().filter(|v| v.is_finite()).reduce(f32::max);
         all.push(Record::Wave(object));
     }
@@ -298,7 +298,7 @@ fn levelled(values: &mut [Complex<f64>], width: usize) {
     let mean = ordered::sum(values.len(), |i| sound(values[i] * back(i)));
     let turn = Complex::from_polar(1.0, -mean.arg());
     each(items_mut(values), |i, v| *v *= back(i) * turn);
-    // Where no phase goes round, what is left of a plane is fitted by least squares.
+    // Without phase wraps, the remaining plane is fitted by least squares.
     let phases = map(items(values), |_, v| v.arg());
     if phases.iter().any(|p| p.abs() > 2.5) {
         return;

@@ -117,7 +117,7 @@ fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
     };
     let bin = config.resample.both();
     let (shape, beam) = (first.shape, first.beam.parted(bin));
-    // What the waves are sampled on: a finer detector, which sees a wider sample plane (a finer one in the near field).
+    // Sampling of the waves: a finer detector, which sees a wider sample plane (a finer one in the near field).
     let frame = [0, 1].map(|d| shape[d] * bin[d]);
     let pixel = beam.resolution(frame);
     alike(scans)?;
@@ -246,7 +246,7 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
         return Err(wrong(&scan.name, format!("{} frames and {count} positions", scan.frames.len(pixels))));
     }
     let far = matches!(transfer, Transfer::Far);
-    // Where each pixel of a frame comes from.
+    // Source of each pixel of a frame.
     let from: Vec<u32> = (0..pixels as u32).collect();
     let from = if far { corner_first(&from, scan.shape) } else { from };
     let block = (BLOCK / pixels).max(1).min(count);

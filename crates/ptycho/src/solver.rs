@@ -168,10 +168,10 @@ pub fn cost(model: &Model, exits: bool) -> Cost {
 type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>);
 
 fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
-    // What no memory holds is refused before frames are read.
+    // Problems that no memory holds are refused before frames are read.
     plan::of_input(config, environment)?;
     let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
-    // What was needed to read them, and the counts below, would stay with the process: arrays of megabytes each.
+    // Memory used to read them, and the counts below, would stay with the process: arrays of megabytes each.
     peak::give_back();
     let model = setup::model(config, &mut scans, environment.seed)?;
     let beams = scans.iter().map(|s| s.beam).collect();
@@ -226,7 +226,7 @@ impl Solver for Ptycho {
     }
 
     fn may_change() -> &'static [&'static str] {
-        // What of it may is found out when the state is taken back.
+        // The permitted changes are checked when the state is restored.
         &["engine"]
     }
 

@@ -198,7 +198,7 @@ pub(crate) fn covered(
     frame: [usize; 2],
     seen: impl Iterator<Item = [usize; 2]>,
 ) -> f64 {
-    // How many rows (columns) of the storage before one lie on the image: both are aligned, so that frames cost no loop over their pixels.
+    // Numbers of rows (columns) of the storage before each that lie on the image: both are aligned, so that frames cost no loop over their pixels.
     let before = [0, 1].map(|d| {
         let inside = |i: usize| {
             let index = (storage.origin[d] + i as f64 * spacing[d] - image.origin[d]) / image.spacing[d];
@@ -240,7 +240,7 @@ fn at(image: &Image, o: usize, position: [f64; 2]) -> Option<C> {
 /// The first layer of an image at the pixels of a window; `None` where it does not reach all of them.
 pub(crate) fn sampled(image: &Image, shape: [usize; 2], origin: [f64; 2], spacing: [f64; 2]) -> Option<Vec<C>> {
     let position = |i: usize| [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
-    // Where the first and the last pixel of the window lie on the image, all do.
+    // If the first and the last pixel of the window lie on the image, all do.
     let last = (shape[0] * shape[1]).checked_sub(1)?;
     at(image, 0, position(0)).and(at(image, 0, position(last)))?;
     Some(map(indices(last + 1), |_, i| at(image, 0, position(i)).unwrap_or_default()))

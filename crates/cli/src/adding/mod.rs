@@ -131,7 +131,7 @@ fn the_stage_damps_as_the_closed_form_says() {
     let (without, none, with) = (folder.path().join("without"), folder.path().join("none"), folder.path().join("with"));
     assert_eq!(run::<oscillator::Oscillator>(&input(SOLVER), &without, &[], None).unwrap(), 0);
     assert_eq!(run::<damped::Oscillator>(&input(STAGE), &none, &["oscillator.gamma=0.0"], None).unwrap(), 0);
-    // Without damping nothing changes, to the bit.
+    // Without damping results are bitwise identical.
     assert_eq!(last(&without, "position").to_bits(), last(&none, "position").to_bits());
     for (gamma, dt) in [(0.1, 0.05), (0.1, 0.025), (0.5, 0.05), (1.5, 0.05), (1.8, 0.4)] {
         let set = [format!("oscillator.gamma={gamma}"), format!("oscillator.dt={dt}"), format!("oscillator.steps={}", 10.0 / dt)];

@@ -24,7 +24,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
         let lines: Vec<String> = chosen.iter().map(|(_, c)| format!("{:26} {}\n", c.name, c.about)).collect();
         return print(&lines.concat());
     }
-    // One device for the whole table: the processor where no case asked for can have a GPU.
+    // One device for the whole table: the CPU where no case asked for can have a GPU.
     let without = chosen.iter().all(|(s, _)| !s.gpu()).then(|| chosen.first().map(|(s, _)| s.name())).flatten();
     let device = run::open(&arguments.target, "auto", 0, without)?;
     let on_gpu = matches!(device, Device::Cuda(_));

@@ -109,7 +109,7 @@ fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, thr
     }
     let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
     let environment = Environment { device: device.clone(), folder: input.folder.clone(), seed: input.run.seed };
-    // What is wrong with the input is said where it is planned for good.
+    // Faults of the input are reported by the plan of the run itself.
     let Some(work) = S::plan(&input.config, &environment).ok().and_then(|plan| plan.work) else { return Ok(None) };
     let Some(forecasts) = work.forecasts_if_cpu_faster(device.threads()) else { return Ok(None) };
     let [here, there] = forecasts.map(report::seconds);
@@ -210,7 +210,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     drop((environment, profiler, locks));
     summary.times = times::elapsed();
     let verdict = summary.verdict();
-    // What was asked for and missed is not excused by a flag about checks.
+    // A missed goal is not excused by a flag about checks.
     let excused = arguments.keep_going && summary.outcome.ending != Ending::Failed;
     let exit_code = if excused { 0 } else { summary.exit_code() };
     let (items, bytes) = (summary.cost_per_step.items, summary.cost_per_step.bytes);

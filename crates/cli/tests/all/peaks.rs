@@ -52,7 +52,7 @@ fn cases() -> Vec<Case> {
         Case { name: "ePIE, four modes", frames: 300, modes: 4, engine: EPIE, ..DM },
         Case { name: "ML", frames: 400, engine: "name = \"ML\"\niterations = 1", ..DM },
         Case { name: "LSQML", frames: 400, engine: "name = \"LSQML\"\niterations = 1", ..DM },
-        // What an iteration takes for a moment is more than the results, and where the probe is found the most of the run.
+        // The temporary memory of an iteration exceeds that of the results, and is the peak of the run where the probe is found.
         Case { name: "LSQML, all views at once", frames: 200, engine: "name = \"LSQML\"\niterations = 1\nbatch = 200", ..DM },
         Case { name: "probe from the data", frames: 150, size: 64, probe: "start = \"data\"", ..DM },
         Case { name: "near field", frames: 80, size: 256, scan: NEAR, ..DM },

@@ -129,7 +129,7 @@ fn every_second_of_a_run_has_a_name() {
     let folder = here();
     // Rows, fields on the way, a checkpoint at the end: all parts but those of a GPU.
     let on_the_way = ["--set", "run.checkpoint_every=1", "--set", "output.every=1"];
-    // Where other work holds up the start of a process, another try tells; what has no name is missed by all.
+    // If other work delays the start of a process, another attempt decides; a stage without a name is missed by all.
     let run = |name: &str, text: &str| {
         let begun = Instant::now();
         let result = run_text(folder.path(), text, &[&["-o", name], &on_the_way[..]].concat());

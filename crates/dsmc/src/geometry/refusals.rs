@@ -98,7 +98,7 @@ fn a_body_across_a_plane_of_symmetry_is_told_how_half_of_it_is_given() {
             "{problems:?}"
         );
     }
-    // What it tells to give is taken.
+    // The values it suggests are accepted.
     let half = curve("c", &[[0.3, 0.0], [0.7, 0.0], [0.64, 0.14], [0.5, 0.2], [0.36, 0.14]]);
     assert!(Outlines::new(&[half], &grid()).is_ok());
 }

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_flow_that_is_steady_from_the_start_is_found_at_the_second_look() {
         let ended: Vec<usize> = (0..40).map(|seed| ends(seed, 0.0, 1.0, 0.3).0).collect();
-        // The measure of 20 independent numbers is above 2 in some 3 % of the looks.
+        // The measure of 20 independent numbers is above 2 in about 3 % of the looks.
         assert!(ended.iter().filter(|e| **e == FIRST + EVERY).count() >= 33, "{ended:?}");
         assert!(ended.iter().all(|e| *e <= 100), "{ended:?}");
     }

@@ -75,7 +75,7 @@ fn a_gpu_closes_batches_as_the_host_does() {
         }
         // Argon neither rotates nor vibrates.
         assert!(scattering >= if name == "dsmc/mixture-body" { width } else { VALUES - 2 }, "{name}: {scattering} of {width}");
-        // What is put back is what was there.
+        // The restored state is the saved one.
         let (square, filled) = (samples.cell_spread.square.clone(), samples.cell_spread.filled.clone());
         stages.batches().unwrap().put(&all, &square, &filled).unwrap();
         samples.cell_spread.clear();

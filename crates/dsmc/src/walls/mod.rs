@@ -91,7 +91,7 @@ impl Wall {
             Model::Cll { normal, tangential } => (normal, tangential),
         };
         if kind == 0.0 && (tangential == 0.0 || !matches!(self.model, Model::Cll { .. })) {
-            // By the difference, which keeps the energy to round-off and the velocity along the wall to the bit.
+            // By the difference, which keeps the energy to round-off and every bit of the velocity along the wall.
             let mut after = *before;
             after.velocity = [x - 2.0 * across * normal[0], y - 2.0 * across * normal[1], z];
             return after;

@@ -70,7 +70,7 @@ fn stress_relaxes_as_the_viscosity_of_a_plane_has_it() {
         let collisions = 2.0 * gas.ledger().unwrap().collisions as f64 / n;
         let slope = -(2.0 - omega) * (3.0 - omega) / 4.0;
         // Each difference has a standard deviation of 2 T/sqrt(N), here of the one that should be left; the first approximation itself is good
-        // to some 2 % so far from equilibrium (anisotropy 0.55 of T).
+        // to about 2 % so far from equilibrium (anisotropy 0.55 of T).
         let sigma = 275.0 * 2.0 / n.sqrt() / (first * (slope * collisions).exp()) / (slope * collisions).abs();
         near(&format!("{model:?}"), ((x - y) / first).ln() / collisions, slope, 0.03, sigma);
         // Of the difference exp(-5) is left, 0.3 % of T.

@@ -88,7 +88,7 @@ fn stress_relaxes_as_viscosity_has_it() {
         let (now, ..) = temperatures(&mut gas);
         let ledger = gas.ledger().unwrap();
         let found = (difference(now) / first).ln() / (2.0 * ledger.collisions as f64 / n);
-        // Each difference has a standard deviation of T sqrt(3/N); the first approximation itself is good to some 2 % so far
+        // Each difference has a standard deviation of T sqrt(3/N); the first approximation itself is good to about 2 % so far
         // from equilibrium (anisotropy 0.7 of T).
         let sigma = 273.15 * (3.0 / n).sqrt() / difference(now) / (difference(now) / first).ln().abs();
         close(&format!("{model:?}"), found, slope, 0.03, sigma);

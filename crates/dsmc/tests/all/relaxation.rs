@@ -92,7 +92,7 @@ fn partners_of_choice_collide_as_often() {
         let temperature = gas.totals().unwrap().translation / (1.5 * crate::common::K * n * gas.model.weight);
         let expected = 0.5 * n * density * gas.model.pair(0, 0).mean_rate(temperature) * gas.model.dt * steps as f64;
         close(&format!("{scheme:?}, {partner:?} with {per_cell} in a cell"), found, expected, 0.006, expected.sqrt().recip());
-        // The anisotropy is gone after some 30 collisions each.
+        // The anisotropy is gone after about 30 collisions each.
         let ([x, y, z], ..) = temperatures(&mut gas);
         assert!((x - 0.5 * (y + z)).abs() < 4.0 * 273.15 * (3.0 / n).sqrt(), "{x} {y} {z}");
         let tags = gas.stages.particles().unwrap().tag;

@@ -114,7 +114,7 @@ fn its_cases_run_on_both_devices() {
         (config.steps, config.sampling.start) = (16, Some(8));
         for device in devices() {
             let mut gas = run_whole(name, &config, folder.path(), fed, &device);
-            // Half of what comes moves at some 500 m/s and more, and all of it to the right: mirrors stop what was there to begin with only.
+            // Half of what comes moves at about 500 m/s and more, and all of it to the right: mirrors stop what was there to begin with only.
             let totals = gas.totals().unwrap();
             let speed = totals.momentum[0] / (totals.particles as f64 * gas.model.weight * gas.model.species[0].mass);
             assert_eq!(speed > 20.0, fed > 0, "{name}: {speed} m/s on average");

@@ -49,7 +49,7 @@ fn a_steady_line_makes_a_beam_of_its_density_and_temperature() {
     }
     let beam: Vec<f64> = (0..320).filter(|c| c % 40 >= 12).map(|c| values[c * VALUES]).collect();
     let density = beam.iter().sum::<f64>() / beam.len() as f64;
-    // Some 400 steps of 2000 injected particles: 1e-3, four sigma.
+    // About 400 steps of 2000 injected particles: 1e-3, four sigma.
     assert!((density / 1e18 - 1.0).abs() < 4e-3, "{density}");
     assert!(mean(&flow, 0) < 1e18);
 }

@@ -73,7 +73,7 @@ fn flights_are_the_same_on_both() {
     let (a, b) = (std::mem::take(&mut found[0]), std::mem::take(&mut found[1]));
     assert_eq!(a.len(), b.len());
     let other = b.iter().filter(|p| a.binary_search(p).is_err()).count();
-    // A length of the C library may differ in its last place from CUDA's, and turn a position on the lattice by one: some 1e-8 of the
+    // A length of the C library may differ in its last place from CUDA's, and turn a position on the lattice by one: about 1e-8 of the
     // half a million hits.
     assert!(other * 100_000 <= a.len(), "{other} of {} particles are elsewhere on the GPU", a.len());
 }

@@ -143,7 +143,7 @@ fn several_modes_come_to_the_equilibrium_of_their_energy() {
             let (sum, count) = deviations(found, &kind.vibration, m, t);
             println!("{name}, mode {m} at {t} K: {sum} of {count}");
             // Of independent looks the sum has a mean of `count` and a deviation of sqrt(2 count). Eight collisions leave a mode that exchanges
-            // in every fourth some 0.15 of what it was, by which sums grow by (1 + 0.15)/(1 - 0.15).
+            // in every fourth about 0.15 of what it was, by which sums grow by (1 + 0.15)/(1 - 0.15).
             assert!(sum < 1.35 * (count + 5.0 * (2.0 * count).sqrt()), "{name}, mode {m} at {t} K: {sum} of {count}");
         }
     }

@@ -114,7 +114,7 @@ fn walls_feel_weights() {
         let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
         // The mass of a closed box wanders, so that the batches of a run scatter by it (by 1 to 4 % of their mean), and walls are held against what
-        // there was in the same time. How far that is off with other seeds, sixteen of them on a processor: density 0.12, pressure and hits 0.0057,
+        // there was in the same time. How far that is off with other seeds, sixteen of them on a CPU: density 0.12, pressure and hits 0.0057,
         // heat 0.0055 in front of light cells and 0.009 in front of heavy ones.
         let density = of_columns(&gas, 0, |_| true);
         near("density", density, 1e20, 0.0, 0.12);
@@ -172,7 +172,7 @@ fn a_line_does_not_notice_weights() {
     for (name, row) in [("light", 0..4), ("heavy", 4..8)] {
         let beam: Vec<f64> = row.flat_map(|j| (13..40).map(move |i| 40 * j + i)).map(|c| values[c * VALUES]).collect();
         let density = beam.iter().sum::<f64>() / beam.len() as f64;
-        // Some 340 particles come in through each half in a step; where cells have five times the weight so many fewer are left of them.
+        // About 340 particles come in through each half in a step; where cells have five times the weight so many fewer are left of them.
         close(name, density, 1e18, 0.0, (3.0 / (200.0 * 340.0_f64)).sqrt());
     }
 }

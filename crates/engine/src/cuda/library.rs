@@ -204,7 +204,7 @@ fn toolkit(root: &Path) -> Vec<PathBuf> {
 /// `nvidia/*/lib` under a `site-packages` folder: where the wheels of NVIDIA put their libraries.
 fn wheels(site: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<_> = beginning_with(&site.join("nvidia"), "").into_iter().map(|p| p.join("lib")).filter(|p| p.is_dir()).collect();
-    // The same order on every machine, cu13 before cu12.
+    // One order on every machine, cu13 before cu12.
     folders.sort();
     folders.reverse();
     folders

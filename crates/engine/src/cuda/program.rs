@@ -114,7 +114,7 @@ impl Recipe {
             return Ok(Arc::new(cubin));
         }
         compiling::begin(vec![(key.clone(), self.clone())], arch, cache);
-        // What failed is compiled once more for the compiler's words.
+        // A failed program is compiled once more for the compiler's log.
         under_way().map_or_else(|| times::within(Phase::Compiling, || self.compile_only(arch).map(Arc::new)), Ok)
     }
 

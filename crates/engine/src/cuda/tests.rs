@@ -237,7 +237,7 @@ fn launches_that_come_again_do_the_same() {
         assert_eq!(cuda.download(&x).unwrap(), [15.0; 32]);
     }
     assert_eq!(repeated.graphs(), 2);
-    // What an error comes behind has been launched, as without.
+    // Launches before an error have been made, as without it.
     let stop = || Err(Error::Device { device: "test".into(), message: "stop".into(), hint: None });
     let error = cuda.repeat(&mut repeated, || scale(&mut x, 2.0).and_then(|()| stop())).unwrap_err();
     assert!(error.to_string().contains("stop") && cuda.download(&x).unwrap() == [30.0; 32], "{error}");
@@ -322,7 +322,7 @@ fn copies_go_beside_the_kernels_in_the_order_of_events() {
         host[..N].fill(-1.0);
         assert!(cuda.download(&x).unwrap().iter().all(|v| *v == turn as f32), "turn {turn}");
     }
-    // A slow bus of the third generation with four lanes moves some 3 GB/s, a link between chips up to 900.
+    // A slow bus of the third generation with four lanes moves about 3 GB/s, a link between chips up to 900.
     let rates = cuda.host_rates().unwrap();
     assert!(rates.iter().all(|r| (1e9..2e12).contains(r)), "{rates:?}");
 }

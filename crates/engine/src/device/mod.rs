@@ -363,7 +363,7 @@ mod tests {
     fn the_gpu_copies_faster_than_any_processor_bus() {
         let Some(cuda) = crate::testing::gpu() else { return };
         let device = Device::Cuda(cuda);
-        // The slowest GPU of capability 7.5 moves some 100 GB/s.
+        // The slowest GPU of capability 7.5 moves about 100 GB/s.
         assert!((5e10..2e13).contains(&device.bandwidth().unwrap()), "{:?}", device.bandwidth());
     }
 }

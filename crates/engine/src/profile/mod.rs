@@ -137,7 +137,7 @@ impl Profiler {
         result
     }
 
-    // What follows is not generic over the work, and so compiled once.
+    // The rest is not generic over the work, and so compiled once.
 
     fn begin(&mut self, name: &'static str) -> Option<(usize, Option<usize>, Instant)> {
         let (stage, parent) = self.0.as_mut()?.enter(name, Clock::Host);
@@ -339,7 +339,7 @@ mod tests {
         let rows = profiler.table();
         assert_eq!(rows.iter().map(|r| r.name).collect::<Vec<_>>(), ["outer", "copy", "graph"]);
         assert_eq!((rows[1].calls, profiler.lost()), (2 * PENDING as u64, 0));
-        // The same copy that the bandwidth was measured with. The fastest of them, since tests beside this one use the GPU
+        // The copy that the bandwidth was measured with. The fastest of them, since tests beside this one use the GPU
         // too; half leaves room for them.
         assert!((0.5..1.3).contains(&(cost.bytes / rows[1].min / cuda.bandwidth().unwrap())), "{rows:?}");
         assert!(rows[0].own < rows[0].total && rows[1].total <= rows[0].total, "{rows:?}");

@@ -41,7 +41,7 @@ __device__ inline double fma(double x, double a, double b) { return ::fma(x, a, 
 
 template <typename T> __device__ inline T recip(T x) { return T(1) / x; }
 template <typename T> __device__ inline T recip_sqrt(T x) { return recip(sqrt(x)); }
-// `Real::mul_add`: two roundings on the processor; fused where the compiler of the GPU fuses.
+// `Real::mul_add`: two roundings on the CPU; fused where the compiler of the GPU fuses.
 template <typename T> __device__ inline T mul_add(T x, T a, T b) { return x * a + b; }
 // `Real::min`, `Real::max`, and those of integers: the second where the comparison does not hold.
 template <typename T> __device__ inline T min(T x, T y) { return x < y ? x : y; }

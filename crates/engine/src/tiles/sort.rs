@@ -20,7 +20,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         let own = self.keys();
         let n = own.len();
         starts.clear();
-        // What has no key counts as the last one.
+        // A particle without a key counts as the last one.
         starts.resize(keys + 2, 0);
         for key in own {
             starts[key.number().min(keys) + 1] += 1;

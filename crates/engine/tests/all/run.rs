@@ -352,7 +352,7 @@ fn a_run_that_takes_long_saves_checkpoints_unasked_and_removes_them() {
         go(&config(100), &options, &mut notes).unwrap();
         assert_eq!((notes.saving.len(), checkpoint.exists()), (saved, saved == 1));
     }
-    // What breaks down, or ends with a failed check, leaves one to look for the reason from.
+    // A run that breaks down, or ends with a failed check, leaves a checkpoint from which to look for the reason.
     fs::remove_file(&checkpoint).unwrap();
     go(&Config { poison_after: Some(90), ..config(100) }, &options, &mut slow()).unwrap_err();
     assert!(checkpoint.exists());
@@ -377,7 +377,7 @@ fn results_that_cannot_be_written_can_be_later_without_computing_again() {
         let summary = go(&config(20), &Options { resume: elsewhere.clone(), ..options.clone() }, &mut notes).unwrap();
         assert_eq!((summary.steps, notes.records), (steps, written));
     }
-    // Where the state cannot be saved either, the first error is the one that counts.
+    // If the state cannot be saved either, the first error is the one reported.
     fs::write(folder.path().join("checkpoint"), b"").unwrap();
     let mut notes = Notes { full: vec![20], ..Notes::default() };
     let error = go(&config(20), &Options { checkpoint_folder: None, ..options }, &mut notes).unwrap_err();

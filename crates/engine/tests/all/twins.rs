@@ -108,7 +108,7 @@ fn check_rotated<T: RealScalar>() {
     let args = "Vec3<T>{x[0], x[1], x[2]}, Vec3<T>{x[3], x[4], x[5]}";
     let outputs = [format!("rotated({args}).x"), format!("rotated({args}).y"), format!("rotated({args}).z")];
     let outputs = [&*outputs[0], &*outputs[1], &*outputs[2]];
-    // Only sums, products, quotients and roots, which the GPU rounds as the processor does.
+    // Only sums, products, quotients and roots, which the GPU rounds as the CPU does.
     let sources = device_source![Vec3, cross, scaled_sum, norm2, rotated];
     let twin = Twin { name: "rotated", sources: &sources, columns: &[(-3.0, 3.0); 6], outputs: &outputs, ulps: 0.0, scale: 0.0 };
     twin.check::<T>(|x, out| {

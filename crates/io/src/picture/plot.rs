@@ -112,7 +112,7 @@ fn padded(range: Option<(f64, f64)>, log: bool, share: f64) -> (f64, f64) {
         None if log => (0.1, 1.0),
         None => (0.0, 1.0),
         Some((low, high)) if log => {
-            // What is further down is the first bits of a start from nothing; the rest would be squeezed.
+            // Values further down are the first bits of a start from nothing; the rest would be squeezed.
             let low = low.max(high * 1e-16);
             let (first, last) = ((low.log10() + 0.02).floor(), (high.log10() - 0.02).ceil());
             (10f64.powf(first) * 0.7, 10f64.powf(last.max(first + 1.0)) * 1.4)

@@ -70,7 +70,7 @@ impl Scale {
         if !value.is_finite() {
             return MISSING;
         }
-        // Where a density is zero there is nothing; where it is not known there is something else.
+        // A density of zero means nothing is there; an unknown density means something else.
         if self.log && value <= 0.0 { self.missing } else { self.map.colour(self.place(value)) }
     }
 }
@@ -97,7 +97,7 @@ mod tests {
             let both = scale(Palette::Diverging, &values, &options);
             assert_eq!((both.low, both.high, both.map), (-1.2, 1.2, ColourMap::Balance));
         }
-        // What was asked for stays.
+        // Requested limits stay.
         let asked = scale(Palette::Diverging, &[1.0, 2.0], &Options { map: Some(ColourMap::Balance), ..options });
         assert_eq!((asked.low, asked.high), (-2.0, 2.0));
     }

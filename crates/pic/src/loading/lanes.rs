@@ -43,7 +43,7 @@ pub(crate) trait Work {
 /// Does `work` by the instructions of `isa`.
 pub(crate) fn on(isa: Isa, work: impl Work) {
     match isa {
-        // SAFETY: `Isa::all` asked the processor.
+        // SAFETY: `Isa::all` asked the CPU.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { avx512(work) },
         // SAFETY: as above.
@@ -109,7 +109,7 @@ impl Work for Normals<'_> {
         let n = x.len();
         let (columns, rows, numbers) = (&self.draws.columns[..n], &self.draws.rows[..n], &self.draws.numbers[..n]);
         let (y, z) = (&mut y[..n], &mut z[..n]);
-        // Loops of their own for words, lengths and directions: each is one long chain, of which a processor then has several under way.
+        // Loops of their own for words, lengths and directions: each is one long chain, of which a CPU then has several under way.
         let (mut lengths, mut angles) = ([[0.0; SOME]; 2], [[0.0; SOME]; 2]);
         for first in (0..n).step_by(SOME) {
             let some = SOME.min(n - first);

@@ -86,7 +86,7 @@ fn a_run_stays_with_the_processor_and_conserves_charge() {
             let before = residual(&setup, stages.as_mut());
             run(&setup, stages.as_mut(), 0, 200);
             let change = apart(&before, &residual(&setup, stages.as_mut()));
-            // As for the processor: rounding of E in 200 steps, and of rho.
+            // As for the CPU: rounding of E in 200 steps, and of rho.
             let allowed = if precision == Precision::F32 { 2e-6 } else { 1e-11 };
             assert!(change < allowed, "{precision:?}: div E - rho changed by {change}");
             energies.push(stages.energies().unwrap());
@@ -120,7 +120,7 @@ fn a_window_and_a_restart_are_those_of_the_processor() {
         }
     }
     agree(&setup, &mut both, 16.0 * tolerance(&setup), "window");
-    // Out and in again into fresh stages: the next steps are the same to the bit.
+    // Out and in again into fresh stages: the next steps are bitwise identical.
     let [_, gpu] = &mut both;
     let mut again = new_with(&setup, &cuda, |k| k).unwrap();
     again.replace(0, &gpu.particles(0).unwrap()).unwrap();

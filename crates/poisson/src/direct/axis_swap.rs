@@ -45,7 +45,7 @@ pub(super) fn copy<A: Copy + Sync, B: Send>(
     };
     let (n, last) = (grid.nodes(), last(grid));
     let stride = [1, n[0], n[0] * n[1]];
-    // Where the nodes of the turned grid lie in `from`.
+    // Indices in `from` of the nodes of the swapped grid.
     let (mut count, mut step) = (n, stride);
     count.swap(axis, last);
     step.swap(axis, last);

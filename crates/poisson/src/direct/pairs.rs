@@ -77,7 +77,7 @@ pub(super) trait Work<T> {
 #[inline]
 pub(super) fn run<T: Scalar, W: Work<T>>(isa: Isa, work: W) {
     match isa {
-        // SAFETY: `Isa::all` asked the processor.
+        // SAFETY: `Isa::all` asked the CPU.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { avx512::<T, W>(work) },
         // SAFETY: as above.

@@ -2,7 +2,7 @@
 // where it is longer than that in `scratch`: nodes are read once and every part's modes written once, or the other way
 // round. Bytes: 2 values a node.
 
-// Where lines come from and go to: rows of the grid in pairs, or (`grid` is null) complex lines one behind the other.
+// Source and destination of lines: rows of the grid in pairs, or (`grid` is null) complex lines one behind the other.
 struct LineLayout {
     real *grid;
     Z *lines;
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(512) scatter(const __grid_constant_
     }
 }
 
-// What the DFT of an extension holds to the modes, times `scale`.
+// The DFT of an extension to modes, times `scale`.
 extern "C" __global__ void shrink(const Z *e, Z *to, unsigned n, unsigned lines, int kind, real scale) {
     u64 i = thread_index(), line = i / (n + 1);
     unsigned j = (unsigned)(i - line * (n + 1));

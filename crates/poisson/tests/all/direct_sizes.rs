@@ -144,7 +144,7 @@ fn large_squares_that_went_wrong_on_the_gpu_are_right() {
             let report = solve(&Problem::plane([n, n], [1.0, 1.0], rhs.as_slice()), &options, &gpu).unwrap().report;
             println!("{n} {precision}: {}, residuals {:?}", report.method, report.history);
             assert_eq!(report.status, Status::Converged, "{n} {precision}: {report:?}");
-            // What transforms leave on the processor: 4e-7 of the right-hand side at 8191.
+            // Error of the transforms on the CPU: 4e-7 of the right-hand side at 8191.
             let reference = report.reference;
             assert!(report.history[1] < 1e-5 * reference, "{n} {precision}: {:?} of {reference}", report.history);
         }

@@ -21,7 +21,7 @@ fn the_direct_solver_says_that_the_limit_came_first() {
         let problem = manufactured([129, 150]);
         let one = solve(&problem, &direct(precision, 0.0, Some(1)), &cpu(1)).unwrap().report;
         assert_eq!((one.status, one.steps), (Status::MaxCycles, 1), "{:?}", one.history);
-        // What a sweep more would meet: it leaves a third of the noise of the transforms.
+        // A further sweep would reach it: it leaves a third of the noise of the transforms.
         let goal = 0.6 * one.relative_residual;
         let limited = solve(&problem, &direct(precision, goal, Some(1)), &cpu(1)).unwrap().report;
         assert_eq!(limited.status, Status::MaxCycles, "{:?}", limited.history);
@@ -231,7 +231,7 @@ fn relaxation_has_small_errors_where_the_sides_dominate() {
         assert_eq!(solution.report.status, Status::Converged, "{method:?}: {:?}", solution.report);
         let middle = n / 2 * n + n / 2;
         let error = (solution.u[middle] / exact[middle] - 1.0).abs();
-        // The tolerance times the solution's norm, some 70 here, over its 0.07 in the middle.
+        // The tolerance times the solution's norm, about 70 here, over its 0.07 in the middle.
         assert!(error < 2e-3, "{method:?}: {} for {}", solution.u[middle], exact[middle]);
     }
 }

@@ -252,7 +252,7 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
 fn passes_equal_the_definition_bit_for_bit() {
     for case in cases() {
         for smoother in smoothers() {
-            // What differs on large grids are strips and their borders, which one number of sweeps meets as well as another.
+            // Large grids differ in strips and their borders, which one number of sweeps meets as well as another.
             let sweeps = if large(case) { &[(2, 1)][..] } else { &[(1, 1), (2, 1), (0, 2)] };
             for (pre, post) in sweeps {
                 compare::<f32, f64>(case, smoother, *pre, *post, Start::Zero, 1, Isa::best());

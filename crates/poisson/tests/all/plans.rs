@@ -28,7 +28,7 @@ fn shapes() -> Vec<Problem<'static>> {
         plane(31, 40).periodic(0).sides(1, Side::neumann(1.0), Side::dirichlet(0.0)),
         plane(32, 17).periodic(0).sides(1, Side::neumann(0.5), Side::neumann(0.0)).mean(0.75),
         Problem::space([12, 17, 9], [1.0; 3], vec![]).sides(2, Side::neumann_nodes(scramble(12 * 17)), Side::dirichlet(1.0)),
-        // 4093 intervals are awkward for transforms: the processor eliminates along x.
+        // 4093 intervals are awkward for transforms: the CPU eliminates along x.
         plane(4094, 8),
     ]
 }
@@ -47,7 +47,7 @@ fn a_plan_gives_the_bits_of_single_solves() {
             ] {
                 let options = Options { method, precision, tolerance: Tolerance::Relative(tolerance), ..Options::default() };
                 let mut plan = Plan::new(&shape, &options, &device).unwrap();
-                // What was there before must not matter.
+                // Earlier content must not matter.
                 let mut u = vec![f64::NAN; count];
                 for (k, scale) in [1.0, 0.0, -3.0].into_iter().enumerate() {
                     let rhs: Vec<f64> = scramble(count + k)[k..].iter().map(|v| scale * v).collect();

@@ -45,7 +45,7 @@ fn every_method_finds_the_same_solution() {
     for method in methods {
         let solution = solve(&problem, &Options { method, ..tolerance(1e-11) }, &cpu()).unwrap();
         assert_eq!(solution.report.status, Status::Converged, "{method:?}: {:?}", solution.report);
-        // The slowest mode amplifies the residual by the condition number over ||A||, some 10 here; |u| is up to 8.
+        // The slowest mode amplifies the residual by the condition number over ||A||, about 10 here; |u| is up to 8.
         let error = worst(&solution.u, &exact);
         assert!(error < 1e-8, "{method:?}: {error}");
     }
@@ -150,7 +150,7 @@ fn truncation_stops_near_the_error_of_the_formula_and_says_how_near() {
         assert_eq!(quick.report.status, Status::Converged, "{:?}", quick.report);
         let share = quick.report.truncation.unwrap().share;
         let truth = worst(&quick.u, &solved.u) / formula;
-        // One V(2,1) a level leaves some 0.05 (0.07 in the largest norm of other data); the estimate is good to a factor of 3.
+        // One V(2,1) a level leaves about 0.05 (0.07 in the largest norm of other data); the estimate is good to a factor of 3.
         assert!(truth < 0.1 && share > truth / 3.0 && share < 3.0 * truth, "{n}: estimate {share}, truth {truth}");
         // The automatic choice may solve to rounding instead.
         let direct = solve(&problem, &Options { method: Method::Direct, ..options.clone() }, &cpu());

@@ -399,7 +399,7 @@ fn cycles_that_begin_ahead_are_the_same_cycles() {
                     .zip(&expected.u)
                     .fold(0.0, |m: f64, (a, b)| if (a - b).is_nan() { f64::INFINITY } else { m.max((a - b).abs()) });
                 let last = expected.norms[4];
-                // What rounding of u makes of the residual.
+                // Residual due to the rounding of u.
                 let floor = tolerance * expected.norms[0].l2;
                 if error > tolerance * scale
                     || (norms.l2 - last.l2).abs().partial_cmp(&(1e-3 * last.l2 + floor)) != Some(std::cmp::Ordering::Less)

@@ -9,7 +9,7 @@ pub(super) fn never(config: &Config) -> Vec<String> {
 }
 
 fn of(number: usize, engine: &EngineConfig) -> Vec<String> {
-    // What it is if left out, where that is not the first iteration.
+    // Default where it is not the first iteration.
     let second = matches!(engine.name, EngineName::Dm | EngineName::Raar | EngineName::Ml).then_some(2);
     let starts = [
         ("probe_update_start", "updates the probe", engine.probe_update_start.or(second)),

@@ -330,7 +330,7 @@ pub(crate) fn check_geometry(beam: &Beam, shape: [usize; 2], positions: &[[f64; 
         let span = format!("positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m", extent[0], extent[1], pixel[0]);
         let positions = "are positions in metres (`read = { positions_unit = 1e-6 }` for micrometres)?";
         let optics = format!("are {}, which set the pixel, in these units?", units(beam));
-        // What is odd of itself comes first.
+        // Faults of a single value come first.
         let [first, second] = if geometry { [&optics[..], positions] } else { [positions, &optics[..]] };
         return Err(format!("{span}: {first} And {second}"));
     }

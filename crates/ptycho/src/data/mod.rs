@@ -187,7 +187,7 @@ fn open(path: &Path, read: &ReadConfig, names: [&str; 3], folder: &Path, depth: 
     if let Some(file) = &read.start {
         let start = start::read(&folder.join(file), read.start_label.as_deref(), names)?;
         (raw.probe, raw.object, raw.refined) = (start.probe, start.object, start.positions.filter(|_| read.start_positions));
-        // What was said of the file's own object is no longer so.
+        // Notes on the file's own object no longer hold.
         raw.notes = start.notes;
     }
     Ok(raw)

@@ -77,7 +77,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: LoadExtent) -> Result<
     let arrays = Arrays { read, content_error: &content_error };
     let (positions, origin) = arrays.positions(&mut archive, count, shape, resolution)?;
     let layer = |name: Option<String>, archive: &mut Archive| name.map(|n| archive.read(&n)).transpose();
-    // What the input names (mask, dark, flat, positions) is read with that of the other formats.
+    // Arrays that the input names (mask, dark, flat, positions) are read as for the other formats.
     let mask = if read.mask.is_none() && depth == LoadExtent::Whole { archive.maybe("mask")?.and_then(|t| t.to_reals()) } else { None };
     let valid = read.mask_valid.unwrap_or(MaskValid::Nonzero);
     let mask = mask.map(|m| m.into_iter().map(|v| (v != 0.0) == (valid == MaskValid::Nonzero)).collect());

@@ -84,7 +84,7 @@ fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
     ];
     match named.iter().find(|(_, file)| file.is_some_and(|file| folder.join(file) == *path)) {
         Some((name, _)) => error.of_key(format!("{key}.{name}")),
-        // What a link in a file leads to.
+        // Target of a link in a file.
         None => error,
     }
 }

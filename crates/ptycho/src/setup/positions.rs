@@ -22,7 +22,7 @@ pub(super) fn positions(
     let (nudge, ahead) = if ptypy { (NUDGE, 0.0) } else { (0.0, margin as f64) };
     let at = |p: &[f64; 2]| [0, 1].map(|d| p[d] / pixel[d]);
     let all = || scans.iter().zip(object_of).flat_map(|(scan, object)| scan.positions.iter().map(move |p| (at(p), *object)));
-    // Where an object's pixels hang.
+    // Origin of an object's pixels.
     let mut anchors: Vec<Option<[f64; 2]>> = vec![None; objects];
     for (position, object) in all() {
         let anchor = anchors[object].get_or_insert(position);

@@ -34,7 +34,7 @@ const MARGIN: usize = 2;
 pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
     let seed = seed.wrapping_add(config.seed);
     let (size, bin) = (config.size.both(), config.resample.both());
-    // What the waves are sampled on.
+    // Sampling of the waves.
     let (beam, shape) = (config.beam().parted(bin), [0, 1].map(|d| size[d] * bin[d]));
     let spacing = beam.resolution(shape);
     let probe = config.illumination.modes(&beam, shape, config.photons, seed);

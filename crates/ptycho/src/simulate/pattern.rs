@@ -46,7 +46,7 @@ pub(super) fn positions(config: &PatternConfig, frames: usize, step: f64, seed: 
 /// Reported and true positions, m.
 pub(super) fn both(config: &SimulateConfig, resolution: [f64; 2], seed: u64) -> (Vec<[f64; 2]>, Vec<[f64; 2]>) {
     let size = config.size.both();
-    // What one pixel of the detector resolves: the step goes with it, however finely the waves are sampled.
+    // Resolution of one detector pixel: the step scales with it, however finely the waves are sampled.
     let coarse = config.beam().resolution(size);
     let field = [0, 1].map(|d| size[d] as f64 * coarse[d]);
     let step = config.pattern.step.unwrap_or(0.12 * field[0].min(field[1]));

@@ -266,7 +266,7 @@ fn pairs(model: &Model, views: &[usize]) -> Vec<(usize, usize, [f64; 2])> {
                 let by = [other[0] - own[0], other[1] - own[1]];
                 (by[0].hypot(by[1]), *k, by)
             })
-            // The same position again tells nothing.
+            // A repeated position carries no information.
             .filter(|(far, ..)| *far > 0.5 * model.pixel[0].min(model.pixel[1]))
             .collect();
         others.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -272,7 +272,7 @@ fn what_is_written_is_read() {
             let (a, b) = (&found.beam, &original.beam);
             assert!((a.wavelength / b.wavelength - 1.0).abs() < 1e-12, "{name}");
             assert_eq!((a.distance, a.pixel, a.propagation), (b.distance, b.pixel, propagation), "{name}");
-            // What the input says goes before the file.
+            // The input takes precedence over the file.
             let told = ReadConfig { propagation: Some(Propagation::Far), ..ReadConfig::default() };
             let other = data::load(&entry(name, told), "again", folder.path(), 1).unwrap();
             assert_eq!(other.beam.propagation, Propagation::Far, "{name}");

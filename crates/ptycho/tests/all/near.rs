@@ -61,7 +61,7 @@ fn a_gaussian_beam_has_its_width_and_curvature() {
         for (i, found) in found.iter().enumerate() {
             let [y, x] = [0, 1].map(|d| ([i / N[1], i % N[1]][d] as f64 - (N[d] / 2) as f64) * beam.pixel[d]);
             let expected = most * (-2.0 * (y * y + x * x) / (w * grown).powi(2)).exp();
-            // What the beam has at the edges of the frame comes in on the other side: exp(-(60/14)^2) of its amplitude at most.
+            // The beam at the edges of the frame wraps to the other side: exp(-(60/14)^2) of its amplitude at most.
             assert!((found - expected).abs() < 1e-6 * most, "{distance}, pixel {i}: {found}, not {expected}");
         }
     }

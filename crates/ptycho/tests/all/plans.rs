@@ -178,7 +178,7 @@ fn runs_go_on_with_more_iterations_and_engines() {
     assert!(off < 1e-4, "{off}");
     // The run loop compares all of an input but this before it asks.
     assert_eq!(Ptycho::may_change(), ["engine"]);
-    // What was done cannot be another.
+    // Finished work cannot be changed.
     let refused = [
         (of(vec![engine(EngineName::Dm, 4), engine(EngineName::Ml, 4)]), "engine[0] (DM) differs"),
         (

@@ -71,7 +71,7 @@ fn sweeps_with_two_modes_go_the_same_way() {
             let error = columns.map(|c| (errors[c] / expected[c] - 1.0).abs()).fold(0.0, f64::max);
             [distance(&state.probe, &probe, |_| true), distance(&state.object, &object, |_| true), error]
         };
-        // What is stored is in single precision.
+        // Stored values are in single precision.
         let found = off(Compatibility::Ptypy, &mut reference);
         assert!(found.iter().all(|off| *off < 1e-6), "{name}: {found:?}");
         // The published step is another: nine views make it a difference of percents.

@@ -31,7 +31,7 @@ fn a_mixed_state_is_found_and_a_wrong_one_is_told() {
     let mut config = zellige_engine::config::load::<Ptycho>(&file, &[]).unwrap().config;
     let made = config.scan[0].simulate.as_mut().unwrap();
     (made.frames, made.size, made.photons) = (100, Pair::Same(64), 8e6);
-    // The same image of the source in pixels, which are twice as large.
+    // The image of the source in pixels, which are twice as large.
     made.illumination.blur = Pair::Same(1.2e-7);
     made.illumination.defocus = None;
     config.probe = zellige_ptycho::config::ProbeConfig { modes: 4, ..Default::default() };

@@ -43,7 +43,7 @@ fn arrays_in_files_give_the_same_bits() {
             let mapped = run(cpu::new_in(&model, &device, false, folder.path()).unwrap());
             assert_eq!(held.0, mapped.0, "{case:?}, {name:?}");
             assert!(held.1 == mapped.1, "{case:?}, {name:?}");
-            // What the files hold is held no more: moduli, and two numbers a mode where exit waves are kept. Rows are padded.
+            // Data in files take no memory: moduli, and two numbers a mode where exit waves are kept. Rows are padded.
             let least = stages::mapped(&model, name.keeps_exits(), false);
             assert!(held.2 >= mapped.2 + least, "{name:?}: {} and {}, {least} less", held.2, mapped.2);
         }

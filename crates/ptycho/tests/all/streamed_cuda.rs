@@ -135,7 +135,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
                 let streaming_plans = streaming_plans(&model, cuda.properties(), demand_of(config), false);
-                // Where a frame is kept in little memory beside what it is computed in, there is always some for a block that stays.
+                // If a frame takes little memory compared with its work buffers, there is always some for a resident block.
                 let small = case.between || case.bin != [1, 1] || case.frame[1] % 2 == 1;
                 assert!(
                     small || streaming_plans.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks()),

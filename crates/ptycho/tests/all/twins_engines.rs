@@ -207,14 +207,14 @@ fn likelihoods_go_ptypys_way() {
     let poisson = EngineConfig { noise: Some(NoiseName::Poisson), ..EngineConfig::new(EngineName::Ml, 15) };
     let cuda = testing::gpu();
     for (name, config, limits) in [
-        // The processor's single precision is off by 6e-7 at most, 3e-6 with floating intensities.
+        // The CPU's single precision is off by 6e-7 at most, 3e-6 with floating intensities.
         ("MLgauss", EngineConfig::new(EngineName::Ml, 20), [(5, 1e-5), (20, 1e-5)]),
         ("MLgauss_fi", floating, [(5, 1e-5), (20, 1e-4)]),
         // Dark pixels weigh by one over their modelled counts: 4e-5 in the second iteration, 1.1e-3 in the fourth.
         ("MLpoisson", poisson, [(2, 3e-4), (4, 5e-3)]),
     ] {
         let expected = reference.errors(name);
-        // The processor's other runs are those of `parity`.
+        // The CPU's other runs are those of `parity`.
         let mut runs = Vec::new();
         if name == "MLpoisson" {
             runs.push(("processor", Bench::new(&model, &config, Compatibility::Ptypy, 2, false)));
@@ -268,7 +268,7 @@ fn brightness_floats_for_its_engine_alone() {
         let on_cpu = |engines: &[EngineConfig], double| stacked(&model, engines, stages::cpu::new(&model, &cpu, double));
         let engines = [ml(true), ml(false)];
         let expected = on_cpu(&engines, true);
-        // Four iterations, as in `supports_and_smoothing_agree`; single precision on the processor leaves 6e-7 of the errors.
+        // Four iterations, as in `supports_and_smoothing_agree`; single precision on the CPU leaves 6e-7 of the errors.
         let limit = 2e-4;
         let compare = |what: &str, found: &(Vec<[f64; 3]>, State)| {
             let likelihood = |errors: &[[f64; 3]]| errors.iter().map(|e| e[1]).collect::<Vec<_>>();
@@ -278,7 +278,7 @@ fn brightness_floats_for_its_engine_alone() {
         };
         let single = compare("single precision", &on_cpu(&engines, false));
         assert!(single < limit, "{case:?}: {single:e}");
-        // What is left of it would be seen.
+        // A remainder of it would be seen.
         let left = compare("still floating", &on_cpu(&[ml(true), ml(true)], true));
         assert!(left > 100.0 * limit, "{case:?}: {left:e}");
         for (name, stages) in cuda.iter().flat_map(|cuda| all(&model, cuda)).skip(1) {
@@ -294,7 +294,7 @@ fn brightness_floats_for_its_engine_alone() {
 fn examples_run_on_both() {
     let Some(cuda) = testing::gpu() else { return };
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
-    // How far apart a view of both is elsewhere, pixels: along a gradient both go by as much but for rounding; trials are whole pixels apart, and one of 169 views
+    // Distance of a view in both, pixels: along a gradient both go by as much but for rounding; trials are whole pixels apart, and one of 169 views
     // that takes another moves the affine part that is taken out of the rest by some hundredths.
     for (name, apart) in [("near_field", None), ("position_errors", Some(0.2)), ("mixed_state", None), ("subpixel", Some(0.01))] {
         let refine = apart.is_some();
@@ -322,11 +322,11 @@ fn examples_run_on_both() {
             }
             let (here, there) = (here.whole(), there.whole());
             let (a, b) = (there.errors().unwrap(), here.errors().unwrap());
-            // Where a start's light ends, waves at the detector are rounding, and their phases with them: in single and in double precision the processor
+            // Outside the light of the start, waves at the detector are rounding, and so are their phases: in single and in double precision the CPU
             // itself is 3e-4 apart in the second iteration, and 5e-4 in the last, with its views in the same positions.
             assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {iterations}: {a:?} and {b:?}");
             // A view of which two trials are as good as one another may take the other one, and one such view moves the errors by 4e-3 (28.68 for 28.57 of
-            // position_errors on an H100: errors of 3.7515 and 3.7526, on the processor 3.7555 and 3.7546): both go on from
+            // position_errors on an H100: errors of 3.7515 and 3.7526, on the CPU 3.7555 and 3.7546): both go on from
             // the same positions, and are 7e-4 apart.
             let ((views, shifts), (ours, before)) = (there.stages.views(), here.stages.views());
             let far = |j: &usize| {

@@ -100,7 +100,7 @@ impl Work<'_> {
     /// A tile's pass; returns how many particles had arrived.
     fn on(self, isa: Isa) -> usize {
         match isa {
-            // SAFETY: `Isa::best` asked the processor.
+            // SAFETY: `Isa::best` asked the CPU.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { avx512(self) },
             // SAFETY: as above.

@@ -31,7 +31,7 @@ pub(super) fn add(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize, 
     let ranges = start.len().saturating_sub(1);
     assert!(kept > MOMENTS && ranges * kept <= sums.len() && start.is_sorted(), "{ranges} ranges of {kept} sums");
     match isa {
-        // SAFETY: the processor has what `isa` says; ranges end sixteen values before the columns do, and each has ten sums.
+        // SAFETY: the CPU has what `isa` says; ranges end sixteen values before the columns do, and each has ten sums.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { avx512::all(v, start, sums, kept) },
         // SAFETY: as above.

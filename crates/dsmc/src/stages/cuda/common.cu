@@ -118,7 +118,7 @@ __device__ __forceinline__ void in_turn() {
 // instructions.
 __device__ __noinline__ uint4 words_of(u32 purpose, u64 seed, u64 step, u64 index) { return philox_draw(purpose, seed, step, index); }
 
-// Random words of an item one after the other, as the processor's `Stream` draws them. An item has 1024 blocks or more; pages of so many
+// Random words of an item one after the other, as the CPU's `Stream` draws them. An item has 1024 blocks or more; pages of so many
 // blocks are numbered by upper bits of the step.
 struct Stream {
   u32 purpose, left;

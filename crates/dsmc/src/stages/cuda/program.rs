@@ -271,7 +271,7 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     };
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
-        // Flights come out to the bit as on the processor, which does not fuse products with sums.
+        // Flights are bitwise those of the CPU, which does not fuse products with sums.
         Recipe::new("dsmc flights", &sources, &of(&OF_FLIGHTS), &FLIGHTS[..if config.recorded { 3 } else { 5 }]).option("-fmad=false"),
         // Values come out as on the CPU, but for exponentials, logarithms and powers.
         Recipe::new("dsmc batches", &batch, &of(&AVERAGES), &BATCH).option("-fmad=false"),

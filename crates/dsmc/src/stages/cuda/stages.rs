@@ -270,7 +270,7 @@ impl Stages for Gas {
     fn extra(&mut self) -> Result<Vec<f64>> {
         let l = self.ledger()?;
         let counts = l.numbers(self.model.weighted());
-        // One more number than the processor's, whose tiles are others.
+        // One more number than the CPU's, whose tiles are others.
         let mut extra: Vec<f64> = std::iter::once(self.store.tiling.len() as f64).chain(counts).collect();
         for column in &self.majorants {
             extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));

@@ -69,7 +69,7 @@ impl Format for f32 {
 
     fn advance(isa: Isa, work: Work<'_, Self>) {
         match isa {
-            // SAFETY: `Isa::all` asked the processor.
+            // SAFETY: `Isa::all` asked the CPU.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { avx512::<f32, F32x16>(work) },
             // SAFETY: as above.
@@ -92,7 +92,7 @@ impl Format for f64 {
 
     fn advance(isa: Isa, work: Work<'_, Self>) {
         match isa {
-            // SAFETY: `Isa::all` asked the processor.
+            // SAFETY: `Isa::all` asked the CPU.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => unsafe { avx512::<f64, F64x8>(work) },
             // SAFETY: as above.

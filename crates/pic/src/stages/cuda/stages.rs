@@ -393,7 +393,7 @@ impl Stages for CudaStages {
             let name = format!("ledger.{k}");
             let mut device = [0.0; 13];
             let mut host = <[f64; 5]>::try_from(entry(&name)?).map_err(|_| missing(&name))?;
-            // A state of the processor has the totals only.
+            // A state of the CPU has the totals only.
             if let Ok(counted) = <[f64; 18]>::try_from(entry(&format!("counted.{k}")).unwrap_or_default()) {
                 host.copy_from_slice(&counted[..5]);
                 device.copy_from_slice(&counted[5..]);
@@ -403,7 +403,7 @@ impl Stages for CudaStages {
             self.closed &= device == [0.0; 13];
             p.store.set_ledger(&device)?;
         }
-        // A state of the processor has no unit; the one at hand then does.
+        // A state of the CPU has no unit; the one at hand then does.
         if let Ok([unit, heaviest]) = <[f64; 2]>::try_from(entry("unit").unwrap_or_default()) {
             // No finer than sums have room for.
             (self.unit, self.heaviest) = (unit.min(unit_of(&self.setup, heaviest)), heaviest);

@@ -56,7 +56,7 @@ pub(crate) fn agree(setup: &Setup, [a, b]: &mut [Box<dyn Stages>; 2], tolerance:
             assert_eq!(x.0, y.0, "{label}: tags");
             for c in 0..6 {
                 if c == 1 && setup.grid.dimensions == 1 {
-                    // Across a line the processor puts particles where they cross nothing: no physics depends on it.
+                    // Across a line the CPU puts particles where they cross nothing: no physics depends on it.
                     continue;
                 }
                 // On a border the two may differ on which cell it belongs to.

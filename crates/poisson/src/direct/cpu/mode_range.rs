@@ -142,7 +142,7 @@ impl<T: Scalar> Work for Substitution<'_, T> {
     #[inline(always)]
     fn run(mut self) {
         for l in (0..self.mode_range.count).rev() {
-            // Rows come from memory in pieces, which the processor does not see coming.
+            // Rows come from memory in pieces, which the CPU does not see coming.
             if l >= 2 {
                 let next = self.mode_range.start.wrapping_add((l - 2) * self.mode_range.stride);
                 for line in (0..self.mode_range.carry.len()).step_by(64 / size_of::<T>()) {

@@ -59,7 +59,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     float vx[4];
 #pragma unroll
     for (int c = 0; c < 4; c++) vx[c] = !a.unknown(c) || x + c >= l.x.n ? 0.0f : (low && c == 0) || c == high ? 0.5f : 1.0f;
-    // The same as factors, for a plain operator.
+    // These weights as factors, for a plain operator.
     wide keep[4] = {wide(vx[0]), wide(vx[1]), wide(vx[2]), wide(vx[3])};
     bool whole = vx[0] + vx[1] + vx[2] + vx[3] == 4.0f;
 

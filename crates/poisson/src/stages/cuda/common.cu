@@ -70,7 +70,7 @@ __device__ __forceinline__ Partial warp_total(Partial p) {
 }
 __device__ __forceinline__ void join(Partial& p, const Partial& q) { p.rr += q.rr, p.max = fmax(p.max, q.max), p.uu += q.uu, p.r += q.r; }
 
-// Where the norms of a pass go: a partial result a block, their total here and at the host, and the blocks that have arrived, 0 before
+// Destination of the norms of a pass: a partial result a block, their total here and at the host, and the blocks that have arrived, 0 before
 // and after.
 struct Norms {
     Partial *partials, *totals, *host;

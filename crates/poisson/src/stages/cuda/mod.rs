@@ -65,7 +65,7 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     // Levels beyond those asked for serve to solve the coarsest one.
     let mut levels = cycle_levels(setup.grid(), usize::MAX);
     let from = usize::from(setup.levels.len() > 1);
-    // In double precision cycles and their solutions are those of the processor.
+    // In double precision cycles and their solutions are those of the CPU.
     let all = setup.precision == Precision::F64 && from == 1 && setup.levels.len() >= levels.len();
     let nodes = nodes.or(all.then_some(0));
     let last = bottom::level(&levels, from, inner, cuda.properties().shared_per_block, nodes);
@@ -142,7 +142,7 @@ impl CudaStages {
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
         let rows_at_once = (PIECE / nx).clamp(1, 65535);
         let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(ny * nz), "poisson: copies from the host")?;
-        // What nobody has touched need not be read, nor sent: the staging buffer holds zeros.
+        // Untouched values need be neither read nor sent: the staging buffer holds zeros.
         let blank = solution.is_some() && position(values, |v| *v != 0.0).is_none();
         for (piece, part) in values.chunks(nx * rows_at_once).enumerate() {
             if !blank {

@@ -1,4 +1,4 @@
-// What happens before and after the cycles.
+// Kernels before and after the cycles.
 
 // pack and unpack: whole rows, from row `start` (over y and z together), between dense doubles and a pitched field;
 // `interior` leaves nodes that are no unknowns at zero. Blocks of 256 over (x, rows).

@@ -2,7 +2,7 @@
 // between held ends, N = 2^k of them an axis. Rows to modes, then columns to modes, over the eigenvalues and back, then
 // rows back: three launches. Two lines of real numbers are one of complex ones, z, continued oddly to n = 2 N points,
 //   Z_k = sum_j z_j exp(-2 pi i j k / n) = -2 i sum_{0<j<N} z_j sin(pi j k / N),
-// by Stockham's passes of radix 8 in shared memory, eight points a thread. Some 5 n log2 n flops a pair of lines and way;
+// by Stockham's passes of radix 8 in shared memory, eight points a thread. About 5 n log2 n flops a pair of lines and way;
 // time is latency, about 3 us a launch at 1025 x 1025.
 //
 // Source: Van Loan, Computational Frameworks for the Fast Fourier Transform (1992), sections 1.7 and 4.4.

@@ -49,7 +49,7 @@ impl<T: Number> Work<T> for FourierStep<'_, T> {
             }
             likelihood = fixed.photons(wave, power, mag);
         }
-        // Where no exit wave is mixed in, what was propagated stands there already.
+        // If no exit wave is mixed in, the propagated wave is there already.
         if rule.c != 1.0 || !rule.likelihood {
             let parts = [rule.c, 1.0 - rule.c].map(T::from_f64);
             for (k, exit) in exit.chunks_exact(stored).enumerate() {

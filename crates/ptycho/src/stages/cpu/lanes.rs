@@ -154,7 +154,7 @@ macro_rules! number {
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
                 unsafe fn avx512<W: Work<$t>>(work: W) -> W::Out {
-                    // SAFETY: this function is only called where the processor has them.
+                    // SAFETY: this function is only called where the CPU has them.
                     if AVX512 { unsafe { work.run::<x86::$wide>() } } else { unreachable!("no `Isa` of this build") }
                 }
                 #[cfg(target_arch = "x86_64")]
@@ -169,7 +169,7 @@ macro_rules! number {
                     unsafe { work.run::<Plain<$t>>() }
                 }
                 match isa {
-                    // SAFETY: `Avx512` and `Avx2` are only made by `Isa::all`, after the processor said that it has them.
+                    // SAFETY: `Avx512` and `Avx2` are only made by `Isa::all`, after the CPU said that it has them.
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx512 => unsafe { avx512(work) },
                     // SAFETY: as above.

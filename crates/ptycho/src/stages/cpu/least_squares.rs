@@ -180,7 +180,7 @@ impl<T: Number> CpuStages<T> {
                 let len = fixed.probe_len();
                 for (set, direction) in direction.probe.chunks_exact_mut(len).enumerate() {
                     let sums = fixed.any_probe_sums(waves, shifts, &list, set, &state_now.object);
-                    // What pads a row is the object beside the frame: not the probe's.
+                    // The padding of a row holds the object beside the frame: not the probe's.
                     let rows = sums.iter().flat_map(|s| s.1.chunks_exact(fixed.shape.sx));
                     let largest = rows.flat_map(|row| &row[..fixed.shape.nx]).fold(0.0, |a: f64, v| a.max(v.to_f64()));
                     let damping = T::from_f64(rule.damping * largest);
@@ -269,7 +269,7 @@ mod tests {
         // chi = 0.5 a + 0.25 b with a b = 0.3 |a| |b|: a thousandth short, times what the angle adds.
         let [object, probe] = solve([4.0, 9.0, 1.8, 0.5 * 4.0 + 0.25 * 1.8, 0.5 * 1.8 + 0.25 * 9.0], [true; 2]);
         assert!((object - 0.5).abs() < 1e-3 && (probe - 0.25).abs() < 1e-3, "{object} {probe}");
-        // The same direction twice, one longer: each half of the way, and no less so with rounding of single precision in between.
+        // One direction twice, once longer: each half of the way, and no less so with rounding of single precision in between.
         for rounding in [-1e-7, 0.0, 1e-7] {
             let [object, probe] = solve([1.0, 4.0, 2.0 * (1.0 + rounding), 0.8, 1.6], [true; 2]);
             // The ridge of 1e-3 makes 5e-5 of 1e-7.

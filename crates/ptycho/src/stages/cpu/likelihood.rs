@@ -61,7 +61,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
         }
         fixed.intensity(wave, power);
         let factor = if rule.floating { fixed.brightness(rule.noise, power, mag) } else { 1.0 };
-        // What each wave is multiplied by: derivative by the intensity, factor of the transforms, brightness where it counts.
+        // Factors of each wave: derivative by the intensity, factor of the transforms, brightness where it counts.
         let scale = fixed.scale().to_f64().powi(2) * if rule.floating_left_out { 1.0 } else { factor };
         let (scale, brightness) = (Row::<T>::from_f64(scale), Row::<T>::from_f64(factor));
         let [lines, length] = fixed.detector();

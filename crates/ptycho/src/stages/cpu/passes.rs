@@ -50,7 +50,7 @@ impl<T: Number> Work<T> for Run<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        // What has no registers has no passes.
+        // A target without registers has no passes.
         if V::REGISTERS {
             // SAFETY: the caller's.
             unsafe {

@@ -26,7 +26,7 @@ fn check<T: Number>(frame: [usize; 2], isa: Isa, limit: f64) {
     let x = noise(frame[0] * frame[1]);
     let mut expected = x.clone();
     LibraryTransform::<f64>::new(Frames::frames(frame[0], frame[1], 1)).run(&mut expected, Direction::Forward);
-    // What stands in the workspace and in the output before must not matter.
+    // Earlier content of the workspace and the output must not matter.
     let mut wave = vec![T::from_f64(7.0); 2 * shape.plane()];
     let mut back = wave.clone();
     for _ in 0..2 {

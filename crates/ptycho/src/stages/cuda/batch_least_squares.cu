@@ -79,7 +79,7 @@ object_direction(Model model, Batch batch, u32 number, u32 count, C* to, float* 
   put_greatest(inside ? norm : 0.0f, largest);
 }
 
-// The same for all objects by atomic additions to what is zero, without the greatest; the norms of the objects stand one behind the other.
+// Sums for all objects by atomic additions to what is zero, without the greatest; the norms of the objects stand one behind the other.
 extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Batch batch, C* to, float* norms) {
   const View view = model.views[view_number(batch, blockIdx.y)];
   const Storage storage = model.storages[view.object];

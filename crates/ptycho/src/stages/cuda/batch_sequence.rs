@@ -254,7 +254,7 @@ impl Kernels {
                 }
             }
             if let Some(subpixel) = subpixel.as_deref_mut() {
-                // What they ask for of the probes that they see, shifted back.
+                // Their contributions to the probes that they see, shifted back.
                 steps = buffers.steps.address();
                 if rule.probe {
                     subpixel.begin(views);

@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Batc
   put_greatest(most, clearest);
 }
 
-// What view `i` asks for of the probe, added to `steps` [sets][P][NY * NX]; of the one that it sees itself, to its place in [views][P][NY * NX].
+// Contribution of view `i` to the probe, added to `steps` [sets][P][NY * NX]; of the one that it sees itself, to its place in [views][P][NY * NX].
 extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Batch batch, u32 i, const u32* clearest, PieStep step, float share, C* steps) {
   const View view = model.views[view_number(batch, i)];
   const Storage storage = model.storages[view.object];

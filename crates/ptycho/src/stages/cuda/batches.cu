@@ -1,4 +1,4 @@
-// What any engine needs of frames of any shape and any number of modes, in pieces around a library's transforms, on a batch of views at a
+// Operations that any engine needs on frames of any shape and any number of modes, in pieces around a library's transforms, on a batch of views at a
 // time: everything in natural order, but for magnitudes and waves that lie as the kernels in registers left them (`mag_order`, `wave_order`).
 // Grids: (CHUNKS, views of the batch) of TEAM threads; `multiply`: (CHUNKS, views of the batch, MODES).
 

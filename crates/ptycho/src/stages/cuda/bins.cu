@@ -1,4 +1,4 @@
-// What a detector counts: MY x MX pixels, each a bin of BY x BX pixels of the waves; bins of one pixel unless waves are sampled more finely than
+// Detector: MY x MX pixels, each a bin of BY x BX pixels of the waves; bins of one pixel unless waves are sampled more finely than
 // that. What is the same for all modes of a pixel elsewhere is the same for all pixels of a bin as well.
 #define MX (NX / BX)
 #define MY (NY / BY)

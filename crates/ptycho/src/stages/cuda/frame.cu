@@ -52,7 +52,7 @@ __device__ __forceinline__ void read_half(C* v, const ThreadContext& thread, boo
   }
 }
 
-// The same of both components, two values at a time.
+// Both components, two values at a time.
 __device__ __forceinline__ void send_pairs(const C* v, const ThreadContext& thread, C* wide) {
   const unsigned base = shared_address((float4*)wide + thread.block * (16 / BLOCKS) * THREADS + threadIdx.x);
 #pragma unroll

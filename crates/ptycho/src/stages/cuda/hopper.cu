@@ -1,4 +1,4 @@
-// What devices of capability 9.0 and up have: shared memory of a whole cluster, and copies that run by themselves.
+// Features of devices of capability 9.0 and up: shared memory of a whole cluster, and copies that run by themselves.
 
 __device__ __forceinline__ unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 

@@ -50,7 +50,7 @@ template <class X, int SIGN, class Load, class Store> __device__ __forceinline__
   }
 }
 
-// What `load` and `store` are given: numbers of the values in `v`, and of what is stored in its line.
+// Arguments of `load` and `store`: numbers of the values in `v`, and of what is stored in its line.
 #define EACH_LOADED(X, a) _Pragma("unroll") for (int a = 0; a < X::A; ++a)
 #define EACH_STORED(X, j) _Pragma("unroll") for (int j = 0; j < X::LAST; ++j)
 #define STORED(X, i, j) ((i) + (j) * X::STEP)

@@ -48,7 +48,7 @@ template <int THREADS> __device__ __forceinline__ void put_misfit(float2 sum, fl
   if (threadIdx.x == 0) to[0] = sum.x, to[1] = sum.y;
 }
 
-// What `relaxation_of` says of a frame whose misfits are known, in all threads.
+// Relaxation of a frame whose misfits are known, in all threads.
 template <int THREADS> __device__ __forceinline__ float relaxation_from_sums(const float* sums, const float2* weight, u32 n, Constraint rule) {
   __shared__ float pull;
   const float error = total<THREADS>(sums, n, PARTS, 2, 1);

@@ -1,4 +1,4 @@
-// How well views would fit elsewhere, and which way: no update. Grid as in project.cu. Transforms: 1 a mode for `trial`, 3 for `slope`.
+// Misfit of views at other positions, and its gradient: no update. Grid as in project.cu. Transforms: 1 a mode for `trial`, 3 for `slope`.
 // Bytes a pixel: 4 (the magnitude); probe and object come from the caches.
 
 // Mean squared deviation of the magnitudes of every view, where `model.views` says that it looks.

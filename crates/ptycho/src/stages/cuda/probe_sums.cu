@@ -79,7 +79,7 @@ __device__ __forceinline__ float2 update_probe(const Model& model, const Sums& s
   const float inside = sums.support ? sums.support[pixel] : 1.0f;
 #pragma unroll
   for (int q = 0; q < PROBES; ++q) {
-    // Where there is neither weight nor inertia, a probe stays.
+    // Without weight and inertia a probe stays.
     C now = (weight > 0 ? numerator[q] * (1 / weight) : target[q * (NX * NY)]) * inside;
     C* before = sums.before + ((u64)set * PROBES + q) * (NX * NY) + pixel;
     change = change + make_float2(power(now - *before), power(now));

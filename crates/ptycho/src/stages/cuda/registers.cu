@@ -36,7 +36,7 @@ __device__ __forceinline__ void product(C* v, const Model& model, const View& vi
   }
 }
 
-// The same added to what is there.
+// Adds the product to the values.
 __device__ __forceinline__ void add_product(C* v, const Model& model, const View& view, int k, const ThreadContext& thread, float scale) {
   const C* probe = model.probe + ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
   const C* object = model.object + patch_of(model, view, k % OBJECTS);
@@ -53,7 +53,7 @@ __device__ __forceinline__ void keep(C* frame, const C* v, const ThreadContext& 
   for (int r = 0; r < 32; ++r) frame[row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane] = v[r];
 }
 
-// The same for waves that are not to stay in the cache.
+// Variant for waves that are not to stay in the cache.
 __device__ __forceinline__ void keep_last(C* frame, const C* v, const ThreadContext& thread) {
 #pragma unroll
   for (int r = 0; r < 32; ++r) __stcs(frame + row_of(thread, r) * NX + (r & ((1 << XR) - 1)) * 32 + thread.lane, v[r]);

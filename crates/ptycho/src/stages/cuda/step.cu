@@ -1,4 +1,4 @@
-// What threads do with values in their registers between two transforms. Loads and stores go by 16 bytes: waves lie in pairs of a thread's
+// Operations of threads on values in registers between two transforms. Loads and stores go by 16 bytes: waves lie in pairs of a thread's
 // values, magnitudes in fours.
 
 __device__ __forceinline__ float4 magnitudes_at(const float* mag, int r) { return __ldcs((const float4*)mag + (r >> 2) * THREADS + threadIdx.x); }
@@ -10,7 +10,7 @@ __device__ __forceinline__ float4 ratios(float2 f, float2 h, float4 m) {
 // Values r and r + 1 of a frame in the order of the transform.
 __device__ __forceinline__ float4 pair(const C* wave, int r) { return ((const float4*)wave)[(r >> 1) * THREADS + threadIdx.x]; }
 
-// The same for the last time.
+// Last use.
 __device__ __forceinline__ float4 pair_last(const C* wave, int r) { return __ldcs((const float4*)wave + (r >> 1) * THREADS + threadIdx.x); }
 
 __device__ __forceinline__ float4 both(const C* v, int r) { return make_float4(v[r].x, v[r].y, v[r + 1].x, v[r + 1].y); }
@@ -44,7 +44,7 @@ __device__ __forceinline__ void take_pairs(C* v, const C* wave) {
   }
 }
 
-// The same for the last time.
+// Last use.
 __device__ __forceinline__ void take_pairs_last(C* v, const C* wave) {
 #pragma unroll
   for (int r = 0; r < 32; r += 2) {

@@ -54,7 +54,7 @@ __device__ __forceinline__ void add_overlap(C& sum, C a, C b) {
   sum.y = fmaf(a.x, b.y, fmaf(-a.y, b.x, sum.y));
 }
 
-// What view `n` with its corner there adds to a tile's rows at this lane's column, for object mode `o`; `exits` begins with view `first`.
+// Contribution of view `n` with its corner there to a tile's rows at this lane's column, for object mode `o`; `exits` begins with view `first`.
 __device__ __forceinline__ void add_visit(const Model& model, const C* exits, u32 first, u32 n, i32 corner, int o, C* numerator, float* weight) {
   const int x = (int)lane_index() - (short)(corner & 0xffff), y = -(corner >> 16);
   const C* probe = model.probe + (SHIFTED ? (u64)n : SETS > 1 ? (u64)model.views[n].probe : 0) * (PROBES * NX * NY) + x;

@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) object_sums(Model mode
   }
 }
 
-// The same by atomic additions to what is zero. Grid: any number of blocks of TEAM.
+// Variant by atomic additions to zeroed sums. Grid: any number of blocks of TEAM.
 extern "C" __global__ void __launch_bounds__(TEAM) object_adds(Model model, const C* exits, Sums sums, C* to) {
   for (u32 w = blockIdx.x; w < sums.views * STRIPS; w += gridDim.x) scatter<false>(model, exits, sums, to, w);
 }

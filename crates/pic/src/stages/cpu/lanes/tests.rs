@@ -107,7 +107,7 @@ fn same(found: &(Vec<Vec<f64>>, Vec<Vec<u32>>), plain: &(Vec<Vec<f64>>, Vec<Vec<
 #[test]
 fn every_register_gives_the_bits_of_plain_arrays() {
     for round in 0..200 {
-        // SAFETY: the processor is asked before registers beyond its baseline are used.
+        // SAFETY: the CPU is asked before registers beyond its baseline are used.
         unsafe {
             same(&results::<F32x4>(round), &results::<Array<f32, 4>>(round), round);
             same(&results::<F64x2>(round), &results::<Array<f64, 2>>(round), round);

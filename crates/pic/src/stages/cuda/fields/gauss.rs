@@ -192,7 +192,7 @@ impl Fields {
             self.corners = Some(Corners { base: array(base)?, variance: array(variance)? });
         }
         if let (Some(work), Some(saved)) = (&mut self.work, entry("work")) {
-            // One sum where the processor saved it.
+            // One sum where the CPU saved it.
             let mut sums = vec![0.0; BLOCKS as usize];
             sums.iter_mut().zip(saved).for_each(|(to, v)| *to = *v);
             self.cuda.upload(&mut work.sums, &sums)?;

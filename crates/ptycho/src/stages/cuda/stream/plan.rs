@@ -149,7 +149,7 @@ pub(super) fn need(
     // Probes as the views of a block see them, and directions of ML.
     let own = if model.subpixel { (model.modes[0] * model.pixels()) as u64 * if waves { 8 } else { 16 } } else { 0 };
     let work = 4 * counted + 8 * values + own + if waves && half { 8 * values } else { 0 };
-    // What a batch was updated by stays for the engines behind it.
+    // The updates of a batch stay for the engines after it.
     let fixed = fixed(model, multiprocessors, demand.largest_batch(model.views.len()));
     DeviceMemory { fixed, raw: bytes * counted, wave, work, batch: demand.batch(waves, model.views.len()) }
 }

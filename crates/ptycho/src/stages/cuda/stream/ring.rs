@@ -220,7 +220,7 @@ impl BlockRing {
     pub(super) fn enter(&mut self, b: usize, raw: &[u8]) -> Result<&mut StoredBlock> {
         if self.layout.streamed(b).is_some() {
             let slot = self.used % self.slots.len();
-            // What was sent for ahead may have been less than is needed.
+            // Less may have been fetched ahead than is needed.
             let there = self.slots[slot].there;
             if (self.now.raw && !there[0]) || (self.now.read && !there[1]) {
                 self.fill(self.used, self.now, raw)?;

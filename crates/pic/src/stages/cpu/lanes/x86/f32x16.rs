@@ -293,7 +293,7 @@ mod tests {
         let mut x = 2_f64.powi(-60);
         while x < 2_f64.powi(120) {
             let inputs: [f32; 16] = std::array::from_fn(|k| (x * (1.0 + k as f64 / 16.0)) as f32);
-            // SAFETY: the processor was asked.
+            // SAFETY: the CPU was asked.
             let found = unsafe { both(&inputs) };
             for (k, x) in inputs.into_iter().enumerate() {
                 for (found, exact) in [(found[0][k], 1.0 / f64::from(x)), (found[1][k], 1.0 / f64::from(x).sqrt())] {
