@@ -261,9 +261,9 @@ const MADE: &str =
 /// Notes on reading a table.
 const NOTES: &str = "\
 `[]` stands for an entry of a list, as in `[[SOLVER.LIST]]`, `NAME` for a name of one's own. A key without a default
-may be left out; its meaning says what holds then. A text is an expression where the meaning says so
+may be left out; its meaning states the default. A text is an expression where the meaning says so
 ([The input file](../guide/input.md#expressions)). The tables `[run]` and `[output]` are
-[the same for all solvers](shared.md).";
+[common to all solvers](shared.md).";
 
 /// The page of a solver's own table.
 fn page(solver: &str, schema: &Value) -> String {
@@ -281,7 +281,7 @@ fn shared(schema: &Value) -> String {
         let config = table.resolve(&schema["properties"][key]);
         table.keys(config, &format!("{key}."), "", false);
     }
-    format!("# Keys of `[run]` and `[output]`\n\n{MADE}\n\nThe same for all solvers.\n\n{}", table.rows)
+    format!("# Keys of `[run]` and `[output]`\n\n{MADE}\n\nThey are common to all solvers.\n\n{}", table.rows)
 }
 
 #[test]

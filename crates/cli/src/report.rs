@@ -128,7 +128,7 @@ pub(crate) fn defects_in_one_line() {
         }
         let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
         say!("{}: a defect of zellige {VERSION} ({GIT_HASH}){place}: {}", painted("1;31", "error"), text.unwrap_or("no message"));
-        say!("\n{}: please report this line with the input; `RUST_BACKTRACE=1` tells more", painted("1;36", "hint"));
+        say!("\n{}: please report this line with the input; `RUST_BACKTRACE=1` shows more", painted("1;36", "hint"));
         std::process::exit(70);
     }));
 }

@@ -252,7 +252,7 @@ impl Sink for Output {
         if let Some(from) = self.resume.as_ref().filter(|_| clock.step > 0) {
             match EarlierRows::read(from.join(ROWS), clock.step) {
                 Ok(earlier) => self.earlier = earlier,
-                Err(error) => self.notice(&format!("rows of the run before the break are not taken over: {error}")),
+                Err(error) => self.notice(&format!("rows of the run before the interruption are not included: {error}")),
             }
         }
         Ok(())

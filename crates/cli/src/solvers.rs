@@ -43,7 +43,7 @@ pub(crate) trait Entry: Sync {
     fn cases(&self) -> &'static [Case];
     /// Standard cases of the solver over a range of sizes.
     fn sweep(&self) -> Vec<Vec<Case>>;
-    /// Times one, for so many seconds at least.
+    /// Times one, for at least this many seconds.
     fn bench(&self, case: &Case, device: &Device, patience: f64) -> Result<BenchResult>;
     /// Plans a case on a device, if the case has an input.
     fn plan(&self, case: &Case, device: &Device) -> Option<Result<Plan>>;

@@ -18,7 +18,7 @@ use crate::shocked;
 use crate::unused::unused_keys;
 use crate::walls::BOLTZMANN;
 
-/// When averages are taken, in words.
+/// Schedule of averages, in words.
 fn averages(config: &Config) -> String {
     let begin = match config.sampling_start() {
         AUTO => "once the flow is found steady".to_owned(),

@@ -109,8 +109,8 @@ fn message(bytes: usize, planned: u64) -> FixedText {
         let _ = write!(line, " in a run planned with {:.1} MiB", mib(planned as f64));
     }
     let _ = line.write_str(
-        "\n\nhint: ask for less (`--dry-run` says what a run takes), close other programs, or raise the limit on this process (`ulimit -v`); \
-         a checkpoint saved before is whole\n",
+        "\n\nhint: ask for less (`--dry-run` shows what a run needs), close other programs, or raise the limit on this process (`ulimit -v`); \
+         checkpoints saved before are intact\n",
     );
     line
 }

@@ -68,7 +68,7 @@ pub struct BenchResult {
     pub memory: u64,
     /// Further figures by name.
     pub figures: serde_json::Map<String, serde_json::Value>,
-    /// The physics of what was timed.
+    /// Checks of the physics of the timed work.
     pub checks: Vec<Check>,
     /// The stages of one more repetition, told apart; on a GPU without a recorded graph, so that their sum may be above the median.
     pub stages: Vec<StageRow>,

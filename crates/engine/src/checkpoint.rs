@@ -158,7 +158,7 @@ pub struct Reader {
     sections: BTreeMap<String, Section>,
 }
 
-/// Counts and hashes what is read.
+/// Counts and hashes the bytes read.
 struct HashedReader<R> {
     inner: R,
     hash: blake3::Hasher,

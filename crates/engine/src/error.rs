@@ -99,7 +99,7 @@ pub enum Error {
         /// Description of the error, with position, expected and found values.
         message: String,
     },
-    /// A file is sound, but does not hold what is asked of it: a dataset that is not there, values of another type.
+    /// A file is sound, but lacks what is needed: a missing dataset, values of another type.
     #[error("`{}`: {message}", path.display())]
     Content {
         /// The file.
@@ -254,10 +254,10 @@ impl Error {
             },
             Self::Device { hint, .. } => hint.clone(),
             Self::OutOfMemory { .. } => {
-                Some("ask for less (`--dry-run` says what a run takes), close other programs, or take another `--device`".into())
+                Some("ask for less (`--dry-run` shows what a run needs), close other programs, or use another `--device`".into())
             }
             Self::TooLarge { .. } => {
-                Some("ask for less (`--dry-run` says what a run takes), or take a `--device` or a machine with more memory".into())
+                Some("ask for less (`--dry-run` shows what a run needs), or use a `--device` or a machine with more memory".into())
             }
             Self::Interrupted { checkpoint: Some(path), .. } => Some(format!("resume with {}", resume(path))),
             Self::Unwritten { source, checkpoint, .. } => {

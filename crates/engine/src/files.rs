@@ -20,7 +20,7 @@ const BUFFER: usize = 1 << 18;
 /// Makes temporary names differ within one process; the process id makes them differ between processes.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
-/// A file in the making. It takes its name at [`Pending::commit`]; dropped before that, it is removed.
+/// A file being written. It takes its name at [`Pending::commit`]; dropped before that, it is removed.
 #[derive(Debug)]
 pub struct Pending {
     /// `None` once committed.
@@ -80,7 +80,7 @@ impl Pending {
         ready.map_or(Ok(()), |ready| give_names(vec![ready]).1)
     }
 
-    /// Closes without writing what is still buffered: the file is either complete or about to be removed.
+    /// Closes without writing buffered data: the file is either complete or about to be removed.
     fn close(&mut self) {
         if let Some(out) = self.out.take() {
             drop(out.into_parts());

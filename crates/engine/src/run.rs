@@ -223,7 +223,7 @@ pub fn run_from<S: Solver>(
         [("run.temporary_checkpoints", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
     {
         if let (Some(Schedule::Time(_)), None) = (schedule, first.time) {
-            let message = format!("`{}` has no physical time, so this would never fall due", S::NAME);
+            let message = format!("`{}` has no physical time, so this would never be due", S::NAME);
             return Err(Error::input("schedules", Problem::new(key, message).allowed(format!("a number of {}s or a wall time", S::STEP))));
         }
     }

@@ -77,7 +77,7 @@ const GPU_START: f64 = 0.4;
 const GPU_RATE: f64 = 1.5e12;
 
 impl WorkEstimate {
-    /// Forecast of all steps on so many threads, seconds.
+    /// Forecast of all steps on this many threads, seconds.
     pub fn on_threads(&self, threads: usize) -> f64 {
         let alone = self.steps * self.thread_seconds;
         if threads < 2 { alone } else { alone.min(alone / threads as f64 + self.steps * SYNCHRONISATION) }
@@ -88,7 +88,7 @@ impl WorkEstimate {
         self.steps * (LAUNCH * self.launches).max(self.bytes / GPU_RATE)
     }
 
-    /// The forecasts on so many threads and on a GPU with its start, where the threads are done first.
+    /// The forecasts on this many threads and on a GPU with its start, if the threads finish first.
     pub fn forecasts_if_cpu_faster(&self, threads: usize) -> Option<[f64; 2]> {
         Some([self.on_threads(threads), GPU_START + self.on_gpu()]).filter(|[here, there]| here <= there)
     }
@@ -200,7 +200,7 @@ pub trait Solver: Sized {
         Self::setup(config, environment)
     }
 
-    /// Programs that a run of this input takes on such a GPU, as far as can be told beforehand; what is not among them is compiled
+    /// Programs that a run of this input takes on such a GPU, as far as known beforehand; others are compiled
     /// when it is asked for. `environment` is that of the CPU: packs of kernels are made where there is no GPU.
     fn programs(config: &Self::Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>>;
 
@@ -293,9 +293,9 @@ pub trait Bench {
     /// The work that is timed. Returns when the device is done. `profiler` is off while it is timed; one more run with it on tells
     /// the stages apart.
     fn run(&mut self, profiler: &mut Profiler) -> Result<()>;
-    /// The physics of what was timed last.
+    /// Checks of the physics of the last timed work.
     fn checks(&mut self) -> Result<Vec<Check>>;
-    /// Model cost of what was timed last.
+    /// Model cost of the last timed work.
     fn cost(&self) -> Cost;
     /// Memory held on the device, bytes.
     fn memory(&self) -> u64;

@@ -24,7 +24,7 @@ pub const INPUTS: usize = 100_000;
 /// Purpose of the random numbers: the last one, far from those of solvers.
 const TWINS: u32 = 0xffff;
 
-/// A device function, its inputs and what is asked of it.
+/// A device function, its inputs and the required agreement.
 #[derive(Debug, Clone, Copy)]
 pub struct Twin<'a> {
     /// Name, for messages.
@@ -45,7 +45,7 @@ impl Twin<'_> {
     /// Compares in the precision `T`: on the GPU where there is one, and the compiled text always where it can be.
     ///
     /// # Panics
-    /// On the first difference beyond what is allowed, with the inputs that give it; and if something required by
+    /// On the first difference beyond the tolerance, with the inputs that give it; and if something required by
     /// `ZELLIGE_REQUIRE_GPU` or `ZELLIGE_REQUIRE_NVRTC` is missing.
     pub fn check<T: RealScalar>(&self, reference: impl Fn(&[T], &mut [T])) {
         let inputs = self.inputs::<T>();

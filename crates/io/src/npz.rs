@@ -83,7 +83,7 @@ impl Archive {
         npy::tensor(&bytes).map_err(|m| Error::format(&self.path, FORMAT, format!("array `{name}`: {m}")))
     }
 
-    /// Reads an array if it is there.
+    /// Reads an array if it exists.
     pub fn maybe(&mut self, name: &str) -> Result<Option<Tensor>> {
         if self.has(name) { self.read(name).map(Some) } else { Ok(None) }
     }

@@ -77,7 +77,7 @@ pub fn write(path: impl AsRef<Path>, field: &Field, time: Option<f64>) -> Result
     })
 }
 
-/// VTK's marks of what is to be hidden (a cell by 32, a point by 2): where a value is not finite, as inside of bodies. Nothing
+/// VTK's marks of hidden values (a cell by 32, a point by 2): where a value is not finite, as inside of bodies. Nothing
 /// where all are known.
 fn ghosts(values: &Values, nodes: bool) -> Option<Vec<u8>> {
     let hidden = |i: usize| {

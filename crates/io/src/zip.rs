@@ -20,7 +20,7 @@ const TAIL: u64 = 22 + 65_535;
 const DIRECTORY: u64 = 1 << 24;
 /// Deflate packs at most about 1032 to 1.
 const DENSEST: u64 = 1100;
-/// Value of a field that stands in the 64-bit extension.
+/// Value of a field in the 64-bit extension.
 const ELSEWHERE: u32 = u32::MAX;
 
 /// A member of an archive.

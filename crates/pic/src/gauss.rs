@@ -46,7 +46,7 @@ pub struct Rounding<R> {
     pub sigmas: R,
 }
 
-/// A corner: what is kept of it, and what is found there.
+/// A corner: its stored state, and the result of a check.
 #[device]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Corner<R> {
@@ -137,7 +137,7 @@ impl ChargeErrors {
     /// Nothing.
     pub const NONE: Self = Self { most: 0.0, worst: None };
 
-    /// With what is found at more corners.
+    /// Combines with the result at other corners.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         let most = if self.most.is_nan() || other.most.is_nan() { f64::NAN } else { self.most.max(other.most) };

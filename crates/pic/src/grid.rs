@@ -18,7 +18,7 @@ const ALIGN: usize = 16;
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "open": "absorbing", "pml": "absorbing", "cpml": "absorbing", "outflow": "absorbing", "conductor": "pec", "conducting": "pec", "metal": "pec", "reflecting": "pec", "magnetic": "pmc", "cyclic": "periodic" }))]
 pub enum FieldSide {
-    /// Goes on at the other side.
+    /// Continues at the opposite side.
     Periodic,
     /// Perfect electric conductor at the first or last corner: tangential E and normal B are zero.
     Pec,
@@ -33,13 +33,13 @@ pub enum FieldSide {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "reflecting": "reflect", "reflective": "reflect", "mirror": "reflect", "specular": "reflect", "absorbing": "absorb", "open": "absorb", "outflow": "absorb", "remove": "absorb", "reinject": "thermal", "reinjecting": "thermal", "diffuse": "thermal", "cyclic": "periodic" }))]
 pub enum ParticleSide {
-    /// Come in again at the other side.
+    /// Re-enter at the opposite side.
     Periodic,
-    /// The normal momentum turns round.
+    /// The normal momentum is reversed.
     Reflect,
-    /// Are taken out; charge and energy go to the ledger.
+    /// Are removed; their charge and energy go to the ledger.
     Absorb,
-    /// Come back with a momentum drawn from the wall's Maxwellian flux.
+    /// Return with a momentum drawn from the wall's Maxwellian flux.
     Thermal,
 }
 

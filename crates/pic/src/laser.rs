@@ -113,7 +113,7 @@ pub struct Pulse {
     pub direction: f64,
     /// A point of the beam's axis: the focus of a beam.
     pub focus: [f64; 2],
-    /// When the envelope's reference point passes the focus, `1/w_n`.
+    /// Time at which the envelope's reference point passes the focus, `1/w_n`.
     pub arrival: f64,
 }
 
@@ -182,7 +182,7 @@ impl Pulse {
         distance / Wave::new(self, grid).velocity
     }
 
-    /// Adds the pulse as it stands at time `t` to E and B over all corners with guards, as [`Grid::index`] lays them out.
+    /// Adds the pulse at time `t` to E and B over all corners with guards, as [`Grid::index`] lays them out.
     /// Both divergences stay as they were, to round-off, at every node whose neighbours are inside.
     pub fn add(&self, grid: &Grid, t: f64, fields: &mut [Vec<f64>; 6]) {
         let wave = Wave::new(self, grid);

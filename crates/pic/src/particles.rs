@@ -9,7 +9,7 @@ pub struct Species {
     pub charge: f64,
     /// Mass of a real particle, `m_e`.
     pub mass: f64,
-    /// Density that a macro-particle of weight 1 stands for, `n_0`: reference density over particles per cell.
+    /// Density that a macro-particle of weight 1 represents, `n_0`: reference density over particles per cell.
     pub weight: f64,
     /// True if particles carry a weight of their own, a factor to `weight`.
     pub weighted: bool,

@@ -62,7 +62,7 @@ const APART: u64 = 64;
 /// Accounting of a run's energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accounts {
-    /// Nothing but particles comes in or goes out.
+    /// Only particles enter or leave.
     Closed,
     /// Fields come and go; the work that they do on particles is added up.
     Work,
@@ -152,8 +152,8 @@ impl Plasma {
             }
         };
         if plasma.start.iter().map(|l| l.injected).sum::<u64>() == 0 && !plasma.model.loads.is_empty() && plasma.model.window.is_none() {
-            let problem = Problem::new("pic.species", "not a single particle was put into the box");
-            return Err(Error::input("the input", problem.hint("a larger `particles_per_cell`, or a density that is not so thin")));
+            let problem = Problem::new("pic.species", "no particle was placed in the box");
+            return Err(Error::input("the input", problem.hint("a larger `particles_per_cell`, or a higher density")));
         }
         plasma.check_charge()?;
         Ok(plasma)
@@ -177,7 +177,7 @@ impl Plasma {
         Ok(total_field)
     }
 
-    /// `div E = rho`: adds the field of the charge that is there, then takes the momenta half a step back in it.
+    /// `div E = rho`: adds the field of the charge present, then takes the momenta half a step back in it.
     fn neutralise(&mut self) -> Result<()> {
         let mut rho = vec![0.0; self.setup.grid.len()];
         let smoothed = self.gauss.smoothed();

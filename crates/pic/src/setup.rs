@@ -19,12 +19,12 @@ pub enum Profile {
     Number(f64),
     /// An expression of `x` and `y`, divided by a unit.
     Expression(Expr, f64),
-    /// A shape in a space of so many dimensions, divided by a unit.
+    /// A shape in a space of this many dimensions, divided by a unit.
     Shape(Preset, usize, f64),
 }
 
 impl Profile {
-    /// A value of the input that stands at `path`, in units of `unit`.
+    /// A value of the input at `path`, in units of `unit`.
     pub fn new(config: &Config, path: &str, value: &Value, unit: f64) -> Result<Self> {
         Ok(match value {
             Value::Number(x) => Self::Number(x / unit),
@@ -81,7 +81,7 @@ pub struct Load {
     pub density: Profile,
     /// Density that `per_cell` is meant for, `n_0`.
     pub reference: f64,
-    /// True if the density has but one value: then each particle of equal weight is there or not.
+    /// True if the density has but one value: then each particle of equal weight exists or not.
     pub flat: bool,
     /// Positions of particles in a cell.
     pub positions: Positions,

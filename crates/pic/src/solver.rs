@@ -228,7 +228,7 @@ impl Solver for Pic {
 fn makers(config: &Config, model: &Model, setup: &Setup) -> Vec<(String, String)> {
     let line = |load: &Load| match plasma::obstacle(config, setup, load) {
         None => format!("{}: made by the GPU", load.species.name),
-        Some(why) => format!("{}: made by the host's cores, since {why}", load.species.name),
+        Some(why) => format!("{}: made on the host, since {why}", load.species.name),
     };
     model.loads.iter().map(|load| ("start".to_owned(), line(load))).collect()
 }

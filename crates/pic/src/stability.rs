@@ -2,7 +2,7 @@
 
 use crate::setup::{Heat, Load, Model, Profile};
 
-/// Cells above so many Debye lengths heat the plasma (Birdsall and Langdon 1991, section 8-13: pi for linear shapes).
+/// Cells above this many Debye lengths heat the plasma (Birdsall and Langdon 1991, section 8-13: pi for linear shapes).
 pub const COARSE: f64 = std::f64::consts::PI;
 /// Steps above this part of the plasma period are inaccurate; from 2 on they are unstable.
 pub const LONG: f64 = 0.5;

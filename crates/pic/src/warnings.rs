@@ -48,7 +48,7 @@ pub(crate) fn of(config: &Config, model: &Model) -> Vec<String> {
     for m in config.diagnostics.mode.iter().filter(|m| m.fit.is_some_and(|f| f[0] >= end)) {
         let [from, to] = m.fit.unwrap_or_default();
         out.push(format!(
-            "the mode `{}` is fitted from t = {from} to {to}, but the run ends at {}: it will have no figure",
+            "the mode `{}` is fitted from t = {from} to {to}, but the run ends at {}: it will have no result",
             m.name,
             digits(end, 7)
         ));

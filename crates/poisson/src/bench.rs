@@ -138,7 +138,7 @@ pub enum Truth {
     },
 }
 
-/// A solve that is timed and held against what is known of it.
+/// A solve that is timed and compared with its known solution.
 pub struct SolveBench {
     device: Device,
     driver: Driver,

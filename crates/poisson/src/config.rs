@@ -62,7 +62,7 @@ pub struct Config {
     /// Relaxation factor, above 0 and below 2, of the smoother or of SOR and Jacobi; the best known value if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega: Option<f64>,
-    /// Largest number of coarse grids below the given one; as many as there can be if left out.
+    /// Largest number of coarse grids below the given one; as many as possible if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coarse_levels: Option<u32>,
     /// Number formats.
@@ -184,7 +184,7 @@ pub struct NeumannConfig {
     pub neumann: Source,
 }
 
-/// A side's condition with the key that it stands at.
+/// The condition of a side with its key.
 pub(crate) struct SideRef<'a> {
     /// Kind.
     pub bc: Bc,
@@ -299,9 +299,9 @@ impl Config {
         if (1.0 / widest..=widest).contains(&h) {
             return None;
         }
-        let message = format!("the spacing in {} is {h:e}, whose square is no number in {}", AXES[d], self.precision);
+        let message = format!("the spacing in {} is {h:e}, whose square cannot be represented in {}", AXES[d], self.precision);
         let fault = Fault::new("grid.size", message).allowed(format!("spacings of {:e} to {widest:e}", 1.0 / widest));
-        Some(fault.hint("take a unit of length near the size of the problem"))
+        Some(fault.hint("choose a unit of length near the size of the problem"))
     }
 
     /// Finds every problem that can be seen without allocating anything, paths relative to this table.

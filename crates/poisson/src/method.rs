@@ -73,7 +73,7 @@ pub enum Tolerance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NamedTolerance {
-    /// The error left in solving is below the error of the five-point formula itself.
+    /// The algebraic error is below the truncation error of the five-point formula.
     Truncation,
 }
 
@@ -175,7 +175,7 @@ impl Options {
             && !(omega > 0.0 && omega < 2.0)
         {
             let fault = Fault::new("omega", format!("the value is {omega}")).allowed("above 0 and below 2");
-            faults.push(fault.hint("leave it out to get the best known value"));
+            faults.push(fault.hint("omit it for the best known value"));
         }
         for (path, sweeps) in [("pre", self.pre), ("post", self.post)] {
             if let Some(sweeps) = sweeps.filter(|s| *s > 100) {
@@ -187,7 +187,7 @@ impl Options {
         }
         let cycles = matches!(self.method, Method::Auto | Method::Multigrid | Method::Fmg);
         if self.tolerance == Tolerance::TRUNCATION && !matches!(self.method, Method::Auto | Method::Fmg) {
-            let fault = Fault::new("tolerance", "`truncation` is what full multigrid reaches, not the method chosen");
+            let fault = Fault::new("tolerance", "full multigrid reaches `truncation`, the chosen method does not");
             faults.push(fault.hint("use `method = \"fmg\"` or `\"auto\"`, or give a number"));
         }
         if self.cycle != Cycle::V && !cycles {
@@ -200,7 +200,7 @@ impl Options {
             ("coarse_levels", self.coarse_levels != usize::MAX),
         ];
         for (key, _) in of_cycles.into_iter().filter(|(_, given)| *given && !cycles) {
-            let fault = Fault::new(key, "the method chosen has no cycles, and would not heed it");
+            let fault = Fault::new(key, "the chosen method has no cycles and would ignore it");
             faults.push(fault.hint(format!("leave `{key}` out, or use `method = \"multigrid\"`")));
         }
         if self.omega.is_some() && cycles && self.smoother == Relaxation::Chebyshev {
@@ -331,7 +331,8 @@ impl Options {
             return (cycles, format!("the direct solver would leave {noise:.0e} in single precision"));
         }
         if stack && !truncation {
-            let how = if gpu { "each launch works on all right-hand sides" } else { "right-hand sides go side by side, a thread each" };
+            let how =
+                if gpu { "each launch works on all right-hand sides" } else { "right-hand sides are solved side by side, one thread each" };
             return (Method::Direct, how.into());
         }
         let sweeps = if truncation { 0 } else { estimate::sweeps(grid, self.precision, goal) };

@@ -104,7 +104,7 @@ impl Sides {
         Ok(ArrayProperties { mean: sum / self.volume, norms: Reference { l2: (square / self.volume).sqrt(), max }, finite: none == 0.0 })
     }
 
-    /// The right-hand side of the unknowns alone, where it is, and what is known of it. The mean is that taken off a singular
+    /// The right-hand side of the unknowns alone, where it is, and its properties. The mean is that subtracted from a singular
     /// problem's.
     pub(crate) fn fold<'a>(&'a self, rhs: &'a Buffer<f64>, singular: bool) -> Result<(&'a Buffer<f64>, ArrayProperties)> {
         let added = self.added.as_ref();

@@ -252,7 +252,7 @@ impl<'a> Problem<'a> {
         self.faults(true)
     }
 
-    /// Refuses what is wrong with the statement; the values of the right-hand side are not read.
+    /// Refuses faults of the statement; the values of the right-hand side are not read.
     pub(crate) fn check_statement(&self) -> Result<()> {
         refuse(self.faults(false))
     }
@@ -325,7 +325,8 @@ pub(crate) fn refuse(faults: Vec<Fault>) -> Result<()> {
 
 /// A mean that nothing would make of it.
 pub(crate) fn mean_fault() -> Fault {
-    Fault::new("mean", "a side holds values, which settle the mean of the solution").hint("leave it out, or give no side `u` itself")
+    Fault::new("mean", "a side has Dirichlet values, which determine the mean of the solution")
+        .hint("leave it out, or give no side `u` itself")
 }
 
 /// A wrong length or the first value that is not finite.

@@ -114,7 +114,7 @@ pub fn batch(config: &Config, folder: &Path) -> Result<Option<usize>> {
     }
 }
 
-/// Looks at the files that the input names, all but their values: what is missing, damaged or of another shape is said before a run
+/// Checks the files that the input names, except their values: missing or damaged files and other shapes are reported before a run
 /// begins.
 pub fn check_files(config: &Config, folder: &Path) -> Result<()> {
     let batch = batch(config, folder)?;

@@ -36,7 +36,7 @@ pub(crate) struct Single {
 /// An imbalance above this share of the right-hand side is said.
 pub(crate) const NOTABLE_IMBALANCE: f64 = 1e-10;
 
-/// Share that the mean that was taken off has of a right-hand side, `reference` being what is left of it.
+/// Ratio of the subtracted mean to a right-hand side, `reference` being the remainder.
 pub(crate) fn share_of_imbalance(imbalance: f64, reference: f64) -> f64 {
     let whole = reference.hypot(imbalance);
     if whole > 0.0 { imbalance.abs() / whole } else { 0.0 }
@@ -181,11 +181,11 @@ impl Single {
                 format!("the algebraic error is {share:.1e} of the truncation error (relative residual {relative:.2e})")
             }
             Status::Converged if monitor.goal() < monitor.criteria().relative => format!(
-                "relative residual {relative:.2e}, {:.1e} asked for: what relaxation leaves is smooth, and an error of {:.1e} of the solution at most",
+                "relative residual {relative:.2e}, {:.1e} requested: the remaining error is smooth, an error of {:.1e} of the solution at most",
                 monitor.goal(),
                 monitor.criteria().relative
             ),
-            Status::Converged => format!("relative residual {relative:.2e}, {:.1e} asked for", monitor.goal()),
+            Status::Converged => format!("relative residual {relative:.2e}, {:.1e} requested", monitor.goal()),
             Status::PrecisionFloor if self.driver.choice().truncation && self.driver.truncation().is_none() => format!(
                 "relative residual {relative:.2e} is rounding error in {}, and the truncation error is no more than that: it could not be \
                  measured, and the solution is as good as this precision gives",
@@ -195,7 +195,7 @@ impl Single {
                 if matches!(self.driver.choice().scheme, Scheme::Sweeps { smoother: Smoother::Chebyshev { .. }, .. }) =>
             {
                 format!(
-                    "relative residual {relative:.2e} is what rounding in {} leaves of polynomials as long as these; `multigrid` and `sor` come nearer",
+                    "relative residual {relative:.2e} is the rounding error in {} of polynomials of this degree; `multigrid` and `sor` reach less",
                     self.config.precision
                 )
             }
@@ -204,10 +204,10 @@ impl Single {
                 self.config.precision
             ),
             Status::Stagnated if self.driver.choice().scheme == Scheme::Direct => {
-                format!("the residual stands still at {relative:.2e}, above rounding; try `method = \"multigrid\"` or another `precision`")
+                format!("the residual stagnates at {relative:.2e}, above rounding; try `method = \"multigrid\"` or another `precision`")
             }
             Status::Stagnated => {
-                format!("the residual stands still at {relative:.2e}; try `smoother = \"red_black\"`, other `pre`, `post` or `method`")
+                format!("the residual stagnates at {relative:.2e}; try `smoother = \"red_black\"`, other `pre`, `post` or `method`")
             }
             Status::Diverged if self.config.omega.is_some() => {
                 "the residual grew or is not finite; leave `omega` out, or look for huge values in the input".into()
@@ -215,7 +215,7 @@ impl Single {
             Status::Diverged => "the residual grew or is not finite; look for huge values in the input, or take another `method`".into(),
             Status::MaxCycles if self.driver.choice().truncation => match self.driver.truncation() {
                 Some(t) => format!(
-                    "the algebraic error is {:.1e} of the truncation error when `max_cycles` was reached, {} asked for (relative residual \
+                    "the algebraic error is {:.1e} of the truncation error when `max_cycles` was reached, {} requested (relative residual \
                      {relative:.2e})",
                     t.share,
                     truncation::SHARE
@@ -225,7 +225,7 @@ impl Single {
                 }
             },
             Status::MaxCycles => {
-                format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} asked for", monitor.goal())
+                format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} requested", monitor.goal())
             }
         };
         if let Some((_, left)) = self.driver.direct_before() {
@@ -235,7 +235,7 @@ impl Single {
         if share_of_imbalance(imbalance, self.reference) > NOTABLE_IMBALANCE {
             let _ = write!(
                 message,
-                "; right-hand side and fluxes do not balance, and no side holds a value: the mean {imbalance:.6e} was taken off"
+                "; right-hand side and fluxes do not balance, and no side has Dirichlet values: the mean {imbalance:.6e} was subtracted"
             );
         }
         message

@@ -152,7 +152,7 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
     }
 }
 
-/// A driver with what is kept from one right-hand side to the next.
+/// A driver that is reused from one right-hand side to the next.
 pub(crate) struct ReusableDriver {
     driver: Driver,
     device: Device,
@@ -233,7 +233,7 @@ impl ReusableDriver {
     }
 }
 
-/// Solves with what is at hand where it was made for the same grid and choice, else with something new left in its place.
+/// Solves with the given driver if it was made for the same grid and choice, else with a new one that replaces it.
 pub(crate) fn solve_with(
     reusable: &mut Option<ReusableDriver>,
     problem: &Problem<'_>,

@@ -110,7 +110,7 @@ pub(crate) fn plan_line(count: usize, concurrent: usize, choice: &Choice, gpu: b
     } else if gpu {
         format!("{count} right-hand sides, {concurrent} in each launch: {launches} times, as the memory allows")
     } else {
-        format!("{count} right-hand sides, {concurrent} side by side, a thread each")
+        format!("{count} right-hand sides, {concurrent} at a time, one thread each")
     }
 }
 
@@ -216,7 +216,7 @@ impl Stack {
         if let Some((k, d)) = self.largest(share).filter(|(_, d)| share(d) > NOTABLE_IMBALANCE) {
             let _ = write!(
                 message,
-                "; right-hand sides and fluxes do not balance, and no side holds a value: their means were taken off, {:.6e} of number {k}",
+                "; right-hand sides and fluxes do not balance, and no side has Dirichlet values: their means were subtracted, {:.6e} for number {k}",
                 d.imbalance
             );
         }

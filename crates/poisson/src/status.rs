@@ -217,7 +217,7 @@ impl ConvergenceMonitor {
         self.reference
     }
 
-    /// The reference in the norm of the criteria. Where it is zero, so is the solution, and the first residual stands for it.
+    /// The reference in the norm of the criteria. Where it is zero, so is the solution, and the first residual replaces it.
     pub fn reference(&self) -> f64 {
         let reference = self.criteria.norm.reference(self.reference);
         if reference > 0.0 { reference } else { self.history.first().copied().unwrap_or(0.0) }

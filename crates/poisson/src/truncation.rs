@@ -56,7 +56,7 @@ pub fn estimate(grid: &Grid, u: &[f64], f: &[f64], eps: f64) -> Option<Truncatio
 /// The refusal of a grid, by its nodes per axis, whose truncation error cannot be estimated.
 pub(crate) fn too_few_nodes(nodes: &[usize]) -> Option<Fault> {
     let (axis, n) = ["x", "y", "z"].iter().zip(nodes).find(|(_, n)| (2..LEAST_NODES).contains(*n))?;
-    let fault = Fault::new("tolerance", format!("`truncation` needs the truncation error, which {n} nodes in {axis} do not tell"));
+    let fault = Fault::new("tolerance", format!("`truncation` needs the truncation error, which {n} nodes in {axis} do not determine"));
     Some(fault.allowed(format!("{LEAST_NODES} or more nodes in each axis")).hint("give a number as `tolerance`, or more nodes"))
 }
 

@@ -153,7 +153,7 @@ pub struct TruthComparison {
     pub expected: Vec<Complex<f64>>,
     /// Rows and columns of both.
     pub shape: [usize; 2],
-    /// Shift of the object; a probe that goes with it moves as far, with the opposite slope of its phase.
+    /// Shift of the object; a probe that moves with it moves as far, with the opposite slope of its phase.
     pub moved: ImageShift,
 }
 

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use zellige_engine::parallel::{indices, map};
 
-/// Terms that are made at once: less than what is given back to the system each time.
+/// Terms that are made at once: too few for the system to take their memory back each time.
 const BLOCK: usize = 1 << 15;
 
 /// Sum of `term(i)` over `0..n`: the terms are made on all cores, a block at a time, and added in the order of `i`, so that the sum

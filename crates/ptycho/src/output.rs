@@ -182,7 +182,7 @@ fn wave(name: String, title: &str, values: &[Complex<f64>], shape: [usize; 3], p
     Wave { name, title: title.into(), shape, axes, values, brightest: None, live: false }
 }
 
-/// Largest number of views that are examined to find what was lit.
+/// Largest number of views that are examined to find the illuminated part.
 const LOOKED_AT: usize = 4096;
 /// Light, as a part of the most, below which a pixel is not shown.
 const DARK: f64 = 0.01;

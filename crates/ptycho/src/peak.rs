@@ -13,7 +13,7 @@ use crate::{data, setup, solver, start};
 /// the program that it executed.
 const FLOOR: u64 = 14 << 20;
 
-/// Gives the system back what was freed of small arrays and the C library keeps for later, where that is glibc. Takes a millisecond
+/// Returns memory of freed small arrays that the C library keeps for later to the system, where that is glibc. Takes a millisecond
 /// or so.
 pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -23,7 +23,7 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Bytes at the most on the CPU, half-scans and results included; nothing of what is mapped from files. `truths`: modes of the
+/// Bytes at the most on the CPU, half-scans and results included; mapped files excluded. `truths`: modes of the
 /// truths of scans, with which objects and probes are compared.
 pub(crate) fn of(config: &Config, model: &Model, device: &Device, budget: &MemoryBudget, truths: &[usize]) -> u64 {
     let double = config.precision == Precision::F64;

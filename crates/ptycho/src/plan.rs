@@ -88,7 +88,7 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
         let [by, bx] = model.bin;
         let at = match &environment.device {
             Device::Cpu(_) => "",
-            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers are counted pixel by pixel",
+            Device::Cuda(_) => "; in several launches around cuFFT, since frames in registers are counted pixel by pixel",
         };
         let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
         lines.insert(1, ("resampled".to_owned(), what));
@@ -96,7 +96,7 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     if model.subpixel {
         let at = match &environment.device {
             Device::Cpu(_) => "",
-            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers see the probe on whole pixels",
+            Device::Cuda(_) => "; in several launches around cuFFT, since frames in registers see the probe on whole pixels",
         };
         lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
     }

@@ -246,7 +246,7 @@ impl Reconstruction {
 
 /// Frames that no longer move.
 fn at_rest(engine: &str, k: u64) -> String {
-    format!("frames of {engine} stopped moving after its iteration {k}: what deviates is within their bound on noise (`fourier_bound`)")
+    format!("frames of {engine} stopped moving after its iteration {k}: their deviations are within the bound on noise (`fourier_bound`)")
 }
 
 /// Moves probes, their exit waves and objects by whole pixels where the middle of a probe is more than `tolerance` pixels off the

@@ -184,7 +184,8 @@ fn alike(scans: &[Scan]) -> Result<()> {
             let message = format!("pixels of {:e} m in the sample plane, those of `{}` are {:e} m", a[0], first.name, b[0]);
             return Err(wrong(&scan.name, message + ": reconstruct the scans one by one"));
         }
-        // One kernel takes all waves to a near detector: it goes by this, and over the whole spectrum a part in 1e4 is some thousandths of a turn.
+        // One kernel takes all waves to a near detector: it goes by this, and over the whole spectrum a part in 1e4 is some
+        // thousandths of a turn.
         let spread = |scan: &Scan| scan.beam.wavelength * scan.beam.distance;
         if scan.beam.propagation == Propagation::Near && (spread(scan) / spread(first) - 1.0).abs() > 1e-4 {
             let of = |s: &Scan| format!("{:e} m^2 ({:.4} keV, {:e} m)", spread(s), s.beam.energy(), s.beam.distance);
@@ -195,7 +196,8 @@ fn alike(scans: &[Scan]) -> Result<()> {
     Ok(())
 }
 
-/// Probes are centred in the far field alone: what a near detector sees of the probe would move, and what was measured would not.
+/// Probes are centred in the far field alone: at a near detector the image of the probe would move, but the measured frames would
+/// not.
 fn centred(config: &Config, first: &Scan) -> Result<()> {
     let Some(i) = config.engine.iter().position(|e| e.probe_center_tolerance.is_some()) else { return Ok(()) };
     if first.beam.propagation == Propagation::Far {
@@ -227,7 +229,7 @@ fn lit(scan: &mut Scan, mag: &[f32], pixels: usize) -> Result<()> {
     }
     let masked = masked(mag);
     if masked > 0.5 {
-        scan.notes.push(format!("{:.0} % of the pixels are masked: is it what `mask_valid` calls valid that should be?", 100.0 * masked));
+        scan.notes.push(format!("{:.0} % of the pixels are masked: does `mask_valid` mark the valid ones?", 100.0 * masked));
     }
     Ok(())
 }
@@ -306,7 +308,7 @@ fn start_objects(config: &Config, scans: &mut [Scan], model: &Model, seed: u64) 
         if covered == 0.0 {
             let end = [0, 1].map(|d| image.origin[d] + image.shape[1 + d] as f64 * image.spacing[d]);
             let [y, x] = [0, 1].map(|d| format!("{:.3e} to {:.3e} m", image.origin[d], end[d]));
-            let message = format!("no frame looks at the object of its file, which reaches from {y} in y and {x} in x");
+            let message = format!("no frame covers the object of its file, which reaches from {y} in y and {x} in x");
             let hint = "look at the units and the origin of its coordinates; `ignore_file = true` under [ptycho.object] starts without it";
             return Err(of_named(&scan.name, Problem::new("", message).hint(hint)));
         }
@@ -314,7 +316,7 @@ fn start_objects(config: &Config, scans: &mut [Scan], model: &Model, seed: u64) 
         if covered < 0.99 {
             let part = 100.0 * (1.0 - covered);
             scan.notes.push(format!(
-                "{part:.0} % of what the frames look at lies outside the object of its file: it starts at `object.fill` = {} there",
+                "{part:.0} % of the area of the frames lies outside the object of its file: there it starts at `object.fill` = {}",
                 c.fill
             ));
         }

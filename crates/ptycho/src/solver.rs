@@ -164,7 +164,7 @@ pub fn cost(model: &Model, exits: bool) -> Cost {
     Cost { bytes, flops: transforms * 5.0 * pixels * (model.pixels() as f64).log2(), items: model.views.len() as f64 }
 }
 
-/// The problem, what scans were made from, their beams, and what was noted when they were read.
+/// The problem, the truths of scans, their beams, and notes made when they were read.
 type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>);
 
 fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
@@ -181,7 +181,7 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     Ok((model, truths, beams, notes))
 }
 
-/// The state from what was loaded.
+/// The state of the loaded problem.
 fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _): Loaded) -> Result<Ptycho> {
     let (device, seed) = (&environment.device, environment.seed);
     if let Device::Cuda(gpu) = device {

@@ -31,7 +31,7 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
     let batch = budget.demand.largest_batch(model.views.len());
     if batch > FRAMES {
         let problem = Problem::new("engine", format!("batches of {batch} views: a GPU takes {FRAMES} at once"));
-        return Err(Error::input("ptycho", problem.hint("set `batch` of the engine to fewer, or take `--device cpu`")));
+        return Err(Error::input("ptycho", problem.hint("reduce `batch` of the engine, or use `--device cpu`")));
     }
     let summed = config.engine.iter().any(|e| e.name.sums_objects());
     let scheme = |choice: &ObjectSumChoice| {
@@ -56,7 +56,7 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
     let mut lines = vec![("blocks".to_owned(), blocks)];
     if summed {
         let why = match config.object_update {
-            ObjectUpdate::Atomic => "streamed blocks keep to it, whatever `object_update` says",
+            ObjectUpdate::Atomic => "streamed blocks use it regardless of `object_update`",
             _ => "streamed blocks keep to it",
         };
         lines.push(scheme(&ObjectSumChoice { atomic: false, why: why.into() }));

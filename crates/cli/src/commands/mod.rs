@@ -19,7 +19,7 @@ use zellige_engine::error::{Error, Result};
 use crate::args::{Arguments, Command};
 use crate::solvers;
 
-/// Does what was asked for and returns the exit code.
+/// Runs the command and returns the exit code.
 pub(crate) fn dispatch(command: Command) -> Result<u8> {
     match command {
         Command::Run(arguments) => run::run(&arguments),

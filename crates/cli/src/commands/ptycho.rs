@@ -35,7 +35,7 @@ pub(crate) fn ptycho(command: PtychoCommand) -> Result<u8> {
     if scans.len() != 1 {
         let name = |(i, s): (usize, &ScanConfig)| s.name.clone().unwrap_or_else(|| format!("scan{i}"));
         let names: Vec<_> = checked.config.scan.iter().enumerate().map(name).collect();
-        let problem = Problem::new("ptycho.scan", format!("the input has {} scans, and a file holds one", scans.len()));
+        let problem = Problem::new("ptycho.scan", format!("the input has {} scans, but a file holds one", scans.len()));
         let hint = format!("keep one of {} in the input", names.join(", "));
         return Err(Error::input(input.to_string_lossy(), problem.hint(hint)));
     }
@@ -56,7 +56,7 @@ fn format(path: &Path) -> Result<Write> {
     let wrong = |message: String| Problem::new("", message);
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let Some((_, write)) = FORMATS.into_iter().find(|(known, _)| *known == ending) else {
-        let problem = wrong(format!("the ending of `{}` is of no format of scans", path.display()));
+        let problem = wrong(format!("no format of scans has the ending of `{}`", path.display()));
         return Err(Error::input("command line", problem.allowed(FORMATS.map(|(e, _)| format!(".{e}")).join(", "))));
     };
     if path.exists() {

@@ -42,7 +42,7 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &SpartaF
     let path = path.as_ref();
     let name = path.to_string_lossy();
     if !path.exists() && commands::new::is_example(&name) {
-        let problem = Problem::new("", "there is no such file, but an example of that name comes with the program");
+        let problem = Problem::new("", "there is no such file, but the program has an example of that name");
         return Err(Error::input(name.as_ref(), problem.hint(format!("`zellige new {name}` writes it into a file to run"))));
     }
     let mut source = Source::read(path)?;
@@ -52,7 +52,7 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &SpartaF
     if let Some((flag, _)) = given.first().filter(|_| !seed::is_older(&source.value)) {
         let problem =
             Problem::new(format!("--{flag}"), "this input is not of the older form, with `grid`, `physics` and `init` at the top");
-        let hint = "files of outlines and sources stand in the input: `file` in `[[dsmc.bodies]]` and `[[dsmc.sources]]`";
+        let hint = "name files of outlines and sources in the input: `file` in `[[dsmc.bodies]]` and `[[dsmc.sources]]`";
         return Err(Error::input("command line", problem.hint(hint)));
     }
     for (key, files) in given {
@@ -114,7 +114,7 @@ fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, thr
     let Some(forecasts) = work.forecasts_if_cpu_faster(device.threads()) else { return Ok(None) };
     let [here, there] = forecasts.map(report::seconds);
     report::note(&format!(
-        "the processor is used: {here} of steps by the cost model, {there} on a GPU with its start; `--device cuda` takes the GPU all the same"
+        "the CPU is used: the cost model forecasts {here} for the steps, and {there} on a GPU with its start; `--device cuda` uses the GPU anyway"
     ));
     Ok(Some(device))
 }
@@ -129,7 +129,7 @@ fn alone(device: Device, plan: &Plan, step: &str) -> Result<Device> {
     if !matches!(device, Device::Cpu(_)) || threads == 1 || plan.traffic >= ALONE {
         return Ok(device);
     }
-    report::note(&format!("1 of {threads} threads works: one {step} is too little work to share; `--threads` sets another number"));
+    report::note(&format!("1 of {threads} threads is used: one {step} is too little work to share; `--threads` sets another number"));
     Ok(Device::open(&DeviceSpec::Cpu, 1)?.0)
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         broken_down::<S>(error, &plan, &folder)?;
     }
     if let (Err(_), Err(error)) = (&result, &finished) {
-        report::warning(&format!("nor could all be written that came before: {error}"));
+        report::warning(&format!("earlier results could not all be written either: {error}"));
     }
     let mut summary = result.map_err(named)?;
     finished?;
@@ -232,7 +232,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     conclude::<S>(&summary, &output, &folder, arguments.profile);
     // The last line, where nobody overlooks it.
     match verdict {
-        Some(verdict) if excused => report::warning(&format!("{verdict}; exit code 0 all the same, as --keep-going asks")),
+        Some(verdict) if excused => report::warning(&format!("{verdict}; exit code 0 nevertheless, because of --keep-going")),
         Some(verdict) => report::fault(&format!("{verdict}; do not trust the result (exit code {exit_code})")),
         None => {}
     }
@@ -249,7 +249,7 @@ fn own(folder: &Path, checkpoints: Option<&Path>, force: bool) -> Result<Vec<Loc
         files::writable_dir(folder)?;
         let lock = Lock::take(folder, force)?;
         if !lock.holds() {
-            report::note(&format!("the file system of `{}` has no locks: see that no other run writes there", folder.display()));
+            report::note(&format!("the file system of `{}` has no locks: make sure that no other run writes there", folder.display()));
         }
         locks.push(lock);
         if !force {

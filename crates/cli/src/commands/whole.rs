@@ -138,7 +138,7 @@ impl Drop for Temporary {
     }
 }
 
-/// A case of a sweep that is more than so many times slower per item than its neighbours is flagged.
+/// A case of a sweep is flagged if it is slower per item than its neighbours by more than this factor.
 const CLIFF: f64 = 2.0;
 /// Seconds for which a size is timed.
 const SHORT: f64 = 0.2;
@@ -172,7 +172,7 @@ pub(super) fn sweeps(arguments: &BenchArgs) -> Result<u8> {
         let first = results.len();
         for case in &cases {
             if let Some(why) = left_out(solver, case, &device)? {
-                report::note(&format!("`{}` is left out: {why}", case.name));
+                report::note(&format!("`{}` is ignored: {why}", case.name));
                 continue;
             }
             results.push(solver.bench(case, &device, SHORT)?);

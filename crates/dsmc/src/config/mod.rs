@@ -350,7 +350,7 @@ pub struct InitialConfig {
     pub velocity: Option<[Value; 3]>,
 }
 
-/// When and how averages are taken.
+/// Schedule and method of averages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplingConfig {

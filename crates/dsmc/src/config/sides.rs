@@ -54,7 +54,7 @@ pub enum SideConfig {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "mirror": "specular", "symmetry": "specular", "reflecting": "specular", "reflective": "specular", "outflow": "vacuum", "absorbing": "vacuum", "freestream": "stream", "open": "stream", "inflow": "stream", "cyclic": "periodic" }))]
 pub enum SideWord {
-    /// Goes on at the other side.
+    /// Continues at the opposite side.
     Periodic,
     /// A mirror, or a plane of symmetry.
     Specular,

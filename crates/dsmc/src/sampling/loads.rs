@@ -7,7 +7,7 @@ use crate::walls::tally::{BodyLoad, Flux, Load, Reference, closing};
 /// Numbers of a segment: pressure and shear.
 pub(super) const OF_SEGMENT: usize = 2;
 
-/// So many numbers: of the segments, of each body, of all bodies together.
+/// Numbers of values: of the segments, of each body, of all bodies together.
 pub(super) fn count(model: &Model) -> usize {
     if model.geometry.is_empty() { 0 } else { first(model) + BodyLoad::NUMBERS * (model.geometry.bodies().len() + 1) }
 }

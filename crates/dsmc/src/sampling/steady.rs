@@ -1,4 +1,4 @@
-//! When a flow has become steady: the trend of what it holds and of what its walls get.
+//! Detection of the steady state of a flow: the trend of its contents and of the loads on its walls.
 //!
 //! While the start is looked for, the sums of successive blocks of samples are reduced to a few numbers each: number, momentum and
 //! energy of up to sixteen regions of the domain, and force and heat on every side and body. A look takes the second half of all

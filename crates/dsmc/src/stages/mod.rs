@@ -91,7 +91,7 @@ impl Ledger {
         all[..Self::length(weighted)].iter().map(|n| *n as f64).collect()
     }
 
-    /// So many numbers.
+    /// Number of values.
     const fn length(weighted: bool) -> usize {
         if weighted { 8 } else { 6 }
     }

@@ -1,4 +1,4 @@
-//! When averages begin and end, and what they hold of mixtures. Seed 20261121.
+//! Begin and end of averages, and their content for mixtures. Seed 20261121.
 
 use std::path::Path;
 

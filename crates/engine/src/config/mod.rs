@@ -138,7 +138,7 @@ impl<C: serde::Serialize> Input<C> {
         problems
     }
 
-    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`. It may lie in another folder than
+    /// All three tables with every default filled in, as TOML: the content of `resolved.toml`. It may lie in another folder than
     /// the input: if that names files, `run.data_folder` says where they are.
     pub fn resolved<S: Solver<Config = C>>(&self) -> Result<String> {
         let failed =

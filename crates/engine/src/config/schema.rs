@@ -264,7 +264,7 @@ impl<'a> Checker<'a> {
         if let Some((key, ..)) = tags.first() {
             let Some(value) = map.get(*key) else {
                 let allowed = tags.iter().map(|(_, v, _)| displayed(v)).collect::<Vec<_>>().join(", ");
-                return Err(Problem::new(join(path, key), "the key that decides the kind is missing").allowed(allowed));
+                return Err(Problem::new(join(path, key), "the key that selects the variant is missing").allowed(allowed));
             };
             if let Some((.., schema)) = tags.iter().find(|(k, v, _)| k == key && *v == value) {
                 return Ok(Some(schema));
@@ -315,7 +315,7 @@ struct AllowedValues<'a> {
 }
 
 impl AllowedValues<'_> {
-    /// Something else that stands there.
+    /// Reports another value.
     fn unknown_value(&self, value: &Value, path: &str) -> Problem {
         let allowed = self.constants.iter().filter(|n| !n.is_null()).map(|n| displayed(n)).collect::<Vec<_>>().join(", ");
         let problem = Problem::new(path, format!("unknown value {}", displayed(value))).allowed(allowed);
@@ -326,7 +326,7 @@ impl AllowedValues<'_> {
         }
     }
 
-    /// Adds the alternatives among `schemas` that are no names to what is allowed: numbers, lists, tables with their key.
+    /// Adds the alternatives among `schemas` that are no names to the allowed values: numbers, lists, tables with their key.
     fn or(schemas: &[&Value], value: &Value, mut problem: Problem) -> Problem {
         let mut others: Vec<String> = Vec::new();
         for schema in schemas.iter().filter(|s| constants(s).is_empty()) {
@@ -413,7 +413,7 @@ fn list(types: &[&str]) -> String {
     words.join(" or ")
 }
 
-/// A value as it may stand in a message.
+/// A value as shown in a message.
 fn displayed(value: &Value) -> String {
     match value {
         Value::Null => "nothing".into(),

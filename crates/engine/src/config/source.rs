@@ -66,7 +66,7 @@ impl Source {
             return Err(Error::file("read", path, folder));
         }
         let Some(format) = Format::of(path) else {
-            let problem = Problem::new("", "the ending of the file does not tell its format").allowed(".toml, .yaml, .yml, .json");
+            let problem = Problem::new("", "the ending of the file does not identify its format").allowed(".toml, .yaml, .yml, .json");
             return Err(Error::input(origin, problem));
         };
         let text = files::read_text(path, format.name(), LENGTH_LIMIT)?;
@@ -122,7 +122,7 @@ impl Source {
         Ok(())
     }
 
-    /// Line and column of a key, or of the innermost table around it that stands in the file.
+    /// Line and column of a key, or of the innermost table around it in the file.
     pub fn position(&self, path: &str) -> Option<(usize, usize)> {
         if self.is_override(path) {
             return None;

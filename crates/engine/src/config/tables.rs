@@ -54,7 +54,7 @@ impl RunConfig {
             problems.push(
                 Problem::new("run.wall_time", message)
                     .allowed("`\"30 s\"`, `\"5 min\"`, `\"2 h\"`")
-                    .hint("a number alone counts steps: add the unit"),
+                    .hint("a bare number counts steps: add the unit"),
             );
         }
         problems

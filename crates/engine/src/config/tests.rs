@@ -121,7 +121,7 @@ fn every_problem_is_told_with_its_place() {
         "3:1: `method`: unknown value `\"v_cyle\"` (allowed: `\"jacobi\"`, `\"sor\"`, `\"v_cycle\"`)\n    hint: did you mean `\"v_cycle\"`?",
         "4:1: `levels`: `9` is out of range (allowed: at least 1 and at most 8)",
         "5:11: `side[0].type`: the key that decides the kind: unknown value `\"robin\"` (allowed: `\"dirichlet\"`, `\"neumann\"`)",
-        "5:29: `side[1].type`: the key that decides the kind is missing (allowed: `\"dirichlet\"`, `\"neumann\"`)",
+        "5:29: `side[1].type`: the key that selects the variant is missing (allowed: `\"dirichlet\"`, `\"neumann\"`)",
         "5:64: `side[2].flx`: unknown key\n    hint: did you mean `flux`?",
         "5:44: `side[2].flux`: the key is missing",
         "6:18: `end.time.s`: unknown key (allowed: t)",
@@ -372,7 +372,7 @@ proptest! {
         }
     }
 
-    /// An override of a path through any tables and lists changes what stands there and nothing else, in both spellings.
+    /// An override of a path through any tables and lists changes that value and nothing else, in both spellings.
     #[test]
     fn an_override_sets_what_it_names(tree in tree(), turns in prop::collection::vec(any::<prop::sample::Index>(), 1..5), new in 0..9i64) {
         let mut source = Source::parse("", Format::Toml, "a").unwrap();

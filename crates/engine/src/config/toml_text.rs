@@ -71,7 +71,7 @@ impl Reader<'_> {
                 Some(x) => Value::Number(x),
                 None => refuse(format!("`{}` is not a finite number", x.as_str())),
             },
-            DeValue::Datetime(date) => refuse(format!("`{date}` is a date, which no key takes; a text needs quotes")),
+            DeValue::Datetime(date) => refuse(format!("`{date}` is a date, which no key accepts; a text needs quotes")),
             DeValue::Array(array) => Value::Array(
                 array
                     .iter()

@@ -136,7 +136,7 @@ pub(super) fn encode(cubin: &Cubin) -> Vec<u8> {
     [MAGIC.as_slice(), blake3::hash(&body).as_bytes(), &body].concat()
 }
 
-/// Decodes an entry; `None` where anything differs from what was written.
+/// Decodes an entry; `None` where anything differs from the written data.
 pub(super) fn decode(bytes: &[u8]) -> Option<Cubin> {
     let body = bytes.strip_prefix(MAGIC)?;
     let (checksum, rest) = body.split_first_chunk::<32>()?;

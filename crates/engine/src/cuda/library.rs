@@ -99,7 +99,7 @@ pub fn cufft() -> &'static LibraryStatus {
         let mut opened = open("cuFFT", &files, "libnvJitLink.so", mend);
         // SAFETY: as for the driver.
         if opened.found.usable() && !unsafe { cudarc::cufft::sys::is_culib_present() } {
-            opened.found.refusal = Some("found, but not under a name that the loader knows it by".into());
+            opened.found.refusal = Some("found, but not under a name that the loader knows".into());
         }
         opened
     });

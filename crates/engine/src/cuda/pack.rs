@@ -116,7 +116,7 @@ impl Pack {
 }
 
 /// Writes a pack of `programs`, each for an architecture (`sm_90`), to `path`: from the cache where it has them, compiled
-/// otherwise. Needs NVRTC, but no GPU. The number of programs: what comes twice is there once.
+/// otherwise. Needs NVRTC, but no GPU. Returns the number of programs; duplicates count once.
 pub fn write_pack(path: &Path, programs: &[(String, Recipe)]) -> Result<usize> {
     pack(path, programs, &Cache::without_pack())
 }

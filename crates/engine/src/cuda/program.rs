@@ -129,13 +129,13 @@ impl Recipe {
     }
 }
 
-/// Says once in a process that kernels are compiled, which takes its time.
+/// Reports once per process that kernels are being compiled.
 fn tell_once(arch: &str) {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| notice::tell(&format!("compiling kernels for {arch}, first run only")));
 }
 
-/// Begins to compile what of `recipes` is not there yet, on all cores: [`Recipe::build`] then waits for what is left to do.
+/// Begins to compile missing programs of `recipes` on all cores: [`Recipe::build`] then waits for the rest.
 pub fn prepare(cuda: &Cuda, recipes: Vec<Recipe>) {
     let (arch, cache) = (cuda.arch(), Cache::from_environment());
     let missing: Vec<_> = recipes.into_iter().map(|r| (r.key(&arch), r)).filter(|(key, _)| !cache.has(key)).collect();
@@ -247,6 +247,6 @@ fn not_loaded(cuda: &Cuda, name: &str, compiler: (i32, i32), error: DriverError)
     Error::Device {
         device: format!("cuda:{}", cuda.ordinal()),
         message: format!("program `{name}` cannot be loaded: {} (NVRTC {compiler}, driver for CUDA {driver})", word(error)),
-        hint: Some("use an NVRTC that is no newer than the driver: `pip install nvidia-cuda-nvrtc-cu12` or a newer driver".into()),
+        hint: Some("use an NVRTC no newer than the driver: `pip install nvidia-cuda-nvrtc-cu12` or a newer driver".into()),
     }
 }

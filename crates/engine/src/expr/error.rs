@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::error::Problem;
 
-/// An expression that cannot be read: the position in bytes, what is wrong and what may have been meant.
+/// An expression that cannot be read: the position in bytes, the fault and the likely intention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExprError {
     /// The whole expression.

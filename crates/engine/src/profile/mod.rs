@@ -175,7 +175,7 @@ impl Profiler {
         }
     }
 
-    /// One row a stage in the order of first use. Waits for what is still under way on a GPU.
+    /// One row a stage in the order of first use. Waits for unfinished work on a GPU.
     pub fn table(&mut self) -> Vec<StageRow> {
         let Some(on) = &mut self.0 else { return Vec::new() };
         on.settle(true);

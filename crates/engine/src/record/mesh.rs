@@ -91,8 +91,8 @@ pub enum Palette {
 pub struct Field {
     /// File-safe name, for example `u`.
     pub name: String,
-    /// Title for people. It may end in the symbol that stands at the scale: `potential u`, or after a colon
-    /// `electrons in phase space: f(x, u_x)`; without one the name stands there.
+    /// Title for people. It may end in the symbol shown at the scale: `potential u`, or after a colon
+    /// `electrons in phase space: f(x, u_x)`; without one the name is shown.
     pub title: String,
     /// Unit of the values, empty where the problem has none.
     pub unit: String,

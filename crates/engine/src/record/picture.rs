@@ -23,7 +23,7 @@ pub struct Curve {
     pub log_y: bool,
 }
 
-/// Curves of what was measured or averaged, each with its standard errors: a line plot with error bars and a CSV file.
+/// Curves of measured or averaged quantities, each with its standard errors: a line plot with error bars and a CSV file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The curves.

@@ -46,8 +46,8 @@ impl RecentRows {
             return error;
         }
         match self.write_rows(RECENT, sink) {
-            Ok(()) => sink.notice(&format!("the run stops after {name} {step}, with the last {RECENT} rows kept")),
-            Err(more) => sink.notice(&format!("the run stops after {name} {step}; its last rows could not be kept: {more}")),
+            Ok(()) => sink.notice(&format!("the run stops after {name} {step}; the last {RECENT} rows are saved")),
+            Err(more) => sink.notice(&format!("the run stops after {name} {step}; its last rows could not be saved: {more}")),
         }
         error
     }

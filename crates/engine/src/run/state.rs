@@ -68,7 +68,7 @@ impl<'a, S: Solver> Saver<'a, S> {
     /// results of this step are still to be written.
     pub(super) fn save(&self, solver: &mut S, pending: &PendingResults, sink: &mut dyn Sink) -> Result<PathBuf> {
         if let Err(error) = sink.saving() {
-            sink.notice(&format!("not all that was measured before this checkpoint could be kept: {error}"));
+            sink.notice(&format!("not all rows before this checkpoint could be written: {error}"));
         }
         self.write(solver, pending).map(|()| self.path.clone())
     }
@@ -93,7 +93,7 @@ impl<'a, S: Solver> Saver<'a, S> {
     /// A full disk must not end a run whose state is whole in memory and, older, on disk.
     pub(super) fn save_or_notice(&self, solver: &mut S, sink: &mut dyn Sink) {
         if let Err(error) = self.save(solver, &PendingResults::Nothing, sink) {
-            sink.notice(&format!("no checkpoint this time, the last one stays: {error}"));
+            sink.notice(&format!("this checkpoint could not be saved, the last one remains: {error}"));
         }
     }
 
@@ -107,7 +107,7 @@ impl<'a, S: Solver> Saver<'a, S> {
             (Error::Interrupted { .. }, Err(error)) => error,
             (error, Ok(checkpoint)) => Error::Unwritten { source: Box::new(error), step: solver.clock().step, checkpoint },
             (error, Err(second)) => {
-                sink.notice(&format!("the state could not be saved either, which `--checkpoint-dir` would do elsewhere: {second}"));
+                sink.notice(&format!("the state could not be saved either; `--checkpoint-dir` saves it elsewhere: {second}"));
                 error
             }
         }
@@ -141,7 +141,7 @@ impl<'a, S: Solver> Saver<'a, S> {
                 None => "is not there any more",
             };
             let message = format!("the data file `{name}` {happened} that the checkpoint `{}` was computed with", path.display());
-            let hint = "put the file of that time back, or begin anew without `--resume`";
+            let hint = "restore the earlier file, or start again without `--resume`";
             return Err(Error::input("command line", Problem::new("--resume", message).hint(hint)));
         }
         solver.restore(&reader)?;

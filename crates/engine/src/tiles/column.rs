@@ -63,7 +63,7 @@ impl Key for u16 {
 /// Selection of the columns that a store holds out of those of its type, and the meaning of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout<const W: usize = 1> {
-    /// Columns of numbers: the first so many. Those that are not held read as 1, as a factor that all have in common.
+    /// Number of columns of numbers held, the first ones. Others read as 1, as a factor that all have in common.
     pub width: usize,
     /// Selection of the columns of words; those that are not held read as 0.
     pub words: [bool; W],

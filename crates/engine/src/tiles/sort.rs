@@ -12,7 +12,7 @@ fn scatter<V: Copy>(destinations: &[u32], from: &[V], to: &mut [V]) {
 }
 
 impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I, W, K> {
-    /// Copies the particles into row `to` in the order of their keys, in place of what was there; those of one key keep their
+    /// Copies the particles into row `to` in the order of their keys, replacing its content; those of one key keep their
     /// order. Those of key `k` are put into the slots `starts[k]..starts[k + 1]`, of `keys` keys; what has no key below that, as
     /// free slots, is left out. Returns the number of particles. `destinations` is work memory: where each slot went, free ones
     /// behind all others.

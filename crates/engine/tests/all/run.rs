@@ -40,7 +40,7 @@ struct Notes {
     full: Vec<u64>,
     /// Rows handed over before each checkpoint, and whether an older one was there.
     saving: Vec<(usize, bool)>,
-    /// When the first of them was due.
+    /// Occasion of the first of them.
     first: Option<Instant>,
     checkpoint: PathBuf,
 }

@@ -134,7 +134,7 @@ impl File {
         })
     }
 
-    /// Refuses what is packed in a way that the library cannot unpack.
+    /// Refuses data packed in a way that the library cannot unpack.
     fn unpackable(&self, name: &str, dataset: &H5Dataset) -> Result<()> {
         let filters = guarded(&self.path, "read", || dataset.filters())?;
         let Some((packed, id)) = filters.iter().find_map(|f| foreign(f.id, &f.cd_values).map(|packed| (packed, f.id))) else {
@@ -224,25 +224,25 @@ impl File {
         Ok(())
     }
 
-    /// Reads a dataset if it is there.
+    /// Reads a dataset if it exists.
     pub fn maybe(&self, name: &str) -> Result<Option<Tensor>> {
         if self.has(name)? { self.read(name).map(Some) } else { Ok(None) }
     }
 
-    /// A single number, if it is there: a scalar, or the first of several.
+    /// A single number, if it exists: a scalar, or the first of several.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         let Some(tensor) = self.maybe(name)? else { return Ok(None) };
         let first = tensor.to_reals().and_then(|v| v.first().copied());
         first.map(Some).ok_or_else(|| self.content_error(format!("the dataset `{name}` is no number")))
     }
 
-    /// A text, if it is there and is one.
+    /// A text, if it exists and is one.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         let Some(dataset) = self.dataset(name)? else { return Ok(None) };
         Ok(guarded(&self.path, "read", || Ok(dataset.read_strings_lossy().ok()))?.and_then(|v| v.into_iter().next()))
     }
 
-    /// A text attribute of a dataset, if it is there and is one.
+    /// A text attribute of a dataset, if it exists and is one.
     pub fn attribute(&self, name: &str, attribute: &str) -> Result<Option<String>> {
         let Some(dataset) = self.dataset(name)? else { return Ok(None) };
         guarded(&self.path, "read", || Ok(dataset.attr(attribute).and_then(|a| a.read_string()).ok()))

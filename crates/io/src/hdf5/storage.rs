@@ -173,7 +173,7 @@ fn sums_up(bytes: &[u8]) -> bool {
 fn fletcher32(data: &[u8]) -> u32 {
     let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
     let (mut low, mut high) = (0_u32, 0_u32);
-    // So many words do not overflow 32 bits.
+    // This many words do not overflow 32 bits.
     for block in data.chunks(720) {
         for word in block.chunks(2) {
             low += u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0));

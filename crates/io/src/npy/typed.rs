@@ -6,7 +6,7 @@ use num_complex::Complex;
 use super::{ElementType, Fault, Header, head, header};
 use crate::tensor::{Elements, Tensor};
 
-/// Shape of an array of which at least the header is there.
+/// Shape of an array, from its header.
 pub fn shape(mut bytes: &[u8]) -> Result<Vec<usize>, String> {
     head(&mut bytes).map(|h| h.0.shape).map_err(text)
 }

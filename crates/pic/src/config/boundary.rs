@@ -56,11 +56,11 @@ pub enum SideConfig {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "open": "absorbing", "pml": "absorbing", "cpml": "absorbing", "outflow": "absorbing", "silver_muller": "absorbing", "reflective": "reflecting", "reflect": "reflecting", "mirror": "reflecting", "conductor": "reflecting", "pec": "reflecting", "cyclic": "periodic" }))]
 pub enum SideName {
-    /// Goes on at the other side.
+    /// Continues at the opposite side.
     Periodic,
     /// A conductor that reflects particles.
     Reflecting,
-    /// An absorbing layer, particles are taken out.
+    /// An absorbing layer; particles are removed.
     Absorbing,
 }
 

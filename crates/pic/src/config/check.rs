@@ -149,7 +149,7 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
             let other = &sides[1 - end];
             let axis = AXES[d];
             if (side.fields == FieldSide::Periodic) != (side.particles == ParticleSide::Periodic) {
-                let fault = Problem::new(&side.path, "fields and particles are periodic together or not at all");
+                let fault = Problem::new(&side.path, "fields and particles must both be periodic, or neither");
                 faults.push(fault.hint("write `\"periodic\"` for both, or neither"));
             }
             if end == 0 && (side.fields == FieldSide::Periodic) != (other.fields == FieldSide::Periodic) {
@@ -209,7 +209,7 @@ fn fields(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
     }
 }
 
-/// Letters, digits, `_` and `-`: what may stand in the name of a file.
+/// Letters, digits, `_` and `-`: characters allowed in the name of a file.
 fn file_safe(path: &str, name: &str, faults: &mut Vec<Problem>) {
     let fine = !name.is_empty() && name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if !fine {
@@ -258,7 +258,7 @@ fn species(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
             && s.momentum.spread().is_none()
         {
             let fault =
-                Problem::new(at("wall_thermal"), format!("`{}` is thermal, and nothing says how hot it is for `{}`", side.path, s.name));
+                Problem::new(at("wall_thermal"), format!("`{}` is thermal, but no temperature is given for `{}`", side.path, s.name));
             faults.push(fault.hint("give `wall_thermal`, the thermal momentum `gamma v/c` per component"));
         }
         if let Some(thermal) = s.wall_thermal
@@ -271,7 +271,7 @@ fn species(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
         faults.push(not("species", format!("{} species", config.species.len()), &format!("at most {MOST_SPECIES}")));
     }
     if config.species.is_empty() && config.laser.is_empty() && config.initial.fields.is_none() {
-        let fault = Problem::new("species", "there is nothing in the box: no species, no laser, no initial fields");
+        let fault = Problem::new("species", "the box is empty: no species, no laser, no initial fields");
         faults.push(fault.hint("`[[pic.species]]` with `name` and `particles_per_cell`"));
     }
 }

@@ -96,7 +96,7 @@ fn envelope(l: &LaserConfig) -> Envelope {
     l.fwhm.map_or(Envelope::Ramps { rise: part(l.rise), flat: part(l.flat), fall: part(l.fall) }, |fwhm| Envelope::Gaussian { fwhm })
 }
 
-/// Amplitude at the lower and the upper x side as the pulse stands at the start, over its peak, and whether the peak is inside.
+/// Amplitude at the lower and the upper x side of the pulse at the start, over its peak, and whether the peak is inside.
 fn ends(config: &Config, l: &LaserConfig) -> ([f64; 2], bool) {
     let position = l.position.unwrap_or(0.0);
     let sign = if l.direction == LaserDirection::Right { 1.0 } else { -1.0 };
@@ -107,7 +107,7 @@ fn ends(config: &Config, l: &LaserConfig) -> ([f64; 2], bool) {
     (sides.map(|x| envelope.at(sign * (position - x))), (sides[0]..=sides[1]).contains(&peak))
 }
 
-/// Amplitude at the y side that is nearer to the axis of a beam, over that on the axis, where the beam stands at the start.
+/// Amplitude at the y side that is nearer to the axis of a beam, over that on the axis, at the start.
 fn edge(config: &Config, l: &LaserConfig) -> f64 {
     let (Some(waist), 2) = (l.waist, config.dimensions()) else { return 0.0 };
     let (from, size) = (config.origin(1), config.grid.size[1]);
@@ -148,7 +148,7 @@ fn room(config: &Config, i: usize, l: &LaserConfig, faults: &mut Vec<Problem>) {
         } else {
             "the peak of the pulse is outside the box".to_owned()
         };
-        let hint = "move it, shorten it, make the box longer, or let `source = \"antenna\"` send it in";
+        let hint = "move it, shorten it, make the box longer, or emit it with `source = \"antenna\"`";
         faults.push(Problem::new(at("position"), message).allowed(format!("at most {:.0} %", 1000.0 * CUT)).hint(hint));
     }
 }

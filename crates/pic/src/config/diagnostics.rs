@@ -6,7 +6,7 @@ use zellige_engine::schedule::Schedule;
 
 use crate::stages::Component;
 
-/// The diagnostics. Left alone, energies are measured about a thousand times in a run, and fields, charge and a phase space
+/// The diagnostics. By default, energies are measured about a thousand times in a run, and fields, charge and a phase space
 /// `(x, ux)` of each species are written at the end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -32,7 +32,7 @@ pub struct DiagnosticsConfig {
     pub phase_space: Option<Vec<PhaseSpaceConfig>>,
     /// Particles one by one.
     pub particles: Vec<ParticlesConfig>,
-    /// Courses of tagged particles.
+    /// Tracks of tagged particles.
     pub tracks: Vec<TracksConfig>,
     /// Fourier spectra of a component.
     pub spectrum: Vec<SpectrumConfig>,
@@ -46,7 +46,7 @@ pub struct DiagnosticsConfig {
 pub struct FieldsConfig {
     /// `ex` to `bz`, `jx` to `jz`, `charge` (all species) or `charge.NAME`.
     pub what: Vec<String>,
-    /// When, besides at the end.
+    /// Schedule, besides the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Schedule>,
 }
@@ -63,13 +63,13 @@ pub struct PhaseSpaceConfig {
     /// One or two axes.
     #[schemars(length(min = 1, max = 2))]
     pub axes: Vec<BinConfig>,
-    /// Weight of a particle, times the density that it stands for: a number or an expression as for axes; 1 if left out.
+    /// Weight of a particle, times the density that it represents: a number or an expression as for axes; 1 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,
-    /// Only particles for which this is not 0.
+    /// Only particles for which this expression is not 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
-    /// When, besides at the end.
+    /// Schedule, besides the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Schedule>,
 }
@@ -84,7 +84,7 @@ pub struct BinConfig {
     #[serde(default = "bins")]
     #[schemars(range(min = 1, max = 8192))]
     pub bins: usize,
-    /// `[from, to]`; the domain for `x` and `y`, all that is there for anything else.
+    /// `[from, to]`; the domain for `x` and `y`, the range of the values for anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
 }
@@ -99,14 +99,14 @@ fn bins() -> usize {
 pub struct ParticlesConfig {
     /// The species.
     pub species: String,
-    /// Only particles for which this is not 0.
+    /// Only particles for which this expression is not 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
-    /// Most particles written; they are thinned out evenly above it.
+    /// Largest number of particles written; above it they are thinned evenly.
     #[serde(default = "limit")]
     #[schemars(range(min = 1))]
     pub limit: usize,
-    /// When, besides at the end; with the fields if left out, `"never"` at the end alone.
+    /// Schedule, besides the end of the run; that of the fields if left out, `"never"` for the end alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Schedule>,
 }
@@ -115,16 +115,16 @@ fn limit() -> usize {
     1_000_000
 }
 
-/// Courses of particles.
+/// Tracks of particles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TracksConfig {
     /// The species, which must be `tagged`.
     pub species: String,
-    /// Which particles, judged at the start.
+    /// Selection of particles, evaluated at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
-    /// Most particles that are followed: 1 to 10000.
+    /// Largest number of particles followed: 1 to 10000.
     #[serde(default = "followed")]
     #[schemars(range(min = 1, max = 10000))]
     pub limit: usize,
@@ -172,10 +172,10 @@ pub struct ModeConfig {
     /// exponentially, and all of the run for a frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<[f64; 2]>,
-    /// The figure that theory gives, printed beside the measured one: a number or an expression of constants.
+    /// The theoretical value, printed beside the measured one: a number or an expression of constants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<super::Value>,
-    /// Largest relative difference from it that passes; 0.02 if left out.
+    /// Largest relative difference from it that passes the check; 0.02 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// Steps between two samples.

@@ -63,7 +63,7 @@ pub struct LaserConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LaserSource {
-    /// It is there at the start.
+    /// It is in the box at the start.
     #[default]
     Box,
     /// A sheet of current radiates it.

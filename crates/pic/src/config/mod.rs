@@ -68,8 +68,8 @@ pub struct Config {
     /// densities in m^-3, fields in V/m and T, temperatures in eV.
     #[serde(default)]
     pub units: UnitsConfig,
-    /// Says that the same bits are relied upon every time. Every device keeps that already, set or not: sums are made in a fixed
-    /// order or in integers.
+    /// Requires bitwise identical results from run to run. Every device gives them in any case: sums are taken in a fixed order or
+    /// in integers.
     #[serde(default)]
     pub deterministic: bool,
     /// Cells of a tile of particles, `[x, y]`; the device's choice if left out.
@@ -80,8 +80,8 @@ pub struct Config {
     /// Boundary conditions; periodic if left out.
     #[serde(default)]
     pub boundary: Boundary,
-    /// A window that moves along x with the speed of light: everything goes one cell back for each cell that light has gone, and
-    /// new plasma comes in.
+    /// A window that moves along x with the speed of light: everything moves back one cell for each cell that light advances, and
+    /// new plasma enters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowConfig>,
     /// Binomial filter of the current.
@@ -121,7 +121,7 @@ pub struct GridConfig {
     pub origin: Vec<f64>,
 }
 
-/// The window: once it moves, everything goes one cell back for each cell that light has gone, and new plasma comes in.
+/// The window: once it moves, everything moves back one cell for each cell that light advances, and new plasma enters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowConfig {
@@ -152,7 +152,7 @@ pub struct InitialConfig {
     /// If true, E solves `div E = rho` of the loaded particles; otherwise the plasma starts on a background that makes it
     /// neutral.
     pub poisson: bool,
-    /// E and B to begin with, added to the former.
+    /// E and B at the start, added to that field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<FieldValues>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::profile::{Density, Preset, Value};
 use crate::particles::Pusher;
 
-/// A kind of particles.
+/// A species of particles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpeciesConfig {
@@ -20,7 +20,7 @@ pub struct SpeciesConfig {
     pub mass: f64,
     /// Particles per cell where the density is the reference density: a number, or `[nx, ny]` along the axes.
     pub particles_per_cell: PerCell,
-    /// If false, particles do not move and only have charge.
+    /// If false, particles do not move and contribute only their charge.
     #[serde(default = "yes")]
     pub mobile: bool,
     /// Pusher of the momenta.
@@ -32,10 +32,10 @@ pub struct SpeciesConfig {
     /// Choice of what follows the density: the number of particles or their weight.
     #[serde(default)]
     pub weighting: Weighting,
-    /// Density that `particles_per_cell` is meant for, n_0; the largest one if left out.
+    /// Density that `particles_per_cell` refers to, n_0; the largest one if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_density: Option<f64>,
-    /// Thermal momentum that thermal sides give, `gamma v/c` per component; that of the species if left out.
+    /// Thermal momentum of particles that thermal sides return, `gamma v/c` per component; that of the species if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_thermal: Option<f64>,
     /// If true, each particle carries a tag, for tracks.
@@ -175,7 +175,7 @@ pub struct Momentum {
     /// Temperature of a Maxwell-Juttner distribution, m_e c^2 (eV in SI units).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxwell_juttner: Option<Value>,
-    /// If true, each cell's mean of the thermal momenta is subtracted, so that no net drift is left by chance.
+    /// If true, each cell's mean of the thermal momenta is subtracted, so that no net drift remains by chance.
     pub corrected: bool,
     /// If true, thermal momenta are those of a low-discrepancy sequence over the domain instead of random ones; if left out, true
     /// where `positions` is `"quiet"`. Not for `maxwell_juttner`, which is always random.

@@ -15,7 +15,7 @@ use crate::plasma::{Accounts, Plasma};
 use crate::stability;
 use crate::stages::{Ledger, Precision};
 
-/// More than so many times what was there and came in is no plasma any more.
+/// Ratio of the energy to the initial and injected energy above which a run has diverged.
 const BLOWN_UP: f64 = 100.0;
 /// Energy of a particle of a cold plasma, over `m c^2` of an electron, below which nothing is judged: of rounding in single
 /// precision.
@@ -74,7 +74,7 @@ impl Balance {
         let bounded = plasma.setup.external[..3].iter().all(Vec::is_empty);
         if !there.is_finite() || (bounded && there > BLOWN_UP * available.max(self.floor)) {
             let times = there / available.max(self.floor);
-            let message = format!("it is {times:.3e} times what was there at the start and came in since: {}", plasma.cause());
+            let message = format!("it is {times:.3e} times the content at the start and the injected energy: {}", plasma.cause());
             return Err(Error::Numerics { what: "the energy of fields and particles".into(), place: format!("step {step}"), message });
         }
         self.reference = (self.thermal + self.most[0] + self.most[1] + self.eps * available).min(available).max(self.floor);

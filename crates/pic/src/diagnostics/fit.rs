@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-/// Stretches that are tried begin and end at one of so many times.
+/// Number of times at which intervals that are tried begin and end.
 const PARTS: usize = 64;
 /// A stretch is worth the rise of its logarithm less what that strays from its line, as a root mean square, over this.
 const STRAIGHT: f64 = 0.01;
@@ -47,7 +47,7 @@ impl Sums {
         Self { n: self.n - o.n, t: self.t - o.t, a: self.a - o.a, tt: self.tt - o.tt, ta: self.ta - o.ta, aa: self.aa - o.aa }
     }
 
-    /// Slope and root mean square of what is left.
+    /// Slope and root mean square of the residual.
     fn line(self) -> Option<[f64; 2]> {
         let [tt, ta, aa] = [self.tt - self.t * self.t / self.n, self.ta - self.t * self.a / self.n, self.aa - self.a * self.a / self.n];
         (self.n >= 3.0 && tt > 0.0).then(|| [ta / tt, ((aa - ta * ta / tt).max(0.0) / self.n).sqrt()])

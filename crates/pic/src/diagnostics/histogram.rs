@@ -68,7 +68,7 @@ pub fn selection(config: &Config, select: Option<&String>) -> Result<Option<Expr
     select.map(|text| compiled(config, "diagnostics", text)).transpose()
 }
 
-/// Which particles an expression selects; all of them without one.
+/// Marks the particles that an expression selects; all of them without one.
 pub fn selected(select: Option<&Expr>, cloud: &ParticleColumns) -> Option<Vec<bool>> {
     Some(cloud.values(select?).into_iter().map(|v| v != 0.0 && !v.is_nan()).collect())
 }

@@ -145,7 +145,13 @@ impl Series {
             curve("momentum", "momentum of the particles", &momentum, false, &["momentum_x", "momentum_y", "momentum_z"]),
         ];
         if closed {
-            records.push(curve("energy_change", "change of the energy relative to what can change", "relative change", false, &["change"]));
+            records.push(curve(
+                "energy_change",
+                "change of the energy relative to the energy that can change",
+                "relative change",
+                false,
+                &["change"],
+            ));
         }
         let moves = |name: &str| self.column(name).first() != self.column(name).last();
         if moves("injected") || moves("removed") {

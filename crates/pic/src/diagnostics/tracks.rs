@@ -15,13 +15,13 @@ use crate::plasma::Plasma;
 /// Numbers kept of a particle at a time: `x, y, ux, uy, uz`.
 const KEPT: usize = 5;
 
-/// Courses of a species' particles.
+/// Tracks of a species' particles.
 #[derive(Debug, Clone)]
 pub struct Tracks {
     /// As in the input.
     pub config: TracksConfig,
     species: usize,
-    /// Tags that are followed, and where each stands in the table.
+    /// Tags that are followed, and their rows in the table.
     tags: BTreeMap<u64, usize>,
     time: Vec<f64>,
     /// Per time, per particle, [`KEPT`] numbers; NaN where the particle is gone.

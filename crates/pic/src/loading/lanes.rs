@@ -9,7 +9,7 @@ use zellige_engine::rng::Philox;
 use crate::deviates::{direction, normal_length, open, uniform};
 use crate::sampling::relativistic_candidate;
 
-/// Which random numbers particles have.
+/// Keys of the random numbers of particles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Draws {
     /// Column of the cell, counted from the start of the run.

@@ -32,7 +32,7 @@ pub struct Batch {
     columns: Vec<u64>,
     rows: Vec<u64>,
     wanted: Vec<u32>,
-    /// Which of the cells each particle is in.
+    /// Index of the cell of each particle.
     pub cell: Vec<u32>,
     draws: Draws,
     /// Offsets from the cell's centre.

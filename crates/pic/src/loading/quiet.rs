@@ -36,7 +36,7 @@ impl Halton {
     }
 }
 
-/// The sequences of momenta in a box of so many dimensions.
+/// The sequences of momenta in a box of this many dimensions.
 pub(super) fn bases(dimensions: usize) -> [Halton; 3] {
     (if dimensions == 1 { [3, 5, 7] } else { [5, 7, 11] }).map(Halton::new)
 }

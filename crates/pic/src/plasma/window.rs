@@ -19,7 +19,7 @@ const NEGLIGIBLE: f64 = 0.01;
 pub(super) struct InitialFields {
     /// Those that are not zero, with their paths in the input.
     profiles: Vec<(Component, Profile, String)>,
-    /// E and B in and around the last column of cells, what is external included; empty where there are no profiles.
+    /// E and B in and around the last column of cells, external fields included; empty where there are no profiles.
     total_field: [Vec<f64>; 6],
 }
 
@@ -39,7 +39,7 @@ impl InitialFields {
         if self.profiles.is_empty() { &setup.external } else { &self.total_field }
     }
 
-    /// The fields on the nodes that have come in, the box having moved by `moved` cells.
+    /// The fields on the nodes that have entered, the box having moved by `moved` cells.
     fn reach(&mut self, model: &Model, setup: &Setup, moved: u64) -> Result<Vec<Sheet>> {
         let grid = &setup.grid;
         let last = grid.cells[0] as isize;

@@ -17,7 +17,7 @@ use crate::stages::Component;
 /// Guard node, the node inside that it is an image of, and the factor: 1, -1, or 0 for a value held at zero.
 pub type Image = (isize, isize, f64);
 
-/// Which quantity stands at the nodes.
+/// Quantity at the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// A component of E, B or J.

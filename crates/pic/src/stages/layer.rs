@@ -28,14 +28,14 @@ pub struct Coefficients {
     pub keep: f64,
     /// The derivative enters `psi` by this factor.
     pub feed: f64,
-    /// `1/kappa - 1`: what is added of the derivative itself.
+    /// `1/kappa - 1`: factor of the derivative itself.
     pub stretch: f64,
 }
 
 /// The layers of one axis: coefficients by the distance from the wall, the same for both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layer {
-    /// Which sides have one.
+    /// Sides that have one.
     pub sides: [bool; 2],
     /// Cells, 0 where no side has a layer.
     pub cells: usize,

@@ -126,7 +126,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// The bin of a value. The upper edge belongs to the last one; what is not a number belongs nowhere.
+    /// The bin of a value. The upper edge belongs to the last one; a value that is not a number belongs to none.
     #[inline]
     pub fn of(&self, value: f64) -> Option<usize> {
         let bin = (value - self.from) / self.spacing;

@@ -25,7 +25,7 @@ fn pairs(momentum: &Value, h: f64, more: &[(&str, Value)]) -> Value {
     table
 }
 
-/// Which of the four the plan warns of.
+/// Index of the case of the four that the plan warns of.
 fn said(table: Value) -> Vec<&'static str> {
     let config: Config = serde_json::from_value(table).unwrap();
     assert_eq!(config.check(), []);

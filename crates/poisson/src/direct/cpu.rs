@@ -142,7 +142,7 @@ impl<T: Scalar> Solver<T> {
         solution
     }
 
-    /// Norms of the residual of what was loaded.
+    /// Norms of the residual of the loaded problem.
     pub(super) fn norms(&self) -> Norms {
         self.cpu.install(|| self.field.norms(&self.u, &self.f, self.isa))
     }
@@ -184,7 +184,7 @@ impl<T: Scalar> Solver<T> {
         if self.nodes[1] == 1 { 2 } else { 1 }
     }
 
-    /// Solves what was loaded. Returns the mean that was taken off the right-hand side of a singular problem and, if
+    /// Solves the loaded problem. Returns the mean that was subtracted from the right-hand side of a singular problem and, if
     /// `measured`, the norms of the residual, as [`Solver::norms`] gives them: rows are summed while the cache has them.
     pub(super) fn solve(&mut self, measured: bool) -> (f64, Option<Norms>) {
         let (mut u, f) = (std::mem::take(&mut self.u), std::mem::take(&mut self.f));

@@ -311,7 +311,7 @@ impl<T: Real> Solver<T> {
         Ok(self.cuda.download_range(&self.means, 0..self.systems)?.into_iter().map(|mean| mean / self.scale).collect())
     }
 
-    /// Puts the solution of what was loaded on the stream.
+    /// Enqueues the solution of the loaded problem.
     pub(super) fn solve(&mut self) -> Result<()> {
         let mut graph = match self.solve.take() {
             Some(graph) => graph,

@@ -26,7 +26,7 @@ pub(super) fn rotate_pair_back<T: Scalar>(v: Complex<T>, v_mirror: Complex<T>, c
     (p + q, times_i(p - q))
 }
 
-/// The splitting of indices `d` and their mirror images: what is turned goes to `front` and `back`, the rest stays.
+/// The splitting of indices `d` and their mirror images: rotated values go to `front` and `back`, the rest stays.
 struct Fold<'a, T> {
     /// [`quarters`].
     line: [&'a mut [Complex<T>]; 4],

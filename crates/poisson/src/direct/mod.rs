@@ -147,7 +147,7 @@ impl Direct {
         Ok(())
     }
 
-    /// Solves what was loaded. A GPU is not waited for.
+    /// Solves the loaded problem. Does not wait for a GPU.
     pub fn solve(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cost = self.cost();
         match &mut self.backend {

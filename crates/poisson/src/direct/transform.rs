@@ -137,7 +137,7 @@ impl Split {
 /// operations a value.
 pub(super) const FACTORS: [usize; 5] = [5, 7, 3, 11, 13];
 
-/// The splits of a line, in order, and the intervals of what is left. Lines of `small` intervals are not split further.
+/// The splits of a line, in order, and the intervals of the remainder. Lines of `small` intervals are not split further.
 pub(super) fn split(kind: TransformType, intervals: usize, small: usize) -> (Vec<Split>, usize) {
     match kind {
         TransformType::Quarter { .. } => (vec![Split { radix: 1, intervals, points: intervals, groups: 1 }], 0),

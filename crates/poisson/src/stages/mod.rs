@@ -101,7 +101,7 @@ pub mod stage {
 pub(crate) fn needs_gpu_stages() -> Error {
     Error::Device {
         device: "cpu".into(),
-        message: "the arrays are in a GPU's memory, and the plan is for the processor".into(),
+        message: "the arrays are in a GPU's memory, but the plan is for the CPU".into(),
         hint: Some("make the plan for that GPU, or give arrays of the host".into()),
     }
 }

@@ -23,7 +23,7 @@ fn same_names(config: &Config, faults: &mut Vec<Problem>) {
     for (i, name) in names.iter().enumerate() {
         if let Some(first) = names[..i].iter().position(|other| other == name) {
             let message = format!("results of this scan and of `scan[{first}]` would both be called `{name}`");
-            faults.push(not(format!("scan[{i}].name"), message, "a name of its own: letters, digits and `-` tell names apart"));
+            faults.push(not(format!("scan[{i}].name"), message, "a unique name: letters, digits and `-` distinguish names"));
         }
     }
 }
@@ -45,11 +45,11 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
         }
         match (&scan.file, &scan.simulate) {
             (None, None) => {
-                let hint = "name a file, or let the program make one: `simulate = {}`";
-                faults.push(Problem::new(path("file"), "nothing says where the frames come from").hint(hint));
+                let hint = "name a file, or simulate a scan: `simulate = {}`";
+                faults.push(Problem::new(path("file"), "no source of frames is given").hint(hint));
             }
             (Some(_), Some(_)) => {
-                faults.push(Problem::new(path("simulate"), "both a file and a simulation are asked for").hint("leave one of them out"));
+                faults.push(Problem::new(path("simulate"), "both a file and a simulation are given").hint("leave one of them out"));
             }
             _ => {}
         }
@@ -64,7 +64,7 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     within("probe.soft_edge", p.soft_edge, 1e-12, 1e3, &mut faults);
     within("probe.defocus", p.defocus, -1e6, 1e6, &mut faults);
     if let Some((stop, size)) = p.central_stop.zip(p.size).filter(|(stop, size)| stop >= size) {
-        let message = format!("a stop of {stop:e} m in an opening of {size:e} m lets nothing pass");
+        let message = format!("a stop of {stop:e} m in an opening of {size:e} m transmits nothing");
         faults.push(not("probe.central_stop", message, "less than `size`"));
     }
     if p.start == ProbeStart::Data

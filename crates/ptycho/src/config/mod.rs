@@ -57,7 +57,7 @@ pub struct Config {
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
     /// Sub-pixel shifts: views see the probe at the exact positions of the scan, to which it is brought by a Fourier shift of up to
-    /// half a pixel. Otherwise it stands at the nearest pixel, as in PtyPy.
+    /// half a pixel. Otherwise it is placed at the nearest pixel, as in PtyPy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subpixel: bool,
     /// Reconstructs two half-scans as well and compares them by Fourier ring correlation.
@@ -296,7 +296,7 @@ impl Config {
         late::never(self)
     }
 
-    /// Memory limits of a run, for the fraction `part` of what was asked for.
+    /// Memory limits of a run, for the fraction `part` of the requested memory.
     pub fn memory_budget(&self, part: f64) -> MemoryBudget {
         let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
         let goes = |e: &&EngineConfig| matches!(e.name, EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml);

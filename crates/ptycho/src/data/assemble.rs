@@ -175,7 +175,7 @@ fn moved(positions: &mut [[f64; 2]], refined: &[[f64; 2]], pixel: [f64; 2], star
     let from = start.display();
     if refined.len() != positions.len() {
         let (found, here) = (refined.len(), positions.len());
-        return Some(format!("the {found} positions of `{from}` are left out, since there are {here} frames here"));
+        return Some(format!("the {found} positions of `{from}` are ignored, since there are {here} frames here"));
     }
     let far = |(a, b): (&[f64; 2], &[f64; 2])| ((a[0] - b[0]) / pixel[0]).hypot((a[1] - b[1]) / pixel[1]);
     let most = positions.iter().zip(refined).map(|(a, b)| far((a, b))).fold(0.0, f64::max);
@@ -311,7 +311,7 @@ pub(crate) fn units(beam: &Beam) -> String {
     format!("energy ({:.4} keV), distance ({} m) and detector pixel ({pixel})", beam.energy(), beam.distance)
 }
 
-/// Geometry that cannot be meant: what is certain is an error, what is odd a note.
+/// Implausible geometry: certain faults are errors, doubtful values notes.
 pub(crate) fn check_geometry(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     let pixel = beam.resolution(shape);

@@ -214,7 +214,7 @@ impl ReadConfig {
             ("positions", self.positions_file.is_some(), self.positions.is_some() || self.positions_y.is_some()),
         ] {
             if file && !what {
-                let message = format!("nothing says which dataset of it holds the {key}");
+                let message = format!("the dataset of its {key} is not given");
                 faults.push(Problem::new(format!("{key}_file"), message).hint(format!("name it: `{key} = \"PATH\"`")));
             }
         }
@@ -228,7 +228,7 @@ impl ReadConfig {
         }
         if self.start_label.is_some() && self.start.is_none() {
             faults
-                .push(Problem::new("start_label", "there is no file of results to choose from").hint("name it: `start = \"result.ptyr\"`"));
+                .push(Problem::new("start_label", "there is no file of results to select from").hint("name it: `start = \"result.ptyr\"`"));
         }
         if self.positions_y.is_some() != self.positions_x.is_some() {
             faults.push(Problem::new("positions_y", "one of `positions_y` and `positions_x` is missing"));

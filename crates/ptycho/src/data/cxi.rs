@@ -159,7 +159,7 @@ fn metres(file: &File, name: &str, told: bool) -> Result<f64> {
         "pm" | "picometer" | "picometers" | "picometre" | "picometres" => 1e-12,
         other => {
             let known = "m, cm, mm, um (micron), nm, angstrom or pm";
-            return Err(file.content_error(format!("`{name}` is in `{other}`, not in {known}; say it in metres under `read`")));
+            return Err(file.content_error(format!("`{name}` is in `{other}`, not in {known}; give it in metres under `read`")));
         }
     })
 }

@@ -61,7 +61,7 @@ pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, s
             let plain = config.crop.is_none() && config.rebin.is_none_or(|r| r == 1) && config.every.is_none_or(|e| e == 1);
             if plain { Ok(scan) } else { assemble::crop(scan, config, name, depth) }
         }
-        (None, None) => Err(Error::input("ptycho.scan", Problem::new("file", "nothing says where the frames come from"))),
+        (None, None) => Err(Error::input("ptycho.scan", Problem::new("file", "no source of frames is given"))),
     }
 }
 
@@ -212,7 +212,7 @@ fn guess(path: &Path) -> Result<FileFormat> {
         return Ok(FileFormat::Cxi);
     }
     let message = format!(
-        "it is neither a .ptyd nor a CXI file; say where the frames are: `read = {{ frames = \"PATH\", positions = \"PATH\" }}` (datasets: {})",
+        "it is neither a .ptyd nor a CXI file; give the paths: `read = {{ frames = \"PATH\", positions = \"PATH\" }}` (datasets: {})",
         file.listing()
     );
     Err(file.content_error(message))

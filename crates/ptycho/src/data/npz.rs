@@ -88,7 +88,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: LoadExtent) -> Result<
     if object.is_some() && origin.is_none() {
         let why = "its coordinates are known from `addr` alone, and positions are not taken from there";
         notes.push(format!(
-            "the object of the file is left out: {why}; `read = {{ start = ... }}` begins with the object of an archive or .ptyr"
+            "the object of the file is ignored: {why}; `read = {{ start = ... }}` begins with the object of an archive or .ptyr"
         ));
     }
     let object = object.zip(origin).and_then(|(t, origin)| image(&t, spacing, Some(origin)));

@@ -108,6 +108,6 @@ fn archive(path: &Path) -> Result<InitialImages> {
         let message = format!("{why} (arrays: {})", archive.listing());
         return Err(Error::format(path, "NPZ", message));
     }
-    let notes = if unplaced { vec![format!("the object of `{}` is left out: {lacks}", path.display())] } else { Vec::new() };
+    let notes = if unplaced { vec![format!("the object of `{}` is ignored: {lacks}", path.display())] } else { Vec::new() };
     Ok(InitialImages { probe, object, positions: None, notes })
 }

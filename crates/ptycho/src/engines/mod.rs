@@ -20,7 +20,7 @@ pub use staged::DataSizes;
 pub(crate) use staged::staged;
 pub use sweep::divergence_warning;
 
-/// ProblemSize about the problem that an engine needs.
+/// Size of the problem that an engine works on.
 #[derive(Debug, Clone)]
 pub struct ProblemSize {
     /// Views.
@@ -46,7 +46,7 @@ pub struct ProblemSize {
 }
 
 impl ProblemSize {
-    /// ProblemSize about a model.
+    /// Size of a model.
     pub fn of(model: &Model, compatibility: Compatibility, seed: u64) -> Self {
         Self {
             views: model.views.len(),

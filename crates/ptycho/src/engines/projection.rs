@@ -17,7 +17,7 @@ const NOISE: f64 = 0.5;
 /// Frames are at rest where the mean squared change of their exit waves is less than this part of the mean counts of a pixel: a
 /// thousandth of the modulus.
 const REST: f64 = 1e-6;
-/// Fraction of frames at which an engine rests: when so many are inside their bounds and at rest.
+/// Fraction of frames inside their bounds and at rest at which an engine rests.
 const MOST: f64 = 0.95;
 
 /// Bound on the mean squared deviation of the moduli: a quarter, the variance of a Poisson modulus, of the relaxation squared, of

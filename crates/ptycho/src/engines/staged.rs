@@ -31,7 +31,7 @@ impl DataSizes {
         }
     }
 
-    /// Cost of a stage that moves so many bytes per value of the waves, and the moduli so many times, with so many transforms.
+    /// Cost of a stage by bytes per value of the waves, passes over the moduli and number of transforms.
     pub(super) fn cost(&self, bytes: f64, moduli: f64, transforms: f64) -> Cost {
         Cost {
             bytes: bytes * self.values + 4.0 * moduli * self.counted,

@@ -76,7 +76,7 @@ pub(super) fn views(results: &Results) -> Record {
     Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: positions.len(), columns })
 }
 
-/// First pixel of a view, with what is left over.
+/// First pixel of a view, with the remainder.
 fn pixels(view: crate::model::View, rest: [f64; 2]) -> [f64; 2] {
     [f64::from(view.row) + rest[0], f64::from(view.col) + rest[1]]
 }

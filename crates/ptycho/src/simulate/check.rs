@@ -43,7 +43,7 @@ impl SimulateConfig {
         }
         match (self.object.kind, &self.object.image) {
             (ObjectKind::Image, None) => {
-                faults.push(Problem::new("object.image", "a picture is asked for, but none is named").hint("`image = \"FILE.png\"`"));
+                faults.push(Problem::new("object.image", "a picture is required, but none is named").hint("`image = \"FILE.png\"`"));
             }
             (ObjectKind::Cells | ObjectKind::Star, Some(_)) => {
                 faults.push(Problem::new("object.image", "a picture is named, but not asked for").hint("`kind = \"image\"`"));

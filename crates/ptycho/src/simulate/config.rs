@@ -153,7 +153,7 @@ pub enum ObjectKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PatternConfig {
-    /// The kind of path.
+    /// Path of the scan.
     pub kind: PatternKind,
     /// Distance of neighbouring positions, m; 0.12 of the field of view if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +170,7 @@ impl Default for PatternConfig {
     }
 }
 
-/// The kind of path.
+/// Path of the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternKind {

@@ -59,7 +59,7 @@ pub(super) fn mask(detector: &DetectorConfig, shape: [usize; 2], seed: u64) -> M
     Mask::Common((0..shape[0] * shape[1]).map(valid).collect())
 }
 
-/// A frame's patch: its first pixel in the sample, and what is left of the position, in pixels.
+/// A frame's patch: its first pixel in the sample, and the sub-pixel remainder of the position, in pixels.
 fn in_object(view: &FrameGeometry, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
     let at = [0, 1].map(|d| (position[d] - view.origin[d]) / view.spacing[d] - (view.shape[d] / 2) as f64);
     (at.map(|v| v.round() as usize), at.map(|v| v - v.round()))
@@ -149,7 +149,7 @@ fn probe_modes(view: &FrameGeometry) -> Vec<Vec<C>> {
     modes.map(|mode| map(indices(mode.len()), |_, i| wide(i, &mode[i]))).collect()
 }
 
-/// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by what is left, in
+/// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by the remainder, in
 /// Fourier space.
 fn exit_waves(view: &FrameGeometry, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     let [rows, columns] = view.shape;

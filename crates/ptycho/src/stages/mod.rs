@@ -31,7 +31,7 @@ pub struct Projection {
     pub a: f64,
     /// Part of the constrained wave.
     pub b: f64,
-    /// Part of `PO` in what is constrained.
+    /// Part of `PO` in the constrained wave.
     pub c: f64,
     /// Mean squared deviation of the modulus that is let through, of every frame; 0 constrains in full.
     pub bound: f64,
@@ -53,7 +53,7 @@ pub struct Overlap {
     /// The loop ends when `|P - P_last|^2 / |P|^2`, mean over the probes, is below the square of this. `P_last` is that of the pass
     /// before, of the iteration before in the first pass, nothing at the start.
     pub tolerance: f64,
-    /// Or after so many passes.
+    /// Or after this many passes.
     pub passes: u32,
     /// Weight of the old object: counts a pixel.
     pub object_inertia: f64,
@@ -279,8 +279,8 @@ pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stag
     match device {
         Device::Cpu(cpu) => Ok(cpu::new(model, cpu, double)),
         Device::Cuda(_) if double => {
-            let message = "ptychography runs in single precision on GPUs".to_owned();
-            let hint = Some("take `precision = \"f32\"`, or `--device cpu`".into());
+            let message = "ptychography uses single precision on GPUs".to_owned();
+            let hint = Some("use `precision = \"f32\"`, or `--device cpu`".into());
             Err(Error::Device { device: device.name().into(), message, hint })
         }
         Device::Cuda(gpu) => cuda::new(model, gpu),

@@ -34,7 +34,7 @@ pub struct ObjectSumChoice {
 }
 
 impl ObjectUpdate {
-    /// Chooses the method for a model whose frames are all on a device of so many multiprocessors.
+    /// Chooses the method for a model whose frames are all on a device of this many multiprocessors.
     pub fn choose(self, deterministic: bool, model: &Model, multiprocessors: u32) -> ObjectSumChoice {
         let choice = |atomic, why: String| ObjectSumChoice { atomic, why };
         match self {

@@ -47,12 +47,12 @@ pub(crate) fn memory(model: &Model, threads: u64) -> u64 {
     search.max(80 * (model.modes[0] * model.pixels()) as u64)
 }
 
-/// Among so many views, the search begins from one in so many.
+/// Stride of the views from which the search begins, by their number.
 fn stride(views: usize) -> usize {
     views.div_ceil(FRAMES).max(1)
 }
 
-/// A wave in the sample plane `[ny][nx]` of any power, for the probe number `probe`, and what was taken for its defocus.
+/// A wave in the sample plane `[ny][nx]` of any power, for the probe number `probe`, and the assumed defocus.
 pub(crate) fn wave(model: &Model, beam: &Beam, probe: u32, defocus: Option<f64>) -> (Vec<C>, String) {
     let views: Vec<usize> = (0..model.views.len()).filter(|j| model.views[*j].probe == probe).collect();
     let pupil = Pupil::of(model, &views);
@@ -60,7 +60,7 @@ pub(crate) fn wave(model: &Model, beam: &Beam, probe: u32, defocus: Option<f64>)
         Some(z) => (z, format!("defocus {z:.3e} m")),
         None => match found(model, beam, &views, &pupil) {
             Some(z) => (z, format!("defocus {z:.3e} m, by which neighbouring frames agree best")),
-            None => (0.0, "in focus: neighbouring frames tell no defocus".to_owned()),
+            None => (0.0, "in focus: neighbouring frames show no defocus".to_owned()),
         },
     };
     let ([ny, nx], [by, bx]) = (model.frame, model.bin);
@@ -111,7 +111,7 @@ impl Pupil {
     }
 }
 
-/// Holes are what is around them, ring by ring from their edge.
+/// Fills holes from their surroundings, ring by ring from their edge.
 fn fill(mean: &mut [Option<f64>], [rows, columns]: [usize; 2]) {
     loop {
         let before = mean.to_vec();

@@ -76,12 +76,12 @@ fn an_object_that_does_not_reach_is_told() {
     };
     assert_eq!(model(0.0), (Ok(()), vec![]));
     let (found, notes) = model(0.5);
-    assert!(found.is_ok() && notes.len() == 1 && notes[0].contains("% of what the frames look at lies outside the object"), "{notes:?}");
+    assert!(found.is_ok() && notes.len() == 1 && notes[0].contains("% of the area of the frames lies outside the object"), "{notes:?}");
     let part: f64 = notes[0].split(' ').next().unwrap().parse().unwrap();
     // Half of the truth, which is as wide as what the frames see but for a margin; they look at its middle more often.
     assert!((40.0..60.0).contains(&part), "{part}");
     let error = model(1.5).0.unwrap_err();
-    assert!(error.contains("no frame looks at the object of its file") && error.contains("`ignore_file = true`"), "{error}");
+    assert!(error.contains("no frame covers the object of its file") && error.contains("`ignore_file = true`"), "{error}");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn half_precision_keeps_waves_to_its_rounding() {
         // 11 bits of each part: 2^-12 of a value, which three iterations of noise may double each time.
         let far = off(&found.object, &state.object);
         assert!(far > 1e-7 && far < 8.0 / 4096.0, "{far:e}, {outline:?}");
-        // Which blocks stay makes no difference here either.
+        // The choice of resident blocks makes no difference here either.
         assert!(*one.get_or_insert_with(|| found.clone()) == found, "{:?}", outline.layout);
     }
 }

@@ -78,7 +78,7 @@ pub(super) struct Store {
     link: Buffer<u32>,
     wanderers: Buffer<u64>,
     pub(super) counters: Buffer<Counters>,
-    /// Which set and regions are current.
+    /// Current set and regions.
     current: usize,
 }
 
@@ -180,7 +180,7 @@ impl Store {
         unsafe { launch.plain(st).plain(gas).plain(pass).run() }
     }
 
-    /// Which of the two sets of columns is read.
+    /// Index of the set of columns that is read.
     pub(super) fn set_in_use(&self) -> usize {
         self.current
     }

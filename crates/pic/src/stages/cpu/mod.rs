@@ -75,7 +75,7 @@ pub fn with_path(setup: &Setup, cpu: &Cpu, path: Path) -> Result<Box<dyn Stages>
     if let Path::Rows(isa) = path
         && !Isa::all().contains(&isa)
     {
-        let problem = Problem::new("", format!("the processor has no registers of {isa:?}"));
+        let problem = Problem::new("", format!("the CPU has no registers of {isa:?}"));
         return Err(Error::input("pic", problem.hint("use instructions that it has")));
     }
     Ok(match setup.precision {
@@ -124,7 +124,7 @@ pub(in crate::stages) fn check(setup: &Setup) -> Result<()> {
     Ok(())
 }
 
-/// A species and what was counted of it.
+/// A species and its counters.
 #[derive(Debug)]
 struct Population<T> {
     species: Species,

@@ -257,7 +257,7 @@ fn measure<X: Lanes>(c: &Context<'_, X::Scalar>, valid: X::Mask, weight: X, u: V
     sum!(3, u.z);
 }
 
-/// Exchanges the particles that go from row `low` to the one above it and back: by pairs, then what is left over into free slots.
+/// Exchanges the particles that go from row `low` to the one above it and back: by pairs, then the rest into free slots.
 fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Movers, above: &mut Movers) {
     let n = below.up.len().min(above.down.len());
     low.swap(&below.up[..n], high, &above.down[..n]);

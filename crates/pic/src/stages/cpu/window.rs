@@ -10,7 +10,7 @@ use zellige_engine::real::RealScalar;
 use super::store::Tiling;
 use crate::grid::{ABOVE, BELOW, Grid};
 
-/// Nodes around those that a tile's current reaches: what is written there is zero, or goes into a wall.
+/// Nodes around those that a tile's current reaches: values written there are zero, or go into a wall.
 const MARGIN: usize = 1;
 
 /// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis and a margin, row by row; on a line the rows that its particles

@@ -10,7 +10,7 @@ use crate::stages::{Precision, Setup};
 const COMMON: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 22;
 /// Pages that the inbox of a unit may have, in multiples of the mean; the same for lists where no unit is ever split.
 const CROWD: usize = 16;
-/// Particles from which on an inbox has half of that, since its table would show: what is fuller is split.
+/// Particles from which on an inbox has half of that, since its table would show: fuller tiles are split.
 const MANY: usize = 1 << 20;
 /// Helpers for each place of the device: very full units are split into parts of no more than such a part of all particles.
 const HELPERS: usize = 3;

@@ -177,7 +177,7 @@ fn a_leap_is_the_passes_one_by_one() {
             for at in (0..grid.cells[1] as isize).flat_map(|y| (0..grid.cells[0] as isize).map(move |x| grid.index(x, y))) {
                 assert!((0..3).all(|c| left[c * grid.len() + at] == 0), "{cells:?}: sums are cleared");
             }
-            // Which products are fused is the compiler's choice: some roundings of six steps.
+            // The compiler chooses which products are fused: a few roundings of six steps.
             let eps = if precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
             for c in &Component::ALL[..6] {
                 let (a, b) = (one.get(*c).unwrap(), by_one.get(*c).unwrap());

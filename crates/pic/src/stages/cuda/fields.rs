@@ -413,7 +413,7 @@ impl Fields {
         rho
     }
 
-    /// The memory of the absorbing layers and what is told of the fields, named as on the CPU. Waits.
+    /// The memory of the absorbing layers and the state of the charge check, named as on the CPU. Waits.
     pub(super) fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let layers = self.psi.iter();
         let layers = layers.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision))));

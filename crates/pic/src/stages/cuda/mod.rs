@@ -76,7 +76,7 @@ fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(KernelConfig) -> K
     kinds.map(|kind| recipe(&kind)).chain([fields::recipe(setup.precision)]).collect()
 }
 
-/// A species and what was counted of it.
+/// A species and its counters.
 struct Population {
     species: Species,
     store: Store,
@@ -99,7 +99,7 @@ pub struct CudaStages {
     /// Current in integers: three components over all nodes with guards, in units of `pending / (4 K)`. Two of them where the
     /// update of the fields is fused: what the last step left is cleared in this one.
     sums: [Buffer<i64>; 2],
-    /// Which of them is added to.
+    /// Index of the one that is added to.
     adding: usize,
     /// Conversion of J that is still in the other one.
     unread: Option<Current>,
@@ -207,7 +207,7 @@ fn outbox_rounds(expected: usize, per_unit: usize, block: u32) -> u32 {
 }
 
 /// True if additions to the current are checked one by one: light particles need a finer unit than what makes checks needless,
-/// and quadratic shapes reach further than what is counted without.
+/// and quadratic shapes reach further than counted here.
 fn checked(setup: &Setup) -> bool {
     setup.precision == Precision::F32 && (setup.order == 2 || setup.species.iter().any(|s| s.weighted))
 }

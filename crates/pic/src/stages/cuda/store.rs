@@ -49,7 +49,7 @@ pub(super) struct Store {
     /// Of very full units, as `team.cu` has them.
     pub(super) teams: [Buffer<u32>; 5],
     counters: Buffer<Counters>,
-    /// Which inbox is read next.
+    /// Index of the inbox that is read next.
     pub(super) current: usize,
     /// Blocks that the device holds at a time.
     places: u32,

@@ -44,7 +44,7 @@ impl<'a, T> SharedValues<'a, T> {
     }
 }
 
-/// The rows of a stretch of modes, and what is carried from row to row.
+/// The rows of a range of modes, and the values carried from row to row.
 pub(super) struct ModeRange<'a, T> {
     /// First value of the first row, and from row to row.
     start: *mut T,

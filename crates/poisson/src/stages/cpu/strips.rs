@@ -29,7 +29,7 @@ use crate::stages::Smoother;
 pub(super) const MOST: u32 = 10;
 
 /// Bytes of a row within a strip: two for every half-sweep, about 200 KiB in all, stay in the second cache. Narrower strips
-/// would stay in the first one, but what is looked up for a row then takes as long as its arithmetic.
+/// would stay in the first one, but the lookups of a row then take as long as its arithmetic.
 const STRIP: usize = 4096;
 
 /// Rows that memory is asked for before they are needed.

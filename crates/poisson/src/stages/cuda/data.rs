@@ -372,7 +372,7 @@ impl Data {
         self.cuda.fill_zero(&mut self.levels[level].e)
     }
 
-    /// `nu` sweeps by the general kernels from what is stored.
+    /// `nu` sweeps by the general kernels from the stored values.
     pub(super) fn smooth(&mut self, target: Target, level: usize, nu: u32, smoother: Smoother) -> Result<()> {
         self.smooth_on(target, level, nu, smoother, &mut Chebyshev::default())
     }

@@ -6,14 +6,14 @@ use zellige_engine::real::Real;
 
 use super::lanes::{Lanes, Number, Work};
 
-/// Largest prime factor that has a pass; rustfft does what is beyond.
+/// Largest prime factor that has a pass; rustfft transforms the others.
 pub(super) const LARGEST: usize = 23;
 
 /// One of Stockham's passes.
 #[derive(Debug, Clone)]
 pub(super) struct Pass<T> {
     radix: usize,
-    /// Lengths of what is left: `n = radix m`.
+    /// Lengths of the remaining transform: `n = radix m`.
     m: usize,
     /// Product of the radices before.
     s: usize,

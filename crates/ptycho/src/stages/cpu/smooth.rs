@@ -5,7 +5,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 use super::FixedData;
 use super::lanes::Number;
 
-/// The kernel is cut off so many standard deviations away.
+/// Standard deviations at which the kernel is cut off.
 const REACH: f64 = 4.0;
 
 /// One side of the kernel, the middle first; normalised.

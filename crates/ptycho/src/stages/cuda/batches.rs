@@ -114,7 +114,7 @@ impl BatchOperations {
         multi_pass::group(&self.config, views, multi_pass::GROUP)
     }
 
-    /// Buffers for the waves and planes of a batch of so many views, and for `sums` numbers.
+    /// Buffers for the waves and planes of a batch of this many views, and for `sums` numbers.
     pub(super) fn need(&mut self, views: usize, waves: usize, planes: usize, sums: usize) -> Result<()> {
         let (len, plane) = (views * self.wave(), views * self.config.counted());
         for buffer in self.waves[..waves].iter_mut().filter(|b| b.len() < len) {

@@ -105,7 +105,7 @@ pub enum Needed {
     Wavefield,
 }
 
-/// Programs of frames of a kind for what is needed, each once.
+/// Programs of frames of a configuration for the needed operations, each once.
 pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
     // Only projections fetch the wave to come.
     let (still, fused) = (config.unfetched(), matches!(config.processing, FrameProcessing::Fused { .. }));

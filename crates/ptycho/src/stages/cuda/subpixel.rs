@@ -119,7 +119,7 @@ impl SubpixelProbe {
         self.config.modes[0] * self.config.frame[0] * self.config.frame[1]
     }
 
-    /// Room for the modes of so many views.
+    /// Allocates room for the modes of this many views.
     pub(super) fn grow(&self, buffer: &mut Buffer<C>, views: usize) -> Result<()> {
         if buffer.len() < views * self.modes() {
             *buffer = self.pool.alloc_zeros(views * self.modes(), "ptycho: shifted probes")?;
@@ -127,7 +127,7 @@ impl SubpixelProbe {
         Ok(())
     }
 
-    /// Room for what so many views say.
+    /// Allocates room for the contributions of this many views.
     pub(super) fn need_back(&mut self, views: usize) -> Result<()> {
         let mut back = std::mem::replace(&mut self.back, self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
         let grown = self.grow(&mut back, views);
@@ -183,7 +183,7 @@ impl SubpixelProbe {
         done.map(|()| self.all[which].address())
     }
 
-    /// Begins sums for the probes over so many views.
+    /// Begins sums for the probes over this many views.
     pub(super) fn begin(&mut self, views: usize) {
         (self.parts, self.added) = (views.clamp(1, PARTS), 0);
     }

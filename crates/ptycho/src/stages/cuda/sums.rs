@@ -20,7 +20,7 @@ pub(super) struct Sums {
     pub(super) blocks: u32,
     probes: usize,
     views: usize,
-    /// Sums of the objects between atomic additions and what is made of them, zero otherwise; nothing where sums are gathered.
+    /// Sums of the objects between atomic additions and the update, zero otherwise; nothing where sums are gathered.
     pool_of_objects: Option<Buffer<[f32; 4]>>,
     /// Tiles of the objects; empty where sums are atomic.
     pub(super) tiles: Buffer<Tile>,

@@ -74,7 +74,7 @@ impl Lines {
         (65536 / ((2 * self.radices[0] as u32 + 48) * self.threads)).max(1)
     }
 
-    /// A launch of so many tiles.
+    /// A launch of this many tiles.
     pub(super) fn launch<'a>(&self, kernel: &'a Kernel, grid: impl Into<Extent>) -> Launch<'a> {
         kernel.launch(grid, self.threads).shared(self.shared()).early()
     }

@@ -116,7 +116,7 @@ impl<T: RealScalar> Layers<T> {
         }
     }
 
-    /// The memory goes with the fields one cell towards lower x; what comes into a layer has none.
+    /// The memory goes with the fields one cell towards lower x; new cells of a layer have none.
     pub(super) fn shift(&mut self) {
         for (memory, values) in &mut self.psi {
             for row in values.chunks_mut(memory.row) {

@@ -148,7 +148,7 @@ impl<T: RealScalar> FieldSet<T> {
         self.guards();
     }
 
-    /// A component of E or B as particles feel it: with what is external. Guards are valid.
+    /// A component of E or B that acts on particles, external fields included. Guards are valid.
     pub fn gathered(&self, component: Component) -> &[T] {
         let c = component as usize;
         assert!(c < 6, "E and B are felt");
@@ -159,7 +159,7 @@ impl<T: RealScalar> FieldSet<T> {
         }
     }
 
-    /// A component over all corners with valid guards; what is external is not in it.
+    /// A component over all corners with valid guards, external fields excluded.
     pub fn get(&self, component: Component) -> Vec<f64> {
         let mut copy = self.array(component).clone();
         sides::guards(&self.grid, Quantity::Vector(component), &mut copy);
@@ -250,7 +250,7 @@ impl<T: RealScalar> FieldSet<T> {
         self.add_external();
     }
 
-    /// The sum of what advances and what is external.
+    /// Adds the external fields to those that advance.
     fn add_external(&mut self) {
         for (c, own) in self.e.iter().chain(&self.b).enumerate() {
             if !self.external[c].is_empty() {

@@ -73,7 +73,7 @@ fn guards_y<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
     }
 }
 
-/// Adds what was deposited on guards to where it belongs, and doubles wall corners: their control volume is half a cell.
+/// Adds deposits on guards to their nodes, and doubles wall corners: their control volume is half a cell.
 /// Along x in every row, guards too, then along y. The guards keep what they had.
 pub(super) fn fold<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
     let pitch = grid.pitch();

@@ -27,7 +27,7 @@ pub(in crate::stages::cuda) struct Charge {
 }
 
 impl Charge {
-    /// The sum of what was added, from corner `at` of the array on. Waits.
+    /// The accumulated sum, from corner `at` of the array on. Waits.
     pub(super) fn fetch(&self, cuda: &Cuda, at: usize, to: &mut [f64]) -> Result<()> {
         cuda.download_to(&self.rho, at, to)
     }
@@ -169,7 +169,7 @@ impl Fields {
         unsafe { launch.arg(work.columns.len() as u32).arg(factor).arg(&work.sums).run() }
     }
 
-    /// For a restart: what is known of the corners, and the work, as on the CPU but for the number of its sums. Waits.
+    /// For a restart: the state of the corners, and the work, as on the CPU but for the number of its sums. Waits.
     pub(super) fn corner_state(&self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = Vec::new();
         if let Some(corners) = &self.corners {

@@ -7,7 +7,7 @@ use super::{Fields, bytes, unpacked};
 use crate::stages::Component;
 use crate::stages::cpu::fields::fill_guards;
 
-/// Bytes of a list; what is larger than half of that is not put aside, since the host has then more to do than to wait.
+/// Bytes of a list; larger components than half of that are not kept, since the host has then more to do than to wait.
 const LIST: usize = 4 << 20;
 
 /// A list of one component, one state behind the other.

@@ -95,7 +95,7 @@ impl Layout {
         (before(b + 1) > before(b)).then(|| before(b))
     }
 
-    /// Blocks that are on their way at once; one is there in any case, for frames that are picked from several blocks.
+    /// Blocks in flight at once; at least one, for frames that are picked from several blocks.
     pub fn slots(&self) -> usize {
         SLOTS.min(self.streamed).max(1)
     }

@@ -102,7 +102,7 @@ fn batch_views(model: &Model) -> usize {
     group * (3 * wave + (12 + 8) * model.counted()) + fixed_bytes(model, group)
 }
 
-/// Bytes of what a batch of so many views is updated by: waves, planes, shifted probes, a direction as long as probe and object
+/// Bytes of the update of a batch of this many views: waves, planes, shifted probes, a direction as long as probe and object
 /// with its norms, sums of the blocks of threads.
 fn updated(model: &Model, batch: usize) -> usize {
     if batch == 0 {

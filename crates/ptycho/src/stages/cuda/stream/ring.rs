@@ -255,7 +255,7 @@ impl BlockRing {
         self.send(raw)
     }
 
-    /// Waits for everything on its way and forgets what was sent for ahead.
+    /// Waits for all copies in flight and forgets what was fetched ahead.
     pub(super) fn drain(&mut self) -> Result<()> {
         self.up.synchronize()?;
         self.cuda.synchronize()?;
