@@ -39,38 +39,38 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dsmc/collide-50m",
         about: "the same with 2236 x 2236 cells, single precision: SPARTA on an H200 in double precision 4210 million particle-steps a second \
-                (2D, 10 million particles) and 3900 (3D). Must reach 8000, aim 15000",
+                (2D, 10 million particles) and 3900 (3D). Required 8000, aim 15000",
         gpu_only: true,
     },
     Case {
         name: "dsmc/free-50m",
-        about: "the same without collisions: SPARTA on an H200 in double precision and 3D 5900. Must reach 12000, aim 20000",
+        about: "the same without collisions: SPARTA on an H200 in double precision and 3D 5900. Required 12000, aim 20000",
         gpu_only: true,
     },
     Case { name: "dsmc/sampled-50m", about: "dsmc/collide-50m with samples in every step. Aim: at most 10 % slower", gpu_only: true },
     Case {
         name: "dsmc/cylinder-50m",
-        about: "argon at Mach 10 past a cylinder, 2880 x 2160 cells, 8 particles each, open sides. Must reach 6000, aim 10000",
+        about: "argon at Mach 10 past a cylinder, 2880 x 2160 cells, 8 particles each, open sides. Required 6000, aim 10000",
         gpu_only: true,
     },
     Case {
         name: "dsmc/weights",
-        about: "the argon box with 1000 x 1000 cells, whose particles stand for 1, 2, 3 and 4 in strips along x. At most twice the time of collide a particle",
+        about: "the argon box with 1000 x 1000 cells, whose particles have weights 1, 2, 3 and 4 in strips along x. At most twice the time of collide per particle",
         gpu_only: false,
     },
     Case {
         name: "dsmc/dense-cells",
-        about: "the argon box with 8 x 8 cells of 100 000 particles each. At most twice the time of collide a particle",
+        about: "the argon box with 8 x 8 cells of 100 000 particles each. At most twice the time of collide per particle",
         gpu_only: false,
     },
     Case {
         name: "dsmc/nearest-partners",
-        about: "the argon box with 1000 x 1000 cells and nearest-neighbour partners. At most twice the time of collide a particle",
+        about: "the argon box with 1000 x 1000 cells and nearest-neighbour partners. At most twice the time of collide per particle",
         gpu_only: false,
     },
     Case {
         name: "dsmc/mixture-body",
-        about: "nitrogen and oxygen with rotation past the cylinder, 960 x 720 cells, 10 particles each. At most twice the time of cylinder a particle",
+        about: "nitrogen and oxygen with rotation past the cylinder, 960 x 720 cells, 10 particles each. At most twice the time of cylinder per particle",
         gpu_only: false,
     },
 ];

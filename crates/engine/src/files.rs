@@ -124,13 +124,13 @@ impl Drop for CompleteFile {
 /// # Errors
 /// That of `work`; nothing of what it wrote is left.
 pub fn prepare(work: impl FnOnce() -> Result<()>) -> Result<Vec<CompleteFile>> {
-    struct Before(Option<Vec<CompleteFile>>);
-    impl Drop for Before {
+    struct RestorePrepared(Option<Vec<CompleteFile>>);
+    impl Drop for RestorePrepared {
         fn drop(&mut self) {
             PREPARED.set(self.0.take());
         }
     }
-    let _before = Before(PREPARED.replace(Some(Vec::new())));
+    let _before = RestorePrepared(PREPARED.replace(Some(Vec::new())));
     work()?;
     Ok(PREPARED.take().unwrap_or_default())
 }

@@ -61,13 +61,13 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "pic/open2d",
-        about: "2048 x 1024 cells (processors: 512 x 256), 16 electrons each at u_th 0.1, layers all around, a laser from an antenna",
+        about: "2048 x 1024 cells (CPU: 512 x 256), 16 electrons each at u_th 0.1, layers all around, a laser from an antenna",
         gpu_only: false,
     },
     Case { name: "pic/window2d", about: "pic/open2d in a moving window. Aim: <= 1.3 times pic/open2d", gpu_only: false },
     Case {
         name: "pic/ions2d",
-        about: "2048 x 2048 cells (processors: 512 x 512), 16 electrons and 4 ions of charge 2 each, current filtered. Aim: <= 2 times \
+        about: "2048 x 2048 cells (CPU: 512 x 512), 16 electrons and 4 ions of charge 2 each, current filtered. Aim: <= 2 times \
                 pic/box2048-0.1 (pic/box512)",
         gpu_only: false,
     },
@@ -266,7 +266,7 @@ fn others(name: &str) -> Vec<(&'static str, f64)> {
         "pic/box512" => vec![("zpic_core_ns", 63.5), ("zpic_parallel_avx2_core_ns", 22.7)],
         _ => Vec::new(),
     };
-    // In the order of the cases; the last one is for processors.
+    // In the order of the cases; the last one is for CPUs.
     let h200 = [0.0886, 0.0346, 0.0507, 0.0722, 0.0271, 0.0469, 0.0649, 0.0727];
     rows.extend(CASES.iter().zip(h200).filter(|(c, _)| c.name == name).map(|(_, ns)| ("zpic_parallel_h200_ns", ns)));
     rows

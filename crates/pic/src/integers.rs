@@ -65,7 +65,7 @@ mod tests {
     use zellige_engine::rng::Philox;
 
     /// The arithmetic of `deposit.cu` in one of the two formats, operation by operation.
-    trait Emulated: Real {
+    trait EmulatedArithmetic: Real {
         const MAGIC: Self;
         const K: f64;
         const PRECISION: Precision;
@@ -76,7 +76,7 @@ mod tests {
         fn shifted(self) -> i64;
     }
 
-    impl Emulated for f32 {
+    impl EmulatedArithmetic for f32 {
         const MAGIC: Self = 12_582_912.0;
         const K: f64 = 1_048_576.0;
         const PRECISION: Precision = Precision::F32;
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    impl Emulated for f64 {
+    impl EmulatedArithmetic for f64 {
         const MAGIC: Self = 6_755_399_441_055_744.0;
         const K: f64 = 1_099_511_627_776.0;
         const PRECISION: Precision = Precision::F64;
@@ -112,27 +112,27 @@ mod tests {
         }
     }
 
-    fn unit_of<R: Emulated>(weight: f64) -> UnitOf<R> {
+    fn unit_of<R: EmulatedArithmetic>(weight: f64) -> UnitOf<R> {
         let w = R::from_f64(weight);
         unit_weighted(R::from_f64(R::K), w, w.last_bits())
     }
 
     /// `point`: a, b and c.
-    fn point<R: Emulated>([s, t]: [R; 2], u: &UnitOf<R>) -> ([R; 2], [i64; 3]) {
+    fn point<R: EmulatedArithmetic>([s, t]: [R; 2], u: &UnitOf<R>) -> ([R; 2], [i64; 3]) {
         let [a, b] = [s, t].map(|x| R::fused(x, u.k, R::MAGIC));
         let [ra, rb] = [a, b].map(|x| x - R::MAGIC);
         ([ra, rb], [a.shifted(), b.shifted(), R::fused(ra * u.four, rb, R::MAGIC).shifted()])
     }
 
     /// Charges of the corners 00, 10, 01, 11, as `add_charge` has them.
-    fn corners<R: Emulated>(at: [R; 2], u: &UnitOf<R>) -> [i64; 4] {
+    fn corners<R: EmulatedArithmetic>(at: [R; 2], u: &UnitOf<R>) -> [i64; 4] {
         let (_, [a, b, c]) = point(at, u);
         let k = u.k.number() as i64;
         [k - 2 * a - 2 * b + c, k + 2 * a - 2 * b - c, k - 2 * a + 2 * b - c, k + 2 * a + 2 * b + c]
     }
 
     /// `deposit`: currents in x (lower, upper), in y (left, right) and those in z.
-    fn deposit<R: Emulated>(from: [R; 2], to: [R; 2], qz: R, u: &UnitOf<R>) -> ([i64; 4], [i64; 4]) {
+    fn deposit<R: EmulatedArithmetic>(from: [R; 2], to: [R; 2], qz: R, u: &UnitOf<R>) -> ([i64; 4], [i64; 4]) {
         let ((p, pi), (q, qi)) = (point(from, u), point(to, u));
         let da = q[0] - p[0];
         let xi = R::fused(da * u.two, p[1] + q[1], R::MAGIC).shifted();
@@ -143,7 +143,7 @@ mod tests {
         ([along - xi, along + xi, up - eta, up + eta], z)
     }
 
-    fn paths_are_conserved<R: Emulated>() {
+    fn paths_are_conserved<R: EmulatedArithmetic>() {
         let random = Philox::new(3, 1);
         // From the heaviest to far below the unit, and the two beside it that the old rounding made 0 and 2.
         let weights = [1.0, 0.013, 16.0 / R::K, 2.0 / R::K, 1.01 / R::K, 0.99 / R::K, 0.01 / R::K, 1e-9 / R::K, 0.0];
@@ -183,7 +183,7 @@ mod tests {
         paths_are_conserved::<f64>();
     }
 
-    fn mean_is_right<R: Emulated>() {
+    fn mean_is_right<R: EmulatedArithmetic>() {
         const MANY: u64 = 1 << 16;
         let random = Philox::new(4, 1);
         for (k, units) in [300.0, 7.3, 2.0, 1.048, 0.93, 0.1, 0.02].into_iter().enumerate() {

@@ -11,7 +11,7 @@ use zellige_engine::profile::Profiler;
 
 use crate::config::laser::{LaserConfig, LaserDirection, LaserSource, PolarisationConfig, PolarisationName};
 use crate::config::{Config, Units};
-use crate::diagnostics::balance::Account;
+use crate::diagnostics::balance::EnergyAccount;
 use crate::gauss::Gauss;
 use crate::grid::{FieldSide, Grid};
 use crate::laser::{Antenna, Envelope, Polarisation, Pulse};
@@ -45,7 +45,7 @@ pub struct Plasma {
     front: InitialFields,
     /// Ledgers of all species when the run began.
     start: Vec<Ledger>,
-    accounts: Accounts,
+    accounts: EnergyAccounts,
     /// Energy that the antennas radiate where nothing comes back to them.
     radiated: f64,
     /// A step is so short on a GPU that marks of time between its stages would be a part of it, and its launches take longer than
@@ -61,7 +61,7 @@ const APART: u64 = 64;
 
 /// Accounting of a run's energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accounts {
+pub enum EnergyAccounts {
     /// Only particles enter or leave.
     Closed,
     /// Fields come and go; the work that they do on particles is added up.
@@ -127,7 +127,7 @@ impl Plasma {
             antennas,
             front,
             start,
-            accounts: Accounts::Open,
+            accounts: EnergyAccounts::Open,
             radiated: 0.0,
             small: false,
             repeated: RepeatedLaunches::default(),
@@ -144,11 +144,11 @@ impl Plasma {
         plasma.start = plasma.stages.ledger()?;
         let external = plasma.setup.external[..3].iter().any(|e| !e.is_empty());
         plasma.accounts = match plasma.closed() {
-            _ if external => Accounts::Open,
-            true => Accounts::Closed,
+            _ if external => EnergyAccounts::Open,
+            true => EnergyAccounts::Closed,
             false => {
                 plasma.stages.count_work()?;
-                Accounts::Work
+                EnergyAccounts::Work
             }
         };
         if plasma.start.iter().map(|l| l.injected).sum::<u64>() == 0 && !plasma.model.loads.is_empty() && plasma.model.window.is_none() {
@@ -242,7 +242,7 @@ impl Plasma {
     }
 
     /// Particles and energy in and out since the start, summed over the species, and the work and radiation of the fields.
-    pub fn account(&mut self) -> Result<Account> {
+    pub fn account(&mut self) -> Result<EnergyAccount> {
         let mut sum = Ledger::default();
         for (now, start) in self.stages.ledger()?.iter().zip(&self.start) {
             sum.injected += now.injected;
@@ -251,7 +251,7 @@ impl Plasma {
             sum.energy_out += now.energy_out - start.energy_out;
             sum.charge_out += now.charge_out - start.charge_out;
         }
-        Ok(Account { ledger: sum, work: self.stages.work()?, radiated: self.radiated })
+        Ok(EnergyAccount { ledger: sum, work: self.stages.work()?, radiated: self.radiated })
     }
 
     /// `max |div E - rho|` against the start, in `e n_0`.
@@ -260,7 +260,7 @@ impl Plasma {
     }
 
     /// Accounting of the energy.
-    pub fn accounts(&self) -> Accounts {
+    pub fn accounts(&self) -> EnergyAccounts {
         self.accounts
     }
 

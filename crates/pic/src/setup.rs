@@ -90,14 +90,14 @@ pub struct Load {
     /// Mean momentum.
     pub drift: [Profile; 3],
     /// Spread of the momenta.
-    pub heat: Heat,
+    pub heat: ThermalSpread,
     /// True if the mean of the spread is subtracted.
     pub corrected: bool,
 }
 
 /// Spread of the momenta about the drift.
 #[derive(Debug, Clone)]
-pub enum Heat {
+pub enum ThermalSpread {
     /// Not at all.
     Cold,
     /// Gaussian, standard deviation per component.
@@ -295,11 +295,11 @@ impl Model {
         let heat = match (&m.thermal, &m.temperature, &m.maxwell_juttner) {
             (Some(thermal), ..) => {
                 let [x, y, z] = thermal.components().map(|(v, key)| Profile::new(config, &at(&format!("momentum.{key}")), &v, 1.0));
-                Heat::Gaussian([x?, y?, z?])
+                ThermalSpread::Gaussian([x?, y?, z?])
             }
-            (None, Some(v), _) => Heat::Temperature(temperature("momentum.temperature", v)?),
-            (None, None, Some(v)) => Heat::MaxwellJuttner(temperature("momentum.maxwell_juttner", v)?),
-            (None, None, None) => Heat::Cold,
+            (None, Some(v), _) => ThermalSpread::Temperature(temperature("momentum.temperature", v)?),
+            (None, None, Some(v)) => ThermalSpread::MaxwellJuttner(temperature("momentum.maxwell_juttner", v)?),
+            (None, None, None) => ThermalSpread::Cold,
         };
         let own = match m.spread() {
             Some(Spread::Momentum(u)) => u,

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::diagnostics::Diagnostics;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::digits;
-use crate::plasma::{self, Accounts, Plasma, left_behind};
+use crate::plasma::{self, EnergyAccounts, Plasma, left_behind};
 use crate::setup::{Load, Model};
 use crate::stages::{self, Precision, Setup};
 use crate::warnings;
@@ -126,7 +126,7 @@ impl Solver for Pic {
         // A closed box's account waits for nothing.
         let account = match plasma.accounts() {
             _ if !measures => None,
-            Accounts::Closed => Some(times::within(Phase::Diagnostics, || plasma.account())?),
+            EnergyAccounts::Closed => Some(times::within(Phase::Diagnostics, || plasma.account())?),
             _ => Some(times::after_steps(device, Phase::Diagnostics, || plasma.account())?),
         };
         plasma.advance(measures, profiler)?;
@@ -182,7 +182,7 @@ impl Solver for Pic {
         let (ledger, there) = (self.plasma.stages.ledger()?, self.plasma.stages.count()?);
         let missing: u64 = ledger.iter().zip(there).map(|(l, n)| n.abs_diff(l.injected.saturating_sub(l.removed))).sum();
         checks.push(Check::at_most("particles missing or too many", missing as f64, 0.0));
-        if self.plasma.accounts() != Accounts::Open {
+        if self.plasma.accounts() != EnergyAccounts::Open {
             let limit = self.config.diagnostics.energy_limit.unwrap_or(ENERGY_LIMIT);
             checks.push(Check::at_most("largest relative change of the energy", self.diagnostics.series.worst_change(), limit));
         }

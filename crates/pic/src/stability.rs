@@ -1,6 +1,6 @@
 //! Instabilities of a plasma on its grid, with the numbers: for warnings beforehand and for causes afterwards.
 
-use crate::setup::{Heat, Load, Model, Profile};
+use crate::setup::{Load, Model, Profile, ThermalSpread};
 
 /// Cells above this many Debye lengths heat the plasma (Birdsall and Langdon 1991, section 8-13: pi for linear shapes).
 pub const COARSE: f64 = std::f64::consts::PI;
@@ -10,8 +10,8 @@ pub const LONG: f64 = 0.5;
 /// Thermal momentum that holds everywhere; 0 where it depends on the position.
 pub fn uniform_thermal(load: &Load) -> f64 {
     match &load.heat {
-        Heat::Gaussian([Profile::Number(u), ..]) => *u,
-        Heat::Temperature(Profile::Number(t)) | Heat::MaxwellJuttner(Profile::Number(t)) => t.max(0.0).sqrt(),
+        ThermalSpread::Gaussian([Profile::Number(u), ..]) => *u,
+        ThermalSpread::Temperature(Profile::Number(t)) | ThermalSpread::MaxwellJuttner(Profile::Number(t)) => t.max(0.0).sqrt(),
         _ => 0.0,
     }
 }
@@ -20,10 +20,10 @@ pub fn uniform_thermal(load: &Load) -> f64 {
 /// Gaussian momenta, to 2 % of a Maxwell-Juttner distribution (the energy of Mignone, Plewa and Bodo, ApJS 160 (2005) 199).
 fn thermal_energy(load: &Load, position: [f64; 2]) -> f64 {
     let square: f64 = match &load.heat {
-        Heat::Cold => 0.0,
-        Heat::Gaussian(widths) => widths.iter().map(|w| w.at(position).powi(2)).sum(),
-        Heat::Temperature(t) => 3.0 * t.at(position).max(0.0),
-        Heat::MaxwellJuttner(t) => {
+        ThermalSpread::Cold => 0.0,
+        ThermalSpread::Gaussian(widths) => widths.iter().map(|w| w.at(position).powi(2)).sum(),
+        ThermalSpread::Temperature(t) => 3.0 * t.at(position).max(0.0),
+        ThermalSpread::MaxwellJuttner(t) => {
             let half = 1.5 * t.at(position).max(0.0);
             return half + half * half / ((1.0 + half * half).sqrt() + 1.0);
         }
@@ -34,10 +34,10 @@ fn thermal_energy(load: &Load, position: [f64; 2]) -> f64 {
 /// Temperature at a position over `m c^2`, of the first component: the pressure of a particle, `u_x^2/gamma`.
 fn temperature(load: &Load, position: [f64; 2]) -> f64 {
     let square = match &load.heat {
-        Heat::Cold => 0.0,
-        Heat::Gaussian([width, ..]) => width.at(position).powi(2),
-        Heat::Temperature(t) => t.at(position).max(0.0),
-        Heat::MaxwellJuttner(t) => return t.at(position).max(0.0),
+        ThermalSpread::Cold => 0.0,
+        ThermalSpread::Gaussian([width, ..]) => width.at(position).powi(2),
+        ThermalSpread::Temperature(t) => t.at(position).max(0.0),
+        ThermalSpread::MaxwellJuttner(t) => return t.at(position).max(0.0),
     };
     square / (1.0 + thermal_energy(load, position))
 }
@@ -101,7 +101,8 @@ impl Motion {
             let bulk = (1.0 + u.iter().map(|u| u * u).sum::<f64>()).sqrt();
             let (thermal, temperature) = (1.0 + thermal_energy(load, position), temperature(load, position));
             // A relativistic gas is boosted as a whole, a Gaussian is shifted: each of its particles has its thermal momentum too.
-            let gamma = if matches!(load.heat, Heat::MaxwellJuttner(_)) { bulk } else { (bulk * bulk + thermal * thermal - 1.0).sqrt() };
+            let gamma =
+                if matches!(load.heat, ThermalSpread::MaxwellJuttner(_)) { bulk } else { (bulk * bulk + thermal * thermal - 1.0).sqrt() };
             for c in 0..3 {
                 sum.drift[c] += n * u[c].abs();
                 sum.velocity[c] += n * u[c] / gamma;

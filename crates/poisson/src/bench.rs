@@ -49,13 +49,13 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "poisson/multigrid-1e-6-4097",
-        about: "4097^2 nodes to 1e-6 in mixed precision by multigrid cycles alone, what grids get that no transform fits",
+        about: "4097^2 nodes to 1e-6 in mixed precision by multigrid cycles alone, for grids that no transform fits",
         gpu_only: false,
     },
     Case { name: "poisson/multigrid-1e-10-4097", about: "the same to 1e-10", gpu_only: false },
     Case {
         name: "poisson/fmg-4097",
-        about: "full multigrid on 4097^2 nodes in single precision, to the error of rounding and formula. Aim: <= 0.45 ms on an H200. \
+        about: "full multigrid on 4097^2 nodes in single precision, to rounding and truncation error. Aim: <= 0.45 ms on an H200. \
                 Others: H200, sine transforms by own odd extension in CuPy, f32, 2.1 ms",
         gpu_only: false,
     },
@@ -80,8 +80,8 @@ pub const CASES: &[Case] = &[
         about: "512^3 nodes to 1e-6 in mixed precision, by the automatic choice: the direct solver. Aim: <= 40 ms on an H200",
         gpu_only: true,
     },
-    Case { name: "poisson/small-129", about: "129^2 nodes to 1e-6, the solver kept. Aim: <= 60 us on an H200", gpu_only: false },
-    Case { name: "poisson/small-257", about: "257^2 nodes to 1e-6, the solver kept. Aim: <= 60 us on an H200", gpu_only: false },
+    Case { name: "poisson/small-129", about: "129^2 nodes to 1e-6, the solver reused. Aim: <= 60 us on an H200", gpu_only: false },
+    Case { name: "poisson/small-257", about: "257^2 nodes to 1e-6, the solver reused. Aim: <= 60 us on an H200", gpu_only: false },
     Case {
         name: "poisson/periodic-4095",
         about: "4095^2 nodes with periodic sides, an odd number of intervals (3^2 * 5 * 7 * 13), to 1e-6 by the automatic choice; beside mixed-1e-6-4097",
@@ -100,7 +100,7 @@ pub const CASES: &[Case] = &[
     Case { name: "poisson/3d-257", about: "257^3 nodes to 1e-6 in mixed precision by the automatic choice", gpu_only: true },
     Case {
         name: "poisson/3d-mixed-257",
-        about: "256 x 257 x 256 nodes: x periodic, y between a value and a slope, z between slopes, to 1e-6 by the automatic choice; beside 3d-257",
+        about: "256 x 257 x 256 nodes: x periodic, y between Dirichlet and Neumann sides, z between Neumann sides, to 1e-6 by the automatic choice; beside 3d-257",
         gpu_only: true,
     },
 ];
@@ -337,7 +337,7 @@ fn square(n: usize) -> Problem<'static> {
     Problem::plane([n; 2], [1.0; 2], Vec::new())
 }
 
-/// A box with a side of every kind: x periodic, y between a value and a slope, z between slopes.
+/// A box with a side of every kind: x periodic, y between Dirichlet and Neumann sides, z between Neumann sides.
 pub fn mixed_sides(nodes: [usize; 3]) -> Problem<'static> {
     Problem::space(nodes, [1.0; 3], Vec::new()).periodic(0).sides(1, Side::dirichlet(0.0), Side::neumann(0.0)).sides(
         2,

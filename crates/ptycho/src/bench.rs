@@ -20,12 +20,12 @@ use crate::{half_sets, setup, simulate};
 pub const CASES: &[Case] = &[
     Case {
         name: "ptycho/dm-92x128",
-        about: "difference map, 92 frames of 128 x 128, likelihood on: PtyPy on one core 81 to 90 ms an iteration. Must 40, aim 25",
+        about: "difference map, 92 frames of 128 x 128, likelihood on: PtyPy on one core 81 to 90 ms an iteration. Required 40, aim 25",
         gpu_only: false,
     },
     Case {
         name: "ptycho/dm-92x256m4",
-        about: "the same, 256 x 256, 4 modes: PtyPy on one core 1936 to 4301 ms. Must 700, aim 500",
+        about: "the same, 256 x 256, 4 modes: PtyPy on one core 1936 to 4301 ms. Required 700, aim 500",
         gpu_only: false,
     },
     Case {
@@ -36,57 +36,61 @@ pub const CASES: &[Case] = &[
     Case { name: "ptycho/ml-92x128", about: "Gaussian likelihood, 92 frames of 128 x 128: PtyPy on one core 285 ms", gpu_only: false },
     Case {
         name: "ptycho/dm-1000x128",
-        about: "difference map, 1000 frames of 128 x 128, likelihood on: PtyPy on one H200 2.76 ms. Must 0.35, aim 0.22",
+        about: "difference map, 1000 frames of 128 x 128, likelihood on: PtyPy on one H200 2.76 ms. Required 0.35, aim 0.22",
         gpu_only: true,
     },
-    Case { name: "ptycho/dm-500x128", about: "the same, 500 frames: PtyPy on one H200 1.58 ms. Must 0.22, aim 0.14", gpu_only: true },
-    Case { name: "ptycho/dm-500x256", about: "the same, 500 of 256 x 256: PtyPy on one H200 4.69 ms. Must 0.80, aim 0.50", gpu_only: true },
-    Case { name: "ptycho/dm-500x256m4", about: "the same, 4 modes: PtyPy on one H200 16.2 ms. Must 3.2, aim 2.0", gpu_only: true },
+    Case { name: "ptycho/dm-500x128", about: "the same, 500 frames: PtyPy on one H200 1.58 ms. Required 0.22, aim 0.14", gpu_only: true },
+    Case {
+        name: "ptycho/dm-500x256",
+        about: "the same, 500 of 256 x 256: PtyPy on one H200 4.69 ms. Required 0.80, aim 0.50",
+        gpu_only: true,
+    },
+    Case { name: "ptycho/dm-500x256m4", about: "the same, 4 modes: PtyPy on one H200 16.2 ms. Required 3.2, aim 2.0", gpu_only: true },
     Case {
         name: "ptycho/dm-500x192",
-        about: "the same, 500 of 192 x 192, no power of two: Fourier step of a naive projection in CuPy on one H200 1.0 ms. Must 0.5 for that step",
+        about: "the same, 500 of 192 x 192, no power of two: Fourier step of a naive projection in CuPy on one H200 1.0 ms. Required 0.5 for that step",
         gpu_only: true,
     },
-    Case { name: "ptycho/dm-500x192m4", about: "the same, 4 modes. Must 2.0 ms for the Fourier step", gpu_only: true },
+    Case { name: "ptycho/dm-500x192m4", about: "the same, 4 modes. Required 2.0 ms for the Fourier step", gpu_only: true },
     Case {
         name: "ptycho/dm-200x512",
-        about: "the same, 200 of 512 x 512: Fourier step of a naive projection in CuPy on one H200 2.9 ms. Must 1.4 for that step",
+        about: "the same, 200 of 512 x 512: Fourier step of a naive projection in CuPy on one H200 2.9 ms. Required 1.4 for that step",
         gpu_only: true,
     },
-    Case { name: "ptycho/dm-200x512m4", about: "the same, 4 modes. Must 5.6 ms for the Fourier step", gpu_only: true },
+    Case { name: "ptycho/dm-200x512m4", about: "the same, 4 modes. Required 5.6 ms for the Fourier step", gpu_only: true },
     Case {
         name: "ptycho/dm-60x1024",
-        about: "the same, 60 of 1024 x 1024: Fourier step of a naive projection in CuPy on one H200 3.5 ms. Must 1.7 for that step",
+        about: "the same, 60 of 1024 x 1024: Fourier step of a naive projection in CuPy on one H200 3.5 ms. Required 1.7 for that step",
         gpu_only: true,
     },
     Case {
         name: "ptycho/epie-1000x128",
         about: "ePIE in sequence, 1000 frames of 128 x 128: PtyLab by its authors, mPIE, 100 frames, one H200 NVL: 59 ms a \
-                sweep (586 us a position). Must 40, aim 20",
+                sweep (586 us a position). Required 40, aim 20",
         gpu_only: true,
     },
     Case {
         name: "ptycho/stream-2x",
-        about: "difference map, 4000 frames of 128 x 128 in 650 MiB, half of what they take: must 1.25 times the larger of work and copies",
+        about: "difference map, 4000 frames of 128 x 128 in 650 MiB, half of their memory: at most 1.25 times the larger of work and copies",
         gpu_only: true,
     },
     Case {
         name: "ptycho/near-500x128",
-        about: "difference map, 500 holograms of 128 x 128 in the near field. Must twice the time of dm-500x128",
+        about: "difference map, 500 holograms of 128 x 128 in the near field. At most twice the time of dm-500x128",
         gpu_only: true,
     },
     Case {
         name: "ptycho/subpixel-500x128",
-        about: "the same in the far field with probes between pixels. Must twice the time of dm-500x128",
+        about: "the same in the far field with probes between pixels. At most twice the time of dm-500x128",
         gpu_only: true,
     },
     Case {
         name: "ptycho/resampled-500x64",
-        about: "the same, 64 x 64 pixels counted of waves of 128 x 128. Must twice the time of dm-500x128",
+        about: "the same, 64 x 64 pixels counted of waves of 128 x 128. At most twice the time of dm-500x128",
         gpu_only: true,
     },
     Case { name: "ptycho/dm-16x2048", about: "difference map, 16 frames of 2048 x 2048", gpu_only: true },
-    Case { name: "ptycho/ml-1000x128", about: "Gaussian likelihood, 1000 frames of 128 x 128. Must 1.0 ms, aim 0.6", gpu_only: true },
+    Case { name: "ptycho/ml-1000x128", about: "Gaussian likelihood, 1000 frames of 128 x 128. Required 1.0 ms, aim 0.6", gpu_only: true },
 ];
 
 /// The case whose frames come and go.

@@ -33,7 +33,7 @@ fn needed(engine: &EngineConfig, ptypy: bool) -> Vec<Needed> {
     };
     let stages = match engine.name {
         EngineName::Dm | EngineName::Raar => None,
-        EngineName::Ml => Some(Needed::Descent(noise)),
+        EngineName::Ml => Some(Needed::Likelihood(noise)),
         EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml => Some(Needed::Sweeps),
     };
     let positions = engine.positions.is_some().then_some(Needed::Positions);

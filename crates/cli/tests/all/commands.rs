@@ -193,7 +193,7 @@ fn a_small_problem_is_not_shared_between_threads_unless_they_are_asked_for() {
         let result = zellige(folder.path(), &[&["run", "input.toml", "-o", "out"], more].concat());
         assert_eq!(result.code, 0, "{}", result.err);
         let summary = zellige_io::json::read(folder.path().join("out/summary.json")).unwrap();
-        (summary["threads"].as_u64().unwrap(), result.err.contains("threads works"))
+        (summary["threads"].as_u64().unwrap(), result.err.contains("threads is used"))
     };
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     assert_eq!(threads(&cells(64), &[]), (1, all > 1));

@@ -42,13 +42,13 @@ impl ByteCount {
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").field("held", &self.held()).field("peak", &self.peak()).finish_non_exhaustive()
+        f.debug_struct("Pool").field("allocated", &self.allocated()).field("peak", &self.peak()).finish_non_exhaustive()
     }
 }
 
 impl Pool {
     /// Bytes held now.
-    pub fn held(&self) -> u64 {
+    pub fn allocated(&self) -> u64 {
         self.count.held.load(Ordering::Relaxed)
     }
 

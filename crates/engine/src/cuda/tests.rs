@@ -76,7 +76,7 @@ fn buffers_copy_and_count() {
     let pool = cuda.pool();
     let data: Vec<f64> = (0..1000).map(f64::from).collect();
     let mut a = pool.buffer_from(&data, "a").unwrap();
-    assert_eq!(pool.held(), 8000);
+    assert_eq!(pool.allocated(), 8000);
     let mut b = pool.alloc_zeros::<f64>(1000, "b").unwrap();
     assert_eq!(cuda.download(&b).unwrap(), vec![0.0; 1000]);
     cuda.copy(&a, 10, &mut b, 20, 100).unwrap();
@@ -88,7 +88,7 @@ fn buffers_copy_and_count() {
     let empty = pool.alloc_zeros::<u32>(0, "nothing").unwrap();
     assert_eq!(cuda.download(&empty).unwrap(), Vec::<u32>::new());
     drop((a, b, empty));
-    assert_eq!((pool.held(), pool.peak()), (0, 16008));
+    assert_eq!((pool.allocated(), pool.peak()), (0, 16008));
 }
 
 #[test]

@@ -35,13 +35,13 @@ thread_local! {
 /// Does `work` with loops on this thread alone, or on those of the pool that it enters: what was so before is so again afterwards,
 /// also after a panic.
 pub(crate) fn with_alone<R>(alone: bool, work: impl FnOnce() -> R) -> R {
-    struct Before(bool);
-    impl Drop for Before {
+    struct RestoreFlag(bool);
+    impl Drop for RestoreFlag {
         fn drop(&mut self) {
             ALONE.set(self.0);
         }
     }
-    let _before = Before(ALONE.replace(alone));
+    let _before = RestoreFlag(ALONE.replace(alone));
     work()
 }
 

@@ -11,7 +11,7 @@
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::{Error, Result};
 
-use crate::plasma::{Accounts, Plasma};
+use crate::plasma::{EnergyAccounts, Plasma};
 use crate::stability;
 use crate::stages::{Ledger, Precision};
 
@@ -25,7 +25,7 @@ const ROUNDING: f64 = 30.0;
 
 /// Account at the start of a step: belongs to the energies that it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Account {
+pub struct EnergyAccount {
     /// Flows through sides and the window, summed over species.
     pub ledger: Ledger,
     /// Work of the fields on particles, where it is added up.
@@ -61,10 +61,10 @@ impl Balance {
 
     /// Change of what is kept, relative to what can change: of the `fields` and `kinetic` energies that `step` measured, with what
     /// it began with.
-    pub fn change(&mut self, plasma: &Plasma, step: u64, fields: f64, kinetic: f64, account: &Account) -> Result<f64> {
-        let Account { ledger, work, radiated } = account;
+    pub fn change(&mut self, plasma: &Plasma, step: u64, fields: f64, kinetic: f64, account: &EnergyAccount) -> Result<f64> {
+        let EnergyAccount { ledger, work, radiated } = account;
         let accounts = plasma.accounts();
-        let kept = kinetic + ledger.energy_out - ledger.energy_in + if accounts == Accounts::Work { -work } else { fields };
+        let kept = kinetic + ledger.energy_out - ledger.energy_in + if accounts == EnergyAccounts::Work { -work } else { fields };
         let [first, all] = *self.first.get_or_insert([kept, fields + kinetic]);
         let difference = kept - first;
         self.most = [self.most[0].max(fields), self.most[1].max(work.abs()), self.most[2].max(difference.abs())];
@@ -78,7 +78,7 @@ impl Balance {
             return Err(Error::Numerics { what: "the energy of fields and particles".into(), place: format!("step {step}"), message });
         }
         self.reference = (self.thermal + self.most[0] + self.most[1] + self.eps * available).min(available).max(self.floor);
-        Ok(if accounts == Accounts::Open { 0.0 } else { difference / self.reference })
+        Ok(if accounts == EnergyAccounts::Open { 0.0 } else { difference / self.reference })
     }
 
     /// The largest difference of the run beside what could change in it.

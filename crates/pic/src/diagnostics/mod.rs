@@ -20,10 +20,10 @@ use crate::config::Config;
 use crate::config::diagnostics::{BinConfig, FieldsConfig, PhaseSpaceConfig};
 use crate::grid::Grid;
 use crate::output;
-use crate::plasma::{Accounts, Plasma};
+use crate::plasma::{EnergyAccounts, Plasma};
 use crate::stages::Component;
 
-use balance::Account;
+use balance::EnergyAccount;
 use mode::Mode;
 use series::Series;
 use spectrum::Spectrum;
@@ -145,7 +145,7 @@ impl Diagnostics {
     }
 
     /// After a step: takes what it measured, with the account that it began with, and what is due to be sampled.
-    pub fn after_step(&mut self, plasma: &mut Plasma, measured: Option<Account>) -> Result<()> {
+    pub fn after_step(&mut self, plasma: &mut Plasma, measured: Option<EnergyAccount>) -> Result<()> {
         if let Some(account) = measured {
             // Energies belong to the time at which the step began.
             self.series.push(plasma, plasma.step - 1, &account)?;
@@ -220,7 +220,7 @@ impl Diagnostics {
             records.push(output::particles(config, plasma, &p.what)?);
         }
         records.push(output::method(config, plasma));
-        records.extend(self.series.records(plasma.accounts() != Accounts::Open));
+        records.extend(self.series.records(plasma.accounts() != EnergyAccounts::Open));
         for mode in &self.modes {
             records.push(mode.record());
         }

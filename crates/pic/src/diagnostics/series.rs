@@ -4,7 +4,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Curve, Record, Row};
 
-use super::balance::{Account, Balance};
+use super::balance::{Balance, EnergyAccount};
 use crate::config::units::C;
 use crate::config::{Config, Units};
 use crate::plasma::Plasma;
@@ -52,7 +52,7 @@ impl Series {
     }
 
     /// Takes what the last step, which began at step `step` with `account`, measured.
-    pub fn push(&mut self, plasma: &mut Plasma, step: u64, account: &Account) -> Result<()> {
+    pub fn push(&mut self, plasma: &mut Plasma, step: u64, account: &EnergyAccount) -> Result<()> {
         let (e, ledger) = (plasma.energies()?, &account.ledger);
         plasma.gauss.measured(&e);
         let scale = self.units.total_energy(self.dimensions);

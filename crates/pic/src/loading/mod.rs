@@ -20,7 +20,7 @@ use self::quiet::Halton;
 pub use self::uniform::UniformSource;
 use crate::config::species::Positions;
 use crate::sampling::{Purpose, Stream, purpose};
-use crate::setup::{Heat, Load, Model, Profile, absolute, bad_density, input};
+use crate::setup::{Load, Model, Profile, ThermalSpread, absolute, bad_density, input};
 use crate::stages::Setup;
 
 /// Particles of some cells: the first one of every cell, then the second one of every cell, and so on.
@@ -161,7 +161,7 @@ impl<'a> Source<'a> {
             Positions::Random => Vec::new(),
             Positions::Lattice | Positions::Quiet => (0..load.per_cell).map(|k| regular(load, load.per_cell, k)).collect(),
         };
-        let warm = !matches!(load.heat, Heat::Cold | Heat::MaxwellJuttner(_));
+        let warm = !matches!(load.heat, ThermalSpread::Cold | ThermalSpread::MaxwellJuttner(_));
         let quiet = (load.quiet && warm).then(|| quiet::bases(model.grid.dimensions));
         Self { model, load, setup, moved, total_field, isa: Isa::best(), offsets, quiet }
     }
@@ -291,17 +291,17 @@ impl<'a> Source<'a> {
             lanes::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, constant, &mut out.u);
             return Ok(());
         }
-        let relativistic = matches!(load.heat, Heat::MaxwellJuttner(_));
+        let relativistic = matches!(load.heat, ThermalSpread::MaxwellJuttner(_));
         match &load.heat {
-            Heat::Cold => out.u.iter_mut().for_each(|u| u.fill(0.0)),
-            Heat::MaxwellJuttner(temperature) => self.draw_relativistic(temperature, out)?,
-            Heat::Gaussian(widths) => {
+            ThermalSpread::Cold => out.u.iter_mut().for_each(|u| u.fill(0.0)),
+            ThermalSpread::MaxwellJuttner(temperature) => self.draw_relativistic(temperature, out)?,
+            ThermalSpread::Gaussian(widths) => {
                 self.draw_normals(out);
                 for (c, width) in widths.iter().enumerate() {
                     self.stretch(c..c + 1, width, |v| v, out)?;
                 }
             }
-            Heat::Temperature(temperature) => {
+            ThermalSpread::Temperature(temperature) => {
                 self.draw_normals(out);
                 self.stretch(0..3, temperature, f64::sqrt, out)?;
             }
@@ -344,14 +344,14 @@ impl<'a> Source<'a> {
         let number = |profile: &Profile| if let Profile::Number(value) = profile { Some(*value) } else { None };
         let three = |profiles: &[Profile; 3]| Some([number(&profiles[0])?, number(&profiles[1])?, number(&profiles[2])?]);
         let widths = match &load.heat {
-            Heat::Cold | Heat::MaxwellJuttner(_) => None,
-            Heat::Gaussian(widths) => three(widths),
-            Heat::Temperature(temperature) => number(temperature).map(|t| [t; 3]),
+            ThermalSpread::Cold | ThermalSpread::MaxwellJuttner(_) => None,
+            ThermalSpread::Gaussian(widths) => three(widths),
+            ThermalSpread::Temperature(temperature) => number(temperature).map(|t| [t; 3]),
         };
         let (Some(mut widths), Some(drifts)) = (widths, three(&load.drift)) else { return Ok(None) };
         for (width, drift) in widths.iter_mut().zip(drifts) {
             *width = self.warm(*width, out, 0)?;
-            if matches!(load.heat, Heat::Temperature(_)) {
+            if matches!(load.heat, ThermalSpread::Temperature(_)) {
                 *width = width.sqrt();
             }
             // The longest normal number of 53 random bits is 8.6.

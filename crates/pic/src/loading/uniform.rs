@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::Source;
 use crate::config::species::Positions;
 use crate::sampling::{Purpose, purpose};
-use crate::setup::{Heat, Load, Profile};
+use crate::setup::{Load, Profile, ThermalSpread};
 
 /// `UniformSource` of uniform_source.cu.
 #[repr(C)]
@@ -31,12 +31,12 @@ impl Load {
     /// Why a GPU cannot make the particles by itself; nothing where it can.
     pub fn obstacle(&self) -> Option<&'static str> {
         let widths = match &self.heat {
-            Heat::Cold => &[][..],
-            Heat::Gaussian(widths) => &widths[..],
-            Heat::Temperature(t) => std::slice::from_ref(t),
-            Heat::MaxwellJuttner(_) => return Some("their gas is relativistic"),
+            ThermalSpread::Cold => &[][..],
+            ThermalSpread::Gaussian(widths) => &widths[..],
+            ThermalSpread::Temperature(t) => std::slice::from_ref(t),
+            ThermalSpread::MaxwellJuttner(_) => return Some("their gas is relativistic"),
         };
-        let cold = matches!(self.heat, Heat::Cold);
+        let cold = matches!(self.heat, ThermalSpread::Cold);
         match () {
             () if self.species.weighted => Some("they have weights of their own"),
             () if !self.flat || number(&self.density).is_none() => Some("their density is not the same everywhere"),
@@ -58,9 +58,9 @@ impl Source<'_> {
         }
         let mut width = [0.0; 3];
         match &load.heat {
-            Heat::Gaussian(widths) => width = [number(&widths[0])?, number(&widths[1])?, number(&widths[2])?],
-            Heat::Temperature(t) => width = [number(t)?.sqrt(); 3],
-            Heat::Cold | Heat::MaxwellJuttner(_) => {}
+            ThermalSpread::Gaussian(widths) => width = [number(&widths[0])?, number(&widths[1])?, number(&widths[2])?],
+            ThermalSpread::Temperature(t) => width = [number(t)?.sqrt(); 3],
+            ThermalSpread::Cold | ThermalSpread::MaxwellJuttner(_) => {}
         }
         let [x, y, z] = &load.drift;
         let uniform_source = UniformSource {
@@ -72,7 +72,7 @@ impl Source<'_> {
             momentum: purpose::start(load.number, Purpose::Momentum),
             per_cell: load.per_cell as u32,
             random: u32::from(load.positions == Positions::Random),
-            warm: u32::from(!matches!(load.heat, Heat::Cold)),
+            warm: u32::from(!matches!(load.heat, ThermalSpread::Cold)),
             line: u32::from(self.model.grid.dimensions == 1),
         };
         Some((uniform_source, &self.offsets))

@@ -273,7 +273,7 @@ impl<T: Real> Solver<T> {
     }
 
     pub(super) fn memory(&self) -> u64 {
-        self.pool.held() + self.x.workspace() + self.middle.as_ref().map_or(0, |(m, _)| m.workspace())
+        self.pool.allocated() + self.x.workspace() + self.middle.as_ref().map_or(0, |(m, _)| m.workspace())
     }
 
     pub(super) fn cuda(&self) -> &Cuda {

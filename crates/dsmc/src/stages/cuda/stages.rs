@@ -324,7 +324,7 @@ impl Stages for Gas {
     }
 
     fn memory(&self) -> u64 {
-        self.pool.held()
+        self.pool.allocated()
     }
 
     fn memory_peak(&self) -> u64 {

@@ -57,8 +57,8 @@ pub(super) fn places<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index) -> X::I
 #[inline(always)]
 unsafe fn deposit_at<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index, from: [X; 2], to: [X; 2], q: X, qz: X) {
     #[repr(align(64))]
-    struct Places([u32; MOST]);
-    let mut memory = Places([0; MOST]);
+    struct CurrentOffsets([u32; MOST]);
+    let mut memory = CurrentOffsets([0; MOST]);
     // SAFETY: room for more than a register; `at` are cells of the tile or next to it.
     unsafe {
         X::store_index(places::<X>(c, at), memory.0.as_mut_ptr());

@@ -37,10 +37,10 @@ pub(super) struct Capacity {
 impl Capacity {
     /// For `n` particles in `own` units of the tiles, in each of which `unit` may be at the start, on a device that holds `places`
     /// blocks at a time.
-    pub(super) fn new(kind: &KernelConfig, own: usize, n: usize, unit: usize, places: usize) -> Self {
-        let (warps, page, mean) = (kind.warps(), kind.page(), n.div_ceil(own));
+    pub(super) fn new(kernel_config: &KernelConfig, own: usize, n: usize, unit: usize, places: usize) -> Self {
+        let (warps, page, mean) = (kernel_config.warps(), kernel_config.page(), n.div_ceil(own));
         // A part is not less than three quarters of that: so many helpers are enough for all particles.
-        let target = (2 * mean).max(kind.target).max(n.div_ceil(HELPERS * places));
+        let target = (2 * mean).max(kernel_config.target).max(n.div_ceil(HELPERS * places));
         let helpers = 4 * n / (3 * target);
         let units = own + helpers;
         // Lists end with pages half empty, on the mean; inboxes have a quarter more than what comes, twice, and a page at least. Few
@@ -55,7 +55,7 @@ impl Capacity {
             helpers,
             units,
             common: (n / 16).clamp(*COMMON.start(), *COMMON.end()),
-            outbox: places.min(units) * warps * kind.out(),
+            outbox: places.min(units) * warps * kernel_config.out(),
             pages,
             list_room: (most.div_ceil(warps * page) + CROWD).min(pages),
             inbox_room: (crowd * mean.max(if helpers == 0 { unit / 4 } else { 0 }).div_ceil(page) + CROWD).min(pages),
@@ -68,8 +68,8 @@ impl Capacity {
     }
 
     /// Bytes of all of them.
-    fn bytes(&self, kind: &KernelConfig) -> usize {
-        let (lists, records) = (self.units * kind.warps(), self.common + self.outbox);
+    fn bytes(&self, kernel_config: &KernelConfig) -> usize {
+        let (lists, records) = (self.units * kernel_config.warps(), self.common + self.outbox);
         let words = lists * (1 + self.list_room)
             + 2 * self.units * (2 + self.inbox_room)
             + 2 * self.units
@@ -78,7 +78,7 @@ impl Capacity {
             + self.pages.next_power_of_two()
             + self.common;
         // And the sums of a measured step: four numbers a unit.
-        self.pages * kind.page_bytes() + records * kind.record() + 4 * words + 32 * self.units
+        self.pages * kernel_config.page_bytes() + records * kernel_config.record() + 4 * words + 32 * self.units
     }
 }
 
@@ -86,10 +86,10 @@ impl Capacity {
 /// of the residual, and the charge while it is looked at.
 pub fn memory(setup: &Setup, gpu: &Properties) -> u64 {
     let species = setup.species.iter().zip(&setup.expected).map(|(species, n)| {
-        let kind = kernel_config(setup, *n, gpu).of(species);
-        let tiles = [0, 1].map(|a| setup.grid.cells[a].div_ceil(kind.tile[a]));
-        let places = (gpu.multiprocessors * kind.resident) as usize;
-        Capacity::new(&kind, tiles[0] * tiles[1] * kind.parts, (*n).max(1), 0, places).bytes(&kind)
+        let kernel_config = kernel_config(setup, *n, gpu).of(species);
+        let tiles = [0, 1].map(|a| setup.grid.cells[a].div_ceil(kernel_config.tile[a]));
+        let places = (gpu.multiprocessors * kernel_config.resident) as usize;
+        Capacity::new(&kernel_config, tiles[0] * tiles[1] * kernel_config.parts, (*n).max(1), 0, places).bytes(&kernel_config)
     });
     let size = if setup.precision == Precision::F32 { 4 } else { 8 };
     let fuses_fields = usize::from(fields::fuses_fields(setup));

@@ -37,7 +37,7 @@ fn fault(setup: &Setup, gpu: &Properties) -> Option<Problem> {
         return Some(Problem::new("pic.tile", format!("a tile of {x} x {y} cells")).allowed("4 to 128 cells per axis on a GPU"));
     }
     let kinds = setup.species.iter().zip(&setup.expected).map(|(s, n)| kernel_config(setup, *n, gpu).of(s));
-    let too_large = kinds.filter(|kind| kind.shared() > gpu.shared_per_block).max_by_key(KernelConfig::shared)?;
+    let too_large = kinds.filter(|kernel_config| kernel_config.shared() > gpu.shared_per_block).max_by_key(KernelConfig::shared)?;
     let [x, y] = too_large.tile;
     let message = format!(
         "a tile of {x} x {y} cells takes {} bytes of the memory that the threads of a block share, {} has {}",

@@ -49,7 +49,7 @@ const TARGET: usize = 2048;
 
 /// The stages of `cuda` for `setup`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    new_with(setup, cuda, |kind| kind)
+    new_with(setup, cuda, |kernel_config| kernel_config)
 }
 
 /// Stages with the choices for each species as `adapt` changes them: for measurements and tests.
@@ -61,7 +61,7 @@ pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> Kern
 
 /// Programs of all species and of the fields.
 pub fn recipes(setup: &Setup, gpu: &Properties) -> Vec<Recipe> {
-    recipes_of(setup, gpu, &|kind| kind)
+    recipes_of(setup, gpu, &|kernel_config| kernel_config)
 }
 
 /// Programs that make the particles of the species for which `made` is true.
@@ -73,7 +73,7 @@ pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> 
 fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(KernelConfig) -> KernelConfig) -> Vec<Recipe> {
     let kinds =
         setup.species.iter().zip(&setup.expected).map(|(species, expected)| adapt(kernel_config(setup, *expected, gpu).of(species)));
-    kinds.map(|kind| recipe(&kind)).chain([fields::recipe(setup.precision)]).collect()
+    kinds.map(|kernel_config| recipe(&kernel_config)).chain([fields::recipe(setup.precision)]).collect()
 }
 
 /// A species and its counters.
@@ -233,8 +233,8 @@ impl CudaStages {
         let pool = cuda.pool();
         prepare(cuda, recipes_of(setup, cuda.properties(), &adapt));
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
-            let kind = adapt(kernel_config(setup, *expected, cuda.properties()).of(species));
-            let store = Store::new(cuda, &pool, Kernels::new(cuda, &kind)?, kind, setup.grid.cells, *expected)?;
+            let kernel_config = adapt(kernel_config(setup, *expected, cuda.properties()).of(species));
+            let store = Store::new(cuda, &pool, Kernels::new(cuda, &kernel_config)?, kernel_config, setup.grid.cells, *expected)?;
             Ok(Population {
                 domain: Domain::new(&setup.grid, store.tiles, species),
                 store,
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn kernels_compile() {
-        let kind = KernelConfig {
+        let kernel_config = KernelConfig {
             precision: Precision::F32,
             order: 1,
             weighted: false,
@@ -318,18 +318,18 @@ mod tests {
             target: TARGET,
             ahead: 128,
         };
-        let checked = KernelConfig { checked: true, ..kind };
-        let double = KernelConfig { precision: Precision::F64, resident: 1, ..kind };
-        for kind in [
-            kind,
+        let checked = KernelConfig { checked: true, ..kernel_config };
+        let double = KernelConfig { precision: Precision::F64, resident: 1, ..kernel_config };
+        for kernel_config in [
+            kernel_config,
             KernelConfig { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, block: 128, ..checked },
             KernelConfig { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
             KernelConfig { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
             KernelConfig { order: 2, pusher: Pusher::Vay, ..double },
         ] {
-            zellige_engine::testing::compiles(&recipe(&kind));
-            if !kind.weighted {
-                zellige_engine::testing::compiles(&program::maker(&kind));
+            zellige_engine::testing::compiles(&recipe(&kernel_config));
+            if !kernel_config.weighted {
+                zellige_engine::testing::compiles(&program::maker(&kernel_config));
             }
         }
     }
@@ -348,13 +348,13 @@ mod tests {
 
     #[test]
     fn records_are_laid_out_as_in_c() {
-        let kind = KernelConfig { precision: Precision::F32, order: 1, ..empty_config() };
+        let kernel_config = KernelConfig { precision: Precision::F32, order: 1, ..empty_config() };
         for (weighted, tagged, single, double) in
             [(false, false, 28, 48), (true, false, 32, 56), (false, true, 40, 56), (true, true, 40, 64)]
         {
-            let kind = KernelConfig { weighted, tagged, ..kind };
-            assert_eq!(kind.record(), single);
-            assert_eq!(KernelConfig { precision: Precision::F64, ..kind }.record(), double);
+            let kernel_config = KernelConfig { weighted, tagged, ..kernel_config };
+            assert_eq!(kernel_config.record(), single);
+            assert_eq!(KernelConfig { precision: Precision::F64, ..kernel_config }.record(), double);
         }
     }
 

@@ -76,7 +76,7 @@ impl CudaStages {
     /// Places in cells and momenta of particles by their tags. Waits.
     pub(super) fn followed(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
         let store = &self.species[species].store;
-        if !store.kind.tagged || tags.is_empty() {
+        if !store.kernel_config.tagged || tags.is_empty() {
             return Ok(vec![[f64::NAN; 5]; tags.len()]);
         }
         let wanted = self.pool.buffer_from(tags, "pic: tags to follow")?;
@@ -134,20 +134,26 @@ impl Store {
     fn pages_in_use(&self) -> Result<Vec<Page>> {
         self.counters()?;
         let now = &self.inbox[self.current];
-        let lists = (self.cuda.download(&self.count)?, self.cuda.download(&self.table)?, self.capacity.list_room, self.kind.warps());
+        let lists =
+            (self.cuda.download(&self.count)?, self.cuda.download(&self.table)?, self.capacity.list_room, self.kernel_config.warps());
         let came = (self.cuda.download(&now.count)?, self.cuda.download(&now.table)?, self.capacity.inbox_room, 1);
         let owner = self.cuda.download(&self.teams[2])?;
         let mut pages = Vec::new();
         for unit in 0..self.all_units() {
             let tile = unit.checked_sub(self.units()).map_or(unit, |helper| owner[helper] as usize);
             // A helper without a tile has no particles.
-            let tile = if tile < self.units() { tile / self.kind.parts } else { 0 };
-            let corner = [tile % self.tiles[0] * self.kind.tile[0], tile / self.tiles[0] * self.kind.tile[1]].map(|c| c as u32);
+            let tile = if tile < self.units() { tile / self.kernel_config.parts } else { 0 };
+            let corner =
+                [tile % self.tiles[0] * self.kernel_config.tile[0], tile / self.tiles[0] * self.kernel_config.tile[1]].map(|c| c as u32);
             for (count, table, room, each) in [&lists, &came] {
                 for list in unit * each..(unit + 1) * each {
-                    for first in (0..count[list] as usize).step_by(self.kind.page()) {
-                        let number = table[list * room + first / self.kind.page()];
-                        pages.push(Page { number, count: count[list].min((first + self.kind.page()) as u32) - first as u32, corner });
+                    for first in (0..count[list] as usize).step_by(self.kernel_config.page()) {
+                        let number = table[list * room + first / self.kernel_config.page()];
+                        pages.push(Page {
+                            number,
+                            count: count[list].min((first + self.kernel_config.page()) as u32) - first as u32,
+                            corner,
+                        });
                     }
                 }
             }
@@ -159,13 +165,13 @@ impl Store {
     pub(super) fn export(&self) -> Result<Particles> {
         let pages = self.pages_in_use()?;
         let slots = self.cuda.download(&self.slots)?;
-        let (bytes, n) = (self.kind.page_bytes(), pages.iter().map(|p| p.count as usize).sum());
+        let (bytes, n) = (self.kernel_config.page_bytes(), pages.iter().map(|p| p.count as usize).sum());
         let mut p = Particles { i: Vec::with_capacity(n), j: Vec::with_capacity(n), ..Particles::default() };
         for to in [&mut p.s, &mut p.t].into_iter().chain(&mut p.u) {
             to.reserve_exact(n);
         }
         for page in &pages {
-            self.kind.read(page, &slots[page.number as usize * bytes..][..bytes], &mut p);
+            self.kernel_config.read(page, &slots[page.number as usize * bytes..][..bytes], &mut p);
         }
         debug_assert!(p.i.iter().all(|i| (*i as usize) < self.cells[0]));
         Ok(p)
@@ -175,16 +181,16 @@ impl Store {
     pub(super) fn visit(&self, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()> {
         let mut pages = self.pages_in_use()?;
         pages.sort_unstable_by_key(|p| p.number);
-        let bytes = self.kind.page_bytes();
+        let bytes = self.kernel_config.page_bytes();
         let window = (WINDOW / bytes).max(1) as u32;
         for some in pages.chunk_by(|a, b| a.number / window == b.number / window) {
             let first = some[0].number as usize;
             let slots = self.cuda.download_range(&self.slots, first * bytes..(some[some.len() - 1].number as usize + 1) * bytes)?;
-            let portions: Vec<_> = some.chunks(PORTION / self.kind.page()).collect();
+            let portions: Vec<_> = some.chunks(PORTION / self.kernel_config.page()).collect();
             let made = map_tasks(items(&portions), |_, pages| {
                 let mut p = Particles::default();
                 for page in *pages {
-                    self.kind.read(page, &slots[(page.number as usize - first) * bytes..][..bytes], &mut p);
+                    self.kernel_config.read(page, &slots[(page.number as usize - first) * bytes..][..bytes], &mut p);
                 }
                 part(p)
             });

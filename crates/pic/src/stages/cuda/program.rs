@@ -128,8 +128,8 @@ macro_rules! kernels {
         const NAMES: &[&str] = &[$($name),*];
 
         impl Kernels {
-            pub(super) fn new(cuda: &Cuda, kind: &KernelConfig) -> Result<Self> {
-                let program: Program = recipe(kind).build(cuda)?;
+            pub(super) fn new(cuda: &Cuda, kernel_config: &KernelConfig) -> Result<Self> {
+                let program: Program = recipe(kernel_config).build(cuda)?;
                 Ok(Self { $($field: program.kernel($name)?,)* })
             }
         }
@@ -152,7 +152,7 @@ kernels!(
 );
 
 /// Recipe of the kernels of a configuration: also for tests, for architectures that are not at hand.
-pub fn recipe(kind: &KernelConfig) -> Recipe {
+pub fn recipe(kernel_config: &KernelConfig) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu"), include_str!("value.cu")];
     sources.extend(PHYSICS);
     sources.extend(SHAPES);
@@ -174,9 +174,13 @@ pub fn recipe(kind: &KernelConfig) -> Recipe {
         include_str!("charge.cu"),
         include_str!("particle_diagnostics.cu"),
     ]);
-    let recipe = Recipe::new(&format!("pic {kind}"), &sources, &defines(kind), NAMES);
+    let recipe = Recipe::new(&format!("pic {kernel_config}"), &sources, &defines(kernel_config), NAMES);
     // Division and square root to two units in the last place: 4 % of the time; lengths of momenta do not depend on them.
-    if kind.precision == Precision::F64 { recipe } else { recipe.option("-prec-div=false").option("-prec-sqrt=false").option("-ftz=true") }
+    if kernel_config.precision == Precision::F64 {
+        recipe
+    } else {
+        recipe.option("-prec-div=false").option("-prec-sqrt=false").option("-ftz=true")
+    }
 }
 
 /// Kernels that make particles.
@@ -184,21 +188,21 @@ const MAKERS: &[&str] = &["fill", "come"];
 
 /// Recipe of the kernels that make particles, at the start and ahead of a window: apart from the others, since no operation may be
 /// fused.
-pub(super) fn maker(kind: &KernelConfig) -> Recipe {
+pub(super) fn maker(kernel_config: &KernelConfig) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu")];
     sources.extend(PHYSICS);
     sources.extend([include_str!("fixed.cu"), include_str!("common.cu"), include_str!("exchange.cu"), include_str!("team.cu")]);
     sources.extend(DEVIATES);
     sources.extend([MADE, include_str!("fill.cu")]);
-    Recipe::new(&format!("pic start {kind}"), &sources, &defines(kind), MAKERS).option("-fmad=false")
+    Recipe::new(&format!("pic start {kernel_config}"), &sources, &defines(kernel_config), MAKERS).option("-fmad=false")
 }
 
 /// A particle as a GPU makes it.
 const MADE: &str = include_str!("uniform_source.cu");
 
-fn defines(kind: &KernelConfig) -> [(String, String); 15] {
-    let wide = kind.precision == Precision::F64;
-    let pusher = match kind.pusher {
+fn defines(kernel_config: &KernelConfig) -> [(String, String); 15] {
+    let wide = kernel_config.precision == Precision::F64;
+    let pusher = match kernel_config.pusher {
         Pusher::Boris => "boris",
         Pusher::Vay => "vay",
         Pusher::HigueraCary => "higuera_cary",
@@ -207,19 +211,19 @@ fn defines(kind: &KernelConfig) -> [(String, String); 15] {
     [
         define("REAL", if wide { &"double" } else { &"float" }),
         define("WIDE", &u8::from(wide)),
-        define("ORDER", &kind.order),
-        define("WEIGHTED", &u8::from(kind.weighted)),
-        define("TAGGED", &u8::from(kind.tagged)),
+        define("ORDER", &kernel_config.order),
+        define("WEIGHTED", &u8::from(kernel_config.weighted)),
+        define("TAGGED", &u8::from(kernel_config.tagged)),
         define("PUSHER", &pusher),
-        define("TX", &kind.tile[0]),
-        define("TY", &kind.tile[1]),
-        define("SHIFT", &kind.shift),
-        define("OUT", &kind.out()),
-        define("AHEAD", &kind.ahead),
-        define("BLOCK", &kind.block),
-        define("RESIDENT", &kind.resident),
-        define("CHECKED", &u8::from(kind.checked)),
-        define("MOST", &kind.most),
+        define("TX", &kernel_config.tile[0]),
+        define("TY", &kernel_config.tile[1]),
+        define("SHIFT", &kernel_config.shift),
+        define("OUT", &kernel_config.out()),
+        define("AHEAD", &kernel_config.ahead),
+        define("BLOCK", &kernel_config.block),
+        define("RESIDENT", &kernel_config.resident),
+        define("CHECKED", &u8::from(kernel_config.checked)),
+        define("MOST", &kernel_config.most),
     ]
 }
 

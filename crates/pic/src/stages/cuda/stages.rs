@@ -31,7 +31,7 @@ impl CudaStages {
     fn cost(&self, species: usize) -> Cost {
         let store = &self.species[species].store;
         let n = store.most() as f64;
-        Cost { bytes: n * (4.0 + 10.0 * store.kind.real() as f64), flops: FLOPS * n, items: n }
+        Cost { bytes: n * (4.0 + 10.0 * store.kernel_config.real() as f64), flops: FLOPS * n, items: n }
     }
 
     /// With `Push` of a species as the next argument.
@@ -116,7 +116,7 @@ impl CudaStages {
             self.species[species].measured = self.pool.alloc_zeros(4 * units, "pic: energies")?;
         }
         let population = &self.species[species];
-        let (store, kind) = (&population.store, &population.store.kind);
+        let (store, kernel_config) = (&population.store, &population.store.kernel_config);
         let fields = FieldsArgument {
             fields: std::array::from_fn(|c| self.fields.total_field(c)),
             external: std::array::from_fn(|c| self.fields.external(c)),
@@ -128,7 +128,7 @@ impl CudaStages {
         let step = if self.setup.grid.particles.iter().flatten().any(|s| *s == ParticleSide::Thermal) { step } else { 0 };
         let walls = Walls { purpose: purpose::walls(species), overlaps, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
-        let launch = early(&self.cuda, kernel.launch(store.blocks(), kind.block).shared(kind.shared()));
+        let launch = early(&self.cuda, kernel.launch(store.blocks(), kernel_config.block).shared(kernel_config.shared()));
         let launch = self.push(launch.plain(population.domain).plain(store.argument()).plain(fields), population);
         // SAFETY: the arguments as declared; lists, sums and fields are as large as the kernel expects.
         unsafe { launch.plain(walls).arg(&self.sums[self.adding]).arg(&population.measured).run()? };
@@ -191,7 +191,8 @@ impl Stages for CudaStages {
         let (cuda, coming) = (self.cuda.clone(), std::mem::take(&mut self.coming));
         profiler.stage_on(&cuda, "window", Cost::default(), || {
             self.species.iter_mut().enumerate().try_for_each(|(k, p)| {
-                let launch = p.store.kernels.shift.launch(p.store.blocks(), p.store.kind.block).plain(p.domain).plain(p.store.argument());
+                let launch =
+                    p.store.kernels.shift.launch(p.store.blocks(), p.store.kernel_config.block).plain(p.domain).plain(p.store.argument());
                 // SAFETY: a domain and a store, as declared.
                 unsafe { launch.run()? };
                 for (_, uniform_source, column) in coming.iter().filter(|(species, ..)| *species == k) {
@@ -412,7 +413,7 @@ impl Stages for CudaStages {
     }
 
     fn memory(&self) -> u64 {
-        self.pool.held()
+        self.pool.allocated()
     }
 
     fn memory_peak(&self) -> u64 {

@@ -27,7 +27,7 @@ pub(super) struct Inbox {
 pub(super) struct Store {
     pub(super) cuda: Cuda,
     pool: Pool,
-    pub(super) kind: KernelConfig,
+    pub(super) kernel_config: KernelConfig,
     pub(super) kernels: Kernels,
     pub(super) cells: [usize; 2],
     pub(super) tiles: [usize; 2],
@@ -66,16 +66,23 @@ struct Maker {
 
 impl Store {
     /// An empty store with room for `expected` particles.
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, kernels: Kernels, kind: KernelConfig, cells: [usize; 2], expected: usize) -> Result<Self> {
-        let tiles = [0, 1].map(|a| cells[a].div_ceil(kind.tile[a]));
+    pub(super) fn new(
+        cuda: &Cuda,
+        pool: &Pool,
+        kernels: Kernels,
+        kernel_config: KernelConfig,
+        cells: [usize; 2],
+        expected: usize,
+    ) -> Result<Self> {
+        let tiles = [0, 1].map(|a| cells[a].div_ceil(kernel_config.tile[a]));
         let words = |what: &str| pool.alloc_zeros::<u32>(0, what);
         let inbox =
             || Ok::<_, Error>(Inbox { count: words("pic: inboxes")?, pages: words("pic: inboxes")?, table: words("pic: inboxes")? });
-        let resident = kernels.advance.blocks_per_multiprocessor(kind.block, kind.shared())?.max(1);
+        let resident = kernels.advance.blocks_per_multiprocessor(kernel_config.block, kernel_config.shared())?.max(1);
         let mut store = Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
-            kind,
+            kernel_config,
             kernels,
             cells,
             tiles,
@@ -103,7 +110,7 @@ impl Store {
 
     /// Units of work of the tiles.
     pub(super) fn units(&self) -> usize {
-        self.tiles[0] * self.tiles[1] * self.kind.parts
+        self.tiles[0] * self.tiles[1] * self.kernel_config.parts
     }
 
     /// Units with all possible helpers.
@@ -123,8 +130,8 @@ impl Store {
 
     /// Empty, with room for `n` particles in all and `unit` in each unit.
     fn allocate(&mut self, n: usize, unit: usize) -> Result<()> {
-        let kind = self.kind;
-        self.capacity = Capacity::new(&kind, self.units(), n, unit, self.places as usize);
+        let kernel_config = self.kernel_config;
+        self.capacity = Capacity::new(&kernel_config, self.units(), n, unit, self.places as usize);
         let c = self.capacity;
         if c.pages > u32::MAX as usize / 2 {
             let message = format!("{n} of a species are too many");
@@ -133,8 +140,8 @@ impl Store {
         let pool = self.pool.clone();
         // Freed first: there may not be room for both.
         self.slots = pool.alloc_zeros(0, "pic: particles")?;
-        self.slots = pool.alloc_zeros(c.pages * kind.page_bytes(), "pic: particles")?;
-        let lists = c.units * kind.warps();
+        self.slots = pool.alloc_zeros(c.pages * kernel_config.page_bytes(), "pic: particles")?;
+        let lists = c.units * kernel_config.warps();
         self.count = pool.alloc_zeros(lists, "pic: lists of particles")?;
         self.table = pool.alloc_zeros(lists * c.list_room, "pic: lists of particles")?;
         for inbox in &mut self.inbox {
@@ -147,8 +154,8 @@ impl Store {
             *buffer = pool.alloc_zeros(n, "pic: teams")?;
         }
         self.ring = pool.alloc_zeros(c.pages.next_power_of_two(), "pic: free pages")?;
-        self.outbox = pool.alloc_zeros(c.outbox * kind.record(), "pic: leaving particles")?;
-        self.common = pool.alloc_zeros(c.common * kind.record(), "pic: leaving particles")?;
+        self.outbox = pool.alloc_zeros(c.outbox * kernel_config.record(), "pic: leaving particles")?;
+        self.common = pool.alloc_zeros(c.common * kernel_config.record(), "pic: leaving particles")?;
         self.place = pool.alloc_zeros(c.common, "pic: leaving particles")?;
         self.room = n;
         self.clear()
@@ -199,7 +206,7 @@ impl Store {
             spare: self.teams[4].address(),
             counters: self.counters.address(),
             units: self.units() as u32,
-            parts: self.kind.parts as u32,
+            parts: self.kernel_config.parts as u32,
             room: self.capacity.list_room as u32,
             inbox_room: self.capacity.inbox_room as u32,
             ring_mask: self.ring.len() as u32 - 1,
@@ -222,7 +229,10 @@ impl Store {
     /// Makes room for `more` particles, of which a unit gets `unit` at most. Waits where it may have to grow.
     fn reserve(&mut self, more: usize, unit: usize) -> Result<()> {
         // Units that are split have room for any number.
-        let fits = |s: &Self| (s.fullest + unit).div_ceil(s.kind.warps()) + 2 * s.kind.page() <= s.capacity.list_room * s.kind.page();
+        let fits = |s: &Self| {
+            (s.fullest + unit).div_ceil(s.kernel_config.warps()) + 2 * s.kernel_config.page()
+                <= s.capacity.list_room * s.kernel_config.page()
+        };
         let holds = |s: &Self| s.most + more <= s.room && (s.capacity.helpers > 0 || fits(s));
         if holds(self) {
             return Ok(());
@@ -242,7 +252,7 @@ impl Store {
     /// Has what makes particles, with such offsets.
     fn load_maker(&mut self, offsets: &[[f64; 2]]) -> Result<()> {
         if self.maker.is_none() {
-            let program = maker(&self.kind).build(&self.cuda)?;
+            let program = maker(&self.kernel_config).build(&self.cuda)?;
             let offsets = self.pool.buffer_from(bytemuck::cast_slice(offsets), "pic: offsets")?;
             self.maker = Some(Maker { fill: program.kernel("fill")?, make_column: program.kernel("come")?, offsets });
         }
@@ -251,7 +261,10 @@ impl Store {
 
     /// Makes room for a column of cells of `uniform_source`. Waits where it may have to grow.
     pub(super) fn reserve_column(&mut self, uniform_source: &UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
-        self.reserve(self.cells[1] * uniform_source.per_cell(), self.kind.tile[1] * uniform_source.per_cell().div_ceil(self.kind.parts))?;
+        self.reserve(
+            self.cells[1] * uniform_source.per_cell(),
+            self.kernel_config.tile[1] * uniform_source.per_cell().div_ceil(self.kernel_config.parts),
+        )?;
         self.load_maker(offsets)
     }
 
@@ -265,25 +278,25 @@ impl Store {
         // SAFETY: a formula, a store, two offsets of each particle of a cell where they are read, cells and a column.
         unsafe { launch.arg(offsets).arg(nx).arg(ny).arg(column).run()? };
         self.most += n;
-        self.fullest += self.kind.tile[1] * uniform_source.per_cell().div_ceil(self.kind.parts);
+        self.fullest += self.kernel_config.tile[1] * uniform_source.per_cell().div_ceil(self.kernel_config.parts);
         Ok(n)
     }
 
     /// Makes all particles of `uniform_source` in the empty store.
     pub(super) fn fill(&mut self, uniform_source: UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
-        let [x, y] = self.kind.tile;
+        let [x, y] = self.kernel_config.tile;
         let n = self.cells[0] * self.cells[1] * uniform_source.per_cell();
-        self.reserve(n, x * y * uniform_source.per_cell().div_ceil(self.kind.parts))?;
+        self.reserve(n, x * y * uniform_source.per_cell().div_ceil(self.kernel_config.parts))?;
         let [nx, ny] = self.cells.map(|n| n as u32);
         self.load_maker(offsets)?;
         let Some(Maker { fill, offsets, .. }) = &self.maker else { unreachable!("made just now") };
-        let launch = fill.launch(self.blocks(), self.kind.block).plain(uniform_source).plain(self.argument());
+        let launch = fill.launch(self.blocks(), self.kernel_config.block).plain(uniform_source).plain(self.argument());
         // SAFETY: a formula, a store with room for what it makes, two offsets of each particle of a cell where they are read, and cells.
         unsafe { launch.arg(offsets).arg(nx).arg(ny).run()? };
         self.swap_pages()?;
         // Inboxes get pages for those that leave in the first step: of hot particles, more than the common list holds.
         // SAFETY: a store.
-        unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
+        unsafe { self.kernels.absorb.launch(self.blocks(), self.kernel_config.block).plain(self.argument()).run()? };
         self.swap_pages()?;
         // Nothing may have been lost.
         self.counters()?;
@@ -297,7 +310,7 @@ impl Store {
     /// Puts particles in, which have been checked. They are in the lists afterwards where `listed` says so; else those of few stay
     /// among what came, for the next step.
     pub(super) fn insert(&mut self, p: &Particles, listed: bool) -> Result<()> {
-        let ([tx, ty], parts, record) = (self.kind.tile, self.kind.parts, self.kind.record());
+        let ([tx, ty], parts, record) = (self.kernel_config.tile, self.kernel_config.parts, self.kernel_config.record());
         let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + p.i[k] as usize / tx) * parts + k % parts;
         let units = map(indices(p.len()), |_, k| unit_of(k) as u32);
         let mut seen = vec![0_u32; self.units()];
@@ -307,7 +320,7 @@ impl Store {
         let unit = seen.iter().copied().max().unwrap_or(0) as usize;
         self.reserve(p.len(), unit)?;
         // No more at a time than half an inbox and the common list hold.
-        let limit = ((self.capacity.inbox_room - 1) / 2 * self.kind.page()).max(1) as u32;
+        let limit = ((self.capacity.inbox_room - 1) / 2 * self.kernel_config.page()).max(1) as u32;
         let mut begin = 0;
         while begin < p.len() {
             seen.fill(0);
@@ -328,7 +341,7 @@ impl Store {
             self.swap_pages()?;
             if listed || n as usize != p.len() {
                 // SAFETY: a store.
-                unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
+                unsafe { self.kernels.absorb.launch(self.blocks(), self.kernel_config.block).plain(self.argument()).run()? };
                 self.swap_pages()?;
             }
             begin = end;
@@ -340,20 +353,20 @@ impl Store {
 
     /// `Record` of common.cu.
     fn record(&self, p: &Particles, k: usize, unit: u32, bytes: &mut [u8]) {
-        let [tx, ty] = self.kind.tile;
+        let [tx, ty] = self.kernel_config.tile;
         let cell = ((p.i[k] as usize % tx) | ((p.j[k] as usize % ty) << 8)) as u32;
         bytes[..8].copy_from_slice(bytemuck::cast_slice(&[unit, cell]));
         let weight = p.weight.get(k).copied().unwrap_or(1.0);
         let values = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight];
-        let real = self.kind.real();
-        for (v, to) in values[..5 + usize::from(self.kind.weighted)].iter().zip(bytes[8..].chunks_exact_mut(real)) {
+        let real = self.kernel_config.real();
+        for (v, to) in values[..5 + usize::from(self.kernel_config.weighted)].iter().zip(bytes[8..].chunks_exact_mut(real)) {
             if real == 4 {
                 to.copy_from_slice(&(*v as f32).to_ne_bytes());
             } else {
                 to.copy_from_slice(&v.to_ne_bytes());
             }
         }
-        if self.kind.tagged {
+        if self.kernel_config.tagged {
             let at = bytes.len() - 8;
             bytes[at..].copy_from_slice(&p.tag.get(k).copied().unwrap_or(0).to_ne_bytes());
         }
@@ -385,7 +398,8 @@ impl Store {
     pub(super) fn len(&mut self) -> Result<usize> {
         let lists = self.cuda.download(&self.count)?;
         let came = self.cuda.download(&self.inbox[self.current].count)?;
-        let units = lists.chunks(self.kind.warps()).zip(&came).map(|(l, c)| l.iter().map(|n| *n as usize).sum::<usize>() + *c as usize);
+        let units =
+            lists.chunks(self.kernel_config.warps()).zip(&came).map(|(l, c)| l.iter().map(|n| *n as usize).sum::<usize>() + *c as usize);
         (self.most, self.fullest) = units.fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
         Ok(self.most)
     }

@@ -457,7 +457,7 @@ impl Stages for CudaStages {
     }
 
     fn memory(&self) -> u64 {
-        self.data.pool.held()
+        self.data.pool.allocated()
     }
 
     fn replay(

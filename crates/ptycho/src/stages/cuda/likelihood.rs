@@ -28,7 +28,7 @@ enum FrameKernels {
 }
 
 /// Kernels and buffers, made when first asked for.
-pub(super) struct Descent {
+pub(super) struct LikelihoodKernels {
     cuda: Cuda,
     config: KernelConfig,
     noise: Noise,
@@ -49,7 +49,7 @@ pub(super) struct Descent {
     parts: Buffer<f64>,
 }
 
-impl Descent {
+impl LikelihoodKernels {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, noise: Noise, views: usize) -> Result<Self> {
         let vectors = vectors_recipe(&config).build(cuda)?;
         let (passes, config, room) = if let FrameProcessing::Fused { cluster, .. } = config.processing {
@@ -97,7 +97,7 @@ impl Descent {
         self.noise
     }
 
-    /// Returns true if [`Descent::gradient`] and [`Descent::line`] take [`BatchOperations`].
+    /// Returns true if [`LikelihoodKernels::gradient`] and [`LikelihoodKernels::line`] take [`BatchOperations`].
     pub(super) fn in_batches(&self) -> bool {
         matches!(self.passes, FrameKernels::BatchOperations { .. })
     }
@@ -121,8 +121,8 @@ impl Descent {
             .collect())
     }
 
-    /// Waves of the gradient of some views to the buffer of the exit waves; `argument` and the arrays of `frames` begin with
-    /// the first of them. Their values are given where there are `operations`, and are among [`Descent::totals`] otherwise.
+    /// Waves of the gradient of some views to the buffer of the exit waves; `argument` and the arrays of `frames` begin with the
+    /// first of them. Their values are given where there are `operations`, and are among [`LikelihoodKernels::totals`] otherwise.
     pub(super) fn gradient_part(
         &mut self,
         argument: ModelArgument,
@@ -264,8 +264,8 @@ impl Descent {
             operations.intensity(batch, count)?;
             if rule.floating {
                 let behind = Batch { sums: operations.sums.from(part).value(), ..batch };
-                // SAFETY: (Batch), (Batch, u32, u32, float*) as declared; there is room for two sums a block of the batch behind the
-                // values.
+                // SAFETY: (Batch), (Batch, u32, u32, float*) as declared; there is room for two sums a block of the batch behind
+                // the values.
                 unsafe {
                     brighten.launch(grid, TEAM).plain(behind).run()?;
                     let launch = view_brightness.launch((count as u32).div_ceil(TEAM), TEAM).plain(behind);
@@ -307,7 +307,8 @@ impl Descent {
             }
             operations.intensity(batch, count)?;
             let launch = bend.launch((chunks, count as u32), TEAM).plain(batch).arg(&operations.waves[1]).arg(&operations.waves[2]);
-            // SAFETY: (Batch, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every view.
+            // SAFETY: (Batch, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every
+            // view.
             unsafe { launch.arg(self.factors.from(start)).run()? };
         }
         operations.totals::<2>(0..views)

@@ -36,7 +36,7 @@ use zellige_engine::parallel::{items, map};
 use self::arguments::{ModelArgument, StorageArgument};
 use self::batches::BatchOperations;
 use self::frames::Frames;
-use self::likelihood::Descent;
+use self::likelihood::LikelihoodKernels;
 pub(super) use self::lists::crowding;
 use self::positions::PositionTrials;
 pub use self::program::{FrameProcessing, KernelConfig};
@@ -121,7 +121,7 @@ struct CudaStages {
     slots: [Option<Pair>; SLOTS - 1],
     frames: Frames,
     sums: Sums,
-    descent: Option<Descent>,
+    descent: Option<LikelihoodKernels>,
     seeker: Option<PositionTrials>,
     operations: Option<BatchOperations>,
     /// Kernels and arrays of sub-pixel shifts.

@@ -13,7 +13,7 @@ use super::tiles::Tiles;
 /// Kernels between P O and the new exit waves.
 enum FrameKernels {
     /// The constraint between cuFFT's transforms.
-    Around {
+    Cufft {
         measure: Kernel,
         constrain: Kernel,
     },
@@ -26,8 +26,8 @@ enum FrameKernels {
 }
 
 enum Columns {
-    Joined(Kernel),
-    Apart { out: Kernel, measure: Kernel, back: Kernel },
+    Fused(Kernel),
+    Separate { out: Kernel, measure: Kernel, back: Kernel },
 }
 
 /// Kernels and what passes between them.
@@ -67,14 +67,14 @@ impl MultiPass {
             apply_transfer: kernel("apply_transfer")?,
             frame_errors: kernel("frame_errors")?,
             passes: match config.tiles() {
-                None => FrameKernels::Around { measure: kernel("measure")?, constrain: kernel("constrain")? },
+                None => FrameKernels::Cufft { measure: kernel("measure")?, constrain: kernel("constrain")? },
                 Some(tiles) => FrameKernels::Tiles {
                     tiles,
                     rows_out: kernel("rows_out")?,
                     columns: if config.processing == (FrameProcessing::Tiled { joined: true }) {
-                        Columns::Joined(kernel("columns")?)
+                        Columns::Fused(kernel("columns")?)
                     } else {
-                        Columns::Apart { out: kernel("columns_out")?, measure: kernel("measure")?, back: kernel("columns_back")? }
+                        Columns::Separate { out: kernel("columns_out")?, measure: kernel("measure")?, back: kernel("columns_back")? }
                     },
                     rows_back: kernel("rows_back")?,
                 },
@@ -126,7 +126,7 @@ impl MultiPass {
             // SAFETY: arguments as `measure` declares; the group's views exist, ratios have room for them, sums for all.
             unsafe { launch.arg(first).plain(rule).arg(scale).run() }
         };
-        if let FrameKernels::Around { .. } = self.passes {
+        if let FrameKernels::Cufft { .. } = self.passes {
             self.spread(model, exits, group)?;
             self.propagate(exits, group, false)?;
         }
@@ -142,7 +142,7 @@ impl MultiPass {
             unsafe { launch.arg(first).plain(rule).arg(scale).run() }
         };
         let (tiles, rows_out, columns, rows_back) = match passes {
-            FrameKernels::Around { measure, constrain } => {
+            FrameKernels::Cufft { measure, constrain } => {
                 measured(measure, waves, exits, ratios, sums)?;
                 constrained(constrain.launch((changes, group.count as u32), TEAM), waves, exits, ratios, sums, to)?;
                 return self.propagate(exits, group, true);
@@ -153,7 +153,7 @@ impl MultiPass {
         // SAFETY: (Model, C*, u32, u32) as `rows_out` declares; the group's views exist.
         unsafe { tiles.rows.launch(rows_out, rows).plain(model).arg(&mut *exits).arg(first).arg(batch).run()? };
         match columns {
-            Columns::Joined(columns) => {
+            Columns::Fused(columns) => {
                 let launch = tiles
                     .columns
                     .launch(columns, tiles.across() * batch)
@@ -167,7 +167,7 @@ impl MultiPass {
                 // SAFETY: arguments as `columns` declares; the group's views exist, the device holds all blocks of one of them at once (`Tiles::join`).
                 unsafe { launch.plain(rule).arg(scale).run()? };
             }
-            Columns::Apart { out, measure, back } => {
+            Columns::Separate { out, measure, back } => {
                 // SAFETY: (C*, u32) as `columns_out` declares; the group's views exist.
                 unsafe { tiles.columns.launch(out, (tiles.across(), batch)).arg(&mut *exits).arg(first).run()? };
                 measured(measure, waves, exits, ratios, sums)?;

@@ -92,7 +92,7 @@ fn summing() -> [&'static str; 4] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needed {
     /// Gradients and lines of a likelihood.
-    Descent(Noise),
+    Likelihood(Noise),
     /// Steps from view to view or from batch to batch.
     Sweeps,
     /// Trials of positions.
@@ -115,8 +115,10 @@ pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
     }
     for needed in needed {
         all.extend(match needed {
-            Needed::Descent(noise) if fused => vec![vectors_recipe(config), likelihood_recipe(&still, *noise)],
-            Needed::Descent(noise) => vec![vectors_recipe(config), batches_recipe(config), batch_likelihood_recipe(config, *noise)],
+            Needed::Likelihood(noise) if fused => vec![vectors_recipe(config), likelihood_recipe(&still, *noise)],
+            Needed::Likelihood(noise) => {
+                vec![vectors_recipe(config), batches_recipe(config), batch_likelihood_recipe(config, *noise)]
+            }
             Needed::Sweeps => vec![batches_recipe(config), sweeps_recipe(config)],
             Needed::Positions if fused => vec![positions_recipe(&still)],
             Needed::Positions => vec![batches_recipe(config)],

@@ -8,7 +8,7 @@ use zellige_engine::parallel::{items, map};
 
 use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument, UpdateArgument};
 use super::batches::BatchOperations;
-use super::likelihood::Descent;
+use super::likelihood::LikelihoodKernels;
 use super::positions::PositionTrials;
 use super::program::FrameProcessing;
 use super::subpixel::SubpixelProbe;
@@ -55,9 +55,9 @@ impl CudaStages {
     pub(super) fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
         if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
             let config = self.frames.config;
-            self.descent = Some(Descent::new(&self.cuda, &self.pool, config, noise.unwrap_or_default(), self.scan.views.len())?);
+            self.descent = Some(LikelihoodKernels::new(&self.cuda, &self.pool, config, noise.unwrap_or_default(), self.scan.views.len())?);
         }
-        if self.descent.as_ref().is_some_and(Descent::in_batches) {
+        if self.descent.as_ref().is_some_and(LikelihoodKernels::in_batches) {
             self.need_batches()?;
         }
         Ok(())
@@ -407,7 +407,7 @@ impl Stages for CudaStages {
     }
 
     fn memory(&self) -> u64 {
-        self.pool.held()
+        self.pool.allocated()
     }
 
     fn memory_peak(&self) -> u64 {

@@ -25,7 +25,7 @@ type Shrink = unsafe extern "C" fn(*const Z, *mut Z, u32, u32, i32, f64);
 type Extend = unsafe extern "C" fn(*const Z, *mut Z, u32, u32, i32);
 
 /// The kernels and the DFTs.
-struct Machine {
+struct TestKernels {
     host: Host,
     planner: FftPlanner<f64>,
 }
@@ -38,7 +38,7 @@ struct Modes {
     values: Vec<Z>,
 }
 
-impl Machine {
+impl TestKernels {
     fn dfts(&mut self, values: &mut [Z], points: usize) {
         self.planner.plan_fft(points, FftDirection::Forward).process(values);
     }
@@ -141,7 +141,7 @@ fn every_order_of_splits_is_its_own_way_back() {
     let flat = Axis::flat();
     let recipe = crate::direct::cuda::recipe("double", [&flat, &flat, &Axis::new(33, 1.0, Bc::Dirichlet, Bc::Dirichlet)], false, false);
     let Some(host) = Host::compile(&recipe) else { return };
-    let mut machine = Machine { host, planner: FftPlanner::new() };
+    let mut machine = TestKernels { host, planner: FftPlanner::new() };
     for (lo, hi) in PAIRS {
         // Split down to nothing, whatever the order of factors: 2 2 3, 2 5 7, 3 13 ..
         for intervals in (2..=72).chain([2 * 77, 4 * 45, 8 * 39, 6 * 121, 2 * 13 * 13]) {

@@ -35,7 +35,7 @@ use crate::noise;
 use crate::stages::{Projection, Stages};
 
 /// Buffers of a streamed run for blocks of one kind: with waves or without.
-struct Work {
+struct BlockBuffers {
     // First: its streams wait before anything is freed.
     ring: BlockRing,
     sums: BlockSums,
@@ -45,7 +45,7 @@ struct Work {
 
 /// State and stages of a run whose frames come and go.
 struct StreamedStages {
-    work: Option<Work>,
+    work: Option<BlockBuffers>,
     /// Stages for all else, with buffers for the frames of one block.
     inner: CudaStages,
     convert: FrameConverter,
@@ -116,7 +116,7 @@ impl StreamedStages {
         frames.errors = pool.alloc_zeros(3 * layout.block, "ptycho: errors")?;
         frames.one_block = true;
         let room = if waves && memory.half { layout.block * wave } else { 0 };
-        self.work = Some(Work {
+        self.work = Some(BlockBuffers {
             sums: BlockSums::new(&inner.model, &inner.scan.views, &cuda, &pool, config, &layout)?,
             waves: pool.alloc_zeros(room, "ptycho: exit waves")?,
             ring: BlockRing::new(&cuda, &pool, layout, need, waves && memory.half, &self.raw)?,
@@ -126,7 +126,7 @@ impl StreamedStages {
 
     /// Lists anew where the views look.
     fn list(&mut self) -> Result<()> {
-        let Self { work: Some(Work { sums, ring, .. }), inner, .. } = self else { return Ok(()) };
+        let Self { work: Some(BlockBuffers { sums, ring, .. }), inner, .. } = self else { return Ok(()) };
         *sums = BlockSums::new(&inner.model, &inner.scan.views, &inner.cuda, &inner.pool, inner.frames.config, &ring.layout)?;
         Ok(())
     }

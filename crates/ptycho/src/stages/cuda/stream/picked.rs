@@ -4,7 +4,7 @@ use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::{Error, Result};
 
 use super::ring::BlockRing;
-use super::{StreamedStages, Work, keep};
+use super::{BlockBuffers, StreamedStages, keep};
 use crate::model::View;
 use crate::stages::cuda::subpixel::narrow;
 use crate::stages::cuda::supports::Supports;
@@ -140,7 +140,9 @@ impl StreamedStages {
         }
         self.inner.need_subpixel()?;
         let bytes = self.bytes_of_pixel;
-        let Self { work: Some(Work { ring, waves, .. }), picked: Some(picked), inner, convert, raw, .. } = self else { return Ok(()) };
+        let Self { work: Some(BlockBuffers { ring, waves, .. }), picked: Some(picked), inner, convert, raw, .. } = self else {
+            return Ok(());
+        };
         let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
         // Whole batches.
         let length = ring.layout.block / batch * batch;

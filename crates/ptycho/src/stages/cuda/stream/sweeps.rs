@@ -7,7 +7,7 @@ use zellige_engine::error::Result;
 
 use super::ring::Access;
 use super::sums::{BlockSums, Target};
-use super::{StreamedStages, Work};
+use super::{BlockBuffers, StreamedStages};
 use crate::model::View;
 use crate::stages::cuda::arguments::{ConstraintArgument, ModelArgument, UpdateArgument};
 use crate::stages::cuda::subpixel::object_alone;
@@ -57,7 +57,9 @@ impl StreamedStages {
         mut work: impl FnMut(&mut CudaStages, &BlockSums, usize, &Range<usize>) -> Result<()>,
     ) -> Result<()> {
         let bytes = self.bytes_of_pixel;
-        let Self { work: Some(Work { ring, sums, waves }), inner, convert, raw, order, weights, errors, .. } = self else { return Ok(()) };
+        let Self { work: Some(BlockBuffers { ring, sums, waves }), inner, convert, raw, order, weights, errors, .. } = self else {
+            return Ok(());
+        };
         let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
         let half = ring.half;
         ring.begin(access, raw)?;
@@ -158,7 +160,7 @@ impl StreamedStages {
             }
             let step = self.pending.take();
             self.step(step, Some(&Target::Probe))?;
-            let Self { work: Some(Work { sums: blocks, .. }), inner, .. } = self else { break };
+            let Self { work: Some(BlockBuffers { sums: blocks, .. }), inner, .. } = self else { break };
             let argument = inner.scan.model(&inner.state);
             let CudaStages { cuda, model, state, frames, sums, operations, supports, .. } = inner;
             if let Some(supports) = supports.as_mut().filter(|_| by_steps) {
