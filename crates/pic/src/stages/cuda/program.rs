@@ -184,7 +184,7 @@ pub fn recipe(kernel_config: &KernelConfig) -> Recipe {
 }
 
 /// Kernels that make particles.
-const MAKERS: &[&str] = &["fill", "come"];
+const MAKERS: &[&str] = &["fill", "make_column"];
 
 /// Recipe of the kernels that make particles, at the start and ahead of a window: apart from the others, since no operation may be
 /// fused.

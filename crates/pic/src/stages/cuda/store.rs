@@ -254,7 +254,7 @@ impl Store {
         if self.maker.is_none() {
             let program = maker(&self.kernel_config).build(&self.cuda)?;
             let offsets = self.pool.buffer_from(bytemuck::cast_slice(offsets), "pic: offsets")?;
-            self.maker = Some(Maker { fill: program.kernel("fill")?, make_column: program.kernel("come")?, offsets });
+            self.maker = Some(Maker { fill: program.kernel("fill")?, make_column: program.kernel("make_column")?, offsets });
         }
         Ok(())
     }

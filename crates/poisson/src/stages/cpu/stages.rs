@@ -94,8 +94,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let mut out = self.state()?;
         let (shape, outer) = (self.levels[0].shape, &self.levels[0].outer);
         if let Some(outer) = outer.as_ref().filter(|_| self.singular) {
-            let mean = outer.operator.mean(&out, shape.nx, shape.rows);
-            out.iter_mut().for_each(|u| *u -= mean);
+            outer.operator.subtract_mean(&mut out, shape.nx, shape.rows);
         }
         Ok(out)
     }
