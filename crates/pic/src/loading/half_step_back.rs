@@ -88,3 +88,42 @@ fn gathered(grid: &Grid, order: u32, field: &[f64], stagger: [f64; 2], cell: [u3
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{ABOVE, FieldSide, ParticleSide};
+
+    /// Linear and quadratic shapes give a field that is linear in x and y as it is at the particle, in every part of a cell and
+    /// for every component.
+    #[test]
+    fn a_linear_field_is_felt_as_it_is() {
+        let grid = Grid {
+            cells: [6, 5],
+            h: [0.1, 0.2],
+            origin: [0.0; 2],
+            dt: 0.05,
+            fields: [[FieldSide::Periodic; 2]; 2],
+            particles: [[ParticleSide::Periodic; 2]; 2],
+            dimensions: 2,
+        };
+        let field = |x: f64, y: f64| 0.3 + 1.7 * x - 0.6 * y;
+        for component in &Component::ALL[..6] {
+            let stagger = component.stagger();
+            let mut values = vec![0.0; grid.len()];
+            for j in -(BELOW as isize)..(grid.cells[1] + ABOVE) as isize {
+                for i in -(BELOW as isize)..(grid.cells[0] + ABOVE) as isize {
+                    values[grid.index(i, j)] = field(i as f64 + stagger[0], j as f64 + stagger[1]);
+                }
+            }
+            for order in [1, 2] {
+                for [s, t] in [[-0.45, 0.1], [-0.2, -0.3], [0.15, 0.4], [0.48, -0.05]] {
+                    let found = gathered(&grid, order, &values, stagger, [2, 3], [s, t]);
+                    let expected = field(2.5 + s, 3.5 + t);
+                    // Rounding of nine products of up to 15.
+                    assert!((found - expected).abs() < 1e-13, "{} of order {order}: {found}, not {expected}", component.name());
+                }
+            }
+        }
+    }
+}

@@ -126,3 +126,32 @@ impl Memory {
         AXES[self.field][self.term] == 1 || self.side == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::ParticleSide;
+
+    /// By hand, for 10 cells of 0.1 and steps of 0.05. At the wall sigma is 3.2/0.1 and alpha 0; halfway sigma is an eighth of
+    /// that, 4, and alpha 0.05; half a cell from the inner edge sigma is 32 * 0.05^3 = 0.004 and alpha 0.095.
+    #[test]
+    fn conductivity_grows_with_the_third_power_of_the_depth_and_alpha_falls_with_it() {
+        let grid = Grid {
+            cells: [40, 1],
+            h: [0.1, 1.0],
+            origin: [0.0; 2],
+            dt: 0.05,
+            fields: [[FieldSide::Absorbing; 2], [FieldSide::Periodic; 2]],
+            particles: [[ParticleSide::Absorb; 2], [ParticleSide::Periodic; 2]],
+            dimensions: 1,
+        };
+        let layer = Layer::new(&grid, 0, 10);
+        for (found, sigma, alpha) in [(layer.corner[0], 32.0, 0.0), (layer.corner[5], 4.0, 0.05), (layer.half[9], 0.004, 0.095)] {
+            let keep = (-(sigma + alpha) * 0.05_f64).exp();
+            let feed = sigma / (sigma + alpha) * (keep - 1.0);
+            // Rounding of the depth, cubed.
+            assert!((found.keep - keep).abs() < 1e-14 && (found.feed - feed).abs() < 1e-14, "{found:?}, not {keep} and {feed}");
+            assert_eq!(found.stretch, 0.0);
+        }
+    }
+}
