@@ -90,3 +90,27 @@ fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: us
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gas::table::{Model as Molecules, find};
+
+    /// The energy of a rotor with k degrees of freedom has the mean `k/2` and the mean square `k/2 (k/2 + 1)`, in units of `k T`.
+    #[test]
+    fn rotors_have_the_energy_of_their_freedoms() {
+        for (name, half) in [("N2", 1.0), ("CH4", 1.5)] {
+            let species = find(name, Molecules::Vss).unwrap();
+            let mut stream = Stream::with_room(purpose::FILL, 5, 0, 0, 30);
+            let (n, mut sums) = (200_000, [0.0; 2]);
+            for _ in 0..n {
+                let e = f64::from(internal(&species, 300.0, &mut || stream.open()).0) / 300.0;
+                sums = [sums[0] + e, sums[1] + e * e];
+            }
+            let [mean, square] = sums.map(|s| s / f64::from(n));
+            // Five standard errors: variances half and, of squares, below 40.
+            assert!((mean - half).abs() < 5.0 * (half / f64::from(n)).sqrt(), "{name}: {mean}");
+            assert!((square - half * (half + 1.0)).abs() < 5.0 * (40.0 / f64::from(n)).sqrt(), "{name}: {square}");
+        }
+    }
+}

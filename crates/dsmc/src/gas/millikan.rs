@@ -194,4 +194,15 @@ mod tests {
             assert!((found * 50.0 - 1.0).abs() < 0.01, "{found}");
         }
     }
+
+    /// Oxygen at 3000 K, where the exponent is `137.26 (0.069336 - 0.029998) - 18.42 = -13.0201`, to four digits: the pressure is
+    /// in atmospheres.
+    #[test]
+    fn the_correlation_is_in_atmospheres() {
+        let (o2, pair) = of("O2");
+        let t = 3000.0;
+        let park = pair.mean_rate(t) / ((8.0 * BOLTZMANN * t / (std::f64::consts::PI * o2.mass)).sqrt() * 1e-20 * (50.0_f64 / 3.0).powi(2));
+        let tau = (collision_number(&o2, &pair, t) - park) / pair.mean_rate(t) * BOLTZMANN * t / 101_325.0;
+        assert!((tau / 2.2153e-6 - 1.0).abs() < 1e-4, "{tau:e}");
+    }
 }

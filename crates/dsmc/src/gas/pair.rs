@@ -67,4 +67,18 @@ mod tests {
             assert!((pair.mean_rate(t) / sum - 1.0).abs() < 1e-6, "{t}: {} {sum}", pair.mean_rate(t));
         }
     }
+
+    /// Argon and helium collide with the means of their diameters and exponents: 3.205e-10 m, 0.735 and 1.33. With the first the
+    /// rate is `2 sqrt(pi) d^2 sqrt(2 k T/m)` at the reference temperature, from which it grows as `T^(1 - 0.735)`.
+    #[test]
+    fn unlike_molecules_collide_with_the_means_of_their_numbers() {
+        let (a, b) = (find("Ar", Model::Vss).unwrap(), find("He", Model::Vss).unwrap());
+        for pair in [Pair::new(&a, &b, None), Pair::new(&b, &a, None)] {
+            assert!((pair.scatter.alpha - 1.33).abs() < 1e-15);
+            // m = 66.3 * 6.65/72.95 = 6.0438e-27 kg: 2 k T/m is (1117.13 m/s)^2, and 2 sqrt(pi) d^2 3.64134e-19 m^2.
+            assert!((pair.mean_rate(273.15) / 4.06783e-16 - 1.0).abs() < 1e-5, "{:e}", pair.mean_rate(273.15));
+            let growth = pair.mean_rate(1092.6) / pair.mean_rate(273.15);
+            assert!((growth / 4.0_f64.powf(0.265) - 1.0).abs() < 1e-12, "{growth}");
+        }
+    }
 }

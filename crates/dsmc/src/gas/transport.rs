@@ -177,4 +177,28 @@ mod tests {
         // Measured 0.0240 W/(m K); Eucken's form is good to some per cent.
         assert!((n2.conductivity / 0.0240 - 1.0).abs() < 0.05, "{}", n2.conductivity);
     }
+
+    /// Heat capacities at constant pressure at 1000 K (J/(mol K)), where vibration has a part of them: NIST-JANAF Thermochemical
+    /// Tables (Chase 1998).
+    #[test]
+    fn vibration_of_two_atoms_has_its_part_of_the_heat_capacity() {
+        for (name, measured) in [("H2", 30.205), ("O2", 34.870), ("CO", 33.183), ("NO", 33.987)] {
+            let found = 8.314_463 * (1.0 + Transport::new(&find(name, Model::Vss).unwrap(), 1000.0).heat_capacity);
+            // Anharmonic levels and the stretching of rotors, most in hydrogen.
+            assert!((found / measured - 1.0).abs() < 0.015, "{name}: {found}, measured {measured}");
+        }
+    }
+
+    /// Noble gases diffuse in themselves as a Lennard-Jones potential has it at any temperature: `rho D/mu = 6 A*/5` with A* of
+    /// 1.09 to 1.12 (Hirschfelder, Curtiss and Bird 1954, table I-N). The viscosity alone hardly tells alpha.
+    #[test]
+    fn noble_gases_diffuse_as_their_potential_has_it() {
+        for name in ["He", "Ne", "Ar", "Kr", "Xe"] {
+            let gas = find(name, Model::Vss).unwrap();
+            let t = Transport::new(&gas, 273.15);
+            let found = gas.mass * t.diffusion / t.viscosity;
+            // Diameters and alphas of the table are of measured coefficients: 2 %.
+            assert!(found > 1.31 * 0.98 && found < 1.344 * 1.02, "{name}: {found}");
+        }
+    }
 }

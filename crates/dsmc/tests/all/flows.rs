@@ -6,9 +6,11 @@ use zellige_dsmc::config::{BodyConfig, Config, GasConfig, SpeciesConfig, Value, 
 use zellige_dsmc::gas::table::Model as Molecules;
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
+use zellige_dsmc::particles::Particles;
 use zellige_dsmc::sampling::VALUES;
 use zellige_dsmc::surfaces;
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::rng::Philox;
 
 /// Without collisions a step may be four times as long as one that must not cross a cell: flights are straight, and all hits count.
 fn free(config: &mut Config) {
@@ -287,6 +289,42 @@ fn threads_and_restarts_change_no_bit() {
         for s in [2, 10, 50] {
             assert_eq!(format!("{:?}", other.samples.surface(&other.model, s)), format!("{:?}", one.samples.surface(&one.model, s)));
         }
+    }
+}
+
+/// Without collisions a particle between periodic sides and mirrors flies straight on, folded back into the box: whatever it
+/// passes or hits on the way, a step is a step.
+#[test]
+fn flights_through_periodic_sides_and_off_mirrors_take_their_step() {
+    let mut config = argon(8, 1.0);
+    config.collisions.scheme = Scheme::None;
+    config.boundary.y = Some(SideConfig::Word(SideWord::Specular));
+    config.dt = 5e-8;
+    let mut gas = flow(&config, 1);
+    let (mut start, dice) = (Particles::default(), Philox::new(0xfff4, 1));
+    for i in 0..400 {
+        let ([cell, _], offset, [u, v]) = (dice.uniforms(0, i), dice.uniforms(1, i), dice.uniforms(2, i));
+        // Up to four cells a step.
+        let velocity = [1600.0 * u - 800.0, 1600.0 * v - 800.0, 0.0].map(|v| v as f32);
+        start.push((64.0 * cell) as u32, 0, offset.map(|x| x as f32), velocity, None, None);
+    }
+    gas.stages.clear().unwrap();
+    gas.stages.insert(&start).unwrap();
+    let steps = 5;
+    run(&mut gas, steps);
+    let (end, per_velocity) = (gas.stages.particles().unwrap(), config.dt * steps as f64 / 1e-5);
+    assert_eq!(end.len(), start.len());
+    let position = |p: &Particles, i: usize| [0, 1].map(|d| f64::from([p.cell[i] % 8, p.cell[i] / 8][d]) + f64::from(p.offset[d][i]));
+    for i in 0..start.len() {
+        // Mirrors along x only turn the velocity along y: that along x tells who is who.
+        let j = (0..end.len()).find(|j| end.velocity[0][*j] == start.velocity[0][i]).unwrap();
+        let (from, found) = (position(&start, i), position(&end, j));
+        let flown = [0, 1].map(|d| from[d] + per_velocity * f64::from(start.velocity[d][i]));
+        let y = flown[1].rem_euclid(16.0);
+        let expected = [flown[0].rem_euclid(8.0), y.min(16.0 - y)];
+        // Positions in single precision, rounded in every step.
+        let off = [(found[0] - expected[0] + 4.0).rem_euclid(8.0) - 4.0, found[1] - expected[1]];
+        assert!(off.iter().all(|off| off.abs() < 1e-4), "{i}: {found:?}, expected {expected:?}");
     }
 }
 

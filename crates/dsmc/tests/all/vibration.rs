@@ -230,3 +230,33 @@ fn modes_come_from_the_input_or_from_files() {
     let said = vibration(&config, folder.path()).unwrap_err();
     assert!(said.contains("`dsmc.vibration_file`: cannot read") && said.contains("folder of the input file"), "{said}");
 }
+
+/// Oscillators alone or three alike relax with the collision number of Jeans' equation: near equilibrium
+/// `d ln(T - Tv)/d(collisions per particle) = -(1 + C/(3/2))/Z`, `C` their heat capacity.
+#[test]
+fn oscillators_relax_at_the_rate_asked_for_whatever_their_degeneracy() {
+    for degeneracy in [1, 3] {
+        let mut config = argon(50, 100.0);
+        let mode = ModeConfig { theta: 1500.0, degeneracy, z: Some(10.0) };
+        config.species = vec![SpeciesConfig { vibration: Some(VibrationConfig::Modes(vec![mode])), ..SpeciesConfig::named("N2") }];
+        (config.collisions.vibration, config.collisions.rotation) = (true, false);
+        config.initial.temperature = Some(Value::Number(3300.0));
+        config.initial.internal_temperature = Some(2700.0);
+        config.dt = 2.5e-9;
+        let mut gas = flow(&config, 1);
+        let (kind, n) = (gas.model.species[0].clone(), gas.totals().unwrap().particles as f64);
+        let difference = |gas: &mut Flow| {
+            let (t, _, level) = crate::common::temperatures(gas);
+            let t = t.iter().sum::<f64>() / 3.0;
+            (t - kind.vibration.mode_temperature(0, level), t)
+        };
+        let (first, _) = difference(&mut gas);
+        run(&mut gas, 20);
+        let (last, t) = difference(&mut gas);
+        let found = (last / first).ln() / (2.0 * gas.ledger().unwrap().collisions as f64 / n);
+        let expected = -(1.0 + kind.vibration.modes()[0].capacity(t) / 1.5) / 10.0;
+        let sigma = t * (5.0 / 3.0 / n).sqrt() / last / (last / first).ln().abs();
+        // Fast collisions are more frequent, and freedoms are those of the pool, not of the temperature: 13 % for three alike.
+        close(&format!("degeneracy {degeneracy}"), found, expected, 0.15, sigma);
+    }
+}

@@ -167,6 +167,31 @@ fn partial_accommodation_has_its_moments() {
     agrees(found[1], 0.6 * 0.8, "diffuse in part: momentum");
 }
 
+/// A Cercignani-Lampis wall that moves takes a part of the difference to its own velocity; so does the velocity of gas that drifts
+/// along a side all come in.
+#[test]
+fn partial_accommodation_is_to_the_motion_of_the_wall_and_drifts_come_in() {
+    let (n, tangential) = ([0.8, 0.6], 0.4);
+    // Along (-0.6, 0.8) at 100 m/s, and along z.
+    let wall = Wall { model: Model::Cll { normal: 0.7, tangential }, temperature: 300.0, velocity: [-60.0, 80.0, 30.0] };
+    let before = Motion { velocity: [-500.0 * 0.8 + 240.0 * -0.6, -500.0 * 0.6 + 240.0 * 0.8, -150.0], rotation: 0.0, level: 0 };
+    let mut u = dice(45);
+    let found = means(200_000, || {
+        let [x, y, z] = wall.reflect(&ARGON, n, &before, &mut u).velocity;
+        [y * n[0] - x * n[1], z]
+    });
+    for (found, [wall, before]) in found.into_iter().zip([[100.0, 240.0], [30.0, -150.0]]) {
+        agrees(found, wall + (1.0 - tangential) * (before - wall), "along the wall");
+    }
+    let gas = Stream { density: 1e20, temperature: 300.0, velocity: [-60.0 + 160.0, 80.0 + 120.0, -70.0], mass: ARGON.mass };
+    let found = means(200_000, || {
+        let [x, y, z] = gas.draw(n, &mut u);
+        [y * n[0] - x * n[1], z]
+    });
+    agrees(found[0], 100.0, "drift along the side");
+    agrees(found[1], -70.0, "drift along z");
+}
+
 #[test]
 fn gas_at_the_walls_temperature_stays_as_it_is_and_collisions_are_reciprocal() {
     let molecule = Molecule { mass: 46.5e-27, rotation: 3, vibration: Vibration::single(500.0) };

@@ -362,6 +362,27 @@ mod tests {
         assert_eq!(fresh(&columns, 3, 4, [3, 5]), 4);
     }
 
+    /// Cells twice as high as wide: what is near along y in parts of a cell is further in metres. The last partner is none.
+    #[test]
+    fn the_nearest_partner_is_nearest_in_metres_and_not_the_last_one() {
+        let mut config = Config::new(vec![4, 4], vec![4e-5, 8e-5], "Ar", 7e22, 273.15);
+        config.collisions.partner = crate::model::Partner::NearestNeighbour;
+        let model = Model::new(&config, Path::new(""), 1).unwrap();
+        let across = Table::new(&model).nearest.unwrap();
+        assert!((across[0] - 1.0).abs() < 1e-6 && (across[1] - 4.0).abs() < 1e-6, "{across:?}");
+        let mut row = Row::new(layout(&model), 0);
+        for (x, y, tag) in [(0.5, 0.5, 7), (0.8, 0.5, 0), (0.5, 0.7, 0), (0.5, 0.55, 7), (0.1, 0.1, 0)] {
+            row.push(&ParticleState { x, y, v: [0.0; 3], rotation: 0.0, level: 0, tag }.with_key(0));
+        }
+        let columns = Columns::of(&mut row);
+        // Distances of 0.3 and 0.4; number 3, at 0.1, it has just collided with.
+        for from in 1..5 {
+            assert_eq!(nearest(&columns, 0, from, [0, 5], across), 1, "from {from}");
+        }
+        // One without a tag takes the nearest of all.
+        assert_eq!(nearest(&columns, 2, 4, [0, 5], across), 3);
+    }
+
     #[test]
     fn attempts_in_pieces_are_those_all_at_once() {
         for species in [&["Ar"][..], &["Ar", "He"]] {
