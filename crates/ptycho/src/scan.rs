@@ -195,3 +195,20 @@ pub struct Truth {
     /// Positions that were used, where the scan reports others (position errors); metres.
     pub positions: Vec<[f64; 2]>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0.155 nm over 2 m on 192 rows of 75 um and 256 columns of 50 um: `lambda z/(N d)` is 3.1e-10 over 14.4 mm and 12.8 mm. In
+    /// the near field pixels are the detector's. 12.398 42 keV have a wavelength of 0.1 nm.
+    #[test]
+    fn pixels_of_the_sample_are_those_of_each_axis() {
+        let beam = Beam { wavelength: 1.55e-10, distance: 2.0, pixel: [75e-6, 50e-6], propagation: Propagation::Far };
+        let [y, x] = beam.resolution([192, 256]);
+        assert!((y / 2.152_777_8e-8 - 1.0).abs() < 1e-7 && (x / 2.421_875e-8 - 1.0).abs() < 1e-12, "{y:e} {x:e}");
+        let near = Beam { propagation: Propagation::Near, ..beam };
+        assert_eq!(near.resolution([192, 256]), [75e-6, 50e-6]);
+        assert!((Beam { wavelength: 1e-10, ..beam }.energy() / 12.398_42 - 1.0).abs() < 1e-6);
+    }
+}

@@ -60,3 +60,19 @@ fn layer<T: Number>(plane: &mut [T], [height, width]: [usize; 2], weights: &[T])
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whole pixels of a Gaussian have its variance to 1e-3 from a width of one on; what is cut off at four of them is less.
+    #[test]
+    fn the_kernel_has_its_width() {
+        for sigma in [1.0, 1.7, 3.2_f64] {
+            let weights = kernel::<f64>(sigma);
+            let moment = |k: i32| weights.iter().enumerate().skip(1).map(|(i, w)| 2.0 * w * (i as f64).powi(k)).sum::<f64>();
+            assert!((weights[0] + moment(0) - 1.0).abs() < 1e-14, "{sigma}");
+            assert!((moment(2) / (sigma * sigma) - 1.0).abs() < 2e-3, "{sigma}: variance {}", moment(2));
+        }
+    }
+}
