@@ -296,6 +296,18 @@ mod tests {
         std::iter::successors(Some(1.0), move |r| Some(r * factor)).take(100)
     }
 
+    /// `||r|| / (||A|| ||u|| + ||f||)`, here over `2 * 3 + 4`; four rounding units of it are the floor.
+    #[test]
+    fn the_backward_error_is_its_definition() {
+        let criteria = Criteria { relative: 1e-9, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps: 20 };
+        let mut monitor = ConvergenceMonitor::new(criteria, ExpectedConvergence::cycles(), 1e-3, 2.0, Reference { l2: 4.0, max: 5.0 });
+        for (l2, floor) in [(0.05, false), (0.041, false), (0.039, true)] {
+            monitor.push(Norms { l2, max: 2.0 * l2, u_l2: 3.0 });
+            assert!((monitor.backward_error() - l2 / 10.0).abs() < 1e-15, "{l2}: {}", monitor.backward_error());
+            assert_eq!(monitor.at_floor(), floor, "{l2}");
+        }
+    }
+
     #[test]
     fn a_falling_residual_converges_where_the_tolerance_is_met() {
         assert_eq!(run(&mut monitor(1e-6, 1e-16), powers(0.05)), (Some(Status::Converged), 5));
