@@ -236,7 +236,7 @@ mod tests {
     use zellige_engine::testing::host::Host;
 
     const TEST: &str = r#"
-extern "C" __global__ void one(Made m, const double *offsets, u64 column, u64 row, double *v) {
+extern "C" __global__ void one(UniformSource m, const double *offsets, u64 column, u64 row, double *v) {
     if (threadIdx.x < m.per_cell) make(m, offsets, column, row, threadIdx.x, v + 5 * threadIdx.x);
 }
 "#;
