@@ -198,3 +198,25 @@ pub fn unknowns_only(grid: &Grid, v: &[f64]) -> Vec<f64> {
 pub fn norm_bound(grid: &Grid) -> f64 {
     grid.axes.iter().map(|a| 2.0 * a.unknowns().map(|i| a.weights(i)).fold(0.0, |s: f64, (w, e)| s.max(w + e))).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Axis, Bc};
+
+    /// Weights nodes by their volumes, half ones at Neumann ends: the mean of `x^2` by the trapezoidal rule, `1/3 + h^2/6`, along
+    /// either axis.
+    #[test]
+    fn norms_are_weighted_by_volumes() {
+        let axis = |n| Axis::new(n, 1.0, Bc::Neumann, Bc::Neumann);
+        let grid = Grid::plane(axis(5), axis(9));
+        let [m, n, _] = grid.nodes();
+        for d in 0..2 {
+            let h = grid.axes[d].h;
+            let f: Vec<f64> = (0..m * n).map(|c| [c % m, c / m][d] as f64 * h).collect();
+            let expected = (1.0 / 3.0 + h * h / 6.0).sqrt();
+            let found = [residual_norms(&grid, &vec![0.0; m * n], &f).l2, source_norms(&grid, &f).l2];
+            assert!(found.iter().all(|found| (found - expected).abs() < 1e-14), "{found:?} for {expected}");
+        }
+    }
+}

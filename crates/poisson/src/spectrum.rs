@@ -152,6 +152,21 @@ mod tests {
         }
     }
 
+    /// Damps both ends of a spectrum that is not symmetric alike: the factors have opposite signs.
+    #[test]
+    fn damping_makes_both_ends_equally_slow() {
+        for grid in
+            [Grid::plane(Axis::new(8, 1.0, N, N), Axis::new(7, 1.0, P, P)), Grid::plane(Axis::new(5, 1.0, N, D), Axis::new(9, 1.0, P, P))]
+        {
+            let s = Spectrum::of(&grid);
+            assert!((s.high - s.low).abs() > 1e-3, "{s:?} has equal ends");
+            let omega = s.jacobi_omega();
+            let ends = [1.0 - omega * (1.0 - s.low), 1.0 - omega * (1.0 + s.high)];
+            assert!((ends[0] + ends[1]).abs() < 1e-14, "{ends:?}");
+            assert!((s.jacobi_rate(omega) - ends[0]).abs() < 1e-14);
+        }
+    }
+
     #[test]
     fn textbook_values_of_the_square() {
         for n in [128, 4096] {

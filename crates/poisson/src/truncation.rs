@@ -115,3 +115,23 @@ fn smooth_residual(grid: &Grid, r: &[f64]) -> f64 {
     let square: f64 = sums.iter().zip(&counts).map(|(s, c)| (s / f64::from(*c)).powi(2)).sum();
     (square / sums.len() as f64).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Axis, Bc};
+
+    /// Finds `2 h^2` for `x^4` along either axis: a twelfth of `h^2` times the fourth derivative, 24.
+    #[test]
+    fn a_fourth_power_has_its_truncation_error() {
+        for d in 0..2 {
+            let grid = Grid::plane(Axis::new(17, 1.0, Bc::Dirichlet, Bc::Dirichlet), Axis::new(9, 1.0, Bc::Dirichlet, Bc::Dirichlet));
+            let [m, n, _] = grid.nodes();
+            let (h, nodes) = (grid.axes[d].h, m * n);
+            let u: Vec<f64> = (0..nodes).map(|c| ([c % m, c / m][d] as f64 * h).powi(4)).collect();
+            let (tau, _) = truncation_error(&grid, &u);
+            // Rounding of values up to 1 over h^2.
+            assert!((tau - 2.0 * h * h).abs() < 1e-12 / (h * h), "{tau} for {}", 2.0 * h * h);
+        }
+    }
+}
