@@ -139,6 +139,6 @@ mod tests {
         assert!(text(3 << 19, 0).starts_with("error: out of memory on the host: 1.5 MiB more asked for\n\nhint: "));
         let both = text(usize::MAX, u64::MAX);
         assert!(both.contains("17592186044416.0 MiB more asked for in a run planned with 17592186044416.0 MiB\n"), "{both}");
-        assert!(both.ends_with("is whole\n"), "{both}");
+        assert!(both.ends_with("are intact\n"), "{both}");
     }
 }
