@@ -123,8 +123,9 @@ fn blocks_of_sweeps_end_at_the_limit_and_within_the_work_of_a_step() {
         for n in [1025, 4097] {
             let grid = square(n, Bc::Dirichlet);
             let choice = Options { method, ..Options::default() }.choose(&grid, false, false).unwrap();
-            let work = sweeps(&choice, 0) as f64 * grid.unknowns() as f64;
-            assert!(work <= 1.01 * BLOCK_WORK, "{method:?} {n}: {work:.1e}");
+            // Ten sweeps at least, however many unknowns there are.
+            let (sweeps, unknowns) = (sweeps(&choice, 0) as f64, grid.unknowns() as f64);
+            assert!(sweeps * unknowns <= 1.01 * BLOCK_WORK || sweeps <= 10.0, "{method:?} {n}: {sweeps} sweeps of {unknowns:.1e}");
         }
         // Lines of five nodes, between which most of the time goes; the sides differ so much that 100 000 sweeps do little.
         let thin = Grid::plane(Axis::new(16, 169.9, Bc::Dirichlet, Bc::Neumann), Axis::new(5, 0.0137, Bc::Periodic, Bc::Periodic));
