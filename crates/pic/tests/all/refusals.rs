@@ -49,7 +49,7 @@ fn what_the_text_shows_is_refused_at_once() {
         ("/grid/cells", json!([0, 8]), "0 cells in x"),
         ("/grid/size", json!([1.6]), "1 numbers for 2 axes"),
         ("/boundary", json!({ "x_lo": "absorbing" }), "periodic on one side"),
-        ("/boundary", json!({ "x": { "fields": "pec", "particles": "periodic" } }), "periodic together"),
+        ("/boundary", json!({ "x": { "fields": "pec", "particles": "periodic" } }), "must both be periodic"),
         ("/boundary", json!({ "x": "absorbing" }), "absorbing layers of 32 cells do not fit into 16"),
         ("/boundary", json!({ "x": { "fields": "pec", "particles": "thermal" } }), "nothing says how hot"),
         ("/window", json!({}), "a window has new plasma in front"),
