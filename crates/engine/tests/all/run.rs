@@ -342,7 +342,7 @@ fn a_run_that_takes_long_saves_checkpoints_unasked_and_removes_them() {
     assert!(notes.saving.len() > 1 && notes.saving[1].1, "{:?}", notes.saving);
     // By the clock: naps are long on such a machine, and few rows come before it.
     assert!(notes.first.is_some_and(|first| first >= begun + Duration::from_millis(30)), "{:?}", notes.saving);
-    assert!(notes.notices.len() == 1 && notes.notices[0].contains("`run.temporary_checkpoints`"), "{:?}", notes.notices);
+    assert!(notes.notices.len() == 1 && notes.notices[0].contains("`run.checkpoint_every`"), "{:?}", notes.notices);
     assert!(!checkpoint.parent().unwrap().exists());
     // A shorter one saves none, nor does one that saves when it was asked to.
     let long = Options { temporary_checkpoints: Some(Duration::from_secs(600)), ..options.clone() };

@@ -100,7 +100,7 @@ impl Direct {
     /// Prepares as [`Direct::batch`] does, eliminating along the axis `swapped` in place of the last one: on the CPU only.
     pub fn with_axis_swap(grid: &Grid, swapped: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
         assert!(grid.axes.iter().all(|a| a.theta == 1.0), "the direct solver takes grids of equal intervals");
-        assert!(swapped.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the processor only");
+        assert!(swapped.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the CPU only");
         let most = if matches!(device, Device::Cpu(_)) { 1 } else { SYSTEMS };
         assert!((1..=most).contains(&systems), "{systems} right-hand sides at once");
         let work = axis_swap::grid(grid, swapped);

@@ -115,7 +115,7 @@ fn the_automatic_choice_and_the_plan_say_how() {
     };
     let (method, batch, two) = plan("auto", &cpu(2));
     assert!(method.contains("direct solver") && method.contains("side by side"), "{method}");
-    assert_eq!(batch, "7 right-hand sides, 2 side by side, a thread each");
+    assert_eq!(batch, "7 right-hand sides, 2 at a time, one thread each");
     // Solution, right-hand side and the swept solution of one more; the host's right-hand sides and solutions once.
     assert_eq!(two - plan("auto", &cpu(1)).2, (3 * 8 * NODES[0] * NODES[1]) as u64);
     let (method, batch, _) = plan("multigrid", &cpu(2));

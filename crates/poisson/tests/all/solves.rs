@@ -225,7 +225,7 @@ fn the_run_loops_solver_ends_checks_and_records() {
     }
     let outcome = solver.outcome().unwrap();
     assert_eq!((outcome.ending, outcome.status), (Ending::Finished, "converged"), "{outcome:?}");
-    assert!(outcome.message.contains("was taken off"), "{}", outcome.message);
+    assert!(outcome.message.contains("was subtracted"), "{}", outcome.message);
     let checks = solver.checks().unwrap();
     assert!(checks.len() == 2 && checks.iter().all(|c| c.ok), "{checks:?}");
     assert!(solver.row().unwrap().get("relative_residual").unwrap() <= 1e-9);

@@ -221,7 +221,7 @@ fn starts_without_coordinates_or_with_half_of_them_are_told() {
     let path = folder.path().join("s.npz");
     archive(&path, &[("object_init", waves(&[1, 9, 9], 1.0))]);
     let scan = load("s.npz", ReadConfig::default(), folder.path()).unwrap();
-    assert!(scan.object.is_none() && scan.notes.iter().any(|n| n.starts_with("the object of the file is left out")), "{:?}", scan.notes);
+    assert!(scan.object.is_none() && scan.notes.iter().any(|n| n.starts_with("the object of the file is ignored")), "{:?}", scan.notes);
     let start = |arrays: &[(&str, &Tensor)]| {
         npz::write(folder.path().join("start.npz"), arrays, false).unwrap();
         load("s.npz", ReadConfig { start: Some("start.npz".into()), ..ReadConfig::default() }, folder.path())
@@ -229,7 +229,7 @@ fn starts_without_coordinates_or_with_half_of_them_are_told() {
     let (probe, object, pixel) = (waves(&[1, 8, 8], 1.0), waves(&[1, 9, 9], 1.0), Tensor::reals(&[2], vec![1e-6; 2]));
     let scan = start(&[("probe", &probe), ("object", &object), ("pixel", &pixel)]).unwrap();
     assert!(scan.object.is_none() && scan.probe.is_some());
-    assert!(scan.notes.iter().any(|n| n.contains("is left out: `object` needs `pixel` and `origin`")), "{:?}", scan.notes);
+    assert!(scan.notes.iter().any(|n| n.contains("is ignored: `object` needs `pixel` and `origin`")), "{:?}", scan.notes);
     let error = start(&[("object", &object)]).err().unwrap();
     assert!(error.contains("its `object` needs `pixel` and `origin`") && error.contains("`object` [1, 9, 9]"), "{error}");
     // Results of two scans, of which one had a probe of its own.

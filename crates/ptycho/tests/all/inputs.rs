@@ -37,8 +37,8 @@ fn keys_of_a_file_that_nothing_is_read_from_are_refused() {
     let faults = |read: ReadConfig| read.check().iter().map(ToString::to_string).collect::<Vec<_>>();
     let other = || Some("other.h5".into());
     for (read, said) in [
-        (ReadConfig { mask_file: other(), ..ReadConfig::default() }, "`mask_file`: nothing says which dataset"),
-        (ReadConfig { positions_file: other(), ..ReadConfig::default() }, "`positions_file`: nothing says which dataset"),
+        (ReadConfig { mask_file: other(), ..ReadConfig::default() }, "`mask_file`: the dataset of its"),
+        (ReadConfig { positions_file: other(), ..ReadConfig::default() }, "`positions_file`: the dataset of its"),
         (
             ReadConfig { swap: true, positions_y: Some("y".into()), positions_x: Some("x".into()), ..ReadConfig::default() },
             "`swap`: `positions_y` and `positions_x` say",
@@ -124,7 +124,7 @@ fn dark_scans_and_what_is_masked_are_told() {
     assert!(found.is_ok() && notes == ["2 of 6 frames have no counts in pixels that are not masked"], "{notes:?}");
     let (found, notes) = model(&|scans| scans[1].mask = Mask::Common((0..64).map(|i| i % 4 == 0).collect()));
     assert!(
-        found.is_ok() && notes.len() == 1 && notes[0].starts_with("75 % of the pixels are masked: is it what `mask_valid`"),
+        found.is_ok() && notes.len() == 1 && notes[0].starts_with("75 % of the pixels are masked: does `mask_valid`"),
         "{notes:?}"
     );
     let mut config = simulated(made(|m| m.detector.beamstop = 2.5), EngineConfig::new(EngineName::Dm, 3));

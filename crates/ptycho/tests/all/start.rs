@@ -73,7 +73,7 @@ fn frames_tell_the_defocus() {
     let pinhole = zone_plate(|m| m.illumination.optic = Optic::Pinhole);
     for made in [zone_plate(|m| m.illumination.defocus = Some(0.0)), pinhole] {
         let begins = as_file(&made, |_| ()).1.begins.remove(0);
-        assert!(begins.contains("tell no defocus"), "{begins}");
+        assert!(begins.contains("show no defocus"), "{begins}");
     }
     let given = as_file(&zone_plate(|_| ()), |c| c.probe.defocus = Some(3e-3)).1.begins.remove(0);
     assert!(given.starts_with("from the mean frame") && (defocus(&given) - 3e-3).abs() < 1e-9, "{given}");
