@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, &str)| {
             // A carriage return alone ends a line in YAML (1.2.2, 5.4), though not in the other two, and the end
             // of a text without a last line break lies on a line of its own there.
             let lines = text.chars().filter(|c| matches!(c, '\n' | '\r')).count() + 2;
-            for (line, column) in problems.iter().filter_map(|p| p.place) {
+            for (line, column) in problems.iter().filter_map(|p| p.position) {
                 assert!((1..=lines).contains(&line) && column >= 1, "line {line}, column {column} of {lines} lines");
             }
         }

@@ -51,7 +51,7 @@ fn what_the_text_shows_is_refused_at_once() {
         ("/boundary", json!({ "x_lo": "absorbing" }), "periodic on one side"),
         ("/boundary", json!({ "x": { "fields": "pec", "particles": "periodic" } }), "must both be periodic"),
         ("/boundary", json!({ "x": "absorbing" }), "absorbing layers of 32 cells do not fit into 16"),
-        ("/boundary", json!({ "x": { "fields": "pec", "particles": "thermal" } }), "nothing says how hot"),
+        ("/boundary", json!({ "x": { "fields": "pec", "particles": "thermal" } }), "no temperature is given for"),
         ("/window", json!({}), "a window has new plasma in front"),
         ("/species", json!([]), "there is nothing in the box"),
         ("/species/0/name", json!("a/b"), "cannot be part of a file's name"),

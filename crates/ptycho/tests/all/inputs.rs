@@ -123,10 +123,7 @@ fn dark_scans_and_what_is_masked_are_told() {
     let (found, notes) = model(&dark(2));
     assert!(found.is_ok() && notes == ["2 of 6 frames have no counts in pixels that are not masked"], "{notes:?}");
     let (found, notes) = model(&|scans| scans[1].mask = Mask::Common((0..64).map(|i| i % 4 == 0).collect()));
-    assert!(
-        found.is_ok() && notes.len() == 1 && notes[0].starts_with("75 % of the pixels are masked: does `mask_valid`"),
-        "{notes:?}"
-    );
+    assert!(found.is_ok() && notes.len() == 1 && notes[0].starts_with("75 % of the pixels are masked: does `mask_valid`"), "{notes:?}");
     let mut config = simulated(made(|m| m.detector.beamstop = 2.5), EngineConfig::new(EngineName::Dm, 3));
     let lines = plan(&config).unwrap().lines;
     assert!(lines.iter().any(|(label, text)| label == "masked" && text.ends_with("% of the pixels of all frames")), "{lines:?}");

@@ -289,7 +289,7 @@ impl Stages for Gas {
         let tiles = self.store.tiling.len() as f64;
         if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles {
             return Err(
-                "the state of the collisions was written on the CPU or for other tiles; resume it on the device that wrote it".into(),
+                "the state of the collisions was written on the CPU or for other tiles; resume it on the device that wrote it".into()
             );
         }
         let word = |e: zellige_engine::error::Error| e.to_string();
