@@ -220,7 +220,7 @@ pub fn run_from<S: Solver>(
     let started = Instant::now();
     let first = solver.clock();
     for (key, schedule) in
-        [("run.temporary_checkpoints", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
+        [("run.checkpoint_every", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
     {
         if let (Some(Schedule::Time(_)), None) = (schedule, first.time) {
             let message = format!("`{}` has no physical time, so this would never be due", S::NAME);

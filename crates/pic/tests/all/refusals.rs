@@ -53,7 +53,7 @@ fn what_the_text_shows_is_refused_at_once() {
         ("/boundary", json!({ "x": "absorbing" }), "absorbing layers of 32 cells do not fit into 16"),
         ("/boundary", json!({ "x": { "fields": "pec", "particles": "thermal" } }), "no temperature is given for"),
         ("/window", json!({}), "a window has new plasma in front"),
-        ("/species", json!([]), "there is nothing in the box"),
+        ("/species", json!([]), "the box is empty"),
         ("/species/0/name", json!("a/b"), "cannot be part of a file's name"),
         ("/species/0/mass", json!(0.0), "`species[0].mass`: the value is 0"),
         ("/species/0/particles_per_cell", json!(0), "0 particles"),
