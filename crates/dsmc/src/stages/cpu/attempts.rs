@@ -206,54 +206,40 @@ pub(super) fn number_of(items: &[Vec<u32>; 2], t: usize) -> u64 {
 #[inline(always)]
 fn count_attempts(table: &Table, tile: &Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64) -> usize {
     let (slots, pairs) = (tiling.cells_of_row(), table.pairs.len());
-    // The numbers that round: a block for every four pairs of a cell, of occupied cells.
+    // The numbers that round: a block for every four pairs of a cell.
     let blocks = pairs.div_ceil(4);
     let Scratch { words, start, attempts, .. } = scratch;
     for row in &mut words.items {
-        row.resize(slots * blocks, 0);
+        row.clear();
     }
-    let mut drawn = 0;
     for slot in 0..slots {
-        if start[slot * species] < start[(slot + 1) * species] {
-            let cell = cell_number(tile, tiling, slot);
-            for block in 0..blocks {
-                (words.items[0][drawn], words.items[1][drawn]) = (cell, block as u32);
-                drawn += 1;
-            }
+        let cell = cell_number(tile, tiling, slot);
+        for block in 0..blocks {
+            words.items[0].push(cell);
+            words.items[1].push(block as u32);
         }
-    }
-    for row in &mut words.items {
-        row.truncate(drawn);
     }
     words.draw(purpose::COUNT, table.seed, step);
     attempts.clear();
     attempts.resize(slots * pairs, 0);
-    let (mut total, mut at) = (0, 0);
-    for slot in 0..slots {
-        if start[slot * species] == start[(slot + 1) * species] {
-            continue;
-        }
-        for p in 0..pairs {
-            let pair = &table.pairs[p];
-            let (a, b) = (slot * species + pair.species[0], slot * species + pair.species[1]);
-            let (na, nb) = ((start[a + 1] - start[a]) as f32, (start[b + 1] - start[b]) as f32);
-            let both = if a == b { 0.5 * na * (na - 1.0) } else { na * nb };
+    let start = &start[..=slots * species];
+    for (p, pair) in table.pairs.iter().enumerate() {
+        let [a, b] = pair.species;
+        let words = &words.words[p & 3][..slots * blocks];
+        for slot in 0..slots {
+            let count = |s: usize| (start[slot * species + s + 1] - start[slot * species + s]) as f32;
+            let both = if a == b { 0.5 * count(a) * (count(a) - 1.0) } else { count(a) * count(b) };
             let mean = both * tile.rate[slot] * tile.majorants[slot * pairs + p].sigma_g_max;
-            let mut n = 0;
-            if mean > 0.0 {
-                let word = words.words[p & 3][at + (p >> 2)];
-                n = if table.scheme == Scheme::Ntc {
-                    (mean + uniform_f32(word)) as u32
-                } else {
-                    poisson(mean, word, table.seed, step, u64::from(cell_number(tile, tiling, slot)) * pairs as u64 + p as u64)
-                };
-            }
-            attempts[slot * pairs + p] = n;
-            total += n as usize;
+            let word = words[slot * blocks + (p >> 2)];
+            attempts[slot * pairs + p] = if table.scheme == Scheme::Ntc {
+                (mean + uniform_f32(word)) as u32
+            } else {
+                let item = u64::from(cell_number(tile, tiling, slot)) * pairs as u64 + p as u64;
+                poisson(mean, word, table.seed, step, item)
+            };
         }
-        at += blocks;
     }
-    total
+    attempts.iter().map(|n| *n as usize).sum()
 }
 
 /// A number with Poisson's distribution: by inversion, in parts whose mean is small enough for it.
