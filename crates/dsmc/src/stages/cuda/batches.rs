@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::sampling;
 use crate::stages::Batches;
 
-/// `Molecule` of batch.cu.
+/// `Molecule` of batch_sums.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct BatchMolecule {
@@ -26,7 +26,7 @@ pub(super) struct BatchMolecule {
     unused: u32,
 }
 
-/// `Batches` of batch.cu.
+/// `Batches` of batch_sums.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct BatchesArgument {
@@ -80,7 +80,7 @@ impl Closed {
         if !self.all.is_empty() {
             return Ok(());
         }
-        let (what, species, cells) = ("dsmc: batches", model.species.len(), cells(tiling));
+        let (what, species, cells) = ("dsmc: batches", model.species.len(), tiling.padded_cells());
         self.all = self.pool.alloc_zeros(sums, what)?;
         self.square = self.pool.alloc_zeros(cells * sampling::width(model), what)?;
         self.filled = self.pool.alloc_zeros(cells * sampling::sections::lines(model), what)?;
@@ -88,7 +88,7 @@ impl Closed {
             let (cell, volume) = (model.grid.index(cell), model.cell_volume(model.grid.index(cell)));
             if volume > 0.0 { model.weight_of(cell) / volume } else { 0.0 }
         };
-        let weights: Vec<f64> = map(indices(cells), |c, _| cell_of(tiling, c).map_or(0.0, weight));
+        let weights: Vec<f64> = map(indices(cells), |c, _| tiling.padded_cell(c).map_or(0.0, weight));
         self.weight = self.pool.buffer_from(&weights, what)?;
         let molecules: Vec<_> = model.species.iter().map(molecule).collect();
         self.molecules = self.pool.buffer_from(&molecules, what)?;
@@ -103,17 +103,6 @@ impl Closed {
         self.speeds = self.pool.buffer_from(&speeds, what)?;
         Ok(())
     }
-}
-
-/// Cells of a tiling, with those that fill its last tiles; layers of a cell are one.
-fn cells(tiling: &Tiling) -> usize {
-    (tiling.tiles[0] * tiling.tiles[1]) << (tiling.shift[0] + tiling.shift[1])
-}
-
-/// Cell `c` of them, if it is in the domain.
-fn cell_of(tiling: &Tiling, c: usize) -> Option<[usize; 2]> {
-    let bits = tiling.shift[0] + tiling.shift[1];
-    tiling.cell((c >> bits) * tiling.layers, c & ((1 << bits) - 1))
 }
 
 fn molecule(species: &crate::gas::Species) -> BatchMolecule {
@@ -154,7 +143,7 @@ impl Batches for Gas {
             rates: c.rates.address(),
             speeds: c.speeds.address(),
             stride,
-            cells: cells(&tiling) as u64,
+            cells: tiling.padded_cells() as u64,
             count: count as f64,
             samples: samples as f64,
         };
@@ -203,11 +192,10 @@ impl Batches for Gas {
         let tiling = self.store.tiling;
         self.averages.read(&self.closed.all, cells)?;
         let (squares, counts) = (self.cuda.download(&self.closed.square)?, self.cuda.download(&self.closed.filled)?);
-        let stride = self::cells(&tiling);
+        let stride = tiling.padded_cells();
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
         each((chunks_mut(square, width), chunks_mut(filled, lines)), |cell, (square, filled)| {
-            let (tile, slot) = tiling.tile_and_slot(self.model.grid.cell(cell));
-            let c = ((tile / tiling.layers) << (tiling.shift[0] + tiling.shift[1])) + slot;
+            let c = tiling.padded_index(self.model.grid.cell(cell));
             square.iter_mut().enumerate().for_each(|(q, to)| *to = squares[q * stride + c]);
             filled.iter_mut().enumerate().for_each(|(line, to)| *to = f64::from(counts[line * stride + c]));
         });
@@ -219,12 +207,11 @@ impl Batches for Gas {
         self.averages.reserve()?;
         self.closed.reserve(&self.model, &tiling, self.averages.sums().len())?;
         self.averages.write(cells, &mut self.closed.all)?;
-        let stride = self::cells(&tiling);
+        let stride = tiling.padded_cells();
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
         let (mut squares, mut counts) = (vec![0.0; width * stride], vec![0_u32; lines * stride]);
-        for c in 0..stride {
-            let Some(cell) = cell_of(&tiling, c) else { continue };
-            let cell = self.model.grid.index(cell);
+        for cell in 0..self.model.grid.len() {
+            let c = tiling.padded_index(self.model.grid.cell(cell));
             (0..width).for_each(|q| squares[q * stride + c] = square[cell * width + q]);
             (0..lines).for_each(|line| counts[line * stride + c] = filled[cell * lines + line] as u32);
         }

@@ -264,7 +264,7 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     ]);
     let mut batch = vec![real::CUDA];
     batch.extend(VALUES_OF_SUMS);
-    batch.extend([common, include_str!("batch.cu")]);
+    batch.extend([common, include_str!("batch_sums.cu"), include_str!("batch.cu")]);
     // Of these, only what each depends on: the same program then does for many runs.
     let of = |names: &[&str]| -> Vec<_> {
         defines.iter().filter(|d| names.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect()

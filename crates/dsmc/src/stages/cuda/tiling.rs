@@ -69,6 +69,23 @@ impl Tiling {
         let cell = [0, 1].map(|d| (at[d] << self.shift[d]) + local[d]);
         (cell[0] < self.cells[0] && cell[1] < self.cells[1]).then_some(cell)
     }
+
+    /// Length of a list with a number for each cell, tile by tile, those included that fill the last tiles.
+    pub(super) fn padded_cells(&self) -> usize {
+        (self.tiles[0] * self.tiles[1]) << (self.shift[0] + self.shift[1])
+    }
+
+    /// Index of a cell in such a list.
+    pub(super) fn padded_index(&self, cell: [usize; 2]) -> usize {
+        let (tile, slot) = self.tile_and_slot(cell);
+        ((tile / self.layers) << (self.shift[0] + self.shift[1])) + slot
+    }
+
+    /// Cell of an index, if it is in the domain.
+    pub(super) fn padded_cell(&self, index: usize) -> Option<[usize; 2]> {
+        let bits = self.shift[0] + self.shift[1];
+        self.cell((index >> bits) * self.layers, index & ((1 << bits) - 1))
+    }
 }
 
 /// True if particles stay as evenly spread as they begin: none are injected and nothing is in the way.
@@ -186,6 +203,20 @@ mod tests {
                 }
             }
             assert_eq!(found, grid.len() * layers as usize, "{tiling:?}");
+        }
+    }
+
+    /// Every cell has an index of its own, from which it comes back; all others are none's.
+    #[test]
+    fn padded_lists_hold_every_cell_once() {
+        for (cells, shift, layers) in [([7, 5], [2, 1], 1), ([9, 1], [3, 0], 1), ([3, 6], [0, 0], 3), ([4, 11], [1, 2], 2)] {
+            let tiling = Tiling { cells, shift, tiles: [0, 1].map(|d: usize| cells[d].div_ceil(1 << shift[d])), layers };
+            let mut found = vec![None; tiling.padded_cells()];
+            for cell in (0..cells[0] * cells[1]).map(|c| [c % cells[0], c / cells[0]]) {
+                assert_eq!(found[tiling.padded_index(cell)].replace(cell), None, "{tiling:?}");
+            }
+            let back: Vec<_> = (0..found.len()).map(|index| tiling.padded_cell(index)).collect();
+            assert_eq!(back, found, "{tiling:?}");
         }
     }
 }
