@@ -4,6 +4,7 @@
 //! Nothing here waits, except what sets or reads whole arrays. A step of the fields of a periodic domain is one launch
 //! (`fused_fields.cu`); elsewhere it is three, one more for the current, two more for a filter.
 
+mod arrays;
 mod gauss;
 mod records;
 mod snapshots;
@@ -15,6 +16,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::real;
 use zellige_engine::sim::Cost;
 
+use self::arrays::packed;
 pub(super) use self::gauss::Charge;
 use self::gauss::{Corners, Work};
 use self::snapshots::SnapshotList;
@@ -22,9 +24,9 @@ use super::field_arguments::{FusedFields, MOST_TAPS, Taps, YeeGrid};
 use super::{Current, early};
 use crate::gauss::GAUSS;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
-use crate::stages::cpu::fields::{complete_charge, fill_guards};
+use crate::stages::cpu::fields::complete_charge;
 use crate::stages::layer::{Layer, Memory};
-use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
+use crate::stages::{Precision, Setup, Sheet, Smoothing};
 
 /// Blocks that sum the energy of a component.
 const ENERGY_BLOCKS: u32 = 128;
@@ -362,45 +364,6 @@ impl Fields {
         })
     }
 
-    /// A component over all corners with guards. Waits.
-    pub(super) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
-        let c = component as usize;
-        let (size, n) = (bytes(self.precision), self.grid.len());
-        if c >= 6 {
-            self.j()?;
-        }
-        let values = if c < 6 {
-            self.cuda.download(&self.advancing[0][c])?
-        } else {
-            self.cuda.download_range(&self.current, (c - 6) * n * size..(c - 5) * n * size)?
-        };
-        let mut values = unpacked(&values, self.precision);
-        fill_guards(&self.grid, component, &mut values);
-        Ok(values)
-    }
-
-    /// Sets a component; the guards given are replaced by what the sides say.
-    pub(super) fn set(&mut self, component: Component, values: &[f64]) -> Result<()> {
-        let c = component as usize;
-        let mut values = values.to_vec();
-        fill_guards(&self.grid, component, &mut values);
-        let data = packed(&values, self.precision);
-        if c < 6 {
-            self.cuda.upload(&mut self.advancing[0][c], &data)
-        } else {
-            self.j()?;
-            self.cuda.upload_at(&mut self.current, (c - 6) * data.len(), &data)
-        }
-    }
-
-    /// Puts deposits into a component of J, guards included, as they are.
-    #[cfg(test)]
-    pub(super) fn put_current(&mut self, c: usize, values: &[f64]) -> Result<()> {
-        let data = packed(values, self.precision);
-        self.j()?;
-        self.cuda.upload_at(&mut self.current, c * data.len(), &data)
-    }
-
     /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step: after a wait for it.
     pub(super) fn energies(&self) -> [f64; 6] {
         std::array::from_fn(|c| self.sums.get(c))
@@ -411,23 +374,6 @@ impl Fields {
         let mut rho = rho.to_vec();
         complete_charge(&self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, &mut rho);
         rho
-    }
-
-    /// The memory of the absorbing layers and the state of the charge check, named as on the CPU. Waits.
-    pub(super) fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
-        let layers = self.psi.iter();
-        let layers = layers.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision))));
-        Ok(layers.collect::<Result<Vec<_>>>()?.into_iter().chain(self.corner_state()?).collect())
-    }
-
-    /// Takes it back; entries of other names are left alone.
-    pub(super) fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
-        for (memory, buffer) in &mut self.psi {
-            if let Some((_, values)) = state.iter().find(|entry| entry.0 == memory.name()) {
-                self.cuda.upload(buffer, &packed(values, self.precision))?;
-            }
-        }
-        self.set_corner_state(state)
     }
 
     fn kernel(&self, name: &str) -> &Kernel {
@@ -461,20 +407,6 @@ pub(super) fn fuses_fields(setup: &Setup) -> bool {
 /// Bytes of a number.
 fn bytes(precision: Precision) -> usize {
     if precision == Precision::F32 { 4 } else { 8 }
-}
-
-fn packed(values: &[f64], precision: Precision) -> Vec<u8> {
-    match precision {
-        Precision::F32 => values.iter().flat_map(|v| (*v as f32).to_ne_bytes()).collect(),
-        Precision::F64 => bytemuck::cast_slice(values).to_vec(),
-    }
-}
-
-fn unpacked(data: &[u8], precision: Precision) -> Vec<f64> {
-    match precision {
-        Precision::F32 => data.chunks_exact(4).map(|b| f64::from(f32::from_ne_bytes([b[0], b[1], b[2], b[3]]))).collect(),
-        Precision::F64 => data.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect(),
-    }
 }
 
 const _: () = assert!(BELOW == 2 && ABOVE == 3, "yee_grid.cu counts on it");

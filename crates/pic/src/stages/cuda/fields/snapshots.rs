@@ -3,7 +3,8 @@
 use zellige_engine::cuda::Buffer;
 use zellige_engine::error::Result;
 
-use super::{Fields, bytes, unpacked};
+use super::arrays::unpacked;
+use super::{Fields, bytes};
 use crate::stages::Component;
 use crate::stages::cpu::fields::fill_guards;
 

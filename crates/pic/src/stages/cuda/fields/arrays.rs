@@ -1,0 +1,81 @@
+//! Whole arrays of the fields, to the host and from it.
+
+use zellige_engine::error::Result;
+
+use super::{Fields, bytes};
+use crate::stages::cpu::fields::fill_guards;
+use crate::stages::{Component, Precision};
+
+impl Fields {
+    /// A component over all corners with guards. Waits.
+    pub(in crate::stages::cuda) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
+        let c = component as usize;
+        let (size, n) = (bytes(self.precision), self.grid.len());
+        if c >= 6 {
+            self.j()?;
+        }
+        let values = if c < 6 {
+            self.cuda.download(&self.advancing[0][c])?
+        } else {
+            self.cuda.download_range(&self.current, (c - 6) * n * size..(c - 5) * n * size)?
+        };
+        let mut values = unpacked(&values, self.precision);
+        fill_guards(&self.grid, component, &mut values);
+        Ok(values)
+    }
+
+    /// Sets a component; the guards given are replaced by what the sides say.
+    pub(in crate::stages::cuda) fn set(&mut self, component: Component, values: &[f64]) -> Result<()> {
+        let c = component as usize;
+        let mut values = values.to_vec();
+        fill_guards(&self.grid, component, &mut values);
+        let data = packed(&values, self.precision);
+        if c < 6 {
+            self.cuda.upload(&mut self.advancing[0][c], &data)
+        } else {
+            self.j()?;
+            self.cuda.upload_at(&mut self.current, (c - 6) * data.len(), &data)
+        }
+    }
+
+    /// Puts deposits into a component of J, guards included, as they are.
+    #[cfg(test)]
+    pub(in crate::stages::cuda) fn put_current(&mut self, c: usize, values: &[f64]) -> Result<()> {
+        let data = packed(values, self.precision);
+        self.j()?;
+        self.cuda.upload_at(&mut self.current, c * data.len(), &data)
+    }
+
+    /// The memory of the absorbing layers and the state of the charge check, named as on the CPU. Waits.
+    pub(in crate::stages::cuda) fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
+        let layers = self.psi.iter();
+        let layers = layers.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision))));
+        Ok(layers.collect::<Result<Vec<_>>>()?.into_iter().chain(self.corner_state()?).collect())
+    }
+
+    /// Takes it back; entries of other names are left alone.
+    pub(in crate::stages::cuda) fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+        for (memory, buffer) in &mut self.psi {
+            if let Some((_, values)) = state.iter().find(|entry| entry.0 == memory.name()) {
+                self.cuda.upload(buffer, &packed(values, self.precision))?;
+            }
+        }
+        self.set_corner_state(state)
+    }
+}
+
+/// Values as they lie on the GPU.
+pub(super) fn packed(values: &[f64], precision: Precision) -> Vec<u8> {
+    match precision {
+        Precision::F32 => values.iter().flat_map(|v| (*v as f32).to_ne_bytes()).collect(),
+        Precision::F64 => bytemuck::cast_slice(values).to_vec(),
+    }
+}
+
+/// Values of such bytes.
+pub(super) fn unpacked(data: &[u8], precision: Precision) -> Vec<f64> {
+    match precision {
+        Precision::F32 => data.chunks_exact(4).map(|b| f64::from(f32::from_ne_bytes([b[0], b[1], b[2], b[3]]))).collect(),
+        Precision::F64 => data.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect(),
+    }
+}
