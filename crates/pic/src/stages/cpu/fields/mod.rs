@@ -12,6 +12,7 @@ mod yee;
 use std::ops::Range;
 
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::real::RealScalar;
 use zellige_engine::record::Values;
 
@@ -127,19 +128,13 @@ impl<T: RealScalar> FieldSet<T> {
     /// External fields stay as they are in the window's frame.
     pub fn shift(&mut self, ahead: &[Sheet]) {
         let (n, pitch) = (self.grid.cells[0] + BELOW, self.grid.pitch());
-        for array in self.e.iter_mut().chain(&mut self.b).chain(&mut self.j) {
-            for row in array.chunks_mut(pitch) {
+        for (array, component) in self.e.iter_mut().chain(&mut self.b).chain(&mut self.j).zip(Component::ALL) {
+            // The last values inside stood at the far side; those half a cell further are new.
+            let first_new = n - usize::from(Quantity::Vector(component).half(0));
+            each(chunks_mut(array, pitch), |_, row| {
                 row.copy_within(1.., 0);
-                row[n..].fill(T::ZERO);
-            }
-        }
-        for c in 0..3 {
-            for (array, first) in [(&mut self.e[c], 0), (&mut self.b[c], 3), (&mut self.j[c], 6)] {
-                let quantity = Quantity::Vector(Component::ALL[c + first]);
-                if quantity.half(0) {
-                    array.chunks_mut(pitch).for_each(|row| row[n - 1] = T::ZERO);
-                }
-            }
+                row[first_new..].fill(T::ZERO);
+            });
         }
         for line in ahead {
             self.on_line(line, |field, value| *field = value);
