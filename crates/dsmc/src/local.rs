@@ -4,7 +4,7 @@
 //! the larger of it and the speed of sound, so that a stagnation point does not count as broken down. Above 0.05 the equations of
 //! Navier and Stokes are not to be trusted.
 
-use zellige_engine::parallel::{indices, map};
+use zellige_engine::parallel::{indices, items, map};
 
 use crate::flow::Averaged;
 use crate::sampling::{OF_SPECIES, VALUES, width};
@@ -39,7 +39,7 @@ pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64], warm: &(dyn Fn(usize) 
     ];
     all.map(|(name, title, state)| {
         let found = map(indices(model.grid.len()), |c, _| at(flow, c, of(c)[14], warm, state));
-        (name, title, [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
+        (name, title, apart(&found))
     })
 }
 
@@ -62,7 +62,12 @@ pub(crate) fn mach(flow: Averaged<'_>, values: &[f64], warm: &(dyn Fn(usize) -> 
         [u / sound, speed.sqrt().hypot(warmth) / sound]
     };
     let found: Vec<[f64; 2]> = map(indices(flow.model.grid.len()), |c, _| at(c));
-    ("mach", "Mach number", [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
+    ("mach", "Mach number", apart(&found))
+}
+
+/// Values and errors of all cells, each by themselves.
+fn apart(found: &[[f64; 2]]) -> [Vec<f64>; 2] {
+    [0, 1].map(|e| map(items(found), |_, f| f[e]))
 }
 
 /// Speed of sound of a gas whose rotation keeps up, m/s; `v` are the values of a cell with those of its species.

@@ -18,6 +18,9 @@ fn axes(flow: Averaged<'_>) -> Vec<Axis> {
 /// Decades from the thousandth-lowest to the thousandth-highest value above which a field is coloured by its logarithm.
 const DECADES: f64 = 1.5;
 
+/// Cells that decide on the colours of a field.
+const MANY: usize = 1 << 20;
+
 /// Colours of a field: about zero where both signs matter, by the logarithm where a positive quantity spans decades.
 fn palette(values: &[f64], name: &str) -> Palette {
     let known = || values.iter().copied().filter(|v| v.is_finite());
@@ -29,7 +32,9 @@ fn palette(values: &[f64], name: &str) -> Palette {
     if !["density", "pressure", "free_path", "knudsen"].iter().any(|n| name.starts_with(n)) {
         return Palette::Sequential;
     }
-    let mut positive: Vec<f64> = known().filter(|v| *v > 0.0).collect();
+    // A million of the cells, evenly chosen, are enough for a colour.
+    let every = values.len().div_ceil(MANY).max(1);
+    let mut positive: Vec<f64> = values.iter().step_by(every).copied().filter(|v| v.is_finite() && *v > 0.0).collect();
     let n = positive.len();
     // Only two of them are needed in their order.
     let mut at = |share: f64| if n == 0 { 1.0 } else { *positive.select_nth_unstable_by((share * n as f64) as usize, f64::total_cmp).1 };
@@ -201,7 +206,7 @@ fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
         all.push(profiles(flow, values));
     }
     all.extend(flows(flow));
-    all.extend(patches::gas(model, &all));
+    all.extend(patches::gas(model));
     all
 }
 

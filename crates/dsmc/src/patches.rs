@@ -2,18 +2,27 @@
 //! averages; the segments of bodies as lines with what they feel.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use zellige_engine::record::{Entries, Field, PatchValues, Patches, Record, Table};
+use zellige_engine::record::{Entries, Field, LazyPatches, PatchValues, Patches, Record, Table};
 
+use crate::geometry::Geometry;
+use crate::grid::Grid;
 use crate::model::Model;
 
-/// Cells of a plane with the fields among `records`; velocities and heat fluxes are vectors. Cells inside bodies are left out.
+/// Cells of a plane with the fields of the moment; velocities and heat fluxes are vectors. Cells inside bodies are left out.
 /// Where a body divides a cell, all its parts have the values of the cell.
-pub(crate) fn gas(model: &Model, records: &[Record]) -> Option<Record> {
-    let (grid, geometry) = (&model.grid, &model.geometry);
+pub(crate) fn gas(model: &Model) -> Option<Record> {
+    let (grid, geometry) = (model.grid.clone(), model.geometry.clone());
     if grid.dimensions < 2 || grid.len() < 2 {
         return None;
     }
+    let make = Arc::new(move |records: &[Record]| cells(&grid, &geometry, records));
+    Some(Record::Patches(LazyPatches { name: "gas".into(), segments: false, make }))
+}
+
+/// The patches of [`gas`] with the fields among `records`.
+fn cells(grid: &Grid, geometry: &Geometry, records: &[Record]) -> Patches {
     let one = i64::from(crate::geometry::LATTICE);
     // Points of the grid and those where bodies cut cells: their numbers from 1, 0 as long as they have none.
     let mut of_grid = vec![0; (grid.cells[0] + 1) * (grid.cells[1] + 1)];
@@ -42,7 +51,7 @@ pub(crate) fn gas(model: &Model, records: &[Record]) -> Option<Record> {
     }
     let fields: Vec<&Field> = records.iter().filter_map(|r| if let Record::Field(f) = r { Some(f) } else { None }).collect();
     let (name, title) = ("gas".to_owned(), "cells that hold gas, with all averages".to_owned());
-    Some(Record::Patches(Patches { name, title, points, corners, ends, values: values(&fields, &cells) }))
+    Patches { name, title, points, corners, ends, values: values(&fields, &cells) }
 }
 
 /// `velocity_y` for `velocity_x`, `velocity_z_error` for `velocity_x_error`; nothing for `stress_xx`.
@@ -104,7 +113,9 @@ pub(crate) fn walls(model: &Model, shown: &[usize], table: &Table) -> Record {
             }
         }
     }
-    Record::Patches(Patches { name: table.name.clone(), title: table.title.clone(), points, corners, ends, values })
+    let (name, title) = (table.name.clone(), table.title.clone());
+    let patches = Patches { name: name.clone(), title, points, corners, ends, values };
+    Record::Patches(LazyPatches { name, segments: true, make: Arc::new(move |_| patches.clone()) })
 }
 
 #[cfg(test)]
@@ -156,7 +167,8 @@ mod tests {
             Record::Field(Field::bare(name, Vec::new(), zellige_engine::record::Centring::Cell, values))
         };
         let names = ["density", "velocity_x", "velocity_y", "velocity_z", "velocity_x_error", "velocity_y_error", "stress_xx", "stress_xy"];
-        let Some(Record::Patches(gas)) = gas(&model, &names.map(field)) else { panic!() };
+        let Some(Record::Patches(gas)) = gas(&model) else { panic!() };
+        let gas = (gas.make)(&names.map(field));
         let found: Vec<(&str, usize)> = gas.values.iter().map(|v| (v.name.as_str(), v.components)).collect();
         assert_eq!(found, [("density", 1), ("velocity", 3), ("velocity_error", 3), ("stress_xx", 1), ("stress_xy", 1)]);
         let mut volumes = vec![0.0; 320];

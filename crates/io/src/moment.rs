@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zellige_engine::error::Result;
 use zellige_engine::files::{self, CompleteFile};
 use zellige_engine::parallel::{items, map_tasks};
-use zellige_engine::record::{Content, Field, Mesh, Palette, Patches, Record, Table, Values, Wave};
+use zellige_engine::record::{Content, Field, LazyPatches, Mesh, Palette, Record, Table, Values, Wave};
 
 use crate::tensor::{Elements, Tensor};
 use crate::{Format, Stamp, bov, check_axes, csv, hdf5, npy, picture, stack, vti, vtu};
@@ -46,8 +46,7 @@ fn bytes(record: &Record) -> usize {
         Record::Curve(c) => 8 * (1 + c.lines.len()) * c.x.len(),
         Record::Measured(m) => 8 * (1 + 2 * m.curve.lines.len()) * m.curve.x.len(),
         Record::Table(t) => 8 * t.len * t.columns.len(),
-        Record::Method(_) => 0,
-        Record::Patches(p) => 16 * p.points.len() + 4 * p.corners.len() + p.values.iter().map(|v| 4 * v.values.len()).sum::<usize>(),
+        Record::Method(_) | Record::Patches(_) => 0,
         Record::Archive(a) => {
             let of = |content: &Content| match content {
                 Content::Wholes(_, values) => 4 * values.len(),
@@ -224,7 +223,7 @@ fn plan<'a>(folder: &Path, records: &'a [Record], formats: &[Format], stamp: Sta
                 plan.push(&measured.curve.name, "csv", move |path| csv::write_measured(path, measured));
                 plan.picture(&measured.curve.name, record);
             }
-            Record::Patches(patches) => plan.patches(patches),
+            Record::Patches(patches) => plan.patches(patches, records),
             Record::Wave(wave) => plan.wave(wave),
             Record::Archive(archive) => plan.push(&archive.name, archive.ending, move |path| hdf5::write_archive(path, archive)),
             Record::Mesh(mesh) => {
@@ -308,12 +307,15 @@ impl<'a> Plan<'_, 'a> {
         }
     }
 
-    fn patches(&mut self, patches: &'a Patches) {
+    fn patches(&mut self, patches: &'a LazyPatches, records: &'a [Record]) {
         if !self.wants(Format::Vtu) {
             return;
         }
-        let (time, ending) = (self.stamp.time, vtu::ending(patches));
-        self.push(&patches.name, ending, move |path| vtu::write(path, patches, time));
+        let (time, ending) = (self.stamp.time, if patches.segments { "vtp" } else { "vtu" });
+        let path = self.folder.join(format!("{}.{ending}", self.stem(&patches.name)));
+        // Polygons hold the fields once more.
+        let copied = if patches.segments { 0 } else { records.iter().map(bytes).sum() };
+        self.add(path, copied, move |path| vtu::write(path, &(patches.make)(records), time));
         if self.stamp.numbered {
             self.add_to_series(&patches.name, time.unwrap_or(self.stamp.step as f64));
         }

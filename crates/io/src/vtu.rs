@@ -15,11 +15,6 @@ const TRIANGLE: u8 = 5;
 const POLYGON: u8 = 7;
 const QUAD: u8 = 9;
 
-/// `vtp` where all patches are segments, otherwise `vtu`.
-pub fn ending(patches: &Patches) -> &'static str {
-    if segments(patches) { "vtp" } else { "vtu" }
-}
-
 fn segments(patches: &Patches) -> bool {
     sides(patches).all(|n| n == 2)
 }
@@ -190,7 +185,7 @@ mod tests {
     fn arrays_stand_where_the_header_says() {
         let folder = tempfile::tempdir().unwrap();
         let (patches, path) = (sample(), folder.path().join("gas.vtu"));
-        assert_eq!(ending(&patches), "vtu");
+        assert!(!segments(&patches));
         write(&path, &patches, Some(2.5)).unwrap();
         let file = std::fs::read(&path).unwrap();
         let found = arrays(&file);
@@ -210,7 +205,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("wall.vtp");
         let walls = Patches { corners: vec![0, 1, 1, 2], ends: vec![2, 4], values: Vec::new(), ..sample() };
-        assert_eq!(ending(&walls), "vtp");
+        assert!(segments(&walls));
         write(&path, &walls, None).unwrap();
         assert!(String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains("NumberOfLines=\"2\""));
         for (broken, expected) in [

@@ -118,7 +118,7 @@ const EXPECTED: &[(&str, f64)] = &[
     ("ptycho/dm-60x1024", 0.24086),
     ("ptycho/epie-1000x128", 0.10766),
 ];
-/// Distance over the one of [`EXPECTED`], and distance and error over earlier ones, that pass.
+/// Distance over the one of [`EXPECTED`], and over the earlier one, that passes.
 const MORE: f64 = 1.05;
 /// Pixels and modes of a repetition, about.
 const WORK: f64 = 6e6;
@@ -196,7 +196,7 @@ struct Iterations {
     relative_distance: Option<f64>,
     /// The same after the first repetition, which is not timed; none before it.
     later: Option<Option<f64>>,
-    /// Likelihood error after [`WARM_UP`] iterations.
+    /// Likelihood error of the first iteration.
     error: f64,
     ran: bool,
     /// Milliseconds that copies of an iteration take by themselves, where frames come and go.
@@ -231,10 +231,11 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         copies = Some(1e3 * (up / rates[0]).max(down / rates[1]));
     }
     let mut reconstruction = Reconstruction::within(&config, model, device, 1, &budget)?;
-    for _ in 0..WARM_UP {
+    reconstruction.advance(&mut Profiler::off())?;
+    let error = reconstruction.errors()?[1];
+    for _ in 1..WARM_UP {
         reconstruction.advance(&mut Profiler::off())?;
     }
-    let error = reconstruction.errors()?[1];
     let relative_distance = relative_distance(&mut reconstruction, truth.as_ref())?;
     let expected = EXPECTED.iter().find(|(name, _)| *name == case.name).map(|(_, relative_distance)| *relative_distance);
     Ok(Box::new(Iterations { reconstruction, each, truth, expected, relative_distance, later: None, error, ran: false, copies }))
@@ -275,7 +276,7 @@ impl Bench for Iterations {
             MORE,
         ));
         let error = self.reconstruction.errors()?[1] / self.error;
-        checks.push(Check::at_most("likelihood error after the timed iterations over that before", error, MORE));
+        checks.push(Check::at_most("likelihood error after the timed iterations over that of the first", error, 0.5));
         Ok(checks)
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use archive::{Archive, Content, Leaf};
 pub use mesh::{Axis, Centring, Component, Field, Mesh, Palette, UnitDimension, Values};
 pub use particles::{Column, Entries, Method, Note, Table};
-pub use picture::{Curve, Measured, PatchValues, Patches, Wave};
+pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Wave};
 
 /// Anything a solver writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub enum Record {
     /// Curves with error bars.
     Measured(Measured),
     /// Polygons or segments with values.
-    Patches(Patches),
+    Patches(LazyPatches),
 }
 
 impl Record {

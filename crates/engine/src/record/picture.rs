@@ -1,8 +1,10 @@
 //! Records that are drawn: [`Curve`], [`Measured`] with error bars, [`Patches`] in the plane, a complex [`Wave`].
 
+use std::sync::Arc;
+
 use num_complex::Complex;
 
-use super::Axis;
+use super::{Axis, Record};
 
 /// One or more curves over a shared abscissa, for a line plot and a CSV file.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +50,32 @@ pub struct Patches {
     pub ends: Vec<u32>,
     /// Quantities of each patch.
     pub values: Vec<PatchValues>,
+}
+
+/// [`Patches`] that are made when they are written: VTK alone has them, and they hold all fields of a moment once more.
+#[derive(Clone)]
+pub struct LazyPatches {
+    /// That of the patches.
+    pub name: String,
+    /// True for segments, false for polygons.
+    pub segments: bool,
+    /// Makes them; its argument is all records of the moment.
+    pub make: MakePatches,
+}
+
+/// Patches from all records of a moment.
+pub type MakePatches = Arc<dyn Fn(&[Record]) -> Patches + Send + Sync>;
+
+impl std::fmt::Debug for LazyPatches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LazyPatches").field("name", &self.name).field("segments", &self.segments).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for LazyPatches {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.segments == other.segments && Arc::ptr_eq(&self.make, &other.make)
+    }
 }
 
 /// A quantity of [`Patches`].
