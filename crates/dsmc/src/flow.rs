@@ -51,23 +51,13 @@ impl Flow {
             Device::Cpu(cpu) => stages::cpu::new(&model, cpu),
             Device::Cuda(cuda) => stages::cuda::new(&model, cuda)?,
         };
-        let mut all = Particles::default();
-        let on_cpu = matches!(device, Device::Cpu(_));
-        cpu.install(|| {
-            loading::fill(&model, &|position| initial.at(position), |part| {
-                // A GPU gets all at once.
-                if on_cpu {
-                    return stages.insert(&part);
-                }
-                all.reserve(model.expected as usize);
-                all.append(part);
-                Ok(())
-            })
+        cpu.install(|| match stages.order() {
+            Some(cells) => {
+                let all = loading::fill_cells(&model, &|position| initial.at(position), cells.len(), |k| cells[k] as usize);
+                stages.insert(&all)
+            }
+            None => loading::fill(&model, &|position| initial.at(position), |part| stages.insert(&part)),
         })?;
-        if !on_cpu {
-            stages.insert(&all)?;
-        }
-        drop(all);
         let samples = Samples::new(&model, config);
         Ok(Self { model, stages, samples, step: 0, cpu })
     }

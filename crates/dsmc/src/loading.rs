@@ -40,30 +40,31 @@ pub(crate) const PIECE: f64 = 500_000.0;
 /// Cells of a task.
 const TASK: usize = 4096;
 
+/// Gas at each position of the start.
+pub(crate) type Start<'a> = &'a (dyn Fn([f64; 2]) -> State + Sync);
+
 /// Fills all cells, piece by piece in their order. `state` gives the gas at a position.
-pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), mut take: impl FnMut(Particles) -> Result<()>) -> Result<()> {
+pub(crate) fn fill(model: &Model, state: Start<'_>, mut take: impl FnMut(Particles) -> Result<()>) -> Result<()> {
     let cells = model.grid.len();
     let piece = ((PIECE / (model.expected / cells as f64).max(1.0)) as usize).max(1);
     for first in (0..cells).step_by(piece) {
-        let last = (first + piece).min(cells);
-        let task = TASK.min((last - first).div_ceil(64)).max(1);
-        let parts = map(indices((last - first).div_ceil(task)), |_, c| {
-            let mut particles = Particles::default();
-            for cell in first + c * task..(first + (c + 1) * task).min(last) {
-                fill_cell(model, state, cell, &mut particles);
-            }
-            particles
-        });
-        let mut all = Particles::default();
-        for part in parts {
-            all.append(part);
-        }
-        take(all)?;
+        take(fill_cells(model, state, piece.min(cells - first), |k| first + k))?;
     }
     Ok(())
 }
 
-fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: usize, into: &mut Particles) {
+/// Fills `n` cells, the `k`-th of which is `cell(k)`.
+pub(crate) fn fill_cells(model: &Model, state: Start<'_>, n: usize, cell: impl Fn(usize) -> usize + Sync) -> Particles {
+    let task = TASK.min(n.div_ceil(64)).max(1);
+    let parts = map(indices(n.div_ceil(task)), |_, t| {
+        let mut particles = Particles::default();
+        (t * task..((t + 1) * task).min(n)).for_each(|k| fill_cell(model, state, cell(k), &mut particles));
+        particles
+    });
+    Particles::joined(&parts)
+}
+
+fn fill_cell(model: &Model, state: Start<'_>, cell: usize, into: &mut Particles) {
     if model.geometry.fraction(cell) <= 0.0 {
         return;
     }

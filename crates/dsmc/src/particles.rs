@@ -1,5 +1,7 @@
 //! Particles outside of a store: for loading, checkpoints and diagnostics.
 
+use zellige_engine::parallel::{each, items, items_mut};
+
 /// Particles by column, in the order of their cells.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Particles {
@@ -50,6 +52,26 @@ impl Particles {
         }
         self.rotation.extend(rotation);
         self.level.extend(level);
+    }
+
+    /// Those of all parts one behind the other, on all threads.
+    pub(crate) fn joined(parts: &[Self]) -> Self {
+        fn column<T: Copy + Default + Send + Sync>(parts: &[Particles], of: impl Fn(&Particles) -> &[T] + Sync) -> Vec<T> {
+            let mut all = vec![T::default(); parts.iter().map(|p| of(p).len()).sum()];
+            let mut rest = &mut all[..];
+            let mut slices: Vec<_> = parts.iter().filter_map(|p| rest.split_off_mut(..of(p).len())).collect();
+            each((items_mut(&mut slices), items(parts)), |_, (to, from)| to.copy_from_slice(of(from)));
+            all
+        }
+        Self {
+            cell: column(parts, |p| &p.cell),
+            species: column(parts, |p| &p.species),
+            offset: [0, 1].map(|d| column(parts, |p| &p.offset[d])),
+            velocity: [0, 1, 2].map(|c| column(parts, |p| &p.velocity[c])),
+            rotation: column(parts, |p| &p.rotation),
+            level: column(parts, |p| &p.level),
+            tag: column(parts, |p| &p.tag),
+        }
     }
 
     /// Adds others behind.

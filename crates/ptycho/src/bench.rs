@@ -194,7 +194,7 @@ struct Iterations {
     expected: Option<f64>,
     /// Distance of the object from the truth after [`WARM_UP`] iterations, relative to the truth.
     relative_distance: Option<f64>,
-    /// The same after the first repetition, which is not timed; none before it.
+    /// Distance after the first repetition, which is not timed; none before it.
     later: Option<Option<f64>>,
     /// Likelihood error of the first iteration.
     error: f64,

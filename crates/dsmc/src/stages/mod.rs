@@ -150,6 +150,11 @@ pub trait Stages: Send {
     /// Index, collide, sample (if `sample`), move, emit: step number `step`, counted from 0.
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()>;
 
+    /// Cells in the order in which particles are best put in, all at once; none if they may come piece by piece in any order.
+    fn order(&self) -> Option<Vec<u32>> {
+        None
+    }
+
     /// Puts particles in. Cells and species have been checked.
     fn insert(&mut self, particles: &Particles) -> Result<()>;
 

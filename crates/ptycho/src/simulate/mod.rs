@@ -18,6 +18,7 @@ use std::path::Path;
 use num_complex::Complex;
 use zellige_engine::device::host_must_hold;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::parallel::{items, map};
 
 pub use config::{DetectorConfig, ObjectConfig, ObjectKind, Pair, PatternConfig, PatternKind, SimulateConfig};
 pub use illumination::{Aperture, IlluminationConfig, Optic};
@@ -44,7 +45,7 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let mask = light::mask(&config.detector, size, seed);
     let view = light::FrameGeometry { config, beam, shape, bin, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
     let frames = light::frames(&view, &real);
-    let values = sample.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
+    let values = map(items(&sample), |_, v| Complex::new(v.re as f32, v.im as f32));
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
     let truth = Some(Truth { probe, object, positions: real });
     let notes = noted(config, name, &positions)?;

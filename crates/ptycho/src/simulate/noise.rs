@@ -33,7 +33,9 @@ pub(super) fn smooth(shape: [usize; 2], width: [f64; 2], seed: u64, purpose: u32
     });
     data[0] = Complex::default();
     plan.run(&mut data, Direction::Inverse);
-    let deviation = (data.iter().map(|v| v.re * v.re).sum::<f64>() / data.len() as f64).sqrt().max(f64::MIN_POSITIVE);
+    // Row by row, so that the sum does not depend on threads.
+    let squares = map(chunks(&data, shape[1]), |_, row| row.iter().map(|v| v.re * v.re).sum::<f64>());
+    let deviation = (squares.iter().sum::<f64>() / data.len() as f64).sqrt().max(f64::MIN_POSITIVE);
     map(items(&data), |_, v| v.re / deviation)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use num_complex::Complex;
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{chunks_mut, each, items_mut};
+use zellige_engine::parallel::{chunks_mut, each, items, items_mut, map};
 use zellige_engine::rng::Philox;
 use zellige_io::Array;
 
@@ -60,7 +60,7 @@ fn cells(shape: [usize; 2], frame: [usize; 2], seed: u64) -> Vec<f64> {
             [a * shape[0] as f64, b * shape[1] as f64, unit * (0.12 + 0.5 * c * c), d, e * TAU, 0.25 + 0.45 * f]
         })
         .collect();
-    let mut all: Vec<f64> = coarse.iter().zip(&fine).map(|(c, f)| 0.22 + 0.10 * c + 0.035 * f).collect();
+    let mut all = map((items(&coarse), items(&fine)), |_, (c, f)| 0.22 + 0.10 * c + 0.035 * f);
     each(chunks_mut(&mut all, shape[1]), |row, line| {
         for &[y, x, radius, kind, angle, thick] in &shapes {
             let dy = row as f64 - y;

@@ -172,6 +172,10 @@ impl Stages for Gas {
         Ok(())
     }
 
+    fn order(&self) -> Option<Vec<u32>> {
+        Some(self.store.cells())
+    }
+
     fn insert(&mut self, particles: &Particles) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         let here = self.store.used()?;

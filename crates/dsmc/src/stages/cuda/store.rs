@@ -4,6 +4,8 @@
 //! more slots than there are particles, wherever they go, and nothing can be lost for want of room. Only injected particles
 //! needs room, behind the regions.
 
+use std::borrow::Cow;
+
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool};
 use zellige_engine::error::Result;
@@ -263,6 +265,11 @@ impl Store {
         self.cuda.upload(&mut self.counters, &[counters])
     }
 
+    /// Cells tile by tile: particles in their order need not be rearranged by [`Self::fill`].
+    pub(super) fn cells(&self) -> Vec<u32> {
+        (0..self.tiling.padded_cells()).filter_map(|k| self.tiling.padded_cell(k)).map(|cell| self.grid.index(cell) as u32).collect()
+    }
+
     /// Puts particles into an empty store, in their order within each tile.
     pub(super) fn fill(&mut self, p: &Particles) -> Result<()> {
         self.reserve(p.len())?;
@@ -293,29 +300,20 @@ impl Store {
         for t in 0..tiles {
             first[t + 1] = first[t] + stay[t];
         }
-        let mut next = first.clone();
-        let to: Vec<u32> = keys
-            .iter()
-            .map(|k| {
-                let slot = &mut next[k.0 as usize];
-                *slot += 1;
-                *slot - 1
-            })
-            .collect();
-        let mut key = vec![0_u16; p.len()];
-        to.iter().zip(&keys).for_each(|(to, k)| key[*to as usize] = k.1);
+        let to = slots(&keys, &first);
+        let key = arranged(&to, &map(items(&keys), |_, k| k.1)).into_owned();
         drop(keys);
         let cuda = self.cuda.clone();
         let set = &mut self.sets[self.current];
         cuda.upload(&mut set.key, &key)?;
         drop(key);
         let columns = [&p.offset[0], &p.offset[1], &p.velocity[0], &p.velocity[1], &p.velocity[2], &p.rotation];
-        let ordered = map(items(&columns), |_, from| scatter(&to, from));
+        let ordered = map(items(&columns), |_, from| arranged(&to, from));
         for (buffer, values) in set.numbers.iter_mut().chain([&mut set.rotation]).zip(&ordered) {
             cuda.upload(buffer, values)?;
         }
-        cuda.upload(&mut set.level, &narrowed(&scatter(&to, &p.level), self.config.level_words()))?;
-        cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.config.tagged))?;
+        cuda.upload(&mut set.level, &narrowed(&arranged(&to, &p.level), self.config.level_words()))?;
+        cuda.upload(&mut set.tag, &tags(&to, p, self.config.tagged))?;
         cuda.upload(&mut self.first[self.current], &first)?;
         cuda.upload(&mut self.by_tile[0], &stay)
     }
@@ -389,8 +387,8 @@ impl Store {
 }
 
 /// Tags of particles, which have none yet when they are loaded.
-fn tags(to: &[u32], from: &[u32], tagged: bool) -> Vec<u32> {
-    if tagged && from.is_empty() { vec![0; to.len()] } else { scatter(to, from) }
+fn tags<'a>(to: &Slots, p: &'a Particles, tagged: bool) -> Cow<'a, [u32]> {
+    if tagged && p.tag.is_empty() { Cow::Owned(vec![0; p.len()]) } else { arranged(to, &p.tag) }
 }
 
 /// Words of levels as the device has them: of 16 bits where that is enough.
@@ -403,11 +401,29 @@ fn widened(levels: &[u16], words: usize) -> Vec<u32> {
     levels.chunks_exact(words.max(1)).map(|l| l.iter().rev().fold(0, |all, w| all << 16 | u32::from(*w))).collect()
 }
 
+/// Slot of each particle; none where they are in order as they stand.
+type Slots = Option<Vec<u32>>;
+
+/// Slots of particles of tiles `keys`, whose first slots are `first`.
+fn slots(keys: &[(u32, u16)], first: &[u32]) -> Slots {
+    if keys.is_sorted_by_key(|k| k.0) {
+        return None;
+    }
+    let mut next = first.to_vec();
+    let slot = |k: &(u32, u16)| {
+        let slot = &mut next[k.0 as usize];
+        *slot += 1;
+        *slot - 1
+    };
+    Some(keys.iter().map(slot).collect())
+}
+
 /// `values[to[i]] = from[i]`; nothing of a column that is not in use.
-fn scatter<T: Pod>(to: &[u32], from: &[T]) -> Vec<T> {
+fn arranged<'a, T: Pod>(to: &Slots, from: &'a [T]) -> Cow<'a, [T]> {
+    let Some(to) = to else { return Cow::Borrowed(from) };
     let mut values = vec![T::zeroed(); from.len()];
     for (to, v) in to.iter().zip(from) {
         values[*to as usize] = *v;
     }
-    values
+    Cow::Owned(values)
 }
