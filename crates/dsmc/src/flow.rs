@@ -182,8 +182,8 @@ const PROGRAM: f64 = 16e6;
 
 /// Memory of a run on its device. On the CPU the most that there is at a time, which is when the results are written:
 /// particles with an eighth of spare room and another of what is on its way between tiles, sums of the stages, of the last batch
-/// and of all, the spread of values, and all values, as they are and as fields with their errors, one of them once more when it is
-/// written. What threads have loaded particles in stays theirs. A checkpoint takes 22 bytes a particle and more beside that.
+/// and of all, the spread of values, and all fields with their errors, one of them once more when it is written. What threads
+/// have loaded particles in stays theirs. Not in it: a checkpoint, 22 bytes a particle and more, and VTK's cells.
 pub fn memory(model: &Model, device: &Device) -> u64 {
     if let Device::Cuda(_) = device {
         return stages::cuda::memory(model);
@@ -192,9 +192,9 @@ pub fn memory(model: &Model, device: &Device) -> u64 {
     let four = |column: bool| if column { 4.0 } else { 0.0 };
     let particle = 22.0 + four(c.rotation) + four(c.vibration) + four(c.partner.tagged());
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
-    let width = width(model) as f64;
-    let sums = species * (12.0 * c.kept() as f64 + 2.0 * 8.0 * c.sums() as f64) + 2.0 * 8.0 * width;
-    let written = 8.0 * width + 2.0 * 8.0 * (width + 3.0) + 4.0 * width + 40.0;
+    let (width, lines) = (width(model) as f64, if species > 1.0 { 1.0 + species } else { 1.0 });
+    let sums = species * (12.0 * c.kept() as f64 + 2.0 * 8.0 * c.sums() as f64) + 8.0 * (2.0 * width + lines);
+    let written = 2.0 * 8.0 * crate::output::fields(model) as f64 + 8.0;
     let of_cells = cells * (sums + written + 6.0 * species * (species + 1.0) + 4.0);
     let loading = if device.threads() > 1 { model.expected.min(loading::PIECE) * (particle + 4.0) } else { 0.0 };
     (PROGRAM + model.expected * particle * 5.0 / 4.0 + of_cells + loading) as u64

@@ -13,6 +13,9 @@ use crate::walls::BOLTZMANN;
 /// Name, title, values and standard errors of a field.
 type Local = (&'static str, &'static str, [Vec<f64>; 2]);
 
+/// Fields of [`knudsen`].
+pub(crate) const KNUDSEN: usize = 3;
+
 /// A quantity in a cell: its value, the scale that its gradient is taken over, and its standard error.
 type State = (f64, f64, f64);
 /// That of each cell.
@@ -20,7 +23,7 @@ type States<'a> = &'a (dyn Fn(usize) -> State + Sync);
 
 /// The three fields. `values` are all of the averages, and `warm` are the cells whose temperature is known. Noise makes gradients,
 /// and so the numbers: what is not well above its error says nothing.
-pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64], warm: &(dyn Fn(usize) -> bool + Sync)) -> [Local; 3] {
+pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64], warm: &(dyn Fn(usize) -> bool + Sync)) -> [Local; KNUDSEN] {
     let (model, samples, width) = (flow.model, flow.samples, width(flow.model));
     let of = |c: usize| &values[c * width..][..width];
     let density = |c: usize| (of(c)[0], of(c)[0], samples.error(model, c, 0));

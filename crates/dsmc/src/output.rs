@@ -131,6 +131,73 @@ pub fn records(flow: &Flow) -> Vec<Record> {
     all
 }
 
+/// A value of the cells that is written.
+struct Written {
+    name: String,
+    title: String,
+    unit: (&'static str, [f64; 7]),
+    /// The gas, or a species of a mixture.
+    line: usize,
+    needs: Needs,
+    /// Its index among the values of a cell.
+    at: usize,
+}
+
+/// All values that are written, in their order.
+fn written(model: &Model) -> Vec<Written> {
+    let c = &model.collisions;
+    let mixture = model.species.len() > 1;
+    let mut all = Vec::new();
+    let absent = |q: usize, rotates: bool, vibrates: bool| match q {
+        13 => model.grid.dimensions < 2,
+        5 => !rotates && !vibrates,
+        6 => !rotates,
+        7 => !vibrates,
+        _ => false,
+    };
+    for (q, (name, title, unit, dimension)) in QUANTITIES.into_iter().enumerate() {
+        if !(absent(q, c.rotation, c.vibration) || q == 14 && c.scheme == Scheme::None) {
+            let (name, title) = (name.into(), title.into());
+            all.push(Written { name, title, unit: (unit, dimension), line: 0, needs: Needs::of(q), at: q });
+        }
+    }
+    for (line, of_line) in std::iter::once("").chain(names(model)).enumerate().filter(|_| c.along_z) {
+        for (q, (name, title, unit, dimension)) in WITH_Z.into_iter().enumerate() {
+            let at = first_with_z(model) + line * WITH_Z.len() + q;
+            let (name, title) =
+                if line > 0 { (format!("{name}_{of_line}"), format!("{of_line}: {title}")) } else { (name.into(), title.into()) };
+            all.push(Written { name, title, unit: (unit, dimension), line, needs: Needs::Warmth, at });
+        }
+    }
+    for (s, species) in model.species.iter().enumerate().filter(|_| mixture) {
+        for (q, (name, title, unit, dimension)) in OF_SPECIES.into_iter().enumerate() {
+            let rotates = species.rotation > 0 && c.rotation;
+            let vibrates = !species.vibration.is_empty() && c.vibration;
+            if !absent(q, rotates, vibrates) {
+                let (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
+                let at = VALUES + s * OF_SPECIES.len() + q;
+                all.push(Written { name, title, unit: (unit, dimension), line: 1 + s, needs: Needs::of(q), at });
+            }
+        }
+    }
+    for (k, (s, m)) in modes(model).enumerate() {
+        let (species, (_, title, unit, dimension)) = (&model.species[s], QUANTITIES[7]);
+        let mode = &species.vibration.modes()[m];
+        let (mut name, mut title) = (format!("temperature_mode_{}", m + 1), format!("{title}, mode of {:.0} K", mode.theta));
+        if mixture {
+            (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
+        }
+        let (line, at) = (if mixture { 1 + s } else { 0 }, first_mode(model) + k);
+        all.push(Written { name, title, unit: (unit, dimension), line, needs: Needs::Warmth, at });
+    }
+    all
+}
+
+/// Fields of the cells that are written, each with one of its errors.
+pub(crate) fn fields(model: &Model) -> usize {
+    written(model).len() + 1 + if model.collisions.scheme == Scheme::None { 0 } else { local::KNUDSEN }
+}
+
 /// Averages of cells, and what is made of them.
 fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
     let (model, values) = (flow.model, flow.samples.values());
@@ -138,61 +205,11 @@ fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
     let mut all = Vec::new();
     // Solid cells have no values, those without a particle of the line only the density, and those with few no temperature.
     let met: Vec<_> = (0..=names(model).count()).map(|line| Needs::met(flow, values, line)).collect();
-    let averaged = |name: String, title: String, (unit, dimension): (&'static str, [f64; 7]), (line, needs): (usize, Needs), q: usize| {
+    for Written { name, title, unit: (unit, dimension), line, needs, at } in written(model) {
         let known = |c: usize| met[line][c] >= Some(needs);
-        let means = map(indices(cells), |c, _| if known(c) { values[c * width + q] } else { f64::NAN });
-        let errors = map(indices(cells), |c, _| if known(c) { flow.samples.error(model, c, q) } else { f64::NAN });
-        Quantity { name, title, unit, dimension, means, errors }.records(flow)
-    };
-    let internal = [model.collisions.rotation, model.collisions.vibration];
-    for (q, (name, title, unit, dimension)) in QUANTITIES.into_iter().enumerate() {
-        let absent = match q {
-            13 => model.grid.dimensions < 2,
-            5 => !internal[0] && !internal[1],
-            6 => !internal[0],
-            7 => !internal[1],
-            14 => model.collisions.scheme == Scheme::None,
-            _ => false,
-        };
-        if !absent {
-            all.extend(averaged(name.into(), title.into(), (unit, dimension), (0, Needs::of(q)), q));
-        }
-    }
-    for (line, of_line) in std::iter::once("").chain(names(model)).enumerate().filter(|_| model.collisions.along_z) {
-        for (q, (name, title, unit, dimension)) in WITH_Z.into_iter().enumerate() {
-            let at = first_with_z(model) + line * WITH_Z.len() + q;
-            let (name, title) =
-                if line > 0 { (format!("{name}_{of_line}"), format!("{of_line}: {title}")) } else { (name.into(), title.into()) };
-            all.extend(averaged(name, title, (unit, dimension), (line, Needs::Warmth), at));
-        }
-    }
-    for (s, species) in model.species.iter().enumerate().filter(|_| model.species.len() > 1) {
-        for (q, (name, title, unit, dimension)) in OF_SPECIES.into_iter().enumerate() {
-            let rotates = species.rotation > 0 && internal[0];
-            let vibrates = !species.vibration.is_empty() && internal[1];
-            let absent = match q {
-                5 => !rotates && !vibrates,
-                6 => !rotates,
-                7 => !vibrates,
-                13 => model.grid.dimensions < 2,
-                _ => false,
-            };
-            if absent {
-                continue;
-            }
-            let (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
-            all.extend(averaged(name, title, (unit, dimension), (1 + s, Needs::of(q)), VALUES + s * OF_SPECIES.len() + q));
-        }
-    }
-    for (at, (s, m)) in modes(model).enumerate() {
-        let (species, (_, title, unit, dimension)) = (&model.species[s], QUANTITIES[7]);
-        let mode = &species.vibration.modes()[m];
-        let (mut name, mut title) = (format!("temperature_mode_{}", m + 1), format!("{title}, mode of {:.0} K", mode.theta));
-        if model.species.len() > 1 {
-            (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
-        }
-        let line = if model.species.len() > 1 { 1 + s } else { 0 };
-        all.extend(averaged(name, title, (unit, dimension), (line, Needs::Warmth), first_mode(model) + at));
+        let means = map(indices(cells), |c, _| if known(c) { values[c * width + at] } else { f64::NAN });
+        let errors = map(indices(cells), |c, _| if known(c) { flow.samples.error(model, c, at) } else { f64::NAN });
+        all.extend(Quantity { name, title, unit, dimension, means, errors }.records(flow));
     }
     if cells > 1 {
         let warm = |c: usize| met[0][c] == Some(Needs::Warmth);

@@ -198,6 +198,11 @@ fn memory_that_cannot_be_had_is_an_error_of_its_own() {
 
 /// A plan is what a batch system is asked for: it tells the peak within a tenth, what a run of any size has taken off.
 fn the_plan_tells_the_peak(solver: &str) {
+    the_plan_tells_the_peak_of([1, 6].map(|factor| inputs(factor).into_iter().find(|(name, _)| *name == solver).unwrap().1));
+}
+
+/// Of a large run against a small one: what the process itself takes is in neither plan.
+fn the_plan_tells_the_peak_of([small, large]: [String; 2]) {
     let folder = here();
     // Peak and plan, MiB.
     let figures = |text: &str| {
@@ -206,8 +211,7 @@ fn the_plan_tells_the_peak(solver: &str) {
         let summary = zellige_io::json::read(folder.path().join("out/summary.json")).unwrap();
         [&summary["peak_memory"], &summary["plan"]["memory"]].map(|v| v.as_f64().unwrap() / 1048576.0)
     };
-    let of = |factor| inputs(factor).into_iter().find(|(name, _)| *name == solver).map(|(_, text)| figures(&text)).unwrap();
-    let ([base, of_base], [peak, plan]) = (of(1), of(6));
+    let ([base, of_base], [peak, plan]) = (figures(&small), figures(&large));
     let share = (peak - base) / (plan - of_base);
     assert!((0.9..1.1).contains(&share), "{peak:.1} MiB for {plan:.1}, small {base:.1} for {of_base:.1}: {share:.3}");
 }
@@ -230,4 +234,14 @@ fn the_plan_of_a_plasma_tells_the_peak() {
 #[test]
 fn the_plan_of_the_gas_tells_the_peak() {
     the_plan_tells_the_peak("dsmc");
+}
+
+/// Cells decide, not particles. Forty steps, so that every sum has been written to.
+#[test]
+fn the_plan_of_a_sparse_gas_tells_the_peak() {
+    let sparse = GAS.replace("particles_per_cell = 100", "particles_per_cell = 2").replace("steps = 2", "steps = 40");
+    let mixture = sparse.replace("{ name = \"Ar\" }", "{ name = \"N2\", fraction = 0.5 }, { name = \"He\", fraction = 0.5 }");
+    for text in [sparse, mixture] {
+        the_plan_tells_the_peak_of([64, 256].map(|cells| text.replace("CELLS", &cells.to_string())));
+    }
 }
