@@ -209,28 +209,32 @@ fn count_attempts(table: &Table, tile: &Tile, tiling: &Tiling, scratch: &mut Scr
     // The numbers that round: a block for every four pairs of a cell.
     let blocks = pairs.div_ceil(4);
     let Scratch { words, start, attempts, .. } = scratch;
-    for row in &mut words.items {
-        row.clear();
-    }
+    let start = &start[..=slots * species];
+    let occupied = |slot: usize| usize::from(start[slot * species] < start[(slot + 1) * species]);
+    // Those of an empty cell are written over by the next.
+    words.items.iter_mut().for_each(|row| row.resize(slots * blocks, 0));
+    let (mut drawn, [cells, numbers]) = (0, &mut words.items);
     for slot in 0..slots {
         let cell = cell_number(tile, tiling, slot);
         for block in 0..blocks {
-            words.items[0].push(cell);
-            words.items[1].push(block as u32);
+            (cells[drawn + block], numbers[drawn + block]) = (cell, block as u32);
         }
+        drawn += blocks * occupied(slot);
     }
+    words.items.iter_mut().for_each(|row| row.truncate(drawn));
     words.draw(purpose::COUNT, table.seed, step);
     attempts.clear();
     attempts.resize(slots * pairs, 0);
-    let start = &start[..=slots * species];
     for (p, pair) in table.pairs.iter().enumerate() {
         let [a, b] = pair.species;
-        let words = &words.words[p & 3][..slots * blocks];
+        let (words, mut at) = (&words.words[p & 3][..drawn], p >> 2);
         for slot in 0..slots {
             let count = |s: usize| (start[slot * species + s + 1] - start[slot * species + s]) as f32;
             let both = if a == b { 0.5 * count(a) * (count(a) - 1.0) } else { count(a) * count(b) };
             let mean = both * tile.rate[slot] * tile.majorants[slot * pairs + p].sigma_g_max;
-            let word = words[slot * blocks + (p >> 2)];
+            // Any number for an empty cell, whose mean is 0.
+            let word = words.get(at).copied().unwrap_or(0);
+            at += blocks * occupied(slot);
             attempts[slot * pairs + p] = if table.scheme == Scheme::Ntc {
                 (mean + uniform_f32(word)) as u32
             } else {
