@@ -61,7 +61,7 @@ pub(crate) fn fill_cells(model: &Model, state: Start<'_>, n: usize, cell: impl F
         (t * task..((t + 1) * task).min(n)).for_each(|k| fill_cell(model, state, cell(k), &mut particles));
         particles
     });
-    Particles::joined(&parts)
+    Particles::joined(parts)
 }
 
 fn fill_cell(model: &Model, state: Start<'_>, cell: usize, into: &mut Particles) {

@@ -2,7 +2,7 @@
 
 use zellige_engine::parallel::{each, items, items_mut};
 
-/// Particles by column, in the order of their cells.
+/// Particles by column, those of a cell one behind the other, cells in the order of the store.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Particles {
     /// Cell, by [`crate::grid::Grid::index`].
@@ -54,23 +54,27 @@ impl Particles {
         self.level.extend(level);
     }
 
-    /// Those of all parts one behind the other, on all threads.
-    pub(crate) fn joined(parts: &[Self]) -> Self {
-        fn column<T: Copy + Default + Send + Sync>(parts: &[Particles], of: impl Fn(&Particles) -> &[T] + Sync) -> Vec<T> {
-            let mut all = vec![T::default(); parts.iter().map(|p| of(p).len()).sum()];
+    /// Those of all parts one behind the other, on all threads. A column of the parts is given back before the next is joined.
+    pub(crate) fn joined(mut parts: Vec<Self>) -> Self {
+        fn column<T>(parts: &mut [Particles], of: impl Fn(&mut Particles) -> &mut Vec<T>) -> Vec<T>
+        where
+            T: Copy + Default + Send + Sync,
+        {
+            let columns: Vec<Vec<T>> = parts.iter_mut().map(|p| std::mem::take(of(p))).collect();
+            let mut all = vec![T::default(); columns.iter().map(Vec::len).sum()];
             let mut rest = &mut all[..];
-            let mut slices: Vec<_> = parts.iter().filter_map(|p| rest.split_off_mut(..of(p).len())).collect();
-            each((items_mut(&mut slices), items(parts)), |_, (to, from)| to.copy_from_slice(of(from)));
+            let mut slices: Vec<_> = columns.iter().filter_map(|c| rest.split_off_mut(..c.len())).collect();
+            each((items_mut(&mut slices), items(&columns)), |_, (to, from)| to.copy_from_slice(from));
             all
         }
         Self {
-            cell: column(parts, |p| &p.cell),
-            species: column(parts, |p| &p.species),
-            offset: [0, 1].map(|d| column(parts, |p| &p.offset[d])),
-            velocity: [0, 1, 2].map(|c| column(parts, |p| &p.velocity[c])),
-            rotation: column(parts, |p| &p.rotation),
-            level: column(parts, |p| &p.level),
-            tag: column(parts, |p| &p.tag),
+            cell: column(&mut parts, |p| &mut p.cell),
+            species: column(&mut parts, |p| &mut p.species),
+            offset: [0, 1].map(|d| column(&mut parts, |p| &mut p.offset[d])),
+            velocity: [0, 1, 2].map(|c| column(&mut parts, |p| &mut p.velocity[c])),
+            rotation: column(&mut parts, |p| &mut p.rotation),
+            level: column(&mut parts, |p| &mut p.level),
+            tag: column(&mut parts, |p| &mut p.tag),
         }
     }
 
