@@ -7,7 +7,11 @@ typedef long long fixed;
 #define MAGIC 6755399441055744.0  // 1.5 * 2^52: adding and taking it off rounds to an integer
 __device__ __forceinline__ fixed word(real x) { return __double_as_longlong(x); }
 __device__ __forceinline__ real from_word(fixed bits) { return __longlong_as_double(bits); }
-__device__ __forceinline__ fixed shared_add(fixed* at, fixed v) { return fixed(atomicAdd((u64*)at, u64(v))); }
+// In two halves: shared memory adds 32 bits by itself, 64 only in a loop that tries until nobody comes between. What the sum was is known to nobody.
+__device__ __forceinline__ void shared_add(fixed* at, fixed v) {
+    u32 *words = reinterpret_cast<u32*>(at), low = u32(v), before = atomicAdd(words, low);
+    atomicAdd(words + 1, u32(u64(v) >> 32) + u32(before + low < before));
+}
 #else
 typedef int fixed;
 #define MAGIC 12582912.0f  // 1.5 * 2^23
