@@ -40,9 +40,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     let_next_kernel_start();
     Cached* cached = reinterpret_cast<Cached*>(shared);
     fixed* near = reinterpret_cast<fixed*>(shared + FIELD_BYTES);
-#if ORDER == 1
     CrossingQueue* queues = reinterpret_cast<CrossingQueue*>(shared + FIELD_BYTES + COMPONENTS * JN * sizeof(fixed));
-#endif
     const u32 warp = threadIdx.x / WARP, helping = st.counters->helping, all = st.units + helping;
     const bool last = warp == WARPS - 1;
     for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK) near[k] = 0;
@@ -61,10 +59,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
         u32 base = 0;
         bool more, closed = false;
         double energy = 0, momentum[3] = {0, 0, 0};
-#if ORDER == 1
         CrossingQueue& queue = queues[warp];
         u32 waiting = 0;
-#endif
         do {
             if (lane_index() == 0) {
                 sent[warp] = 0;
@@ -79,7 +75,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             for (; base < stream.stop; base += WARP) {
                 Unit unit = unit_of(p, real(1));
                 ParticleValues now = next;
-                bool stays = now.cell != NONE;
+                bool stays = now.cell != NONE, waits = false;
                 if (!stays) now.cell = 0;
                 real s = now.v[0], t = now.v[1], s1 = 0, t1 = 0, qz = 0, cx = 0, cy = 0;
                 int x = int(now.cell & 255), y = int(now.cell >> 8), n = (y + MARGIN) * JX + x + MARGIN;
@@ -112,18 +108,12 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                     now.v[3] = u.y;
                     now.v[4] = u.z;
                     spent += most_of(dx, dy, qz, unit);
-#if ORDER == 1
-                    if (cx == real(0) && cy == real(0)) deposit(j, n, point(s, t, unit), point(s1, t1, unit), s, t, s1, t1, qz, unit);
-#else
-                    deposit_path(j, n, s, t, now.v[0], now.v[1], int(cx), int(cy), qz, unit);
-#endif
+                    waits = !deposit_near(j, Path{s, t, s1, t1, qz, n}, unit);
                 }
                 bool crossing = cx != real(0) || cy != real(0);
-                u32 crossers = __ballot_sync(FULL_WARP, crossing);
+                u32 crossers = __ballot_sync(FULL_WARP, crossing), late = ORDER == 1 ? crossers : __ballot_sync(FULL_WARP, waits);
+                if (waits) queue.put(waiting + __popc(late & below()), Path{s, t, s1, t1, qz, n}, unit);
                 if (crossing) {
-#if ORDER == 1
-                    queue.put(waiting + __popc(crossers & below()), Path{s, t, s1, t1, qz, n}, unit);
-#endif
                     x += int(cx);
                     y += int(cy);
                     now.cell = u32(x | y << 8);
@@ -136,24 +126,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 });
                 // Reads of this round are done, and the waiting particles become visible.
                 __syncwarp();
-#if ORDER == 1
-                waiting += __popc(crossers);
-                while (waiting >= WARP) {
-                    waiting -= WARP;
-                    Path w = queue.get(int(waiting + lane_index()), unit);
-                    bool again = deposit_first(j, w, unit);
-                    // The last piece; those with three wait once more, since all lanes would wait for them.
-                    u32 rest = __ballot_sync(FULL_WARP, again);
-                    if (rest) {
-                        // All have read what this writes over.
-                        __syncwarp();
-                        if (again) queue.put(waiting + __popc(rest & below()), w, unit);
-                    }
-                    waiting += __popc(rest);
-                    if (!again) deposit(j, w.n, point(w.s, w.t, unit), point(w.s1, w.t1, unit), w.s, w.t, w.s1, w.t1, w.qz, unit);
-                    __syncwarp();
-                }
-#endif
+                waiting += __popc(late);
+                deposit_waiting(j, queue, waiting, unit);
 #if BOUNDED
                 if (__any_sync(FULL_WARP, spent > real(MOST))) {
                     relieve(j);
@@ -165,9 +139,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             const bool unfinished = base < stream.all;
             if (!unfinished && !closed) close(st, stream, list);
             closed = !unfinished;
-#if ORDER == 1
             if (lane_index() == 0) left[warp] = waiting;
-#endif
             // The next tile is asked for before all meet, and looked up while the others deposit.
             // Only the thread that writes `following` reads it before all have met.
             u32 then = NONE;
@@ -187,9 +159,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                     if (lane_index() == 0) find_heavy(st, was.unit, was.whole);
                 }
             }
-#if ORDER == 1
             if (!more) deposit_left(j, queues, left, p);
-#endif
             settle(d, st, walls, tile, j, p, sent, helping != 0);
             __syncthreads();
         } while (more);

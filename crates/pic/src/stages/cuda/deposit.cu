@@ -62,10 +62,24 @@ __device__ __forceinline__ real most_of(real dx, real dy, real qz, const Unit& u
 #endif
 }
 
-__device__ __forceinline__ void put(const Sums& j, int at, fixed v) {
-    fixed before = shared_add(j.near + at, v);
+// Adds to sums.
+template <int N> __device__ __forceinline__ void put(const Sums& j, fixed* const (&at)[N], const fixed (&v)[N]) {
 #if CHECKED
-    if (overflow(before, v) < 0) carry_over(j, at, v);
+    fixed before[N];
+#pragma unroll
+    for (int k = 0; k < N; k++) before[k] = shared_add(at[k], v[k]);
+    // One branch for all of them.
+    int any = 0;
+#pragma unroll
+    for (int k = 0; k < N; k++) any |= overflow(before[k], v[k]);
+    if (any < 0) {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            if (overflow(before[k], v[k]) < 0) carry_over(j, int(at[k] - j.near), v[k]);
+    }
+#else
+#pragma unroll
+    for (int k = 0; k < N; k++) shared_add(at[k], v[k]);
 #endif
 }
 
@@ -81,31 +95,21 @@ __device__ __forceinline__ void deposit(const Sums& j, int n, const Point& p, co
     fixed *xy = j.near + n, *zz = xy + z;
     fixed* const at[8] = {xy, xy + JX, xy + JN, xy + JN + 1, zz, zz + 1, zz + JX, zz + JX + 1};
     fixed v[8] = {along - xi, along + xi, up - eta, up + eta, part(w.z00), part(w.z10), part(w.z01), part(w.z11)};
-#if CHECKED
-    fixed before[8];
-#pragma unroll
-    for (int k = 0; k < 8; k++) before[k] = shared_add(at[k], v[k]);
-    // One branch for all eight.
-    int any = 0;
-#pragma unroll
-    for (int k = 0; k < 8; k++) any |= overflow(before[k], v[k]);
-    if (any < 0) {
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            if (overflow(before[k], v[k]) < 0) carry_over(j, int(at[k] - j.near), v[k]);
-    }
-#else
-#pragma unroll
-    for (int k = 0; k < 8; k++) shared_add(at[k], v[k]);
-#endif
+    put(j, at, v);
 }
 
-#if ORDER == 1
 // A path from (s, t) to (s1, t1), both in units of cells about the centre of the one that it begins in, whose lower left node is `n`.
 struct Path {
     real s, t, s1, t1, qz;
     int n;
 };
+#if ORDER == 1
+// Deposits a path within a cell. The others wait: false.
+__device__ __forceinline__ bool deposit_near(const Sums& j, const Path& w, const Unit& u) {
+    if (whole(w.s1) != real(0) || whole(w.t1) != real(0)) return false;
+    deposit(j, w.n, point(w.s, w.t, u), point(w.s1, w.t1, u), w.s, w.t, w.s1, w.t1, w.qz, u);
+    return true;
+}
 // Deposits a path up to the first border that it crosses, which becomes the rest of it: in the neighbour the same place has the other
 // sign, and its rounded numbers have, too. Tells whether the rest crosses a border.
 __device__ __forceinline__ bool deposit_first(const Sums& j, Path& w, const Unit& u) {
@@ -124,5 +128,10 @@ __device__ __forceinline__ bool deposit_first(const Sums& j, Path& w, const Unit
     w.s1 -= x_first ? cx : real(0);
     w.t1 -= x_first ? real(0) : cy;
     return whole(w.s1) != real(0) || whole(w.t1) != real(0);
+}
+// Deposits all of a path that crosses two borders at most.
+__device__ __forceinline__ void deposit_rest(const Sums& j, Path w, const Unit& u) {
+    if (deposit_first(j, w, u)) deposit_first(j, w, u);
+    deposit(j, w.n, point(w.s, w.t, u), point(w.s1, w.t1, u), w.s, w.t, w.s1, w.t1, w.qz, u);
 }
 #endif

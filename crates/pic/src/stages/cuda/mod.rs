@@ -206,10 +206,9 @@ fn outbox_rounds(expected: usize, per_unit: usize, block: u32) -> u32 {
     rounds.clamp(1, if expected < 1 << 23 { 3 } else { 8 })
 }
 
-/// True if additions to the current are checked one by one: light particles need a finer unit than what makes checks needless,
-/// and quadratic shapes reach further than counted here.
+/// True if additions to the current are checked one by one: light particles need a finer unit than what makes checks needless.
 fn checked(setup: &Setup) -> bool {
-    setup.precision == Precision::F32 && (setup.order == 2 || setup.species.iter().any(|s| s.weighted))
+    setup.precision == Precision::F32 && setup.species.iter().any(|s| s.weighted)
 }
 
 /// K of deposit.cu: as fine as the numbers can hold.
@@ -323,7 +322,8 @@ mod tests {
         for kernel_config in [
             kernel_config,
             KernelConfig { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, block: 128, ..checked },
-            KernelConfig { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
+            KernelConfig { order: 2, ..kernel_config },
+            KernelConfig { order: 2, weighted: true, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
             KernelConfig { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
             KernelConfig { order: 2, pusher: Pusher::Vay, ..double },
         ] {

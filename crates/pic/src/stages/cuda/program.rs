@@ -42,7 +42,7 @@ pub struct KernelConfig {
     pub block: u32,
     /// Blocks of it that a multiprocessor is to hold at least.
     pub resident: u32,
-    /// Sums of the current are checked in each addition, which particles with weights and quadratic shapes need.
+    /// Sums of the current are checked in each addition, which particles with weights need.
     pub checked: bool,
     /// The most that the particles of a lane add to one sum that is not checked before its warp empties those that are large.
     pub most: u32,
@@ -95,13 +95,14 @@ impl KernelConfig {
         (0.99 * 7.0 * 28.0_f64.exp2() / f64::from(MOST_THREADS) - 2.0 * once) as u32
     }
 
-    /// Bytes of shared memory that `advance` needs: fields and sums of a tile, and with linear shapes a queue for each warp.
+    /// Bytes of shared memory that `advance` needs: fields and sums of a tile, and a queue for each warp.
     pub(super) fn shared(&self) -> u32 {
         let [x, y] = self.tile;
-        let (fields, margin) = if self.order == 1 { ((x + 1) * (y + 1) * 24, 1) } else { ((x + 3) * (y + 3) * 6, 2) };
+        let (fields, margin) =
+            if self.order == 1 { ((x + 1) * (y + 1) * 24, 1) } else { (((x + 3) * (y + 3) * 6).next_multiple_of(16 / self.real()), 2) };
         let sums = if self.real() == 4 { 4 } else { 3 } * (x + 1 + 2 * margin) * (y + 1 + 2 * margin);
-        // `CrossingQueue` of advance.cu.
-        let queue = if self.order == 1 { 256 + (320 + if self.weighted { 64 } else { 1 }) * self.real() } else { 0 };
+        // `CrossingQueue` of queue.cu.
+        let queue = 256 + (320 + if self.weighted { 64 } else { 1 }) * self.real();
         ((fields + sums) * self.real() + queue * self.block as usize / 32) as u32
     }
 

@@ -29,6 +29,71 @@ __device__ __forceinline__ fixed charge_at(const Charges& c, int a, int b) {
     return a < 0 ? below : a > 0 ? above : row - below - above;
 }
 
+// A path as the weights of its ends about the nearest nodes, and how far the nearest node moves; `n` is below and left of the first.
+struct Ends {
+    Weights<real> x0, y0, x1, y1;
+    int n, cx, cy;
+};
+__device__ __forceinline__ Ends ends_of(const Path& w) {
+    const real half = real(0.5);
+    // The end in its own cell, as the next step finds it.
+    real di = whole(w.s1), dj = whole(w.t1), s1 = w.s1 - di, t1 = w.t1 - dj;
+    real right0 = nearest(w.s), upper0 = nearest(w.t), right1 = nearest(s1), upper1 = nearest(t1);
+    return {quadratic(w.s + (half - right0)), quadratic(w.t + (half - upper0)), quadratic(s1 + (half - right1)), quadratic(t1 + (half - upper1)),
+            w.n + int(right0) - 1 + (int(upper0) - 1) * JX, int(di + (right1 - right0)), int(dj + (upper1 - upper0))};
+}
+
+// Deposits a path about the same nearest node, nearly all. The others wait: false.
+__device__ __forceinline__ bool deposit_near(const Sums& j, const Path& w, const Unit& u) {
+    Ends e = ends_of(w);
+    if (e.cx || e.cy) return false;
+    const real half = real(0.5);
+    Charges c = charges_of(e.x1, e.y1, u), was = charges_of(e.x0, e.y0, u);
+    fixed right = was.x_above - c.x_above, top = was.y_above - c.y_above;
+    // Changes of Q at the faces right of the first two nodes, and top of these.
+    fixed flux[2] = {c.x_below - was.x_below, right}, bottom = c.y_below - was.y_below;
+    fixed change[2][2] = {{c.below_below - was.below_below, flux[0] - (c.below_above - was.below_above)},
+                          {bottom - (c.above_below - was.above_below), right + top + (c.above_above - was.above_above)}};
+    real lower = half * (e.y0.below + e.y1.below), upper = half * ((real(1) - e.y0.above) + (real(1) - e.y1.above));
+    fixed *to = j.near + e.n, vx[6], vy[6], vz[9], left[2] = {0, 0};
+    fixed *x[6], *y[6], *z[9];
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        real flow = real_of(flux[k]);
+        fixed a[2] = {shifted(fma(flow, lower, real(MAGIC))), shifted(fma(flow, upper, real(MAGIC)))};
+        vx[3 * k] = -a[0];
+        vx[3 * k + 1] = a[0] - a[1];
+        vx[3 * k + 2] = a[1] - flux[k];
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            fixed b = change[k][r] - a[r];
+            vy[3 * r + k] = left[r] - b;
+            left[r] = b;
+        }
+#pragma unroll
+        for (int r = 0; r < 3; r++) x[3 * k + r] = to + r * JX + k;
+    }
+    vy[2] = left[0] - bottom;
+    vy[5] = left[1] - top;
+    real qz = w.qz;
+    const int slow = z_sums(qz, u);
+    const real rows0[3] = {e.y0.below, e.y0.middle, e.y0.above}, rows1[3] = {e.y1.below, e.y1.middle, e.y1.above};
+    const real columns0[3] = {e.x0.below, e.x0.middle, e.x0.above}, columns1[3] = {e.x1.below, e.x1.middle, e.x1.above};
+#pragma unroll
+    for (int k = 0; k < 9; k++) {
+        const int r = k / 3, column = k % 3;
+        const real third = real(1.0 / 3.0), sixth = real(1.0 / 6.0);
+        real first = qz * fma(rows0[r], third, rows1[r] * sixth), second = qz * fma(rows1[r], third, rows0[r] * sixth);
+        vz[k] = to_fixed(fma(columns0[column], first, columns1[column] * second));
+        z[k] = to + slow + r * JX + column;
+        if (r < 2) y[k % 6] = to + JN + r * JX + column;
+    }
+    put(j, x, vx);
+    put(j, y, vy);
+    put(j, z, vz);
+    return true;
+}
+
 // Four nodes of an axis have all that a path touches: the first is below the lower one of its two nearest nodes. `late`: the nearest
 // node is the upper one of the two.
 struct Axis {
@@ -54,22 +119,27 @@ __device__ __forceinline__ void collect(fixed (*q)[4], const Charges& c, bool la
     }
 }
 
-// The path from (s, t) to (s1, t1), which is measured in the cell (di, dj) away; `n` is the lower left node of the first cell.
-__device__ __forceinline__ void deposit_path(const Sums& j, int n, real s, real t, real s1, real t1, int di, int dj, real qz, const Unit& u) {
-    const real half = real(0.5);
-    real right0 = nearest(s), upper0 = nearest(t), right1 = nearest(s1), upper1 = nearest(t1);
-    Weights<real> x0 = quadratic(s + (half - right0)), x1 = quadratic(s1 + (half - right1));
-    Weights<real> y0 = quadratic(t + (half - upper0)), y1 = quadratic(t1 + (half - upper1));
-    int cx = di + int(right1) - int(right0), cy = dj + int(upper1) - int(upper0);
-    n += int(right0) - 1 - (cx < 0) + (int(upper0) - 1 - (cy < 0)) * JX;
+// Deposits any path: four nodes of each axis. FAR: into global memory.
+template <bool FAR> __device__ __forceinline__ void deposit_any(const Sums& j, const Path& w, const Unit& u) {
+    const Ends e = ends_of(w);
+    const int n = e.n - (e.cx < 0) - (e.cy < 0) * JX;
     fixed change[4][4] = {};
-    collect(change, charges_of(x0, y0, u), cx < 0, cy < 0, -1);
-    collect(change, charges_of(x1, y1, u), cx > 0, cy > 0, 1);
-    Axis ax = axis_of(x0, cx < 0), bx = axis_of(x1, cx > 0), ay = axis_of(y0, cy < 0), by = axis_of(y1, cy > 0);
-    // A path from one node to the next, which few are, has a fourth row or column.
-    auto add = [&](int at, fixed v, bool always) {
-        if (always || v != 0) put(j, at, v);
+    collect(change, charges_of(e.x0, e.y0, u), e.cx < 0, e.cy < 0, -1);
+    collect(change, charges_of(e.x1, e.y1, u), e.cx > 0, e.cy > 0, 1);
+    Axis ax = axis_of(e.x0, e.cx < 0), bx = axis_of(e.x1, e.cx > 0), ay = axis_of(e.y0, e.cy < 0), by = axis_of(e.y1, e.cy > 0);
+    // Into shared memory one by one, into global memory at the end in a loop.
+    int sums[FAR ? 40 : 1], count = 0;
+    fixed values[FAR ? 40 : 1];
+    auto add = [&](int at, fixed v) {
+        if (FAR) {
+            sums[count] = at;
+            values[count++] = v;
+        } else {
+            fixed *const to[1] = {j.near + at}, one[1] = {v};
+            put(j, to, one);
+        }
     };
+    const real half = real(0.5), third = real(1.0 / 3.0), sixth = real(1.0 / 6.0);
     fixed left[3] = {0, 0, 0};
 #pragma unroll
     for (int x = 0; x < 4; x++) {
@@ -79,28 +149,32 @@ __device__ __forceinline__ void deposit_path(const Sums& j, int n, real s, real 
 #pragma unroll
         for (int y = 0; y < 4; y++) {
             fixed a = x == 3 ? 0 : y == 3 ? flux : shifted(fma(flow, half * (ay.up_to[y % 3] + by.up_to[y % 3]), real(MAGIC)));
-            if (x < 3) add(n + y * JX + x, before - a, x < 2 && y < 3);
+            if (x < 3) add(n + y * JX + x, before - a);
             before = a;
             if (y == 3) continue;
             fixed b = change[x][y] - a;
-            add(JN + n + y * JX + x, left[y] - b, x < 3 && y < 2);
+            add(JN + n + y * JX + x, left[y] - b);
             left[y] = b;
         }
     }
-    const real third = real(1.0 / 3.0), sixth = real(1.0 / 6.0);
-    int z = z_sums(qz, u);
+    real qz = w.qz;
+    const int z = z_sums(qz, u);
 #pragma unroll
     for (int y = 0; y < 4; y++) {
         real first = qz * fma(ay.w[y], third, by.w[y] * sixth), second = qz * fma(by.w[y], third, ay.w[y] * sixth);
 #pragma unroll
-        for (int x = 0; x < 4; x++) add(z + n + y * JX + x, to_fixed(fma(ax.w[x], first, bx.w[x] * second)), x < 3 && y < 3);
+        for (int x = 0; x < 4; x++) add(z + n + y * JX + x, to_fixed(fma(ax.w[x], first, bx.w[x] * second)));
     }
+#pragma unroll 1
+    for (int k = 0; k < count; k++)
+        if (values[k]) carry(j, sums[k], values[k]);
 }
+__device__ __forceinline__ void deposit_rest(const Sums& j, const Path& w, const Unit& u) { deposit_any<false>(j, w, u); }
 
 // A particle that an absorbing wall has taken, at v in cell `n`, still has weight at the corners next to the wall inside. Its path
 // goes on into the wall until that has become zero, in the middle of the first cell behind it. `di`, `dj`: outwards, 0 inside.
-__device__ __noinline__ void vanish(const Sums& j, int n, real s, real t, int di, int dj, const Unit& u) {
+__device__ __noinline__ void vanish(Sums j, int n, real s, real t, int di, int dj, Unit u) {
     real s1 = real(di) * s < real(0) ? real(0) : s, t1 = real(dj) * t < real(0) ? real(0) : t;
-    deposit_path(j, n, s, t, s1, t1, 0, 0, real(0), u);
+    deposit_any<true>(j, Path{s, t, s1, t1, real(0), n}, u);
 }
 #endif

@@ -18,8 +18,10 @@ typedef UnitOf<real> Unit;
 #define JX 10
 #define JN 100
 struct Sums { fixed *near; };
+struct Path { real s, t, s1, t1, qz; int n; };
 int z_sums(real &qz, const Unit &) { return 2 * JN; }
-void put(const Sums &j, int at, fixed v) { j.near[at] += v; }
+template <int N> void put(const Sums &, fixed *const (&at)[N], const fixed (&v)[N]) { for (int k = 0; k < N; k++) *at[k] += v[k]; }
+void carry(const Sums &j, int at, fixed v) { j.near[at] += v; }
 ";
 const AFTER: &str = r#"
 void charge(long long *to, int i, int j, real s, real t, const Unit &u) {
@@ -28,30 +30,40 @@ void charge(long long *to, int i, int j, real s, real t, const Unit &u) {
     for (int b = -1; b <= 1; b++)
         for (int a = -1; a <= 1; a++) to[(j + int(upper) + b) * JX + i + int(right) + a] += charge_at(c, a, b);
 }
-extern "C" __global__ void path(const double *from, const double *to, int di, int dj, double qz, double k, long long *found) {
+// Whether the path was deposited as one about the same node.
+extern "C" __global__ void path(const double *from, const double *to, double qz, double k, long long *found, int *whole_path) {
     Unit u = unit_known(real(k));
-    fixed near[3 * JN] = {};
-    charge(found, 4, 4, real(from[0]), real(from[1]), u);
-    charge(found + JN, 4 + di, 4 + dj, real(to[0]), real(to[1]), u);
-    deposit_path(Sums{near}, 4 * JX + 4, real(from[0]), real(from[1]), real(to[0]), real(to[1]), di, dj, real(qz), u);
-    for (int n = 0; n < 3 * JN; n++) found[2 * JN + n] = near[n];
+    fixed near[3 * JN] = {}, any[3 * JN] = {};
+    Path w{real(from[0]), real(from[1]), real(to[0]), real(to[1]), real(qz), 4 * JX + 4};
+    real di = whole(w.s1), dj = whole(w.t1);
+    charge(found, 4, 4, w.s, w.t, u);
+    charge(found + JN, 4 + int(di), 4 + int(dj), w.s1 - di, w.t1 - dj, u);
+    *whole_path = deposit_near(Sums{near}, w, u);
+    deposit_any<true>(Sums{any}, w, u);
+    if (!*whole_path) deposit_rest(Sums{near}, w, u);
+    for (int n = 0; n < 3 * JN; n++) {
+        found[2 * JN + n] = near[n];
+        found[5 * JN + n] = any[n];
+    }
 }
 "#;
 
-type Path = unsafe extern "C" fn(*const f64, *const f64, i32, i32, f64, f64, *mut i64);
+type Path = unsafe extern "C" fn(*const f64, *const f64, f64, f64, *mut i64, *mut i32);
 
-/// Charges before and after a path, and its currents, on all nodes.
-struct DepositedSums([i64; 5 * NODES]);
+/// Charges before and after a path, and its currents, on all nodes; these once more as of a path that goes anywhere. True for one that
+/// keeps its nearest node.
+struct DepositedSums([i64; 8 * NODES], bool);
 
 impl DepositedSums {
-    fn of(host: &Host, [from, to]: [[f64; 2]; 2], [di, dj]: [i32; 2], qz: f64, k: f64) -> Self {
-        let mut found = [0; 5 * NODES];
+    /// Of a path to a place that is measured in the cell where it begins.
+    fn of(host: &Host, [from, to]: [[f64; 2]; 2], qz: f64, k: f64) -> Self {
+        let (mut found, mut near) = ([0; 8 * NODES], 0);
         // SAFETY: its parameters.
         let path = unsafe { host.kernel::<Path>("path") };
-        let (at, end, out) = (from.as_ptr(), to.as_ptr(), found.as_mut_ptr());
-        // SAFETY: two places and five arrays of nodes.
-        host.launch([1, 1, 1], [1, 1, 1], &|| unsafe { path(at, end, di, dj, qz, k, out) });
-        Self(found)
+        let (at, end, out, told) = (from.as_ptr(), to.as_ptr(), found.as_mut_ptr(), &raw mut near);
+        // SAFETY: two places, eight arrays of nodes and a flag.
+        host.launch([1, 1, 1], [1, 1, 1], &|| unsafe { path(at, end, qz, k, out, told) });
+        Self(found, near != 0)
     }
 
     /// Before, after, or current in x, y, z.
@@ -113,6 +125,7 @@ fn is_conserved(found: &DepositedSums, [from, to]: [[f64; 2]; 2], steps: [i32; 2
 fn charge_of_quadratic_shapes_is_conserved_to_the_last_unit() {
     for wide in [false, true] {
         let Some(host) = compiled(wide) else { return };
+        let mut near = 0;
         let random = Philox::new(9, 1);
         let largest = if wide { 40.0_f64.exp2() } else { 20.0_f64.exp2() };
         // Places as the kernels keep them.
@@ -125,13 +138,15 @@ fn charge_of_quadratic_shapes_is_conserved_to_the_last_unit() {
                 let moved = random.uniforms(k as u64, 2 * n + 1);
                 let [x, y] = [0, 1].map(|d| kept([a, b][d] + reach[d] * (2.0 * moved[d] - 1.0)));
                 let steps = [x, y].map(f64::round_ties_even);
-                let (ends, steps) = ([[a, b], [kept(x - steps[0]), kept(y - steps[1])]], steps.map(|c| c as i32));
+                let ends = [[a, b], [kept(x - steps[0]), kept(y - steps[1])]];
                 let qz = 2.0 * k;
-                let found = DepositedSums::of(&host, ends, steps, qz, k);
-                is_conserved(&found, ends, steps, qz, k);
+                let found = DepositedSums::of(&host, [[a, b], [x, y]], qz, k);
+                is_conserved(&found, ends, steps.map(|c| c as i32), qz, k);
+                assert!((2..5).all(|part| found.part(part) == found.part(part + 3)), "from {a}, {b} to {x}, {y}: two ways differ");
+                near += usize::from(found.1);
                 // A wall sends a particle back to the mirror image of its place.
                 let [s, t] = ends[0];
-                let mirrored = DepositedSums::of(&host, [[-s, t], ends[1]], steps, qz, k);
+                let mirrored = DepositedSums::of(&host, [[-s, t], [x, y]], qz, k);
                 for j in 0..N {
                     for i in 0..N {
                         // Nodes 4 and 5 of its cell change places.
@@ -141,5 +156,7 @@ fn charge_of_quadratic_shapes_is_conserved_to_the_last_unit() {
                 }
             }
         }
+        // Both ways have been gone, thousands of times.
+        assert!((5000..13_000).contains(&near), "{near} of 15 000 paths about one node");
     }
 }
