@@ -206,6 +206,7 @@ impl Model {
             absorbing_cells: config.boundary.layer,
             external,
             tile: config.tile,
+            window: self.window.is_some(),
             deterministic: config.deterministic,
             seed: self.seed,
         })

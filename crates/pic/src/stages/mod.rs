@@ -285,6 +285,8 @@ pub struct Setup {
     pub external: [Vec<f64>; 6],
     /// Cells of a tile; the backend's choice if left out.
     pub tile: Option<[usize; 2]>,
+    /// A window may move along x.
+    pub window: bool,
     /// Sums whose order does not depend on threads or on the run: same bits every time.
     pub deterministic: bool,
     /// Seed of thermal walls.

@@ -46,6 +46,7 @@ fn setup(weighted: bool) -> Setup {
         absorbing_cells: 0,
         external: std::array::from_fn(|_| Vec::new()),
         tile: Some([8, 8]),
+        window: false,
         deterministic: true,
         seed: 1,
     }
@@ -197,7 +198,7 @@ fn a_window_moves_while_helpers_are_at_work() {
         let (mut setup, p) = (setup(weighted), dense(weighted));
         setup.grid.fields[0] = [FieldSide::Absorbing; 2];
         setup.grid.particles[0] = [ParticleSide::Absorb; 2];
-        setup.absorbing_cells = 6;
+        (setup.absorbing_cells, setup.window) = (6, true);
         let mut here = cpu::new(&setup, &Cpu::new(2).unwrap()).unwrap();
         fill(&setup, here.as_mut(), &p);
         let [mut there, mut again] = [0, 1].map(|_| on_gpu(&setup, &cuda, &p, 512));

@@ -107,6 +107,7 @@ fn a_window_and_a_restart_are_those_of_the_processor() {
     setup.grid.fields[0] = [FieldSide::Absorbing; 2];
     setup.grid.particles[0] = [ParticleSide::Absorb; 2];
     setup.species = vec![Species { tagged: true, ..electrons(8) }];
+    setup.window = true;
     let p = tagged(thermal(cells, 8, 0.2, 1), false);
     setup.expected = vec![p.len()];
     let mut both = pair(&setup, &[p], &cuda, small);
@@ -135,4 +136,53 @@ fn a_window_and_a_restart_are_those_of_the_processor() {
         assert!(gpu.component(c).unwrap() == again.component(c).unwrap(), "{}", c.name());
     }
     assert_eq!(gpu.ledger().unwrap(), again.ledger().unwrap());
+}
+
+/// Tiles stand still while a window moves past them, one and a half times around: the same bits for any tiles.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn a_window_does_not_depend_on_tiles() {
+    let Some(cuda) = testing::gpu() else { return };
+    let cells = [40, 12];
+    for order in [1, 2] {
+        let mut setup = setup(cells);
+        (setup.order, setup.window) = (order, true);
+        setup.grid.fields[0] = [FieldSide::Absorbing; 2];
+        setup.grid.particles[0] = [ParticleSide::Absorb; 2];
+        setup.species = vec![Species { tagged: true, ..electrons(8) }];
+        let p = tagged(thermal(cells, 8, 0.2, 1), false);
+        setup.expected = vec![p.len()];
+        let mut reference = None;
+        for tile in [[8, 8], [16, 12], [40, 5], [7, 12]] {
+            setup.tile = Some(tile);
+            let mut stages = new_with(&setup, &cuda, small).unwrap();
+            stages.inject(0, &p).unwrap();
+            let mut seen = Vec::new();
+            for k in 0..70 {
+                run(&setup, stages.as_mut(), k, 1);
+                let mut fresh = tagged(thermal([1, 12], 8, 0.2, 10 + k), false);
+                fresh.i.fill(39);
+                fresh.tag.iter_mut().for_each(|t| *t += 1_000_000 * (k + 1));
+                stages.shift(&[fresh], &[], &mut Profiler::off()).unwrap();
+                if k % 7 == 6 {
+                    seen.push((sorted(&stages.particles(0).unwrap()), stages.component(Component::Jx).unwrap(), stages.ledger().unwrap()));
+                }
+            }
+            // What has come in is there or gone.
+            let (last, ledger) = (&seen[9].0, &seen[9].2[0]);
+            assert_eq!(last.len() as u64, ledger.injected - ledger.removed);
+            assert!(last.len() > 3000 && last.iter().all(|(tag, ..)| *tag >= 1_000_000), "the first ones are left behind");
+            match &reference {
+                None => reference = Some(seen),
+                Some(r) => {
+                    for (k, (a, b)) in r.iter().zip(&seen).enumerate() {
+                        let label = format!("order {order}, tile {tile:?}, after {} steps", 7 * (k + 1));
+                        assert!(a.0 == b.0, "{label}: particles differ");
+                        assert!(a.1 == b.1, "{label}: currents differ by {}", apart(&a.1, &b.1));
+                        assert_eq!(a.2, b.2, "{label}");
+                    }
+                }
+            }
+        }
+    }
 }

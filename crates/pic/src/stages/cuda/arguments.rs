@@ -14,13 +14,14 @@ pub(super) struct Domain {
     tiles: [i32; 2],
     pitch: i32,
     sides: [i32; 4],
-    unused: i32,
+    /// Cells that the window has moved past the tiles.
+    passed: i32,
     length: i64,
     thermal: [f64; 4],
 }
 
 impl Domain {
-    pub(super) fn new(grid: &Grid, tiles: [usize; 2], species: &Species) -> Self {
+    pub(super) fn new(grid: &Grid, tiles: [usize; 2], passed: usize, species: &Species) -> Self {
         let side = |s| match s {
             ParticleSide::Periodic => 0,
             ParticleSide::Reflect => 1,
@@ -34,7 +35,7 @@ impl Domain {
             tiles: tiles.map(|n| n as i32),
             pitch: grid.pitch() as i32,
             sides: [a, b, c, d],
-            unused: 0,
+            passed: passed as i32,
             length: grid.len() as i64,
             thermal: [e, f, g, h],
         }

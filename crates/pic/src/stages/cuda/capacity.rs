@@ -3,7 +3,7 @@
 use zellige_engine::cuda::Properties;
 
 use super::program::KernelConfig;
-use super::{fields, kernel_config};
+use super::{fields, kernel_config, tiles};
 use crate::stages::{Precision, Setup};
 
 /// Least and most records of the common list.
@@ -87,7 +87,7 @@ impl Capacity {
 pub fn memory(setup: &Setup, gpu: &Properties) -> u64 {
     let species = setup.species.iter().zip(&setup.expected).map(|(species, n)| {
         let kernel_config = kernel_config(setup, *n, gpu).of(species);
-        let tiles = [0, 1].map(|a| setup.grid.cells[a].div_ceil(kernel_config.tile[a]));
+        let tiles = tiles(setup, &kernel_config);
         let places = (gpu.multiprocessors * kernel_config.resident) as usize;
         Capacity::new(&kernel_config, tiles[0] * tiles[1] * kernel_config.parts, (*n).max(1), 0, places).bytes(&kernel_config)
     });

@@ -21,14 +21,28 @@ template <> __device__ __forceinline__ float inverse_gamma<float>(Vec3<float> u)
 struct Domain {
     int cells[2], tiles[2];
     int pitch, sides[4];  // what particles meet: x lower, x upper, y lower, y upper: 0 periodic, 1 reflect, 2 absorb, 3 thermal
-    int unused;
+    int passed;           // cells that the window has moved past the tiles, which stand still; a column that it has left is the last one then
     long long length;     // values of an array with guards
     double thermal[4];    // u_th of each side
 };
 
-// A tile of a unit: its first cell, its cells, which part of it, and how many particles the unit has.
+// First cell of a column of tiles; below 0 where the window has left a part of it behind.
+__device__ __forceinline__ int first_cell(const Domain& d, int column) {
+    int place = column - d.passed / TX;
+    return (place < 0 ? place + d.tiles[0] : place) * TX - d.passed % TX;
+}
+// Column of tiles of cell `x`, which becomes the cell in it.
+__device__ __forceinline__ int tile_column(const Domain& d, int& x) {
+    x += d.passed % TX;
+    int place = x / TX, column = place + d.passed / TX;
+    x -= place * TX;
+    return column < d.tiles[0] ? column : column - d.tiles[0];
+}
+
+// A tile of a unit: its first cell and the end of its cells, which part of it, and how many particles the unit has. Cells below `low` are outside
+// of the domain.
 struct Tile {
-    int x, y, nx, ny;
+    int x, y, nx, ny, low;
     u32 part, whole;
 };
 

@@ -198,13 +198,9 @@ __device__ __forceinline__ void close(const Store& st, const ParticleStream& s, 
     for (u32 k = pages_for(list.count) + lane_index(); k < s.held; k += WARP) give(st, pages_of(st, s.unit)[k]);
     if (lane_index() == 0) st.count[s.unit * WARPS + threadIdx.x / WARP] = list.count;
 }
-// The inbox that was read, of `have` pages, becomes empty, with pages for `expected` records; one warp.
-__device__ __forceinline__ void prepare(const Store& st, u32 unit, u32 have, u32 expected) {
-    u32 wanted = min(max((expected + PAGE - 1) >> SHIFT, 1u), st.inbox_room), *table = st.now.table + u64(unit) * st.inbox_room;
-    if (have > wanted + wanted / 2 + 1) {
-        for (u32 k = wanted + lane_index(); k < have; k += WARP) give(st, table[k]);
-        have = wanted;
-    }
+// The inbox that was read, of `have` pages, gets as many as `records` need, if there are so many; one warp.
+__device__ __forceinline__ void add_pages(const Store& st, u32 unit, u32 have, u32 records) {
+    u32 wanted = min(max(pages_for(records), 1u), st.inbox_room), *table = st.now.table + u64(unit) * st.inbox_room;
     while (have < wanted) {
         u32 page = have + lane_index() < wanted ? take(st) : NONE, got = __ballot_sync(FULL_WARP, page != NONE);
         // Those that got one stand side by side.
@@ -212,8 +208,15 @@ __device__ __forceinline__ void prepare(const Store& st, u32 unit, u32 have, u32
         if (!got) break;
         have += __popc(got);
     }
-    if (lane_index() == 0) {
-        st.now.pages[unit] = have;
-        st.now.count[unit] = 0;
+    if (lane_index() == 0) st.now.pages[unit] = have;
+}
+// The inbox that was read, of `have` pages, becomes empty, with pages for `expected` records; one warp.
+__device__ __forceinline__ void prepare(const Store& st, u32 unit, u32 have, u32 expected) {
+    u32 wanted = min(max(pages_for(expected), 1u), st.inbox_room), *table = st.now.table + u64(unit) * st.inbox_room;
+    if (have > wanted + wanted / 2 + 1) {
+        for (u32 k = wanted + lane_index(); k < have; k += WARP) give(st, table[k]);
+        have = wanted;
     }
+    add_pages(st, unit, have, expected);
+    if (lane_index() == 0) st.now.count[unit] = 0;
 }

@@ -36,6 +36,7 @@ fn setup(cells: [usize; 2], fields: [[FieldSide; 2]; 2], passes: [u32; 2], preci
         absorbing_cells: 7,
         external: std::array::from_fn(|_| Vec::new()),
         tile: None,
+        window: true,
         deterministic: true,
         seed: 1,
     }

@@ -80,13 +80,19 @@ fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(KernelConfig) -> K
 struct Population {
     species: Species,
     store: Store,
-    domain: Domain,
     /// Ledger of the host: injections. The device's counters add to it.
     ledger: Ledger,
     /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of
     /// particles.
     measured: Buffer<f64>,
     totals: Mapped<f64>,
+}
+
+impl Population {
+    /// As kernels see the domain now.
+    fn domain(&self) -> Domain {
+        Domain::new(&self.store.grid, self.store.tiles, self.store.passed, &self.species)
+    }
 }
 
 /// State of a plasma in the memory of a GPU.
@@ -164,6 +170,12 @@ fn small_tile(mut tile: [usize; 2], tiles: impl Fn([usize; 2]) -> usize, expecte
     }
 }
 
+/// Tiles per axis: a column more than the cells take where a window moves past them, since part of the first is behind it then.
+fn tiles(setup: &Setup, kernel_config: &KernelConfig) -> [usize; 2] {
+    let ([nx, ny], [tx, ty]) = (setup.grid.cells, kernel_config.tile);
+    [(nx + if setup.window { tx - 1 } else { 0 }).div_ceil(tx), ny.div_ceil(ty)]
+}
+
 /// Kernel configuration but for the species.
 fn kernel_config(setup: &Setup, expected: usize, gpu: &Properties) -> KernelConfig {
     let single = setup.precision == Precision::F32;
@@ -233,9 +245,8 @@ impl CudaStages {
         prepare(cuda, recipes_of(setup, cuda.properties(), &adapt));
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
             let kernel_config = adapt(kernel_config(setup, *expected, cuda.properties()).of(species));
-            let store = Store::new(cuda, &pool, Kernels::new(cuda, &kernel_config)?, kernel_config, setup.grid.cells, *expected)?;
+            let store = Store::new(cuda, &pool, Kernels::new(cuda, &kernel_config)?, kernel_config, setup, *expected)?;
             Ok(Population {
-                domain: Domain::new(&setup.grid, store.tiles, species),
                 store,
                 species: species.clone(),
                 ledger: Ledger::default(),
@@ -379,6 +390,7 @@ mod tests {
             absorbing_cells: 8,
             external: Default::default(),
             tile: None,
+            window: false,
             deterministic: false,
             seed: 1,
         }

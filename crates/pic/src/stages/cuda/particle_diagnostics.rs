@@ -36,7 +36,7 @@ impl CudaStages {
     /// With the domain and the store of a species as arguments.
     fn of<'a>(&self, launch: Launch<'a>, species: usize) -> Launch<'a> {
         let population = &self.species[species];
-        launch.plain(population.domain).plain(population.store.argument())
+        launch.plain(population.domain()).plain(population.store.argument())
     }
 
     /// Adds the charge of a species to the sums at hand, which are zero, the first component of them.
@@ -95,7 +95,7 @@ struct Page {
     /// Particles in it.
     count: u32,
     /// First cell of their tile.
-    corner: [u32; 2],
+    corner: [i32; 2],
 }
 
 impl KernelConfig {
@@ -110,8 +110,8 @@ impl KernelConfig {
         };
         let cells = (5 + usize::from(self.weighted)) * slots * real;
         for cell in bytes[cells..cells + 2 * n].as_chunks::<2>().0 {
-            p.i.push(page.corner[0] + u32::from(cell[0]));
-            p.j.push(page.corner[1] + u32::from(cell[1]));
+            p.i.push((page.corner[0] + i32::from(cell[0])) as u32);
+            p.j.push((page.corner[1] + i32::from(cell[1])) as u32);
         }
         let column = |to: &mut Vec<f64>, c: usize| to.extend((0..n).map(|k| value(k, c)));
         column(&mut p.s, 0);
@@ -143,8 +143,7 @@ impl Store {
             let tile = unit.checked_sub(self.units()).map_or(unit, |helper| owner[helper] as usize);
             // A helper without a tile has no particles.
             let tile = if tile < self.units() { tile / self.kernel_config.parts } else { 0 };
-            let corner =
-                [tile % self.tiles[0] * self.kernel_config.tile[0], tile / self.tiles[0] * self.kernel_config.tile[1]].map(|c| c as u32);
+            let corner = [self.first_cell(tile % self.tiles[0]), (tile / self.tiles[0] * self.kernel_config.tile[1]) as i32];
             for (count, table, room, each) in [&lists, &came] {
                 for list in unit * each..(unit + 1) * each {
                     for first in (0..count[list] as usize).step_by(self.kernel_config.page()) {
@@ -173,7 +172,7 @@ impl Store {
         for page in &pages {
             self.kernel_config.read(page, &slots[page.number as usize * bytes..][..bytes], &mut p);
         }
-        debug_assert!(p.i.iter().all(|i| (*i as usize) < self.cells[0]));
+        debug_assert!(p.i.iter().all(|i| (*i as usize) < self.grid.cells[0]));
         Ok(p)
     }
 

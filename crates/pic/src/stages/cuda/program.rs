@@ -166,6 +166,7 @@ pub fn recipe(kernel_config: &KernelConfig) -> Recipe {
         include_str!("sums.cu"),
         include_str!("deposit.cu"),
         include_str!("quadratic.cu"),
+        include_str!("quadratic_rest.cu"),
         include_str!("exchange.cu"),
         include_str!("team.cu"),
         include_str!("settle.cu"),

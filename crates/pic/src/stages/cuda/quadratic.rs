@@ -76,7 +76,7 @@ fn compiled(wide: bool) -> Option<Host> {
     let mut sources = vec![real::CUDA];
     sources.extend(SHAPES);
     sources.extend(INTEGERS);
-    sources.extend([include_str!("fixed.cu"), BEFORE, include_str!("quadratic.cu"), AFTER]);
+    sources.extend([include_str!("fixed.cu"), BEFORE, include_str!("quadratic.cu"), include_str!("quadratic_rest.cu"), AFTER]);
     let defines = [("REAL", if wide { "double" } else { "float" }), ("WIDE", if wide { "1" } else { "0" }), ("ORDER", "2")];
     Host::compile(&Recipe::new("host-quadratic", &sources, &defines.map(|(n, v)| (n.to_owned(), v.to_owned())), &["path"]))
 }

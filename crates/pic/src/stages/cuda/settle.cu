@@ -7,13 +7,14 @@ __device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 un
     if (unit == NONE) unit = 0;  // any: nobody is there
     u32 number = unit / st.parts;
     t.part = unit - number * st.parts;
-    t.x = int(number) % d.tiles[0] * TX;
+    t.x = first_cell(d, int(number) % d.tiles[0]);
     t.y = int(number) / d.tiles[0] * TY;
     t.nx = min(TX, d.cells[0] - t.x);
     t.ny = min(TY, d.cells[1] - t.y);
+    t.low = max(0, -t.x);
     return t;
 }
-__device__ __forceinline__ bool outside(const Tile& t, int x, int y) { return (u32(x) >= u32(t.nx)) | (u32(y) >= u32(t.ny)); }
+__device__ __forceinline__ bool outside(const Tile& t, int x, int y) { return (u32(x - t.low) >= u32(t.nx - t.low)) | (u32(y) >= u32(t.ny)); }
 
 // Number `k` of what the warps have together, `n` of each: of which warp, and its number there.
 __device__ __forceinline__ u32 warp_of(const u32* n, u32& k) {
@@ -65,10 +66,10 @@ __device__ __forceinline__ void settle(const Domain& d, const Store& st, const W
                 continue;
             }
         }
-        int tx = x / TX, ty = y / TY;
+        int tx = tile_column(d, x), ty = y / TY;
         r.unit = u32(ty * d.tiles[0] + tx) * st.parts + t.part;
         if (teams) r.unit = member_of(st, r.unit, u32(bits(r.v[0])));
-        r.cell = u32(x - tx * TX) | u32(y - ty * TY) << 8;
+        r.cell = u32(x) | u32(y - ty * TY) << 8;
         post(st, r);
     }
 }

@@ -129,7 +129,7 @@ impl CudaStages {
         let walls = Walls { purpose: purpose::walls(species), overlaps, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
         let launch = early(&self.cuda, kernel.launch(store.blocks(), kernel_config.block).shared(kernel_config.shared()));
-        let launch = self.push(launch.plain(population.domain).plain(store.argument()).plain(fields), population);
+        let launch = self.push(launch.plain(population.domain()).plain(store.argument()).plain(fields), population);
         // SAFETY: the arguments as declared; lists, sums and fields are as large as the kernel expects.
         unsafe { launch.plain(walls).arg(&self.sums[self.adding]).arg(&population.measured).run()? };
         if measure {
@@ -179,6 +179,10 @@ impl Stages for CudaStages {
     }
 
     fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()> {
+        if !self.setup.window {
+            let message = "the setup is of a box that stands still".to_owned();
+            return Err(Error::Numerics { what: "window".into(), place: "gpu".into(), message });
+        }
         let last = self.setup.grid.cells[0] - 1;
         for (p, s) in fresh.iter().zip(&self.setup.species) {
             cpu::check_particles(&self.setup.grid, s, p)?;
@@ -191,14 +195,12 @@ impl Stages for CudaStages {
         let (cuda, coming) = (self.cuda.clone(), std::mem::take(&mut self.coming));
         profiler.stage_on(&cuda, "window", Cost::default(), || {
             self.species.iter_mut().enumerate().try_for_each(|(k, p)| {
-                let launch =
-                    p.store.kernels.shift.launch(p.store.blocks(), p.store.kernel_config.block).plain(p.domain).plain(p.store.argument());
-                // SAFETY: a domain and a store, as declared.
-                unsafe { launch.run()? };
-                for (_, uniform_source, column) in coming.iter().filter(|(species, ..)| *species == k) {
-                    p.ledger.injected += p.store.make_column(*uniform_source, *column)? as u64;
+                let coming = coming.iter().filter(|(species, ..)| *species == k);
+                p.store.shift(p.domain(), coming.clone().map(|(_, source, _)| source.per_cell()).sum())?;
+                for (_, uniform_source, column) in coming {
+                    p.ledger.injected += p.store.make_column(p.domain(), *uniform_source, *column)? as u64;
                 }
-                p.store.swap_pages()
+                Ok(())
             })
         })?;
         self.fields.shift(ahead, profiler)?;
@@ -211,7 +213,7 @@ impl Stages for CudaStages {
             source.fill(std::iter::once([0, 0]), &mut Batch::default())?;
             self.ahead = None;
             let population = &mut self.species[species];
-            population.store.fill(uniform_source, offsets)?;
+            population.store.fill(population.domain(), uniform_source, offsets)?;
             population.ledger.injected += population.store.most() as u64;
             return Ok(());
         }

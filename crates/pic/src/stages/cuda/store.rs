@@ -9,12 +9,14 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
-use super::arguments::{Counters, InboxArgument, StoreArgument};
+use super::arguments::{Counters, Domain, InboxArgument, StoreArgument};
 use super::capacity::{Capacity, HEAVY};
-use super::early;
+use super::{early, tiles};
 use super::program::{KernelConfig, Kernels, maker};
+use crate::grid::Grid;
 use crate::loading::UniformSource;
 use crate::particles::Particles;
+use crate::stages::Setup;
 
 /// Particles that arrive in a unit.
 pub(super) struct Inbox {
@@ -29,8 +31,10 @@ pub(super) struct Store {
     pool: Pool,
     pub(super) kernel_config: KernelConfig,
     pub(super) kernels: Kernels,
-    pub(super) cells: [usize; 2],
+    pub(super) grid: Grid,
     pub(super) tiles: [usize; 2],
+    /// Cells that the window has moved past the tiles, modulo all that these have.
+    pub(super) passed: usize,
     /// No more particles than this are there, and no more in a unit.
     most: usize,
     fullest: usize,
@@ -71,10 +75,10 @@ impl Store {
         pool: &Pool,
         kernels: Kernels,
         kernel_config: KernelConfig,
-        cells: [usize; 2],
+        setup: &Setup,
         expected: usize,
     ) -> Result<Self> {
-        let tiles = [0, 1].map(|a| cells[a].div_ceil(kernel_config.tile[a]));
+        let tiles = tiles(setup, &kernel_config);
         let words = |what: &str| pool.alloc_zeros::<u32>(0, what);
         let inbox =
             || Ok::<_, Error>(Inbox { count: words("pic: inboxes")?, pages: words("pic: inboxes")?, table: words("pic: inboxes")? });
@@ -84,8 +88,9 @@ impl Store {
             pool: pool.clone(),
             kernel_config,
             kernels,
-            cells,
+            grid: setup.grid.clone(),
             tiles,
+            passed: 0,
             most: 0,
             fullest: 0,
             room: 0,
@@ -106,6 +111,28 @@ impl Store {
         };
         store.allocate(expected.max(1), 0)?;
         Ok(store)
+    }
+
+    /// The window moves on by a cell, and what is in the first column of cells stays behind. `domain` is the one before; `per_cell`
+    /// particles are to be made in the cells of the new column.
+    pub(super) fn shift(&mut self, domain: Domain, per_cell: usize) -> Result<()> {
+        let fresh = (self.kernel_config.tile[1] * per_cell.div_ceil(self.kernel_config.parts)) as u32;
+        let launch = self.kernels.shift.launch(self.blocks(), self.kernel_config.block).plain(domain).plain(self.argument());
+        // SAFETY: a domain, a store and a number, as declared.
+        unsafe { launch.arg(fresh).run()? };
+        self.passed = (self.passed + 1) % (self.tiles[0] * self.kernel_config.tile[0]);
+        Ok(())
+    }
+
+    /// Column of tiles of the cells in column `i`: `tile_column` of common.cu.
+    fn tile_column(&self, i: usize) -> usize {
+        (i + self.passed) / self.kernel_config.tile[0] % self.tiles[0]
+    }
+
+    /// First cell of a column of tiles, and how many are left behind: `first_cell` of common.cu.
+    pub(super) fn first_cell(&self, column: usize) -> i32 {
+        let (x, turned) = (self.kernel_config.tile[0], self.passed / self.kernel_config.tile[0]);
+        ((column + self.tiles[0] - turned) % self.tiles[0] * x) as i32 - (self.passed % x) as i32
     }
 
     /// Units of work of the tiles.
@@ -262,37 +289,38 @@ impl Store {
     /// Makes room for a column of cells of `uniform_source`. Waits where it may have to grow.
     pub(super) fn reserve_column(&mut self, uniform_source: &UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
         self.reserve(
-            self.cells[1] * uniform_source.per_cell(),
+            self.grid.cells[1] * uniform_source.per_cell(),
             self.kernel_config.tile[1] * uniform_source.per_cell().div_ceil(self.kernel_config.parts),
         )?;
         self.load_maker(offsets)
     }
 
-    /// Makes the particles of the last column of cells, which is column `column` of the run, among those that leave in this pass;
+    /// Makes the particles of the last column of cells, which is column `column` of the run, among those that the next step reads;
     /// how many. `reserve_column` has made room for them.
-    pub(super) fn make_column(&mut self, uniform_source: UniformSource, column: u64) -> Result<usize> {
-        let n = self.cells[1] * uniform_source.per_cell();
-        let [nx, ny] = self.cells.map(|n| n as u32);
-        let Some(Maker { make_column, offsets, .. }) = &self.maker else { unreachable!("`expect` comes first") };
-        let launch = make_column.launch(n.div_ceil(256) as u32, 256).plain(uniform_source).plain(self.argument());
-        // SAFETY: a formula, a store, two offsets of each particle of a cell where they are read, cells and a column.
-        unsafe { launch.arg(offsets).arg(nx).arg(ny).arg(column).run()? };
+    pub(super) fn make_column(&mut self, domain: Domain, uniform_source: UniformSource, column: u64) -> Result<usize> {
+        let n = self.grid.cells[1] * uniform_source.per_cell();
+        let Some(Maker { make_column, offsets, .. }) = &self.maker else { unreachable!("`reserve_column` comes first") };
+        // Into the inbox that is read next.
+        self.current = 1 - self.current;
+        let launch = make_column.launch(n.div_ceil(256) as u32, 256).plain(uniform_source).plain(domain).plain(self.argument());
+        // SAFETY: a formula, a domain, a store, two offsets of each particle of a cell where they are read, and a column.
+        unsafe { launch.arg(offsets).arg(column).run()? };
+        self.swap_pages()?;
         self.most += n;
         self.fullest += self.kernel_config.tile[1] * uniform_source.per_cell().div_ceil(self.kernel_config.parts);
         Ok(n)
     }
 
     /// Makes all particles of `uniform_source` in the empty store.
-    pub(super) fn fill(&mut self, uniform_source: UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
+    pub(super) fn fill(&mut self, domain: Domain, uniform_source: UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
         let [x, y] = self.kernel_config.tile;
-        let n = self.cells[0] * self.cells[1] * uniform_source.per_cell();
+        let n = self.grid.cells[0] * self.grid.cells[1] * uniform_source.per_cell();
         self.reserve(n, x * y * uniform_source.per_cell().div_ceil(self.kernel_config.parts))?;
-        let [nx, ny] = self.cells.map(|n| n as u32);
         self.load_maker(offsets)?;
         let Some(Maker { fill, offsets, .. }) = &self.maker else { unreachable!("made just now") };
-        let launch = fill.launch(self.blocks(), self.kernel_config.block).plain(uniform_source).plain(self.argument());
-        // SAFETY: a formula, a store with room for what it makes, two offsets of each particle of a cell where they are read, and cells.
-        unsafe { launch.arg(offsets).arg(nx).arg(ny).run()? };
+        let launch = fill.launch(self.blocks(), self.kernel_config.block).plain(uniform_source).plain(domain).plain(self.argument());
+        // SAFETY: a formula, a domain, a store with room for what it makes, and two offsets of each particle of a cell where they are read.
+        unsafe { launch.arg(offsets).run()? };
         self.swap_pages()?;
         // Inboxes get pages for those that leave in the first step: of hot particles, more than the common list holds.
         // SAFETY: a store.
@@ -310,8 +338,8 @@ impl Store {
     /// Puts particles in, which have been checked. They are in the lists afterwards where `listed` says so; else those of few stay
     /// among what came, for the next step.
     pub(super) fn insert(&mut self, p: &Particles, listed: bool) -> Result<()> {
-        let ([tx, ty], parts, record) = (self.kernel_config.tile, self.kernel_config.parts, self.kernel_config.record());
-        let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + p.i[k] as usize / tx) * parts + k % parts;
+        let ([_, ty], parts, record) = (self.kernel_config.tile, self.kernel_config.parts, self.kernel_config.record());
+        let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + self.tile_column(p.i[k] as usize)) * parts + k % parts;
         let units = map(indices(p.len()), |_, k| unit_of(k) as u32);
         let mut seen = vec![0_u32; self.units()];
         for u in &units {
@@ -354,7 +382,7 @@ impl Store {
     /// `Record` of common.cu.
     fn record(&self, p: &Particles, k: usize, unit: u32, bytes: &mut [u8]) {
         let [tx, ty] = self.kernel_config.tile;
-        let cell = ((p.i[k] as usize % tx) | ((p.j[k] as usize % ty) << 8)) as u32;
+        let cell = (((p.i[k] as usize + self.passed) % tx) | ((p.j[k] as usize % ty) << 8)) as u32;
         bytes[..8].copy_from_slice(bytemuck::cast_slice(&[unit, cell]));
         let weight = p.weight.get(k).copied().unwrap_or(1.0);
         let values = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight];

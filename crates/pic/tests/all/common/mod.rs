@@ -32,6 +32,7 @@ pub(crate) fn setup(cells: [usize; 2]) -> Setup {
         absorbing_cells: 8,
         external: Default::default(),
         tile: None,
+        window: false,
         deterministic: true,
         seed: 7,
     }

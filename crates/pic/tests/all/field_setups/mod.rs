@@ -41,6 +41,7 @@ pub fn setup(grid: &Grid) -> Setup {
         absorbing_cells: 10,
         external: std::array::from_fn(|_| Vec::new()),
         tile: None,
+        window: false,
         deterministic: true,
         seed: 1,
     }
