@@ -27,7 +27,7 @@ mod choice;
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "mg": "multigrid", "full_multigrid": "fmg", "successive_over_relaxation": "sor", "fft": "direct", "spectral": "direct", "dst": "direct" }))]
 pub enum Method {
-    /// The fastest for the grid, the device and the tolerance; the plan says which and why.
+    /// The fastest for grid, device and tolerance; the plan says why.
     #[default]
     Auto,
     /// Multigrid cycles from the first guess.
@@ -55,7 +55,7 @@ pub enum Relaxation {
     RedBlack,
     /// Jacobi, damped by `omega`.
     Jacobi,
-    /// A Chebyshev polynomial of as many applications of A as there are sweeps.
+    /// Chebyshev polynomial, one application of A per sweep.
     Chebyshev,
 }
 
@@ -89,13 +89,13 @@ pub struct Options {
     pub method: Method,
     /// The cycle of multigrid.
     pub cycle: Cycle,
-    /// Sweeps before the coarse correction; 1 if left out (to truncation error: 2).
+    /// Sweeps before the coarse correction; default 1 (to truncation error: 2).
     pub pre: Option<u32>,
-    /// Sweeps after it; 1 if left out.
+    /// Sweeps after it; default 1.
     pub post: Option<u32>,
     /// The relaxation inside a cycle.
     pub smoother: Relaxation,
-    /// Relaxation factor of the smoother, or of SOR and Jacobi; the best known if left out.
+    /// Relaxation factor of the smoother, or of SOR and Jacobi; default the best known.
     pub omega: Option<f64>,
     /// Largest number of coarse levels below the given grid.
     pub coarse_levels: usize,
@@ -107,7 +107,7 @@ pub struct Options {
     pub absolute: f64,
     /// The norm of both.
     pub norm: Norm,
-    /// Largest number of cycles (relaxation methods: sweeps); ample for the method if left out.
+    /// Largest number of cycles (relaxation methods: sweeps); default ample for the method.
     pub max_cycles: Option<u64>,
 }
 

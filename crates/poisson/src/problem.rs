@@ -30,8 +30,7 @@ pub enum Precision {
     F32,
     /// Double precision throughout.
     F64,
-    /// Solution and residual in double, the correction cycle in single precision: the answer of `f64` at nearly the
-    /// cost of `f32`.
+    /// Double, the correction cycle single: the answer of `f64` at nearly the cost of `f32`.
     #[default]
     Mixed,
 }

@@ -20,10 +20,10 @@ pub struct SourceConfig {
     pub temperature: Option<f64>,
     /// Velocity of the stream, m/s.
     pub velocity: [f64; 3],
-    /// Number density of a gas whose flux comes all the time, 1/m^3.
+    /// Number density of a steady flux, 1/m^3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub density: Option<f64>,
-    /// Steps and the particles injected in them, beside or in place of `density`: `[[0, 1000], [50, 200]]`.
+    /// Steps and particles injected in them, e.g. `[[0, 1000], [50, 200]]`, with or without `density`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<[u64; 2]>,
     /// A source file, in place of all of the above.

@@ -283,7 +283,7 @@ pub struct Setup {
     /// Fields that particles feel and that Maxwell's equations do not advance: `E` and `B` per component over all corners
     /// with guards; empty where there are none.
     pub external: [Vec<f64>; 6],
-    /// Cells of a tile; the backend's choice if left out.
+    /// Cells of a tile; default the backend's choice.
     pub tile: Option<[usize; 2]>,
     /// Sums whose order does not depend on threads or on the run: same bits every time.
     pub deterministic: bool,
@@ -310,7 +310,7 @@ pub struct Smoothing {
     /// Binomial passes, 0 to 32.
     #[serde(default)]
     pub passes: u32,
-    /// If true, a last pass `[-1, (4 + 2n)/n, -1]`, normalised, leaves long waves unchanged up to fourth order in `k h`.
+    /// Adds a normalised pass `[-1, (4 + 2n)/n, -1]`: long waves unchanged to fourth order in `k h`.
     #[serde(default)]
     pub compensated: bool,
 }
