@@ -55,11 +55,12 @@ struct List<'a> {
     entries: Vec<Entry>,
 }
 
-/// An entry: keys of one kind, unit and default.
+/// An entry: keys of one kind and unit.
 #[derive(Debug, PartialEq)]
 struct Entry {
+    /// Keys, with `=` and their default where they have one.
     keys: Vec<String>,
-    /// Kind, unit and default.
+    /// Kind and unit.
     value: String,
     meaning: String,
     /// Entry that a like one may join.
@@ -74,11 +75,13 @@ impl<'a> List<'a> {
 
     /// Adds an entry, to the one before if both are short, of one table and alike.
     fn push(&mut self, key: String, value: String, meaning: String, short: bool) {
-        let parent = |key: &str| key.rsplit_once('.').map(|(parent, _)| parent.to_owned());
+        let parent = |key: &str| key.split('=').next().and_then(|path| path.rsplit_once('.')).map(|(parent, _)| parent.to_owned());
         match self.entries.last_mut().filter(|last| last.short && short && last.value == value && parent(&last.keys[0]) == parent(&key)) {
             Some(last) => {
                 last.keys.push(key);
-                last.meaning = format!("{} {meaning}", last.meaning);
+                // Names of like tables, or of many components, say enough.
+                let told = last.value.starts_with("as ") || last.keys.len() > 3;
+                last.meaning = if told { String::new() } else { format!("{} {meaning}", last.meaning) };
             }
             None => self.entries.push(Entry { keys: vec![key], value, meaning, short }),
         }
@@ -89,7 +92,8 @@ impl<'a> List<'a> {
         for Entry { keys, value, meaning, .. } in &self.entries {
             let keys = keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
             let value = if value.is_empty() { String::new() } else { format!(" ({value})") };
-            let _ = writeln!(lines, "- {keys}{value}: {meaning}");
+            let meaning = if meaning.is_empty() { ".".into() } else { format!(": {meaning}") };
+            let _ = writeln!(lines, "- {keys}{value}{meaning}");
         }
         lines
     }
@@ -211,20 +215,23 @@ impl<'a> List<'a> {
             }
         }
         let default = match schema.get("default") {
-            _ if needed => "required".into(),
-            Some(Value::Null | Value::Object(_) | Value::Bool(false)) | None => String::new(),
+            _ if needed => String::new(),
+            Some(Value::Null | Value::Object(_)) | None => String::new(),
             Some(Value::Array(items)) if items.is_empty() => String::new(),
-            Some(Value::Array(items)) => format!("default `[{}]`", items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")),
-            Some(value) => format!("default `{value}`"),
+            Some(value) => format!("={value}"),
         };
-        // The keys of a table follow.
-        let kind = if kind == "table" { "" } else { &kind };
-        let value = [kind, unit, &default].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        // Kinds that unit or default tell need no word, and the keys of a table follow.
+        let plain = ["number", "integer", "boolean", "text"].contains(&kind.as_str()) || kind.ends_with("numbers]");
+        if kind == "table" || kind == "tables" || kind == "number" || (plain && !default.is_empty()) {
+            kind.clear();
+        }
+        let required = if needed { "required" } else { "" };
+        let value = [&kind, unit, required].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
         let words: Vec<&str> = meaning.split_whitespace().collect();
         let plain = repeated.is_some() || inner.is_plain();
         // A table that is told by its keys needs no entry.
-        if plain || words.len() > 4 || !value.is_empty() {
-            self.push(path.to_owned(), value, words.join(" "), plain && words.len() <= 5 && !meaning.starts_with('`'));
+        if plain || words.len() > 4 || !value.is_empty() || !default.is_empty() {
+            self.push(format!("{path}{default}"), value, words.join(" "), plain && words.len() <= 6 && !meaning.starts_with('`'));
         }
         if repeated.is_none() {
             if let Some(name) = inner.name {
@@ -307,15 +314,13 @@ fn range(schema: &Value) -> String {
 }
 
 /// The line that says how a page came about.
-const MADE: &str =
-    "<!-- Made from the schema by `INSTA_UPDATE=always cargo test --bin zellige keys`: change the comments of the types. -->";
+const MADE: &str = "<!-- Made of the types' comments: `INSTA_UPDATE=always cargo test --bin zellige keys`. -->";
 
 /// Notes on reading a list.
 const NOTES: &str = "\
-`[]` stands for an entry of a list, as in `[[SOLVER.LIST]]`, `NAME` for a name of one's own. Brackets have kind, unit
-and default (a boolean without one is false); a key that is not required may be left out. Texts are
-[expressions](../guide/input.md#expressions) where the meaning says so. `[run]` and `[output]` are
-[common to all solvers](shared.md).";
+`[]` stands for an entry of a list, as in `[[ptycho.scan]]`, `NAME` for a name of one's own. The default follows `=`, kind
+(a number or a table if none) and unit stand in brackets; a key that is not required may be left out. Texts are
+[expressions](../guide/input.md#expressions) where the meaning says so.";
 
 /// The page of a solver's own table.
 fn page(solver: &str, schema: &Value) -> String {
@@ -323,7 +328,7 @@ fn page(solver: &str, schema: &Value) -> String {
     let config = keys.resolve(&schema["properties"][solver]);
     keys.keys(config, "", "", false);
     let about = text(config, "description").split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("# Keys of `[{solver}]`\n\n{MADE}\n\n{about}\n\n{}\n\n{}", NOTES.replace("SOLVER", solver), keys.lines())
+    format!("# Keys of `[{solver}]`\n\n{MADE}\n\n{about} Keys are [read like this](shared.md).\n\n{}", keys.lines())
 }
 
 /// The page of the tables that all solvers share.
@@ -333,7 +338,7 @@ fn shared(schema: &Value) -> String {
         let config = keys.resolve(&schema["properties"][key]);
         keys.keys(config, &format!("{key}."), "", false);
     }
-    format!("# Keys of `[run]` and `[output]`\n\n{MADE}\n\n{}", keys.lines())
+    format!("# Keys of `[run]` and `[output]`\n\n{MADE}\n\n{NOTES}\n\n{}", keys.lines())
 }
 
 #[test]
@@ -376,7 +381,11 @@ fn no_key_is_left_out() {
         names(&schema["$defs"], &mut keys);
         let pages = page(solver.name(), &schema) + &shared(&schema).replace("`run.", "`").replace("`output.", "`");
         let entries = || pages.lines().filter(|line| line.starts_with("- `"));
-        let told = entries().flat_map(named).flat_map(|key| key.split('.')).map(|name| name.trim_end_matches("[]").to_owned());
+        let told = entries()
+            .flat_map(named)
+            .filter_map(|key| key.split('=').next())
+            .flat_map(|key| key.split('.'))
+            .map(|name| name.trim_end_matches("[]").to_owned());
         let told: BTreeSet<String> = told.filter(|name| name != "NAME").collect();
         assert_eq!(keys, told, "{}", solver.name());
         assert!(entries().all(|line| !line.ends_with(": ")));

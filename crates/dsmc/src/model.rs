@@ -22,7 +22,7 @@ use crate::walls::{BOLTZMANN, Wall};
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "off": "none", "free_molecular": "none", "collisionless": "none", "bird": "ntc", "no_time_counter": "ntc", "mfs": "majorant", "majorant_frequency": "majorant" }))]
 pub enum Scheme {
-    /// No collisions: free-molecular flow.
+    /// Free-molecular flow.
     None,
     /// No time counter (Bird 1994, section 11.1).
     #[default]

@@ -57,16 +57,16 @@ pub struct Config {
     /// The relaxation inside a cycle.
     #[serde(default)]
     pub smoother: Relaxation,
-    /// Relaxation factor, above 0 and below 2, of the smoother or of SOR and Jacobi; default the best known value.
+    /// Relaxation factor, above 0 and below 2, of smoother, SOR and Jacobi; default the best known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega: Option<f64>,
-    /// Largest number of coarse grids below the given one; default as many as possible.
+    /// Most coarse grids; default as many as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coarse_levels: Option<u32>,
     /// Number formats.
     #[serde(default)]
     pub precision: Precision,
-    /// Residual to reach, relative to the right-hand side: 0 or more and below 1; or `"truncation"`.
+    /// Residual relative to the right-hand side, 0 or more and below 1, or `"truncation"`.
     #[serde(default = "Config::default_tolerance")]
     pub tolerance: Tolerance,
     /// Absolute residual that suffices in any case; 0 for none.
@@ -133,22 +133,22 @@ pub struct Boundary {
     /// Both z sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z: Option<SideConfig>,
-    /// The side at the first node in x.
+    /// The lower x side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_lo: Option<SideConfig>,
-    /// The side at the last node in x.
+    /// The upper x side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_hi: Option<SideConfig>,
-    /// The side at the first node in y.
+    /// The lower y side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y_lo: Option<SideConfig>,
-    /// The side at the last node in y.
+    /// The upper y side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y_hi: Option<SideConfig>,
-    /// The side at the first node in z.
+    /// The lower z side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z_lo: Option<SideConfig>,
-    /// The side at the last node in z.
+    /// The upper z side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z_hi: Option<SideConfig>,
 }
@@ -169,7 +169,7 @@ pub enum SideConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirichletConfig {
-    /// The values: a number, an expression, or a file.
+    /// Values: number, expression, or file.
     pub dirichlet: Source,
 }
 
@@ -177,7 +177,7 @@ pub struct DirichletConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeumannConfig {
-    /// The values: a number, an expression, or a file.
+    /// Values: number, expression, or file.
     pub neumann: Source,
 }
 

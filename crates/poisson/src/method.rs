@@ -40,7 +40,7 @@ pub enum Method {
     GaussSeidel,
     /// Damped Jacobi.
     Jacobi,
-    /// Chebyshev iteration on the Jacobi-scaled operator.
+    /// Chebyshev iteration.
     Chebyshev,
     /// Sine, cosine or Fourier transforms along the axes.
     Direct,

@@ -19,7 +19,7 @@ pub struct BodyConfig {
     /// The outline, e.g. `{ shape = "circle", centre = [0.0, 0.0], radius = 0.1 }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outline: Option<Shape>,
-    /// File of outlines (SPARTA's or the seed's form) in place of `outline`.
+    /// File of outlines (SPARTA's or older form) in place of `outline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// Longest segment, m: longer ones are cut into equal parts, each with its loads.

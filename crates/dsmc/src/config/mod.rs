@@ -51,8 +51,7 @@ pub struct Config {
     /// Particles in a cell at the density of `gas`; or give `weight`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub particles_per_cell: Option<f64>,
-    /// Velocity components: 3, or 2 for discs that move in the plane alone (ratio of heats 2, atoms only), to compare with
-    /// programs without the third.
+    /// Velocity components: 3, or 2 for discs that move in the plane alone (atoms only).
     #[serde(default = "three", skip_serializing_if = "is_three")]
     pub velocity_components: u32,
     /// Molecules of a particle over `weight` by cell: an expression of `x`, `y` at the cell's middle, above 0; default 1.
@@ -151,7 +150,7 @@ pub struct SpeciesConfig {
     /// Collision number of the rotation: a number, or `{ z_inf, t_star }` of Parker's formula.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub z_rotation: Option<ZConfig>,
-    /// Characteristic temperature of the vibration, K; or a list of modes, of which at most four may differ.
+    /// Characteristic temperature of the vibration, K; or a list of modes, at most four different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vibration: Option<VibrationConfig>,
     /// Collision number of vibrational modes without their own.
@@ -332,10 +331,10 @@ pub struct InitialConfig {
     /// Temperature, K.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Value>,
-    /// Temperatures of the motion along x, y and z, K, in place of `temperature`.
+    /// Temperatures along x, y and z, K, in place of `temperature`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperatures: Option<[f64; 3]>,
-    /// Temperature of rotation and vibration, K.
+    /// That of rotation and vibration, K.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internal_temperature: Option<f64>,
     /// Velocity, m/s.
@@ -356,7 +355,7 @@ pub struct SamplingConfig {
     /// Steps of an average, for unsteady flows; default one average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Parts of the sampling time, or of a window, whose means give the error bars: 2 to 1000.
+    /// Parts of the sampling time, or window, whose scatter gives the error bars: 2 to 1000.
     pub batches: u64,
     /// Steps between audits of particles, energy and momentum; default a hundredth of the steps, at least 10.
     #[serde(skip_serializing_if = "Option::is_none")]

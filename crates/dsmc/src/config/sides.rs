@@ -126,7 +126,7 @@ pub struct InletConfig {
     /// Pressure, Pa.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<f64>,
-    /// Net mass flow into the domain through the whole side, kg/s per metre of depth.
+    /// Net mass flow into the domain, kg/s per metre of depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mass_flow: Option<f64>,
     /// Steps of the average beside the side: 1 to 1000000.

@@ -12,7 +12,7 @@ pub struct SourceConfig {
     /// Ends of the line, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<[[f64; 2]; 2]>,
-    /// Direction in which the gas comes, of any length.
+    /// Direction of the gas, of any length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<[f64; 2]>,
     /// Temperature, K.
@@ -26,10 +26,10 @@ pub struct SourceConfig {
     /// Steps and particles injected in them, e.g. `[[0, 1000], [50, 200]]`, with or without `density`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<[u64; 2]>,
-    /// A source file, in place of all of the above.
+    /// A source file in place of the above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The schedule of a source file that has none.
+    /// Schedule of a source file without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_file: Option<PathBuf>,
 }

@@ -82,7 +82,7 @@ pub enum Gas {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "shape", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Shape {
-    /// Regular polygon with vertices on the circle.
+    /// Regular polygon.
     Circle {
         /// Centre, m.
         centre: [f64; 2],
@@ -92,20 +92,20 @@ pub enum Shape {
         #[serde(default = "segments")]
         segments: u32,
     },
-    /// Polygon with vertices on the ellipse.
+    /// Inscribed polygon.
     Ellipse {
         /// Centre, m.
         centre: [f64; 2],
         /// Half axes, m.
         radii: [f64; 2],
-        /// Angle by which it is turned, degrees, counter-clockwise.
+        /// Counter-clockwise turn, degrees.
         #[serde(default)]
         angle: f64,
         /// Number of segments, 3 to 1000000.
         #[serde(default = "segments")]
         segments: u32,
     },
-    /// A polygon, in either sense.
+    /// Any sense.
     Polygon {
         /// Its corners, m.
         vertices: Vec<[f64; 2]>,

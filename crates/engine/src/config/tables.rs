@@ -66,17 +66,17 @@ impl RunConfig {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "numpy": "npy", "h5": "hdf5", "openpmd": "hdf5", "hdf": "hdf5", "vtk": "vti", "paraview": "vti", "picture": "png", "image": "png" }))]
 pub enum FileFormat {
-    /// NumPy array, one file per field.
+    /// NumPy array per field.
     Npy,
-    /// Header and raw values, for ParaView and VisIt.
+    /// Header and raw values.
     Bov,
-    /// VTK image data, for ParaView; a series gets a `.pvd`.
+    /// VTK image data.
     Vti,
-    /// VTK cells and walls with all fields in one file, for ParaView: of solvers with bodies; a series gets a `.pvd`.
+    /// VTK cells and walls with all fields, of solvers with bodies.
     Vtu,
-    /// HDF5, one file per output time, with axes and time; meshes and particles of a step go into one openPMD file.
+    /// HDF5 per output time; openPMD for meshes and particles.
     Hdf5,
-    /// Text table, one line per node: for small fields.
+    /// Text table of a small field.
     Csv,
     /// Pictures as PNG.
     Png,

@@ -15,13 +15,11 @@ pub struct DiagnosticsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub energies_every: Option<u64>,
-    /// Steps between measurements of `max |div E - rho|`, also taken at the end and for each column of a window; default twenty
-    /// in a run, at least 50 steps apart.
+    /// Steps between measurements of `max |div E - rho|`, besides the end; default twenty in a run, at least 50 steps apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub charge_every: Option<u64>,
-    /// Largest energy change that passes, in- and outflow counted, relative to what can change (thermal energy, fields, their
-    /// work); default 0.1.
+    /// Relative energy change that passes; default 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_limit: Option<f64>,
     /// Fields, currents and charges on the grid.
@@ -36,7 +34,7 @@ pub struct DiagnosticsConfig {
     pub tracks: Vec<TracksConfig>,
     /// Fourier spectra of a component.
     pub spectrum: Vec<SpectrumConfig>,
-    /// Growth rates and frequencies of Fourier modes, with standard errors.
+    /// Growth rates and frequencies of Fourier modes.
     pub mode: Vec<ModeConfig>,
 }
 
@@ -63,7 +61,7 @@ pub struct PhaseSpaceConfig {
     /// One or two axes.
     #[schemars(length(min = 1, max = 2))]
     pub axes: Vec<BinConfig>,
-    /// Factor on a particle's density: a number or an expression as for axes; default 1.
+    /// Factor on a particle's density, an expression as for axes; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,
     /// Only particles for which this expression is not 0.
@@ -78,13 +76,13 @@ pub struct PhaseSpaceConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BinConfig {
-    /// An expression of `x`, `y`, `ux`, `uy`, `uz`, `gamma`, `weight`.
+    /// Expression of `x`, `y`, `ux`, `uy`, `uz`, `gamma`, `weight`.
     pub value: String,
     /// Bins.
     #[serde(default = "bins")]
     #[schemars(range(min = 1, max = 8192))]
     pub bins: usize,
-    /// `[from, to]`; the domain for `x` and `y`, the range of the values for anything else.
+    /// `[from, to]`; default the domain for `x` and `y`, else the range of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
 }
@@ -106,7 +104,7 @@ pub struct ParticlesConfig {
     #[serde(default = "limit")]
     #[schemars(range(min = 1))]
     pub limit: usize,
-    /// Schedule, besides the end of the run; default that of the fields, `"never"` for the end alone.
+    /// Schedule, besides the end of the run; default that of the fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Schedule>,
 }
@@ -121,7 +119,7 @@ fn limit() -> usize {
 pub struct TracksConfig {
     /// The species, which must be `tagged`.
     pub species: String,
-    /// Selection of particles, evaluated at the start.
+    /// Selection at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
     /// Most particles followed.
@@ -143,7 +141,7 @@ fn followed() -> usize {
 pub struct SpectrumConfig {
     /// The component.
     pub component: Component,
-    /// Steps between two samples in time; without it the spectrum is in space, at the end.
+    /// Steps between samples in time; default a spectrum in space at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub every: Option<u64>,
@@ -168,7 +166,7 @@ pub struct ModeConfig {
     /// Quantity that is fitted.
     #[serde(default)]
     pub measure: Measure,
-    /// Interval of the fit, 1/w_n; default the stretch of the largest exponential change, for a frequency all of the run.
+    /// Interval of the fit, 1/w_n; default the largest exponential change, for a frequency all of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<[f64; 2]>,
     /// Theoretical value: a number or an expression of constants.

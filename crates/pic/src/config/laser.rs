@@ -35,7 +35,7 @@ pub struct LaserConfig {
     /// `rise`, `flat`, `fall`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fwhm: Option<f64>,
-    /// Length or time of the rise of the amplitude as `sin^2`, c/w_n or 1/w_n.
+    /// Length or time of the amplitude's rise as `sin^2`, c/w_n or 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rise: Option<f64>,
     /// Length or time at full amplitude, c/w_n or 1/w_n.
@@ -104,9 +104,8 @@ pub enum PolarisationName {
     Y,
     /// Along z.
     Z,
-    /// Circular, positive helicity: E turns anticlockwise for an observer whom the pulse approaches, from y to z if it runs to
-    /// the right.
+    /// Circular, E turning from y to z if the pulse runs to the right.
     Left,
-    /// Circular, clockwise for that observer.
+    /// Circular, negative helicity.
     Right,
 }

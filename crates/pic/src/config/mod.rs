@@ -48,7 +48,7 @@ pub struct Config {
     /// Time step, 1/w_n; or give `courant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dt: Option<f64>,
-    /// Time step in units of the largest stable one, above 0 and below 1; 0.95 if neither it nor `dt` is given.
+    /// Time step over the largest stable one, below 1; default 0.95.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub courant: Option<f64>,
     /// Time at which the run ends, 1/w_n; or give `steps`.
@@ -57,15 +57,14 @@ pub struct Config {
     /// Number of steps; or give `t_end`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// Number format of particles and fields.
+    /// Number format.
     #[serde(default)]
     pub precision: Precision,
     /// Order of the particles' shape: 1 (linear) or 2 (quadratic).
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 2))]
     pub order: u32,
-    /// `"normalised"`, or `{ density = 1e24 }` for SI: the reference density `n_0` in m^-3; then lengths are in m, times in s,
-    /// densities in m^-3, fields in V/m and T, temperatures in eV.
+    /// Units: `{ density = 1e24 }` is SI, with temperatures in eV.
     #[serde(default)]
     pub units: UnitsConfig,
     /// Requires bitwise identical runs, which every device gives in any case.
@@ -149,7 +148,7 @@ pub struct SmoothingConfig {
 pub struct InitialConfig {
     /// E solves `div E = rho` of the loaded particles; otherwise a background makes the plasma neutral.
     pub poisson: bool,
-    /// E and B at the start, added to that field.
+    /// E and B at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<FieldValues>,
 }

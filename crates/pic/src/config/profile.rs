@@ -137,7 +137,7 @@ pub struct Gaussian {
     /// Density far away, n_0.
     #[serde(default)]
     pub background: f64,
-    /// Centre, c/w_n: `[x, y]`; the second number is ignored in one dimension.
+    /// Centre, c/w_n: `[x, y]`; y is ignored in one dimension.
     pub centre: [f64; 2],
     /// Standard deviations, c/w_n: `[x, y]`, above 0.
     pub sigma: [f64; 2],

@@ -10,7 +10,7 @@ use crate::particles::Pusher;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpeciesConfig {
-    /// Name, for results and messages: letters, digits, `_` and `-`.
+    /// Name: letters, digits, `_`, `-`.
     pub name: String,
     /// Charge of a particle, e.
     #[serde(default = "minus_one")]
@@ -20,7 +20,7 @@ pub struct SpeciesConfig {
     pub mass: f64,
     /// Particles per cell at the reference density: a number, or `[nx, ny]`.
     pub particles_per_cell: PerCell,
-    /// If false, particles do not move and contribute only their charge.
+    /// If false, particles only contribute their charge.
     #[serde(default = "yes")]
     pub mobile: bool,
     /// Pusher of the momenta.

@@ -272,7 +272,7 @@ pub struct Setup {
     pub species: Vec<Species>,
     /// Particles expected per species, for the first allocation.
     pub expected: Vec<usize>,
-    /// Number format of particles and fields.
+    /// Number format.
     pub precision: Precision,
     /// Order of the particle shape: 1 (linear) or 2 (quadratic).
     pub order: u32,
@@ -310,7 +310,7 @@ pub struct Smoothing {
     /// Binomial passes, 0 to 32.
     #[serde(default)]
     pub passes: u32,
-    /// Adds a normalised pass `[-1, (4 + 2n)/n, -1]`: long waves unchanged to fourth order in `k h`.
+    /// Adds a compensating pass `[-1, (4 + 2n)/n, -1]`, normalised.
     #[serde(default)]
     pub compensated: bool,
 }

@@ -76,7 +76,7 @@ pub enum NoiseName {
 pub struct EngineConfig {
     /// Engine: the algorithm.
     pub name: EngineName,
-    /// Iterations: 100 if left out.
+    /// Iterations (100).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub iterations: Option<u64>,
@@ -139,7 +139,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_inertia: Option<f64>,
-    /// DM, RAAR: largest number of passes of the overlap loop (10).
+    /// DM, RAAR: most passes of the overlap loop (10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub overlap_passes: Option<u32>,

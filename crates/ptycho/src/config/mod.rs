@@ -50,8 +50,8 @@ pub struct Config {
     /// Summation over frames for the object on GPUs (DM, RAAR, ML, LSQML).
     #[serde(default)]
     pub object_update: ObjectUpdate,
-    /// Model pixels per detector pixel along rows and columns (1), whose intensities are summed. In the far field the probe's
-    /// field of view widens by this factor, for wide beams; in the near field probe and object get finer pixels.
+    /// Model pixels per detector pixel along rows and columns (1), whose intensities are summed. In the far field the field of
+    /// view widens by this factor, for wide beams; in the near field pixels get finer.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
     /// Fourier-shifts the probe to the exact positions; otherwise it is placed at the nearest pixel, as in PtyPy.
@@ -119,7 +119,7 @@ pub enum Compatibility {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScanConfig {
-    /// Name for messages and outputs; `scan0`, `scan1`, .. if left out.
+    /// Name for messages and outputs; default `scan0`, `scan1`, ..
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A file of frames and positions.

@@ -13,13 +13,13 @@ use crate::simulate::Pair;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileFormat {
-    /// NumPy's archive: `intensity`, `pos_m` or `pos_px`, `wavelength` or `energy_keV`, `distance`, `det_pixel`, ...
+    /// NumPy's archive.
     Npz,
-    /// PtyPy's prepared data.
+    /// PtyPy's data.
     Ptyd,
     /// CXI, and NeXus' NXcxi_ptycho.
     Cxi,
-    /// Any HDF5 file, by dataset paths.
+    /// HDF5, by dataset paths.
     Hdf5,
 }
 
@@ -68,9 +68,9 @@ pub struct ReadConfig {
     pub flat: Option<String>,
     /// Detector counts per photon.
     pub gain: f64,
-    /// Treatment of negative counts; the run reports their number.
+    /// Treatment of negative counts, which are reported.
     pub negative: Negative,
-    /// Treatment of values that are no counts (not a number, all bits set); the run reports their number.
+    /// Treatment of values that are no counts (not a number, all bits set), which are reported.
     pub invalid: Invalid,
     /// Counts from which a pixel is saturated and masked in that frame.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub struct ReadConfig {
     /// Far or near field; default as in the file, else far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagation: Option<Propagation>,
-    /// Row and column of the optical axis in the file's frames, pixels; the middle if the file does not say.
+    /// Row and column of the optical axis in the file's frames, pixels; default as in the file, else the middle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<[f64; 2]>,
     /// Orientation of frames: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine. 0 to 7.

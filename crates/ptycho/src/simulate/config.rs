@@ -39,14 +39,14 @@ pub struct SimulateConfig {
     pub size: Pair<usize>,
     /// Photon energy, keV.
     pub energy: f64,
-    /// Distance from sample to detector, m; in the near field the effective propagation distance.
+    /// Distance from sample to detector, m (near field: effective propagation distance).
     pub distance: f64,
-    /// Detector pixel, m; in the near field also that of the sample plane.
+    /// Detector pixel, m; in the near field also the sample's.
     pub pixel: Pair<f64>,
     /// Far or near field.
     pub propagation: Propagation,
-    /// Wave pixels per detector pixel along rows and columns, 1 to 8 (1), which it sums. In the far field the field of view
-    /// widens by this factor.
+    /// Wave pixels per detector pixel along rows and columns, 1 to 8 (1), which it sums. The far field of view widens by this
+    /// factor.
     #[serde(skip_serializing_if = "crate::config::is_single")]
     pub resample: Pair<usize>,
     /// Photons in a frame without a sample.
@@ -173,11 +173,11 @@ impl Default for PatternConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternKind {
-    /// Rows and columns.
+    /// Raster.
     Raster,
-    /// Fermat's spiral with the golden angle.
+    /// Fermat's spiral.
     Spiral,
-    /// Rings around the middle.
+    /// Concentric rings.
     Round,
 }
 

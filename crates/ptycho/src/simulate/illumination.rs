@@ -95,7 +95,7 @@ pub enum Aperture {
     Round,
     /// A square.
     Square,
-    /// A disc with a central stop.
+    /// With central stop.
     Annular,
     /// Gaussian: the diameter is the intensity's full width at half maximum.
     Gaussian,
