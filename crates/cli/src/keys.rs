@@ -120,9 +120,14 @@ impl<'a> List<'a> {
             return "[schedule](../guide/input.md#the-run-and-output-tables)".into();
         }
         let parts = self.alternatives(schema);
+        let mut more = false;
         for part in &parts {
             let constants = list(part, "enum").iter().chain(part.get("const"));
             let before = fixed.len();
+            if listed && part.get("const").is_some() && says_more(part) {
+                more = true;
+                continue;
+            }
             fixed.extend(constants.filter(|c| !c.is_null()).map(|c| format!("`{c}`")));
             if fixed.len() > before {
                 continue;
@@ -139,8 +144,10 @@ impl<'a> List<'a> {
                 }
             }
         }
-        let mut all = if listed { kinds } else { [fixed, kinds].concat() };
+        let mut all = [fixed, kinds].concat();
         match all.pop() {
+            // Others follow with their meanings.
+            Some(last) if more => [all, vec![last, "..".into()]].concat().join(", "),
             Some(last) if all.is_empty() => last,
             Some(last) => format!("{} or {last}", all.join(", ")),
             None => String::new(),
@@ -198,8 +205,7 @@ impl<'a> List<'a> {
         let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
         let (unit, mut meaning) = unit(&about);
         let inner = self.inner(schema);
-        let told = inner.values.iter().filter(|value| says_more(value)).count();
-        let mut kind = self.kind(schema, told > 0 && told == inner.values.len());
+        let mut kind = self.kind(schema, true);
         // A type is told once.
         let known = inner.name.and_then(|name| self.told.get(name)).cloned();
         let repeated = known.filter(|_| !inner.is_plain());

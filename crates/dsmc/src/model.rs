@@ -29,7 +29,7 @@ pub enum Scheme {
     Ntc,
     /// Majorant frequency (Ivanov and Rogasinsky 1988): a Poisson number of attempts.
     Majorant,
-    /// All particles of a cell in disjoint random pairs (Baganoff and McDonald 1990).
+    /// All particles in disjoint random pairs (Baganoff and McDonald 1990).
     Pairing,
 }
 
@@ -37,16 +37,14 @@ pub enum Scheme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Partner {
-    /// The nearest where cells are wider than the free path of `gas` and hold at least 20 particles and the scheme has
-    /// candidate pairs, else random; the plan says which.
+    /// The nearest in cells wider than the free path of `gas` with at least 20 particles, else random; the plan says which.
     #[default]
     Auto,
-    /// Any particle of the cell.
+    /// Any particle.
     Random,
-    /// Random, but not the last partner again: for fewer than about ten particles in a cell. Needs candidate pairs.
+    /// Not the last partner again, for fewer than about ten particles in a cell; needs candidate pairs.
     Fresh,
-    /// The nearest, but not the last partner again (LeBeau, Jacikas and Lumpkin 2003): for cells wider than the free path.
-    /// Needs candidate pairs.
+    /// The nearest but the last (LeBeau, Jacikas and Lumpkin 2003), for cells wider than the free path; needs candidate pairs.
     NearestNeighbour,
 }
 

@@ -20,9 +20,9 @@ const ALIGN: usize = 16;
 pub enum FieldSide {
     /// Continues at the opposite side.
     Periodic,
-    /// Perfect electric conductor at the first or last node: tangential E, normal B zero.
+    /// Electric conductor: tangential E, normal B zero.
     Pec,
-    /// Perfect magnetic conductor there: tangential H, normal D zero.
+    /// Magnetic conductor: tangential H, normal D zero.
     Pmc,
     /// Convolutional perfectly matched layer in the domain, a conductor behind (Roden and Gedney 2000).
     Absorbing,

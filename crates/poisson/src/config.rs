@@ -32,8 +32,7 @@ pub struct Config {
     pub grid: GridConfig,
     /// Right-hand side: a number, an expression, or `{ file = "rho.npy" }`; a file with one axis more in front is a batch.
     pub rhs: Source,
-    /// Right-hand sides of a batch, 1 to 1000000, numbered by `k` from 0 in expressions; not needed where the file of `rhs` is
-    /// a stack.
+    /// Right-hand sides of a batch, 1 to 1000000, numbered by `k` from 0; not needed with a stack in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
     /// Conditions per side; a side left out has `u = 0`.
@@ -63,7 +62,7 @@ pub struct Config {
     /// Most coarse grids; default as many as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coarse_levels: Option<u32>,
-    /// Number formats.
+    /// Number format.
     #[serde(default)]
     pub precision: Precision,
     /// Residual relative to the right-hand side, 0 or more and below 1, or `"truncation"`.

@@ -27,14 +27,14 @@ mod choice;
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "mg": "multigrid", "full_multigrid": "fmg", "successive_over_relaxation": "sor", "fft": "direct", "spectral": "direct", "dst": "direct" }))]
 pub enum Method {
-    /// The fastest for grid, device and tolerance; the plan says why.
+    /// The fastest; the plan says why.
     #[default]
     Auto,
     /// Multigrid cycles from the first guess.
     Multigrid,
     /// Full multigrid, then cycles until the tolerance is met.
     Fmg,
-    /// Successive over-relaxation in red-black order.
+    /// Successive over-relaxation.
     Sor,
     /// Red-black Gauss-Seidel.
     GaussSeidel,
@@ -42,7 +42,7 @@ pub enum Method {
     Jacobi,
     /// Chebyshev iteration.
     Chebyshev,
-    /// Sine, cosine or Fourier transforms along the axes.
+    /// Transforms along the axes.
     Direct,
 }
 
@@ -55,7 +55,7 @@ pub enum Relaxation {
     RedBlack,
     /// Jacobi, damped by `omega`.
     Jacobi,
-    /// Chebyshev polynomial, one application of A per sweep.
+    /// Chebyshev polynomial.
     Chebyshev,
 }
 
@@ -73,7 +73,7 @@ pub enum Tolerance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NamedTolerance {
-    /// The algebraic error is below the truncation error of the five-point formula.
+    /// Algebraic below truncation error.
     Truncation,
 }
 
@@ -99,7 +99,7 @@ pub struct Options {
     pub omega: Option<f64>,
     /// Largest number of coarse levels below the given grid.
     pub coarse_levels: usize,
-    /// Number formats.
+    /// Number format.
     pub precision: Precision,
     /// Goal of a solve.
     pub tolerance: Tolerance,

@@ -21,7 +21,7 @@ pub enum Cycle {
     W,
     /// A W on the first visit, a V on the second.
     F,
-    /// Cascadic: down, then up with more smoothing on coarser levels.
+    /// Cascadic: more smoothing on coarser levels.
     C,
 }
 

@@ -30,12 +30,11 @@ pub struct BodyConfig {
     pub gas: Gas,
     /// Wall of the body.
     pub wall: WallConfig,
-    /// Walls by line type of a SPARTA file, e.g. `{ 2 = { temperature = 500.0 } }`; lines without a type are of type 1. `wall`
-    /// is for the type left out.
+    /// Walls by line type of a SPARTA file (1 if none), e.g. `{ 2 = { temperature = 500.0 } }`; `wall` is for the type left
+    /// out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub walls: BTreeMap<String, WallConfig>,
-    /// Temperature along the wall instead, K: an expression of a segment's middle `x`, `y` and its position `s` along the
-    /// outline (m).
+    /// Temperature along the wall, K: an expression of `x`, `y` and the way `s` along the outline at the middle of a segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
     /// Reference of the loads.

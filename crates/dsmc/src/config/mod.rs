@@ -55,7 +55,7 @@ pub struct Config {
     #[serde(default = "three", skip_serializing_if = "is_three")]
     pub velocity_components: u32,
     /// Molecules of a particle over `weight` by cell: an expression of `x`, `y` at the cell's middle, above 0; default 1.
-    /// Particles that enter a cell of another weight are doubled or removed at random.
+    /// Particles are doubled or removed at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell_weights: Option<String>,
     /// The cells.

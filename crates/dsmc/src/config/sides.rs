@@ -70,8 +70,8 @@ pub enum SideWord {
 pub struct SideWall {
     /// The wall.
     pub wall: WallConfig,
-    /// Temperature along the side instead, K: an expression of a cell face's middle `x`, `y` and its distance `s` from the
-    /// side's lower end (m).
+    /// Temperature along the side, K: an expression of `x`, `y` and the distance `s` from its lower end at the middle of a cell
+    /// face.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
 }

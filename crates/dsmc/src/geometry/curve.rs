@@ -110,8 +110,7 @@ pub enum Shape {
         /// Its corners, m.
         vertices: Vec<[f64; 2]>,
     },
-    /// A line through points with gas on both sides. Tables and `s` follow its right face along the points, then the left one
-    /// back.
+    /// A line with gas on both sides. Tables and `s` follow its right face along the points, then the left one back.
     Plate {
         /// Two points or more, m.
         points: Vec<[f64; 2]>,

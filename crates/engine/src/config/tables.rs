@@ -66,19 +66,19 @@ impl RunConfig {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "numpy": "npy", "h5": "hdf5", "openpmd": "hdf5", "hdf": "hdf5", "vtk": "vti", "paraview": "vti", "picture": "png", "image": "png" }))]
 pub enum FileFormat {
-    /// NumPy array per field.
+    /// NumPy array.
     Npy,
-    /// Header and raw values.
+    /// Raw values.
     Bov,
-    /// VTK image data.
+    /// VTK image.
     Vti,
-    /// VTK cells and walls with all fields, of solvers with bodies.
+    /// VTK cut cells and walls.
     Vtu,
-    /// HDF5 per output time; openPMD for meshes and particles.
+    /// HDF5, openPMD.
     Hdf5,
-    /// Text table of a small field.
+    /// Text.
     Csv,
-    /// Pictures as PNG.
+    /// Pictures.
     Png,
 }
 
@@ -88,7 +88,7 @@ pub enum FileFormat {
 pub struct OutputConfig {
     /// Results folder, relative to the working folder; default named after the input.
     pub folder: Option<String>,
-    /// Formats of the results. Curves and rows are also written as CSV in any case.
+    /// Formats, besides CSV of curves and rows.
     pub formats: Vec<FileFormat>,
     /// Schedule of results besides those at the end: `100`, `"0.5 t"`, `"10 min"`.
     pub every: Option<Schedule>,

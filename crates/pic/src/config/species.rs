@@ -134,13 +134,13 @@ impl PerCell {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "regular": "lattice", "uniform": "lattice", "grid": "lattice", "thermal": "random", "halton": "quiet", "low_discrepancy": "quiet" }))]
 pub enum Positions {
-    /// Regular, the same in each cell.
+    /// Regular.
     #[default]
     Lattice,
     /// Anywhere.
     Random,
-    /// Halton's sequence, the same in each cell, with `momentum.quiet`: nearly no noise, but unstable in the long run (Birdsall
-    /// and Langdon 1991, section 16-4).
+    /// Halton's sequence, with `momentum.quiet`: nearly no noise, unstable in the long run (Birdsall and Langdon 1991, section
+    /// 16-4).
     Quiet,
 }
 
@@ -148,7 +148,7 @@ pub enum Positions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
-    /// Equal where the density has one value, variable where it has more.
+    /// Equal where the density is uniform, else variable.
     #[default]
     Auto,
     /// Equal weights; the number follows the density.
@@ -175,8 +175,7 @@ pub struct Momentum {
     pub maxwell_juttner: Option<Value>,
     /// Subtracts each cell's mean thermal momentum.
     pub corrected: bool,
-    /// Thermal momenta of a low-discrepancy sequence over the domain; default with `positions = "quiet"`. Not for
-    /// `maxwell_juttner`.
+    /// Thermal momenta of a low-discrepancy sequence; default with `positions = "quiet"`. Not for `maxwell_juttner`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet: Option<bool>,
 }

@@ -154,8 +154,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_relax: Option<f64>,
-    /// DM, RAAR: bound on the mean squared deviation of the moduli (without a relaxation half of that due to photon noise in
-    /// each frame: 0.125 if bright, less if dark).
+    /// DM, RAAR: bound on the mean squared deviation of the moduli (half of each frame's photon noise: 0.125 if bright, less if
+    /// dark).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,
@@ -267,9 +267,9 @@ pub enum PositionMethod {
     /// Random trials of shrinking reach.
     #[default]
     Annealing,
-    /// Trials on a grid of shrinking step around each position.
+    /// Trials on a shrinking grid.
     Grid,
-    /// Steps along the derivative of the error, below a pixel.
+    /// Steps along the derivative, below a pixel.
     Gradient,
 }
 
@@ -277,7 +277,7 @@ pub enum PositionMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AffinePart {
-    /// Removed after the last refinement: reported positions have independent errors only.
+    /// Removed at the end: reported positions have independent errors.
     #[default]
     Removed,
     /// Kept and reported, for a stage of doubtful scale or rotation.

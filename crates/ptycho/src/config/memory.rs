@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
-    /// Memory on the device, e.g. `"2 GiB"`; default nine tenths of a GPU's free memory. Other frames and exit waves are
-    /// streamed from page-locked host memory, on the CPU from mapped files.
+    /// Memory on the device, e.g. `"2 GiB"`; default nine tenths of a GPU's free memory. The rest is streamed from page-locked
+    /// host memory, on the CPU from mapped files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Folder of the mapped files; default the system's temporary folder.

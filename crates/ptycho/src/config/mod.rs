@@ -47,14 +47,14 @@ pub struct Config {
     /// Sums in a fixed order on GPUs too: equal runs give equal bits.
     #[serde(default)]
     pub deterministic: bool,
-    /// Summation over frames for the object on GPUs (DM, RAAR, ML, LSQML).
+    /// Summation of the object on GPUs (DM, RAAR, ML, LSQML).
     #[serde(default)]
     pub object_update: ObjectUpdate,
-    /// Model pixels per detector pixel along rows and columns (1), whose intensities are summed. In the far field the field of
-    /// view widens by this factor, for wide beams; in the near field pixels get finer.
+    /// Model pixels per detector pixel along rows and columns (1): a wider field of view in the far field, finer pixels in the
+    /// near field.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
-    /// Fourier-shifts the probe to the exact positions; otherwise it is placed at the nearest pixel, as in PtyPy.
+    /// Fourier-shifts the probe to exact positions; else the nearest pixel, as in PtyPy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subpixel: bool,
     /// Also reconstructs two half-scans, compared by Fourier ring correlation.
@@ -175,8 +175,7 @@ pub struct ProbeConfig {
     /// Width of the edges of opening and stop, m; default a pixel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_edge: Option<f64>,
-    /// Distance of the sample behind opening or focus, m; negative before it. Default estimated from neighbouring frames for a
-    /// start from data, 0 for an opening.
+    /// Distance of the sample behind opening or focus, m; default estimated for a start from data, 0 for an opening.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
     /// Power of each further mode relative to the first.
@@ -224,7 +223,7 @@ pub enum ProbeStart {
     /// The scan's file, else the data or an opening.
     #[default]
     File,
-    /// The mean frame, which shows the pupil (far field).
+    /// The mean frame (far field).
     Data,
     /// An opening (keys below).
     Opening,

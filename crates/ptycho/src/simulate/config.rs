@@ -45,8 +45,7 @@ pub struct SimulateConfig {
     pub pixel: Pair<f64>,
     /// Far or near field.
     pub propagation: Propagation,
-    /// Wave pixels per detector pixel along rows and columns, 1 to 8 (1), which it sums. The far field of view widens by this
-    /// factor.
+    /// Wave pixels per detector pixel along rows and columns, 1 to 8 (1).
     #[serde(skip_serializing_if = "crate::config::is_single")]
     pub resample: Pair<usize>,
     /// Photons in a frame without a sample.

@@ -28,7 +28,7 @@ type C = Complex<f64>;
 pub struct IlluminationConfig {
     /// Optic that shapes the wave.
     pub optic: Optic,
-    /// Shape of the pupil, the pinhole or the beam.
+    /// Shape of pupil, pinhole or beam.
     pub aperture: Aperture,
     /// Lens: pupil diameter over the detector's shorter side, 0.01 to 1.
     pub pupil: f64,
@@ -81,7 +81,7 @@ impl Default for IlluminationConfig {
 pub enum Optic {
     /// Focusing optic.
     Lens,
-    /// An aperture close to the sample.
+    /// Aperture close by.
     Pinhole,
     /// A wide beam behind a rough plate.
     Diffuser,
@@ -97,7 +97,7 @@ pub enum Aperture {
     Square,
     /// With central stop.
     Annular,
-    /// Gaussian: the diameter is the intensity's full width at half maximum.
+    /// Its diameter is the intensity's full width at half maximum.
     Gaussian,
 }
 
