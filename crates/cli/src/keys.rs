@@ -227,7 +227,8 @@ impl<'a> List<'a> {
             Some(value) => format!("={value}"),
         };
         // Kinds that unit or default tell need no word, and the keys of a table follow.
-        let plain = ["number", "integer", "boolean", "text"].contains(&kind.as_str()) || kind.ends_with("numbers]");
+        let plain =
+            ["number", "integer", "boolean", "text"].contains(&kind.as_str()) || (kind.starts_with('[') && kind.ends_with("numbers]"));
         if kind == "table" || kind == "tables" || kind == "number" || (plain && !default.is_empty()) {
             kind.clear();
         }

@@ -34,7 +34,7 @@ fn side(hunk: &str, other: char) -> String {
 fn the_pages_show_the_code_that_is_compiled() {
     let (oscillator, damped) = (include_str!("oscillator.rs"), include_str!("damped.rs"));
     let (shown, hunks) = (blocks(SOLVER, "rust"), blocks(STAGE, "diff"));
-    assert!(shown.len() >= 2 && hunks.len() >= 2);
+    assert!(!shown.is_empty() && !hunks.is_empty());
     for part in shown {
         assert_eq!(oscillator.matches(part).count(), 1, "docs/adding-a-solver.md and oscillator.rs:\n{part}");
     }
