@@ -137,7 +137,7 @@ pub struct Model {
     pub notes: Vec<String>,
     /// Reference points and lengths of the loads on each body, where the input says them.
     pub references: Vec<ReferenceConfig>,
-    /// Lines from which gas comes.
+    /// Lines that inject gas.
     pub sources: Vec<LineSource>,
     /// Walls of sides, then of bodies.
     pub walls: Vec<Wall>,

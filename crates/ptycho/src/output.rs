@@ -31,7 +31,7 @@ mod ptyr;
 use errors::{errors, local_errors, positions, views};
 pub(crate) use ptyr::POSITIONS;
 
-/// Output besides that of `[output]`.
+/// Further output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {

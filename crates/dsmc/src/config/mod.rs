@@ -82,7 +82,7 @@ pub struct Config {
     /// Bodies in the flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bodies: Vec<BodyConfig>,
-    /// Lines from which gas comes.
+    /// Lines that inject gas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceConfig>,
     /// The gas at the start, if not that of `gas`.

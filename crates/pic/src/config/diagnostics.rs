@@ -22,7 +22,7 @@ pub struct DiagnosticsConfig {
     /// Relative energy change that passes; default 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_limit: Option<f64>,
-    /// Fields, currents and charges on the grid.
+    /// Fields on the grid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldsConfig>>,
     /// Histograms of particles; default `(x, ux)` of each mobile species.
@@ -34,7 +34,7 @@ pub struct DiagnosticsConfig {
     pub tracks: Vec<TracksConfig>,
     /// Fourier spectra of a component.
     pub spectrum: Vec<SpectrumConfig>,
-    /// Growth rates and frequencies of Fourier modes.
+    /// Fourier modes.
     pub mode: Vec<ModeConfig>,
 }
 

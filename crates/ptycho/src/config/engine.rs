@@ -200,7 +200,7 @@ pub struct EngineConfig {
     /// Likelihood error in every iteration (true), for a transform in DM and RAAR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_likelihood: Option<bool>,
-    /// Refinement of the positions (none).
+    /// Refinement of positions (none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positions: Option<PositionConfig>,
 }

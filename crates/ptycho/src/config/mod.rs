@@ -63,16 +63,16 @@ pub struct Config {
     /// The scans.
     #[schemars(length(min = 1))]
     pub scan: Vec<ScanConfig>,
-    /// The probe to start from.
+    /// The initial probe.
     #[serde(default)]
     pub probe: ProbeConfig,
-    /// The object to start from.
+    /// The initial object.
     #[serde(default)]
     pub object: ObjectConfig,
     /// The engines, run one after another.
     #[schemars(length(min = 1))]
     pub engine: Vec<EngineConfig>,
-    /// Output besides that of `[output]`.
+    /// Further output.
     #[serde(default)]
     pub output: OutputConfig,
     /// Memory limits.
@@ -125,7 +125,7 @@ pub struct ScanConfig {
     /// A file of frames and positions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Reading options, before what the file says.
+    /// Reading options.
     #[serde(skip_serializing_if = "ReadConfig::is_default")]
     pub read: ReadConfig,
     /// A scan made by the program, in place of a file.
@@ -240,7 +240,7 @@ pub enum ProbeShape {
     Square,
 }
 
-/// The object to start from.
+/// The initial object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObjectConfig {

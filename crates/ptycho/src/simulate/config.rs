@@ -52,7 +52,7 @@ pub struct SimulateConfig {
     pub photons: f64,
     /// Poisson noise; without it frames are real numbers.
     pub noise: bool,
-    /// The illumination at the sample.
+    /// Illumination.
     pub illumination: IlluminationConfig,
     /// The sample.
     pub object: ObjectConfig,
