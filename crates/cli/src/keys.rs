@@ -1,4 +1,4 @@
-//! The tables of keys of the book, made from the schemas of the inputs: `docs/keys/`. A test compares them;
+//! The lists of keys of the book, made from the schemas of the inputs: `docs/keys/`. A test compares them;
 //! `INSTA_UPDATE=always cargo test --bin zellige keys` writes them anew, as it does snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,18 +48,54 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties").and_then(Value::as_object)
 }
 
-/// A table under way: its rows, and the key at which each type was told first.
-struct Table<'a> {
+/// A list under way: its entries, and the key at which each type was told first.
+struct List<'a> {
     definitions: &'a Map<String, Value>,
     told: BTreeMap<&'a str, String>,
-    rows: String,
+    entries: Vec<Entry>,
 }
 
-impl<'a> Table<'a> {
+/// An entry: keys of one kind and unit.
+#[derive(Debug, PartialEq)]
+struct Entry {
+    /// Keys, with `=` and their default where they have one.
+    keys: Vec<String>,
+    /// Kind and unit.
+    value: String,
+    meaning: String,
+    /// Entry that a like one may join.
+    short: bool,
+}
+
+impl<'a> List<'a> {
     fn new(schema: &'a Value) -> Self {
         let definitions = schema["$defs"].as_object().expect("the types of the schema");
-        let rows = "| key | value | default | unit | meaning |\n|---|---|---|---|---|\n".into();
-        Self { definitions, told: BTreeMap::new(), rows }
+        Self { definitions, told: BTreeMap::new(), entries: Vec::new() }
+    }
+
+    /// Adds an entry, to the one before if both are short, of one table and alike.
+    fn push(&mut self, key: String, value: String, meaning: String, short: bool) {
+        let parent = |key: &str| key.split('=').next().and_then(|path| path.rsplit_once('.')).map(|(parent, _)| parent.to_owned());
+        match self.entries.last_mut().filter(|last| last.short && short && last.value == value && parent(&last.keys[0]) == parent(&key)) {
+            Some(last) => {
+                last.keys.push(key);
+                // Names of like tables, or of many components, say enough.
+                let told = last.value.starts_with("as ") || last.keys.len() > 3;
+                last.meaning = if told { String::new() } else { format!("{} {meaning}", last.meaning) };
+            }
+            None => self.entries.push(Entry { keys: vec![key], value, meaning, short }),
+        }
+    }
+
+    fn lines(&self) -> String {
+        let mut lines = String::new();
+        for Entry { keys, value, meaning, .. } in &self.entries {
+            let keys = keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+            let value = if value.is_empty() { String::new() } else { format!(" ({value})") };
+            let meaning = if meaning.is_empty() { ".".into() } else { format!(": {meaning}") };
+            let _ = writeln!(lines, "- {keys}{value}{meaning}");
+        }
+        lines
     }
 
     fn resolve(&self, schema: &'a Value) -> &'a Value {
@@ -77,16 +113,21 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Kinds and ranges of the values: fixed values first.
-    fn kind(&self, schema: &'a Value) -> String {
+    /// Kinds and ranges of the values: fixed values first, but for those that the meaning lists.
+    fn kind(&self, schema: &'a Value, listed: bool) -> String {
         let (mut fixed, mut kinds): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         if name(schema) == Some("Schedule") || list(schema, "anyOf").iter().any(|part| name(part) == Some("Schedule")) {
             return "[schedule](../guide/input.md#the-run-and-output-tables)".into();
         }
         let parts = self.alternatives(schema);
+        let mut more = false;
         for part in &parts {
             let constants = list(part, "enum").iter().chain(part.get("const"));
             let before = fixed.len();
+            if listed && part.get("const").is_some() && says_more(part) {
+                more = true;
+                continue;
+            }
             fixed.extend(constants.filter(|c| !c.is_null()).map(|c| format!("`{c}`")));
             if fixed.len() > before {
                 continue;
@@ -97,33 +138,43 @@ impl<'a> Table<'a> {
                 _ => vec![],
             };
             for one in types.into_iter().filter(|t| *t != "null") {
-                let kind = self.word(one, part, parts.len() > 1);
+                let kind = self.word(one, part, listed);
                 if !kinds.contains(&kind) {
                     kinds.push(kind);
                 }
             }
         }
-        let fixed = Some(fixed.join(", ")).filter(|f| !f.is_empty());
-        fixed.into_iter().chain(kinds).collect::<Vec<_>>().join(" or ")
+        let mut all = [fixed, kinds].concat();
+        match all.pop() {
+            // Others follow with their meanings.
+            Some(last) if more => [all, vec![last, "..".into()]].concat().join(", "),
+            Some(last) if all.is_empty() => last,
+            Some(last) => format!("{} or {last}", all.join(", ")),
+            None => String::new(),
+        }
     }
 
-    /// A kind in words; a table among other kinds by the key that it must have.
-    fn word(&self, kind: &str, schema: &'a Value, among: bool) -> String {
+    /// A kind in words.
+    fn word(&self, kind: &str, schema: &'a Value, listed: bool) -> String {
         let count = |key| schema.get(key).and_then(Value::as_u64);
-        match (kind, list(schema, "required")) {
-            ("boolean", _) => "`true`, `false`".into(),
-            ("string", _) => "text".into(),
-            ("integer", _) => format!("whole number{}", range(schema)),
-            ("number", _) => format!("number{}", range(schema)),
-            ("array", _) => {
-                let item = schema.get("items").map(|items| self.kind(items)).unwrap_or_default();
+        match kind {
+            "boolean" => "boolean".into(),
+            "string" => "text".into(),
+            "integer" => format!("integer{}", range(schema)),
+            "number" => format!("number{}", range(schema)),
+            "array" => {
+                let item = schema.get("items").map(|items| self.kind(items, listed)).unwrap_or_default();
                 match (count("minItems"), count("maxItems")) {
-                    (Some(n), Some(most)) if n == most => format!("[{}]", vec![item; n as usize].join(", ")),
+                    (Some(n), Some(most)) if n == most && item.starts_with('[') => format!("[{}]", vec![item; n as usize].join(", ")),
+                    (Some(n), Some(most)) if n == most && item.contains(' ') => format!("[{n} times {item}]"),
+                    (Some(n), Some(most)) if n == most => format!("[{n} {item}s]"),
+                    _ if item.is_empty() => "list".into(),
                     _ if item.starts_with("`\"") => format!("list of {item}"),
+                    _ if item == "table" => "tables".into(),
+                    _ if item.chars().all(char::is_alphabetic) => format!("[{item}s]"),
                     _ => format!("[{item}, ..]"),
                 }
             }
-            (_, [Value::String(key)]) if among => format!("`{{ {key} = .. }}`"),
             _ if properties(schema).is_none() => "table by name".into(),
             _ => "table".into(),
         }
@@ -134,7 +185,7 @@ impl<'a> Table<'a> {
         properties(schema)?.iter().find_map(|(key, s)| Some((key.as_str(), self.resolve(s).get("const")?)))
     }
 
-    /// Rows of all keys of a table; `prefix` stands before their names, `of` before their meanings.
+    /// Entries of all keys of a table; `prefix` stands before their names, `of` before their meanings.
     fn keys(&mut self, schema: &'a Value, prefix: &str, of: &str, among: bool) {
         // The key by which a table is told from other values is not required: it is one choice.
         let needed = if among && list(schema, "required").len() == 1 { &[] } else { list(schema, "required") };
@@ -149,36 +200,46 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The row of a key, and those of the keys inside.
+    /// The entry of a key, and those of the keys inside.
     fn key(&mut self, path: &str, schema: &'a Value, needed: bool, about: &str) {
         let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
         let (unit, mut meaning) = unit(&about);
-        let mut kind = self.kind(schema);
         let inner = self.inner(schema);
+        let mut kind = self.kind(schema, true);
         // A type is told once.
-        let known = inner.name.and_then(|name| self.told.get(name));
+        let known = inner.name.and_then(|name| self.told.get(name)).cloned();
         let repeated = known.filter(|_| !inner.is_plain());
-        if let Some(first) = repeated {
+        if let Some(first) = &repeated {
             kind = match inner.container {
                 "[]" => format!("[as `{first}`, ..]"),
                 ".NAME" => format!("by name, as `{first}`"),
                 _ => format!("as `{first}`"),
             };
         } else {
-            for value in &inner.values {
+            for value in inner.values.iter().filter(|value| says_more(value)) {
                 let _ = write!(meaning, "<br>`{}`: {}", value["const"], text(value, "description"));
             }
         }
         let default = match schema.get("default") {
-            _ if needed => "required".into(),
+            _ if needed => String::new(),
             Some(Value::Null | Value::Object(_)) | None => String::new(),
             Some(Value::Array(items)) if items.is_empty() => String::new(),
-            Some(Value::Array(items)) => format!("`[{}]`", items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")),
-            Some(value) => format!("`{value}`"),
+            Some(value) => format!("={value}"),
         };
-        let cell = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
-        let cells = [&format!("`{path}`"), &kind, &default, unit, &meaning].map(cell);
-        let _ = writeln!(self.rows, "| {} |", cells.join(" | "));
+        // Kinds that unit or default tell need no word, and the keys of a table follow.
+        let plain =
+            ["number", "integer", "boolean", "text"].contains(&kind.as_str()) || (kind.starts_with('[') && kind.ends_with("numbers]"));
+        if kind == "table" || kind == "tables" || kind == "number" || (plain && !default.is_empty()) {
+            kind.clear();
+        }
+        let required = if needed { "required" } else { "" };
+        let value = [&kind, unit, required].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        let words: Vec<&str> = meaning.split_whitespace().collect();
+        let plain = repeated.is_some() || inner.is_plain();
+        // A table that is told by its keys needs no entry.
+        if plain || words.len() > 4 || !value.is_empty() || !default.is_empty() {
+            self.push(format!("{path}{default}"), value, words.join(" "), plain && words.len() <= 6 && !meaning.starts_with('`'));
+        }
         if repeated.is_none() {
             if let Some(name) = inner.name {
                 self.told.entry(name).or_insert_with(|| path.to_owned());
@@ -187,9 +248,9 @@ impl<'a> Table<'a> {
                 inner.tables.iter().filter_map(|(_, table)| self.tag(table).map(|(key, value)| (key, value, text(table, "description"))));
             let tags: Vec<_> = tags.collect();
             if let Some((key, ..)) = tags.first() {
-                let values: Vec<String> = tags.iter().map(|(_, value, _)| format!("`{value}`")).collect();
                 let meanings: Vec<String> = tags.iter().map(|(_, value, told)| format!("`{value}`: {told}")).collect();
-                let _ = writeln!(self.rows, "| `{path}.{key}` | {} | required |  | {} |", values.join(", "), cell(&meanings.join("<br>")));
+                let meaning = meanings.join("<br>").split_whitespace().collect::<Vec<_>>().join(" ");
+                self.push(format!("{path}.{key}"), "required".into(), meaning, false);
             }
             let several = self.alternatives(schema).len() > 1;
             for (suffix, table) in inner.tables {
@@ -240,52 +301,55 @@ impl Inner<'_> {
     }
 }
 
-/// ` 1 to 8`, ` above 0`; whole numbers that are not negative are nothing to be told.
+/// Returns true if a fixed value has more to be told than its name: a description of one or two words has not.
+fn says_more(value: &Value) -> bool {
+    text(value, "description").split_whitespace().count() > 2
+}
+
+/// ` 1-8`, ` >0`; integers that are not negative are nothing to be told.
 fn range(schema: &Value) -> String {
     let value = |key| schema.get(key).map(|bound| bound.to_string().trim_end_matches(".0").to_owned());
-    let bound = |key, word: &str| value(key).map(|bound| format!(" {word} {bound}"));
+    let bound = |key, sign: &str| value(key).map(|bound| format!(" {sign}{bound}"));
     match (value("minimum"), value("maximum")) {
-        (Some(least), Some(most)) => return format!(" {least} to {most}"),
+        (Some(least), Some(most)) => return format!(" {least}-{most}"),
         (Some(least), None) if least == "0" && schema["minimum"].is_u64() => return String::new(),
         _ => {}
     }
-    let least = bound("minimum", "at least").or_else(|| bound("exclusiveMinimum", "above"));
-    let most = bound("maximum", "at most").or_else(|| bound("exclusiveMaximum", "below"));
+    let least = bound("minimum", ">=").or_else(|| bound("exclusiveMinimum", ">"));
+    let most = bound("maximum", "<=").or_else(|| bound("exclusiveMaximum", "<"));
     [least, most].into_iter().flatten().collect()
 }
 
 /// The line that says how a page came about.
-const MADE: &str =
-    "<!-- Made from the schema by `INSTA_UPDATE=always cargo test --bin zellige keys`: change the comments of the types. -->";
+const MADE: &str = "<!-- Made of the types' comments: `INSTA_UPDATE=always cargo test --bin zellige keys`. -->";
 
-/// Notes on reading a table.
+/// Notes on reading a list.
 const NOTES: &str = "\
-`[]` stands for an entry of a list, as in `[[SOLVER.LIST]]`, `NAME` for a name of one's own. A key without a default
-may be left out; its meaning states the default. A text is an expression where the meaning says so
-([The input file](../guide/input.md#expressions)). The tables `[run]` and `[output]` are
-[common to all solvers](shared.md).";
+`[]` stands for an entry of a list, as in `[[ptycho.scan]]`, `NAME` for a name of one's own. The default follows `=`, kind
+(a number or a table if none) and unit stand in brackets; a key that is not required may be left out. Texts are
+[expressions](../guide/input.md#expressions) where the meaning says so.";
 
 /// The page of a solver's own table.
 fn page(solver: &str, schema: &Value) -> String {
-    let mut table = Table::new(schema);
-    let config = table.resolve(&schema["properties"][solver]);
-    table.keys(config, "", "", false);
+    let mut keys = List::new(schema);
+    let config = keys.resolve(&schema["properties"][solver]);
+    keys.keys(config, "", "", false);
     let about = text(config, "description").split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("# Keys of `[{solver}]`\n\n{MADE}\n\n{about}\n\n{}\n\n{}", NOTES.replace("SOLVER", solver), table.rows)
+    format!("# Keys of `[{solver}]`\n\n{MADE}\n\n{about} Keys are [read like this](shared.md).\n\n{}", keys.lines())
 }
 
 /// The page of the tables that all solvers share.
 fn shared(schema: &Value) -> String {
-    let mut table = Table::new(schema);
+    let mut keys = List::new(schema);
     for key in ["run", "output"] {
-        let config = table.resolve(&schema["properties"][key]);
-        table.keys(config, &format!("{key}."), "", false);
+        let config = keys.resolve(&schema["properties"][key]);
+        keys.keys(config, &format!("{key}."), "", false);
     }
-    format!("# Keys of `[run]` and `[output]`\n\n{MADE}\n\nThey are common to all solvers.\n\n{}", table.rows)
+    format!("# Keys of `[run]` and `[output]`\n\n{MADE}\n\n{NOTES}\n\n{}", keys.lines())
 }
 
 #[test]
-fn the_tables_of_keys_are_those_of_the_schemas() {
+fn the_lists_of_keys_are_those_of_the_schemas() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys");
     let mut pages: Vec<_> = SOLVERS.iter().map(|s| (s.name(), page(s.name(), &s.schema()))).collect();
     pages.push(("shared", shared(&SOLVERS[0].schema())));
@@ -322,12 +386,27 @@ fn no_key_is_left_out() {
         let schema = solver.schema();
         let mut keys = BTreeSet::new();
         names(&schema["$defs"], &mut keys);
-        let pages = page(solver.name(), &schema) + &shared(&schema);
-        let told: BTreeSet<String> =
-            pages.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()?.rsplit('.').next().map(str::to_owned)).collect();
+        let pages = page(solver.name(), &schema) + &shared(&schema).replace("`run.", "`").replace("`output.", "`");
+        let entries = || pages.lines().filter(|line| line.starts_with("- `"));
+        let told = entries()
+            .flat_map(named)
+            .filter_map(|key| key.split('=').next())
+            .flat_map(|key| key.split('.'))
+            .map(|name| name.trim_end_matches("[]").to_owned());
+        let told: BTreeSet<String> = told.filter(|name| name != "NAME").collect();
         assert_eq!(keys, told, "{}", solver.name());
-        assert!(pages.lines().filter(|line| line.starts_with("| `")).all(|row| row.split(" | ").count() >= 5 && !row.ends_with(" |  |")));
+        assert!(entries().all(|line| !line.ends_with(": ")));
     }
+}
+
+/// The keys at the head of an entry.
+fn named(line: &str) -> Vec<&str> {
+    let (mut keys, mut rest) = (Vec::new(), line.trim_start_matches("- "));
+    while let Some((key, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+        keys.push(key);
+        rest = after.trim_start_matches(", ");
+    }
+    keys
 }
 
 #[test]

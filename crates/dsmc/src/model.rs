@@ -22,14 +22,14 @@ use crate::walls::{BOLTZMANN, Wall};
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "off": "none", "free_molecular": "none", "collisionless": "none", "bird": "ntc", "no_time_counter": "ntc", "mfs": "majorant", "majorant_frequency": "majorant" }))]
 pub enum Scheme {
-    /// No collisions: free-molecular flow.
+    /// Free-molecular flow.
     None,
-    /// No time counter (Bird 1994, section 11.1): a number of candidate pairs is drawn, each accepted by its cross-section.
+    /// No time counter (Bird 1994, section 11.1).
     #[default]
     Ntc,
-    /// Majorant frequency (Ivanov and Rogasinsky 1988): as NTC, but the number of attempts is Poisson's.
+    /// Majorant frequency (Ivanov and Rogasinsky 1988): a Poisson number of attempts.
     Majorant,
-    /// All particles of a cell in random pairs that share none (Baganoff and McDonald 1990): nothing to be adapted.
+    /// All particles in disjoint random pairs (Baganoff and McDonald 1990).
     Pairing,
 }
 
@@ -37,17 +37,14 @@ pub enum Scheme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Partner {
-    /// The nearest where cells of `[dsmc.gas]` are wider than its free path and hold 20 particles or more, a random one
-    /// elsewhere; with the schemes without candidate pairs a random one. The plan says which it is.
+    /// The nearest in cells wider than the free path of `gas` with at least 20 particles, else random; the plan says which.
     #[default]
     Auto,
-    /// A random one of its cell.
+    /// Any particle.
     Random,
-    /// A random one of its cell but the last one again: for cells of few particles, below ten or so, where the same two would
-    /// collide twice in a row too often and the second time changes nothing. For the schemes with candidate pairs.
+    /// Not the last partner again, for fewer than about ten particles in a cell; needs candidate pairs.
     Fresh,
-    /// The nearest of its cell, and not the last one again: for cells that are wider than the free path (LeBeau, Jacikas and
-    /// Lumpkin 2003). For the schemes with candidate pairs.
+    /// The nearest but the last (LeBeau, Jacikas and Lumpkin 2003), for cells wider than the free path; needs candidate pairs.
     NearestNeighbour,
 }
 
@@ -65,10 +62,10 @@ pub(crate) const CROWD: f64 = 20.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ZDefinition {
-    /// Jeans' relaxation equation has the time `Z` times the mean collision time.
+    /// Relaxation time of Jeans' equation over the mean collision time.
     #[default]
     Jeans,
-    /// Each particle of a colliding pair exchanges energy with the probability 1/Z (the convention of SPARTA).
+    /// Each particle of a pair exchanges energy with probability 1/Z (SPARTA).
     Particle,
 }
 
@@ -140,7 +137,7 @@ pub struct Model {
     pub notes: Vec<String>,
     /// Reference points and lengths of the loads on each body, where the input says them.
     pub references: Vec<ReferenceConfig>,
-    /// Lines from which gas comes.
+    /// Lines that inject gas.
     pub sources: Vec<LineSource>,
     /// Walls of sides, then of bodies.
     pub walls: Vec<Wall>,

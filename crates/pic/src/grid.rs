@@ -20,11 +20,11 @@ const ALIGN: usize = 16;
 pub enum FieldSide {
     /// Continues at the opposite side.
     Periodic,
-    /// Perfect electric conductor at the first or last corner: tangential E and normal B are zero.
+    /// Electric conductor: tangential E, normal B zero.
     Pec,
-    /// Perfect magnetic conductor there: tangential H and normal D are zero.
+    /// Magnetic conductor: tangential H, normal D zero.
     Pmc,
-    /// A convolutional perfectly matched layer inside the domain, a conductor behind it (Roden and Gedney 2000).
+    /// Convolutional perfectly matched layer in the domain, a conductor behind (Roden and Gedney 2000).
     Absorbing,
 }
 
@@ -37,9 +37,9 @@ pub enum ParticleSide {
     Periodic,
     /// The normal momentum is reversed.
     Reflect,
-    /// Are removed; their charge and energy go to the ledger.
+    /// Removed; charge and energy go to the ledger.
     Absorb,
-    /// Return with a momentum drawn from the wall's Maxwellian flux.
+    /// Returned with the wall's Maxwellian flux.
     Thermal,
 }
 

@@ -30,18 +30,15 @@ use crate::truncation;
 pub struct Config {
     /// The grid of nodes.
     pub grid: GridConfig,
-    /// The right-hand side: a number, an expression of `x`, `y` (and `z`), or `{ file = "rho.npy" }`, whose file may
-    /// hold a stack of them, one axis more in front: a batch. Expressions know the lengths `lx`, `ly`, `lz` and the spacings `hx`,
-    /// `hy`, `hz`.
+    /// Right-hand side: a number, an expression, or `{ file = "rho.npy" }`; a file with one axis more in front is a batch.
     pub rhs: Source,
-    /// Number of right-hand sides that are solved as one batch, 1 to 1000000: expressions then know the number `k` of a right-hand
-    /// side, from 0, and files may hold a stack, one axis more in front. A file of `rhs` that holds a stack needs no `batch`.
+    /// Right-hand sides of a batch, 1 to 1000000, numbered by `k` from 0; not needed with a stack in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
     /// Conditions per side; a side left out has `u = 0`.
     #[serde(default)]
     pub boundary: Boundary,
-    /// First guess of the solution (warm start); zero if left out.
+    /// First guess of the solution (warm start); default zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guess: Option<Source>,
     /// Method of solution.
@@ -50,35 +47,34 @@ pub struct Config {
     /// The cycle of multigrid.
     #[serde(default = "Config::default_cycle")]
     pub cycle: Cycle,
-    /// Sweeps before the coarse correction: 0 to 100; 1 if left out.
+    /// Sweeps before the coarse correction: 0 to 100; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre: Option<u32>,
-    /// Sweeps after the coarse correction: 0 to 100; 1 if left out.
+    /// Sweeps after the coarse correction: 0 to 100; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post: Option<u32>,
     /// The relaxation inside a cycle.
     #[serde(default)]
     pub smoother: Relaxation,
-    /// Relaxation factor, above 0 and below 2, of the smoother or of SOR and Jacobi; the best known value if left out.
+    /// Relaxation factor, above 0 and below 2, of smoother, SOR and Jacobi; default the best known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega: Option<f64>,
-    /// Largest number of coarse grids below the given one; as many as possible if left out.
+    /// Most coarse grids; default as many as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coarse_levels: Option<u32>,
-    /// Number formats.
+    /// Number format.
     #[serde(default)]
     pub precision: Precision,
-    /// Residual to reach, relative to the right-hand side: 0 or more and below 1; or `"truncation"`.
+    /// Residual relative to the right-hand side, 0 or more and below 1, or `"truncation"`.
     #[serde(default = "Config::default_tolerance")]
     pub tolerance: Tolerance,
-    /// Absolute residual that suffices whatever the right-hand side, 0 or more; 0 for none.
+    /// Absolute residual that suffices in any case; 0 for none.
     #[serde(default)]
     pub absolute: f64,
-    /// The norm of residuals: `l2`, the mean over the domain, or `max`.
+    /// Norm of residuals.
     #[serde(default)]
     pub norm: Norm,
-    /// Largest number of cycles, of sweeps of a relaxation method, or of a direct solution and its refinement, 1 or more;
-    /// ample for the method if left out.
+    /// Most cycles, sweeps, or direct solutions and refinements, at least 1; default ample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cycles: Option<u64>,
     /// Mean of the solution where no side holds a value (all Neumann or periodic).
@@ -94,7 +90,7 @@ pub struct GridConfig {
     pub nodes: Vec<usize>,
     /// Length per axis, above 0. A periodic axis has its period.
     pub size: Vec<f64>,
-    /// Coordinates of the first node; zero if left out.
+    /// Coordinates of the first node; default zero.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origin: Vec<f64>,
 }
@@ -136,22 +132,22 @@ pub struct Boundary {
     /// Both z sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z: Option<SideConfig>,
-    /// The side at the first node in x.
+    /// The lower x side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_lo: Option<SideConfig>,
-    /// The side at the last node in x.
+    /// The upper x side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_hi: Option<SideConfig>,
-    /// The side at the first node in y.
+    /// The lower y side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y_lo: Option<SideConfig>,
-    /// The side at the last node in y.
+    /// The upper y side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y_hi: Option<SideConfig>,
-    /// The side at the first node in z.
+    /// The lower z side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z_lo: Option<SideConfig>,
-    /// The side at the last node in z.
+    /// The upper z side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z_hi: Option<SideConfig>,
 }
@@ -172,7 +168,7 @@ pub enum SideConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirichletConfig {
-    /// The values: a number, an expression, or a file.
+    /// Values: number, expression, or file.
     pub dirichlet: Source,
 }
 
@@ -180,7 +176,7 @@ pub struct DirichletConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeumannConfig {
-    /// The values: a number, an expression, or a file.
+    /// Values: number, expression, or file.
     pub neumann: Source,
 }
 

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "fixed": "dirichlet", "value": "dirichlet", "grounded": "dirichlet", "flux": "neumann", "gradient": "neumann", "insulated": "neumann", "zero_gradient": "neumann", "cyclic": "periodic" }))]
 pub enum Bc {
-    /// The value is given on the end node.
+    /// The value is given.
     Dirichlet,
-    /// The outward derivative is given at the end node, which is an unknown.
+    /// The outward derivative is given.
     Neumann,
     /// The axis closes on itself; both sides must say so.
     Periodic,

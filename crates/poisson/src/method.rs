@@ -27,22 +27,22 @@ mod choice;
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "mg": "multigrid", "full_multigrid": "fmg", "successive_over_relaxation": "sor", "fft": "direct", "spectral": "direct", "dst": "direct" }))]
 pub enum Method {
-    /// The fastest for the grid, the device and the tolerance; the plan says which and why.
+    /// The fastest; the plan says why.
     #[default]
     Auto,
     /// Multigrid cycles from the first guess.
     Multigrid,
     /// Full multigrid, then cycles until the tolerance is met.
     Fmg,
-    /// Successive over-relaxation in red-black order.
+    /// Successive over-relaxation.
     Sor,
     /// Red-black Gauss-Seidel.
     GaussSeidel,
     /// Damped Jacobi.
     Jacobi,
-    /// Chebyshev iteration on the Jacobi-scaled operator.
+    /// Chebyshev iteration.
     Chebyshev,
-    /// Sine, cosine or Fourier transforms along the axes.
+    /// Transforms along the axes.
     Direct,
 }
 
@@ -55,7 +55,7 @@ pub enum Relaxation {
     RedBlack,
     /// Jacobi, damped by `omega`.
     Jacobi,
-    /// A Chebyshev polynomial of as many applications of A as there are sweeps.
+    /// Chebyshev polynomial.
     Chebyshev,
 }
 
@@ -73,7 +73,7 @@ pub enum Tolerance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NamedTolerance {
-    /// The algebraic error is below the truncation error of the five-point formula.
+    /// Algebraic below truncation error.
     Truncation,
 }
 
@@ -89,17 +89,17 @@ pub struct Options {
     pub method: Method,
     /// The cycle of multigrid.
     pub cycle: Cycle,
-    /// Sweeps before the coarse correction; 1 if left out (to truncation error: 2).
+    /// Sweeps before the coarse correction; default 1 (to truncation error: 2).
     pub pre: Option<u32>,
-    /// Sweeps after it; 1 if left out.
+    /// Sweeps after it; default 1.
     pub post: Option<u32>,
     /// The relaxation inside a cycle.
     pub smoother: Relaxation,
-    /// Relaxation factor of the smoother, or of SOR and Jacobi; the best known if left out.
+    /// Relaxation factor of the smoother, or of SOR and Jacobi; default the best known.
     pub omega: Option<f64>,
     /// Largest number of coarse levels below the given grid.
     pub coarse_levels: usize,
-    /// Number formats.
+    /// Number format.
     pub precision: Precision,
     /// Goal of a solve.
     pub tolerance: Tolerance,
@@ -107,7 +107,7 @@ pub struct Options {
     pub absolute: f64,
     /// The norm of both.
     pub norm: Norm,
-    /// Largest number of cycles (relaxation methods: sweeps); ample for the method if left out.
+    /// Largest number of cycles (relaxation methods: sweeps); default ample for the method.
     pub max_cycles: Option<u64>,
 }
 

@@ -30,8 +30,7 @@ pub enum Precision {
     F32,
     /// Double precision throughout.
     F64,
-    /// Solution and residual in double, the correction cycle in single precision: the answer of `f64` at nearly the
-    /// cost of `f32`.
+    /// Double, the cycle single: the answer of `f64` at nearly the cost of `f32`.
     #[default]
     Mixed,
 }
@@ -68,7 +67,7 @@ impl std::fmt::Display for Precision {
 pub struct StageSetup {
     /// The cycle_levels, finest first; its last entry has no transfer.
     pub levels: Vec<Level>,
-    /// Number formats.
+    /// Number format.
     pub precision: Precision,
     /// Keeps `u_l` and `f_l` on coarse levels too (full multigrid).
     pub full: bool,

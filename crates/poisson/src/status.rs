@@ -15,7 +15,7 @@ use crate::stages::Norms;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Norm {
-    /// Root mean square, weighted by control volumes: the same on every grid.
+    /// Root mean square weighted by control volumes.
     #[default]
     L2,
     /// Largest magnitude.

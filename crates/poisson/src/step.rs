@@ -17,11 +17,11 @@ use crate::stages::{Smoother, Stages, Start};
 pub enum Cycle {
     /// Down once, up once.
     V,
-    /// Visits every coarse level twice per visit of the finer one.
+    /// Two visits of each coarse level per visit of the finer.
     W,
     /// A W on the first visit, a V on the second.
     F,
-    /// Cascadic: straight down, then up with more smoothing on coarser levels.
+    /// Cascadic: more smoothing on coarser levels.
     C,
 }
 

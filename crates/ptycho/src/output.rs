@@ -31,20 +31,19 @@ mod ptyr;
 use errors::{errors, local_errors, positions, views};
 pub(crate) use ptyr::POSITIONS;
 
-/// Output besides that of `[output]`.
+/// Further output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {
     /// Files for other programs.
     pub files: Vec<ResultFile>,
-    /// Schedule on which the picture of the current object (`live.png`) is redrawn; never if left out.
+    /// Schedule of `live.png`, the current object; default never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<Schedule>,
-    /// The frame shown with its model; the one with the most counts if left out.
+    /// Frame shown with its model; default the brightest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<usize>,
-    /// Keeps the errors of every frame for every iteration and writes them as `local_error_*`, `[iterations, frames]`: 12 bytes
-    /// each.
+    /// Writes every frame's errors in every iteration as `local_error_*`, `[iterations, frames]`: 12 bytes each.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub local_errors: bool,
 }

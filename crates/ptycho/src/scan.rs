@@ -74,10 +74,10 @@ impl Beam {
 #[serde(rename_all = "lowercase")]
 #[schemars(extend("x-synonyms" = { "fraunhofer": "far", "farfield": "far", "fresnel": "near", "nearfield": "near" }))]
 pub enum Propagation {
-    /// Fraunhofer: one transform.
+    /// Fraunhofer diffraction.
     #[default]
     Far,
-    /// Fresnel: a transform, the kernel, and a transform back.
+    /// Fresnel diffraction.
     Near,
 }
 

@@ -1,5 +1,5 @@
 //! The damped oscillator `x'' = -omega^2 x - 2 gamma x'`, from `x = 1` at rest: `oscillator.rs` with the stage `damp`.
-//! `docs/adding-a-stage.md` shows the differences; a test compares them.
+//! `docs/adding-a-stage.md` shows differences; a test compares them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The harmonic oscillator `x'' = -omega^2 x`, from `x = 1` at rest. This file is shown in full in
-//! `docs/adding-a-solver.md`; a test compares them.
+//! The harmonic oscillator `x'' = -omega^2 x`, from `x = 1` at rest. `docs/adding-a-solver.md`
+//! shows parts of this file; a test compares them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

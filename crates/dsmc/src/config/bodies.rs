@@ -16,29 +16,28 @@ use crate::geometry::{Gas, Shape};
 pub struct BodyConfig {
     /// Name, for messages and results.
     pub name: String,
-    /// The outline: `{ shape = "circle", centre = [0.0, 0.0], radius = 0.1 }`, or `ellipse`, `polygon`, `plate`, `airfoil`.
+    /// The outline, e.g. `{ shape = "circle", centre = [0.0, 0.0], radius = 0.1 }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outline: Option<Shape>,
-    /// A file of outlines in SPARTA's or the seed's form, in place of `outline`.
+    /// File of outlines (SPARTA's or older form) in place of `outline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Maximum segment length, m: longer segments are cut into equal parts, each with loads of its own.
+    /// Longest segment, m: longer ones are cut into equal parts, each with its loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_segment_length: Option<f64>,
-    /// On which side the gas is.
+    /// Side of the gas.
     #[serde(default)]
     pub gas: Gas,
     /// Wall of the body.
     pub wall: WallConfig,
-    /// Walls of the types of a SPARTA file, by type, in place of `wall`: `walls = { 2 = { temperature = 500.0 } }`. A line without
-    /// a type is of type 1. `wall` is for the type that is left.
+    /// Walls by line type of a SPARTA file (1 if none), e.g. `{ 2 = { temperature = 500.0 } }`; `wall` is for the type left
+    /// out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub walls: BTreeMap<String, WallConfig>,
-    /// Temperature along the wall in place of the wall's own, K: an expression of the position `x`, `y` of a segment's middle,
-    /// m, and of the way `s` along the outline to there, m.
+    /// Temperature along the wall, K: an expression of `x`, `y` and the way `s` along the outline at the middle of a segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
-    /// Reference point and length of the loads, in place of those of the body's bounding box.
+    /// Reference of the loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceConfig>,
 }
@@ -47,10 +46,10 @@ pub struct BodyConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceConfig {
-    /// The point that the moment is about, m: an airfoil's quarter of the chord. The middle of the box about the body if left out.
+    /// Point of the moment, m (an airfoil's quarter chord); default the middle of the bounding box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<[f64; 2]>,
-    /// Reference length of drag and lift coefficients, m: an airfoil's chord. The width of the box across the stream if left out.
+    /// Length of drag and lift coefficients, m (an airfoil's chord); default the box's width across the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<f64>,
 }

@@ -41,56 +41,51 @@ pub use sources::SourceConfig;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Time step, s: a fraction of the mean collision time and of the time in which a molecule crosses a cell.
+    /// Time step, s: a fraction of the mean collision time and of a cell's transit time.
     pub dt: f64,
     /// Number of steps.
     pub steps: u64,
-    /// Molecules that a particle stands for; or give `particles_per_cell`.
+    /// Molecules per particle; or give `particles_per_cell`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Particles in a cell that holds gas of the density of `gas`; or give `weight`.
+    /// Particles in a cell at the density of `gas`; or give `weight`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub particles_per_cell: Option<f64>,
-    /// Components of a particle's velocity: 3, or 2 for the gas of discs that move in the plane alone, with two degrees of freedom
-    /// and a ratio of heats of 2. No gas is like that: it is there to compare with programs that leave the third one out. For atoms
-    /// only.
+    /// Velocity components: 3, or 2 for discs that move in the plane alone (atoms only).
     #[serde(default = "three", skip_serializing_if = "is_three")]
     pub velocity_components: u32,
-    /// Molecules of a particle over `weight`, cell by cell: an expression of `x` and `y` at the middle of a cell, above 0. A
-    /// particle that comes into a cell of another weight is doubled or removed at random, so that what it stands for is kept on
-    /// average. All the same if left out.
+    /// Molecules of a particle over `weight` by cell: an expression of `x`, `y` at the cell's middle, above 0; default 1.
+    /// Particles are doubled or removed at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell_weights: Option<String>,
     /// The cells.
     pub grid: GridConfig,
-    /// The gas: what streams in, and what is there at the start unless `initial` says otherwise.
+    /// The gas that streams in, and at the start unless `initial` says otherwise.
     pub gas: GasConfig,
-    /// The species with their mole fractions. Names are those of the program's table (`zellige dsmc gas` lists it) or of
-    /// `species_file`; any other one comes with all of `mass`, `diameter`, `omega`.
+    /// The species: of the program's table (`zellige dsmc gas`), of `species_file`, or with `mass`, `diameter` and `omega`.
     pub species: Vec<SpeciesConfig>,
-    /// A file of species in SPARTA's form, in place of the program's own table. Lines of other species than the run's are passed
-    /// over.
+    /// SPARTA file of species, in place of the program's table; others in it are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub species_file: Option<PathBuf>,
-    /// A file of the modes of molecules that have several, in SPARTA's form, which goes with `species_file`.
+    /// SPARTA file of the modes of molecules with several, for `species_file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vibration_file: Option<PathBuf>,
-    /// A file of cross-sections in SPARTA's form, which goes with `species_file`.
+    /// SPARTA file of cross-sections, for `species_file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vss_file: Option<PathBuf>,
     /// Collisions.
     #[serde(default)]
     pub collisions: CollisionConfig,
-    /// Boundary conditions; periodic if left out.
+    /// Boundary conditions; default periodic.
     #[serde(default)]
     pub boundary: Boundary,
     /// Bodies in the flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bodies: Vec<BodyConfig>,
-    /// Lines from which gas comes.
+    /// Lines that inject gas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceConfig>,
-    /// The gas at the start where it is not that of `gas`.
+    /// The gas at the start, if not that of `gas`.
     #[serde(default)]
     pub initial: InitialConfig,
     /// Averages.
@@ -106,7 +101,7 @@ pub struct GridConfig {
     pub cells: Vec<usize>,
     /// Length per axis, m.
     pub size: Vec<f64>,
-    /// Coordinates of the lower corner, m; zero if left out.
+    /// Coordinates of the lower corner, m; default zero.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origin: Vec<f64>,
 }
@@ -119,7 +114,7 @@ pub struct GasConfig {
     pub density: f64,
     /// Temperature, K.
     pub temperature: f64,
-    /// Velocity, m/s; at rest if left out.
+    /// Velocity, m/s.
     #[serde(default)]
     pub velocity: [f64; 3],
 }
@@ -131,7 +126,7 @@ pub struct GasConfig {
 pub struct SpeciesConfig {
     /// Name: letters, digits, `_`, `+`, `-`.
     pub name: String,
-    /// Mole fraction, above 0; the fractions are scaled to add up to 1.
+    /// Mole fraction, above 0; scaled to a sum of 1.
     #[serde(default = "one")]
     pub fraction: f64,
     /// Mass of a molecule, kg.
@@ -155,10 +150,10 @@ pub struct SpeciesConfig {
     /// Collision number of the rotation: a number, or `{ z_inf, t_star }` of Parker's formula.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub z_rotation: Option<ZConfig>,
-    /// Characteristic temperature of the vibration, K; or a list of modes, of which at most four may differ.
+    /// Characteristic temperature of the vibration, K; or a list of modes, at most four different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vibration: Option<VibrationConfig>,
-    /// Collision number of the vibration, of all modes that have none of their own.
+    /// Collision number of vibrational modes without their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub z_vibration: Option<f64>,
 }
@@ -219,7 +214,7 @@ impl VibrationConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModeConfig {
-    /// Characteristic temperature, K; of one of several 200 at least.
+    /// Characteristic temperature, K; at least 200 if one of several.
     pub theta: f64,
     /// Number of modes of this temperature: 1 to 4.
     #[serde(default = "single")]
@@ -257,26 +252,24 @@ pub struct ParkerConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollisionConfig {
-    /// Scheme that selects pairs; `"none"` is free-molecular flow.
+    /// Selection of pairs.
     pub scheme: Scheme,
     /// Molecular model of gases from the program's table.
     pub model: Molecules,
-    /// If true, rotation is computed.
+    /// Computes rotation.
     pub rotation: bool,
-    /// If true, vibration is computed.
+    /// Computes vibration.
     pub vibration: bool,
     /// Definition of a collision number Z.
     pub z_definition: ZDefinition,
-    /// Source of the rotational collision number with a `species_file`: `"constant"`, its column 1/Z, or `"variable"`, Z_inf and T*
-    /// of `vss_file`.
+    /// Rotational collision number with a `species_file`.
     #[serde(skip_serializing_if = "Relax::is_constant")]
     pub relax: Relax,
-    /// Pairs of species that do not take the mean of theirs.
+    /// Pairs of species with values other than the mean.
     pub pairs: Vec<PairConfig>,
-    /// Choice of the collision partner. If left out: the nearest neighbour in cells wider than the free path, a random one
-    /// elsewhere.
+    /// Choice of the collision partner.
     pub partner: Partner,
-    /// If true, vibration relaxes as Millikan and White have it, with Park's limit, in species without a `z_vibration`.
+    /// Vibrational relaxation after Millikan and White with Park's limit in species without `z_vibration`.
     pub millikan_white: bool,
 }
 
@@ -338,11 +331,10 @@ pub struct InitialConfig {
     /// Temperature, K.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Value>,
-    /// Temperatures of the motion along x, y and z, K, in place of `temperature`: a gas out of equilibrium. Internal modes have
-    /// `internal_temperature`.
+    /// Temperatures along x, y and z, K, in place of `temperature`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperatures: Option<[f64; 3]>,
-    /// Temperature of rotation and vibration, K.
+    /// That of rotation and vibration, K.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internal_temperature: Option<f64>,
     /// Velocity, m/s.
@@ -354,18 +346,18 @@ pub struct InitialConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplingConfig {
-    /// First step that counts: by then the flow should be steady. `"auto"` looks for it; half of the steps if left out.
+    /// First step sampled, when the flow is steady; `"auto"` finds it; default half of the steps.
     #[serde(with = "start", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<SampleStart>")]
     pub start: Option<u64>,
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     pub every: u64,
-    /// Steps after which the averages are written and begin anew, for flows that are not steady; one average if left out.
+    /// Steps of an average, for unsteady flows; default one average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Parts of the sampling time, or of a window, whose means give the error bars: 2 to 1000.
+    /// Parts of the sampling time, or window, whose scatter gives the error bars: 2 to 1000.
     pub batches: u64,
-    /// Steps between two audits of particles, energy and momentum; a hundredth of the steps, 10 at least, if left out.
+    /// Steps between audits of particles, energy and momentum; default a hundredth of the steps, at least 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<u64>,
 }

@@ -58,9 +58,9 @@ pub enum SideWord {
     Periodic,
     /// A mirror, or a plane of symmetry.
     Specular,
-    /// A vacuum: what leaves is gone.
+    /// Particles that leave are removed.
     Vacuum,
-    /// Open to the gas of `gas`: molecules that leave are removed, and its flux is injected.
+    /// Open to `gas`, whose flux is injected.
     Stream,
 }
 
@@ -70,8 +70,8 @@ pub enum SideWord {
 pub struct SideWall {
     /// The wall.
     pub wall: WallConfig,
-    /// Temperature along the side in place of the wall's own, K: an expression of the position `x`, `y` of the middle of a cell's
-    /// face, m, and of the way `s` along the side to there from its lower end, m.
+    /// Temperature along the side, K: an expression of `x`, `y` and the distance `s` from its lower end at the middle of a cell
+    /// face.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
 }
@@ -104,7 +104,7 @@ pub struct SideOutlet {
 pub struct OutletConfig {
     /// Pressure, Pa.
     pub pressure: f64,
-    /// Steps over which the gas beside the side is averaged: 1 to 1000000.
+    /// Steps of the average beside the side: 1 to 1000000.
     #[serde(default = "memory")]
     pub memory: f64,
 }
@@ -126,10 +126,10 @@ pub struct InletConfig {
     /// Pressure, Pa.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<f64>,
-    /// Net mass flow into the domain through the whole side, kg/s per metre of depth.
+    /// Net mass flow into the domain, kg/s per metre of depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mass_flow: Option<f64>,
-    /// Steps over which the gas beside the side is averaged: 1 to 1000000.
+    /// Steps of the average beside the side: 1 to 1000000.
     #[serde(default = "memory")]
     pub memory: f64,
 }
@@ -151,13 +151,13 @@ pub struct WallConfig {
     /// Velocity in its plane, m/s.
     #[serde(default)]
     pub velocity: [f64; 3],
-    /// Part of the molecules that a diffuse wall accommodates, 0 to 1; the others are reflected as from a mirror.
+    /// Fraction of molecules that a diffuse wall accommodates, 0 to 1; others reflect specularly.
     #[serde(default = "one")]
     pub accommodation: f64,
-    /// Accommodation of the normal energy in the model of Cercignani, Lampis and Lord, 0 to 1.
+    /// Accommodation of normal energy (CLL), 0 to 1.
     #[serde(default = "one")]
     pub normal: f64,
-    /// Accommodation of the tangential momentum in it, 0 to 2.
+    /// Accommodation of tangential momentum (CLL), 0 to 2.
     #[serde(default = "one")]
     pub tangential: f64,
 }
@@ -175,9 +175,9 @@ fn one() -> f64 {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "mirror": "specular", "reflecting": "specular", "maxwell": "diffuse", "thermal": "diffuse", "cercignani_lampis_lord": "cll", "cercignani_lampis": "cll" }))]
 pub enum WallModel {
-    /// As light from a mirror.
+    /// Mirror reflection.
     Specular,
-    /// With the temperature of the wall.
+    /// At the wall's temperature.
     #[default]
     Diffuse,
     /// Cercignani, Lampis and Lord.

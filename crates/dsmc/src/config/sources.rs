@@ -12,7 +12,7 @@ pub struct SourceConfig {
     /// Ends of the line, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<[[f64; 2]; 2]>,
-    /// Direction in which the gas comes, of any length.
+    /// Direction of the gas, of any length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<[f64; 2]>,
     /// Temperature, K.
@@ -20,16 +20,16 @@ pub struct SourceConfig {
     pub temperature: Option<f64>,
     /// Velocity of the stream, m/s.
     pub velocity: [f64; 3],
-    /// Number density of a gas whose flux comes all the time, 1/m^3.
+    /// Number density of a steady flux, 1/m^3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub density: Option<f64>,
-    /// Steps and the particles injected in them, beside or in place of `density`: `[[0, 1000], [50, 200]]`.
+    /// Steps and particles injected in them, e.g. `[[0, 1000], [50, 200]]`, with or without `density`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<[u64; 2]>,
-    /// A source file, in place of all of the above.
+    /// A source file in place of the above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The schedule of a source file that has none.
+    /// Schedule of a source file without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_file: Option<PathBuf>,
 }

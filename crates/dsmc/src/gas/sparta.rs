@@ -22,10 +22,10 @@ use super::{Relaxation, Scatter, Species};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relax {
-    /// The column 1/Z of `species_file`; more columns of `vss_file` than the first four numbers are left aside.
+    /// Column 1/Z of `species_file`; of `vss_file` only the first four numbers count.
     #[default]
     Constant,
-    /// Parker's formula with Z_inf and T* of `vss_file`; its constants of the vibration are left aside.
+    /// Parker's formula with Z_inf and T* of `vss_file`; its vibration constants are ignored.
     Variable,
 }
 

@@ -18,7 +18,7 @@ pub const Z_ROTATION: f64 = 5.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
-    /// Hard spheres with the viscosity of the table at 273.15 K.
+    /// Hard spheres, of equal viscosity at 273.15 K.
     Hs,
     /// Variable hard spheres.
     Vhs,

@@ -17,7 +17,7 @@ pub struct Curve {
     pub vertices: Vec<[f64; 2]>,
     /// Closed or open: the last vertex is joined to the first, or not.
     pub form: Form,
-    /// On which side the gas is.
+    /// Side of the gas.
     pub gas: Gas,
     /// Number of the wall in the list of walls.
     pub wall: u32,
@@ -74,7 +74,7 @@ pub enum Gas {
     /// Around the body.
     #[default]
     Outside,
-    /// In the curve: a chamber, a nozzle.
+    /// In the curve (chamber, nozzle).
     Inside,
 }
 
@@ -82,7 +82,7 @@ pub enum Gas {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "shape", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Shape {
-    /// A regular polygon whose vertices are on the circle.
+    /// Regular polygon.
     Circle {
         /// Centre, m.
         centre: [f64; 2],
@@ -92,31 +92,30 @@ pub enum Shape {
         #[serde(default = "segments")]
         segments: u32,
     },
-    /// A polygon whose vertices are on the ellipse.
+    /// Inscribed polygon.
     Ellipse {
         /// Centre, m.
         centre: [f64; 2],
         /// Half axes, m.
         radii: [f64; 2],
-        /// Angle by which it is turned, degrees, counter-clockwise.
+        /// Counter-clockwise turn, degrees.
         #[serde(default)]
         angle: f64,
         /// Number of segments, 3 to 1000000.
         #[serde(default = "segments")]
         segments: u32,
     },
-    /// A polygon, in either sense.
+    /// Any sense.
     Polygon {
         /// Its corners, m.
         vertices: Vec<[f64; 2]>,
     },
-    /// A plate without thickness: a line through points, gas on both sides. In tables and along `s` the face to the right of the
-    /// way through the points comes first, then the other one on the way back.
+    /// A line with gas on both sides. Tables and `s` follow its right face along the points, then the left one back.
     Plate {
         /// Two points or more, m.
         points: Vec<[f64; 2]>,
     },
-    /// A NACA airfoil of four digits, its trailing edge closed.
+    /// Four-digit NACA airfoil, its trailing edge closed.
     Airfoil {
         /// The digits, for example `0012`.
         naca: String,

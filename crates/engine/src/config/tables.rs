@@ -15,17 +15,17 @@ pub struct RunConfig {
     /// Threads on the CPU; 0 uses every core.
     #[schemars(range(max = 4096))]
     pub threads: usize,
-    /// Seed of all random numbers: the same seed gives the same run. Below 2^63, the largest integer of TOML.
+    /// Seed of all random numbers.
     #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
     pub seed: u64,
     /// Wall time after which the run saves a checkpoint and stops: `"30 s"`, `"5 min"`, `"2 h"`.
     pub wall_time: Option<Schedule>,
-    /// Schedule of checkpoints besides those on a signal: `100`, `"10 min"`, `"0.5 t"`, `"never"`. By default a run saves one every
-    /// ten minutes and removes it at its end.
+    /// Schedule of checkpoints besides those on a signal: `100`, `"10 min"`, `"0.5 t"`, `"never"`. Default every ten minutes,
+    /// removed at the end.
     pub checkpoint_every: Option<Schedule>,
     /// Schedule of the rows of scalars.
     pub rows_every: Schedule,
-    /// Folder from which relative names of data files start, itself relative to the folder of the input, which it is if left out.
+    /// Folder of relative data files, relative to the input's folder, its default.
     pub data_folder: Option<String>,
 }
 
@@ -66,17 +66,17 @@ impl RunConfig {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "numpy": "npy", "h5": "hdf5", "openpmd": "hdf5", "hdf": "hdf5", "vtk": "vti", "paraview": "vti", "picture": "png", "image": "png" }))]
 pub enum FileFormat {
-    /// NumPy array, one file per field.
+    /// NumPy array.
     Npy,
-    /// Header and raw values, for ParaView and VisIt.
+    /// Raw values.
     Bov,
-    /// VTK image data, for ParaView; a series gets a `.pvd`.
+    /// VTK image.
     Vti,
-    /// VTK cells and walls with all fields in one file, for ParaView: of solvers with bodies; a series gets a `.pvd`.
+    /// VTK cut cells and walls.
     Vtu,
-    /// HDF5, one file per output time, with axes and time; meshes and particles of a step go into one openPMD file.
+    /// HDF5, openPMD.
     Hdf5,
-    /// Text table, one line per node: for small fields.
+    /// Text.
     Csv,
     /// Pictures.
     Png,
@@ -86,9 +86,9 @@ pub enum FileFormat {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {
-    /// Folder for the results, relative to the folder in which the command is given; by default named after the input.
+    /// Results folder, relative to the working folder; default named after the input.
     pub folder: Option<String>,
-    /// Formats of the results. Curves and rows are always written as CSV as well; `csv` also writes fields so.
+    /// Formats, besides CSV of curves and rows.
     pub formats: Vec<FileFormat>,
     /// Schedule of results besides those at the end: `100`, `"0.5 t"`, `"10 min"`.
     pub every: Option<Schedule>,

@@ -9,7 +9,7 @@ use crate::grid::{FieldSide, ParticleSide};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Boundary {
-    /// Cells of an absorbing layer: 4 to 256.
+    /// Cells of an absorbing layer.
     #[schemars(range(min = 4, max = 256))]
     pub layer: usize,
     /// Every side.
@@ -68,9 +68,9 @@ pub enum SideName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SidePair {
-    /// Condition for fields: `periodic`, `pec`, `pmc` or `absorbing`.
+    /// Condition for fields.
     pub fields: FieldSide,
-    /// Condition for particles: `periodic`, `reflect`, `absorb` or `thermal`.
+    /// Condition for particles.
     pub particles: ParticleSide,
 }
 

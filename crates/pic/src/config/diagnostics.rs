@@ -11,23 +11,21 @@ use crate::stages::Component;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiagnosticsConfig {
-    /// Steps between two measurements of energies and momenta; about a thousand measurements in a run if left out.
+    /// Steps between measurements of energies and momenta; default about a thousand in a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub energies_every: Option<u64>,
-    /// Steps between two looks at `max |div E - rho|`; it is always looked at in the end, and often enough for each column of a
-    /// window. If left out twenty looks in a run, at least 50 steps apart.
+    /// Steps between measurements of `max |div E - rho|`, besides the end; default twenty in a run, at least 50 steps apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub charge_every: Option<u64>,
-    /// Largest change of the energy that passes, what went in and out counted, relative to what can change (thermal energy, fields,
-    /// their work); 0.1 if left out.
+    /// Relative energy change that passes; default 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_limit: Option<f64>,
-    /// Fields, currents and charges on the grid.
+    /// Fields on the grid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldsConfig>>,
-    /// Histograms of particles; `(x, ux)` of each mobile species if left out.
+    /// Histograms of particles; default `(x, ux)` of each mobile species.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase_space: Option<Vec<PhaseSpaceConfig>>,
     /// Particles one by one.
@@ -36,7 +34,7 @@ pub struct DiagnosticsConfig {
     pub tracks: Vec<TracksConfig>,
     /// Fourier spectra of a component.
     pub spectrum: Vec<SpectrumConfig>,
-    /// Growth rates and frequencies of Fourier modes, with standard errors.
+    /// Fourier modes.
     pub mode: Vec<ModeConfig>,
 }
 
@@ -55,7 +53,7 @@ pub struct FieldsConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseSpaceConfig {
-    /// File-safe name; made of species and axes if left out.
+    /// File-safe name; default species and axes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The species.
@@ -63,7 +61,7 @@ pub struct PhaseSpaceConfig {
     /// One or two axes.
     #[schemars(length(min = 1, max = 2))]
     pub axes: Vec<BinConfig>,
-    /// Weight of a particle, times the density that it represents: a number or an expression as for axes; 1 if left out.
+    /// Factor on a particle's density, an expression as for axes; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,
     /// Only particles for which this expression is not 0.
@@ -78,13 +76,13 @@ pub struct PhaseSpaceConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BinConfig {
-    /// An expression of `x`, `y`, `ux`, `uy`, `uz`, `gamma`, `weight`.
+    /// Expression of `x`, `y`, `ux`, `uy`, `uz`, `gamma`, `weight`.
     pub value: String,
-    /// Bins: 1 to 8192; 128 if left out.
+    /// Bins.
     #[serde(default = "bins")]
     #[schemars(range(min = 1, max = 8192))]
     pub bins: usize,
-    /// `[from, to]`; the domain for `x` and `y`, the range of the values for anything else.
+    /// `[from, to]`; default the domain for `x` and `y`, else the range of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
 }
@@ -102,11 +100,11 @@ pub struct ParticlesConfig {
     /// Only particles for which this expression is not 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
-    /// Largest number of particles written; above it they are thinned evenly.
+    /// Most particles written; more are thinned evenly.
     #[serde(default = "limit")]
     #[schemars(range(min = 1))]
     pub limit: usize,
-    /// Schedule, besides the end of the run; that of the fields if left out, `"never"` for the end alone.
+    /// Schedule, besides the end of the run; default that of the fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Schedule>,
 }
@@ -121,10 +119,10 @@ fn limit() -> usize {
 pub struct TracksConfig {
     /// The species, which must be `tagged`.
     pub species: String,
-    /// Selection of particles, evaluated at the start.
+    /// Selection at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
-    /// Largest number of particles followed: 1 to 10000.
+    /// Most particles followed.
     #[serde(default = "followed")]
     #[schemars(range(min = 1, max = 10000))]
     pub limit: usize,
@@ -143,14 +141,14 @@ fn followed() -> usize {
 pub struct SpectrumConfig {
     /// The component.
     pub component: Component,
-    /// Steps between two samples in time; without it the spectrum is in space, at the end.
+    /// Steps between samples in time; default a spectrum in space at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub every: Option<u64>,
-    /// Largest wave number shown, w_n/c; all if left out.
+    /// Largest wave number shown, w_n/c; default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k_max: Option<f64>,
-    /// Largest frequency shown, w_n; all if left out.
+    /// Largest frequency shown, w_n; default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega_max: Option<f64>,
 }
@@ -168,14 +166,13 @@ pub struct ModeConfig {
     /// Quantity that is fitted.
     #[serde(default)]
     pub measure: Measure,
-    /// Times between which it is fitted, 1/w_n; if left out, the stretch over which the amplitude changes most and still
-    /// exponentially, and all of the run for a frequency.
+    /// Interval of the fit, 1/w_n; default the largest exponential change, for a frequency all of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<[f64; 2]>,
-    /// The theoretical value, printed beside the measured one: a number or an expression of constants.
+    /// Theoretical value: a number or an expression of constants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<super::Value>,
-    /// Largest relative difference from it that passes the check; 0.02 if left out.
+    /// Relative difference from it that passes; default 0.02.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// Steps between two samples.
@@ -192,10 +189,10 @@ fn each() -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// The rate at which the amplitude grows (or, negative, falls).
+    /// Growth rate of the amplitude (negative: decay).
     #[default]
     Growth,
-    /// The angular frequency, from the times at which the mode passes zero.
+    /// Angular frequency from zero crossings.
     Frequency,
 }
 

@@ -16,13 +16,13 @@ pub struct LaserConfig {
     /// Wavelength in vacuum, c/w_n; or give `omega`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavelength: Option<f64>,
-    /// Source of the pulse: in the domain at the start, or emitted by a sheet of current.
+    /// Source of the pulse.
     #[serde(default)]
     pub source: LaserSource,
-    /// Direction of propagation: towards larger or smaller x.
+    /// Direction of propagation: right is towards larger x.
     #[serde(default)]
     pub direction: LaserDirection,
-    /// Position of the sheet of current in x, c/w_n; two cells inside the lower side (its layer) if left out.
+    /// Position of the sheet of current in x, c/w_n; default two cells inside the lower side (its layer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antenna: Option<f64>,
     /// In the box: x of the centre of a Gaussian envelope, of the front of any other, c/w_n.
@@ -31,11 +31,11 @@ pub struct LaserConfig {
     /// From an antenna: time at which the centre or the front passes it, 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<f64>,
-    /// Full width of the intensity of a Gaussian envelope at half its maximum, c/w_n or 1/w_n: a length in the box, a time
-    /// from an antenna; or give `rise`, `flat`, `fall`.
+    /// Full width at half maximum of a Gaussian intensity, c/w_n or 1/w_n: a length in the box, a time from an antenna; or give
+    /// `rise`, `flat`, `fall`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fwhm: Option<f64>,
-    /// Length or time of the rise of the amplitude as `sin^2`, c/w_n or 1/w_n.
+    /// Length or time of the amplitude's rise as `sin^2`, c/w_n or 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rise: Option<f64>,
     /// Length or time at full amplitude, c/w_n or 1/w_n.
@@ -44,14 +44,13 @@ pub struct LaserConfig {
     /// Length or time of the fall, c/w_n or 1/w_n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall: Option<f64>,
-    /// Radius at the focus where the amplitude is `1/e`, c/w_n; a plane wave if left out.
+    /// Radius at the focus where the amplitude is `1/e`, c/w_n; default a plane wave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waist: Option<f64>,
-    /// Position of the focus, c/w_n: `[x, y]`; if left out, where the pulse is at the start (or the antenna), halfway up.
+    /// Position of the focus, c/w_n: `[x, y]`; default at the pulse's start (or the antenna), halfway up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<[f64; 2]>,
-    /// Plane of E: an angle from the y axis in degrees, `"y"`, `"z"`, or circular: `"left"` (E turns anticlockwise for an observer
-    /// whom the pulse approaches; positive helicity) or `"right"` (clockwise).
+    /// Polarisation: linear along y, z or at an angle from y in degrees, or circular.
     #[serde(default)]
     pub polarisation: PolarisationConfig,
     /// Phase at the focus, degrees, as the envelope's centre (or front) passes it.
@@ -63,10 +62,10 @@ pub struct LaserConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LaserSource {
-    /// It is in the box at the start.
+    /// In the domain at the start.
     #[default]
     Box,
-    /// A sheet of current radiates it.
+    /// Radiated by a current sheet.
     Antenna,
 }
 
@@ -74,10 +73,10 @@ pub enum LaserSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LaserDirection {
-    /// Towards larger x.
+    /// Larger x.
     #[default]
     Right,
-    /// Towards smaller x.
+    /// Smaller x.
     Left,
 }
 
@@ -101,13 +100,12 @@ impl Default for PolarisationConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolarisationName {
-    /// E along y.
+    /// Along y.
     Y,
-    /// E along z.
+    /// Along z.
     Z,
-    /// Circular: at a fixed position E turns anticlockwise for an observer whom the pulse approaches, from y to z if it runs to the
-    /// right.
+    /// Circular, E turning from y to z if the pulse runs to the right.
     Left,
-    /// Circular, clockwise for that observer.
+    /// Circular, negative helicity.
     Right,
 }

@@ -48,7 +48,7 @@ pub struct Config {
     /// Time step, 1/w_n; or give `courant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dt: Option<f64>,
-    /// Time step in units of the largest stable one, above 0 and below 1; 0.95 if neither it nor `dt` is given.
+    /// Time step over the largest stable one, below 1; default 0.95.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub courant: Option<f64>,
     /// Time at which the run ends, 1/w_n; or give `steps`.
@@ -57,40 +57,37 @@ pub struct Config {
     /// Number of steps; or give `t_end`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// Number format of particles and fields.
+    /// Number format.
     #[serde(default)]
     pub precision: Precision,
     /// Order of the particles' shape: 1 (linear) or 2 (quadratic).
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 2))]
     pub order: u32,
-    /// `"normalised"`, or `{ density = 1e24 }` for SI: the reference density `n_0` in m^-3; then lengths are in m, times in s,
-    /// densities in m^-3, fields in V/m and T, temperatures in eV.
+    /// Units: `{ density = 1e24 }` is SI, with temperatures in eV.
     #[serde(default)]
     pub units: UnitsConfig,
-    /// Requires bitwise identical results from run to run. Every device gives them in any case: sums are taken in a fixed order or
-    /// in integers.
+    /// Requires bitwise identical runs, which every device gives in any case.
     #[serde(default)]
     pub deterministic: bool,
-    /// Cells of a tile of particles, `[x, y]`; the device's choice if left out.
+    /// Cells of a tile of particles, `[x, y]`; default the device's choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tile: Option<[usize; 2]>,
     /// The Yee grid.
     pub grid: GridConfig,
-    /// Boundary conditions; periodic if left out.
+    /// Boundary conditions; default periodic.
     #[serde(default)]
     pub boundary: Boundary,
-    /// A window that moves along x with the speed of light: everything moves back one cell for each cell that light advances, and
-    /// new plasma enters.
+    /// A window that moves along x at the speed of light; new plasma enters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowConfig>,
     /// Binomial filter of the current.
     #[serde(default)]
     pub smoothing: SmoothingConfig,
-    /// The fields at the start; zero if left out.
+    /// The fields at the start; default zero.
     #[serde(default)]
     pub initial: InitialConfig,
-    /// Fields that act on particles and that Maxwell's equations do not advance.
+    /// Fields that act on particles and are not advanced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<FieldValues>,
     /// The species.
@@ -116,7 +113,7 @@ pub struct GridConfig {
     pub cells: Vec<usize>,
     /// Length per axis, c/w_n: above 0.
     pub size: Vec<f64>,
-    /// Coordinates of the lower corner, c/w_n; zero if left out.
+    /// Coordinates of the lower corner, c/w_n; default zero.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origin: Vec<f64>,
 }
@@ -149,15 +146,14 @@ pub struct SmoothingConfig {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialConfig {
-    /// If true, E solves `div E = rho` of the loaded particles; otherwise the plasma starts on a background that makes it
-    /// neutral.
+    /// E solves `div E = rho` of the loaded particles; otherwise a background makes the plasma neutral.
     pub poisson: bool,
-    /// E and B at the start, added to that field.
+    /// E and B at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<FieldValues>,
 }
 
-/// Six components, each a number or an expression of `x` and `y`; zero if left out.
+/// Six components, each a number or an expression of `x` and `y`; default zero.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FieldValues {

@@ -56,7 +56,7 @@ pub enum Preset {
     Step(StepProfile),
     /// `value` between two planes.
     Slab(Slab),
-    /// Linear between two planes; nothing before the first one, `end` behind the second one.
+    /// Linear between two planes; 0 before, `end` behind.
     Ramp(Ramp),
     /// `background + peak exp(-((x - x0)/sx)^2/2 - ((y - y0)/sy)^2/2)`.
     Gaussian(Gaussian),
@@ -87,7 +87,7 @@ pub struct StepProfile {
     pub value: f64,
     /// Position of the plane, c/w_n.
     pub from: f64,
-    /// The axis that it is normal to.
+    /// Normal axis.
     #[serde(default)]
     pub axis: AxisName,
 }
@@ -99,11 +99,11 @@ pub struct Slab {
     /// Density inside, n_0.
     #[serde(default = "unit")]
     pub value: f64,
-    /// Position of its lower end, c/w_n.
+    /// Lower end, c/w_n.
     pub from: f64,
-    /// Position of its upper end, c/w_n.
+    /// Upper end, c/w_n.
     pub to: f64,
-    /// The axis across it.
+    /// Axis across it.
     #[serde(default)]
     pub axis: AxisName,
 }
@@ -118,11 +118,11 @@ pub struct Ramp {
     /// Density at `to` and behind, n_0.
     #[serde(default = "unit")]
     pub end: f64,
-    /// Position of its start, c/w_n.
+    /// Start, c/w_n.
     pub from: f64,
-    /// Position of its end, c/w_n.
+    /// End, c/w_n.
     pub to: f64,
-    /// The axis that it rises along.
+    /// Axis of the rise.
     #[serde(default)]
     pub axis: AxisName,
 }
@@ -137,7 +137,7 @@ pub struct Gaussian {
     /// Density far away, n_0.
     #[serde(default)]
     pub background: f64,
-    /// Centre, c/w_n: `[x, y]`; the second number is ignored in one dimension.
+    /// Centre, c/w_n: `[x, y]`; y is ignored in one dimension.
     pub centre: [f64; 2],
     /// Standard deviations, c/w_n: `[x, y]`, above 0.
     pub sigma: [f64; 2],

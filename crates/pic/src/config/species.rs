@@ -10,17 +10,17 @@ use crate::particles::Pusher;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpeciesConfig {
-    /// Name, for results and messages: letters, digits, `_` and `-`.
+    /// Name: letters, digits, `_`, `-`.
     pub name: String,
-    /// Charge of a particle, e; -1 if left out.
+    /// Charge of a particle, e.
     #[serde(default = "minus_one")]
     pub charge: f64,
-    /// Mass of a particle, m_e: above 0; 1 if left out.
+    /// Mass of a particle, m_e: above 0.
     #[serde(default = "one")]
     pub mass: f64,
-    /// Particles per cell where the density is the reference density: a number, or `[nx, ny]` along the axes.
+    /// Particles per cell at the reference density: a number, or `[nx, ny]`.
     pub particles_per_cell: PerCell,
-    /// If false, particles do not move and contribute only their charge.
+    /// If false, particles only contribute their charge.
     #[serde(default = "yes")]
     pub mobile: bool,
     /// Pusher of the momenta.
@@ -29,23 +29,22 @@ pub struct SpeciesConfig {
     /// Positions of particles in their cell.
     #[serde(default)]
     pub positions: Positions,
-    /// Choice of what follows the density: the number of particles or their weight.
+    /// Quantity that follows the density.
     #[serde(default)]
     pub weighting: Weighting,
-    /// Density that `particles_per_cell` refers to, n_0; the largest one if left out.
+    /// Density of `particles_per_cell`, n_0; default the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_density: Option<f64>,
-    /// Thermal momentum of particles that thermal sides return, `gamma v/c` per component; that of the species if left out.
+    /// Thermal momentum `gamma v/c` per component of particles that thermal sides return; default the species'.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_thermal: Option<f64>,
-    /// If true, each particle carries a tag, for tracks.
+    /// Tags each particle, for tracks.
     #[serde(default)]
     pub tagged: bool,
-    /// Number density, n_0: a number, an expression, or `{ step = .. }`, `{ slab = .. }`, `{ ramp = .. }`, `{ gaussian = .. }`,
-    /// `{ sphere = .. }`; 1 (in SI units the reference density) if left out.
+    /// Number density, n_0: a number, an expression or one of the shapes; default 1 (in SI units the reference density).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<Density>,
-    /// Momenta `u = gamma v/c`; at rest if left out.
+    /// Momenta `u = gamma v/c`; default at rest.
     #[serde(default)]
     pub momentum: Momentum,
 }
@@ -135,13 +134,13 @@ impl PerCell {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "regular": "lattice", "uniform": "lattice", "grid": "lattice", "thermal": "random", "halton": "quiet", "low_discrepancy": "quiet" }))]
 pub enum Positions {
-    /// At regular positions, the same in each cell.
+    /// Regular.
     #[default]
     Lattice,
     /// Anywhere.
     Random,
-    /// At the points of Halton's sequence, the same in each cell, with quiet momenta (see `momentum.quiet`): a start with next to
-    /// no noise. Such order is unstable in the long run (Birdsall and Langdon 1991, section 16-4).
+    /// Halton's sequence, with `momentum.quiet`: nearly no noise, unstable in the long run (Birdsall and Langdon 1991, section
+    /// 16-4).
     Quiet,
 }
 
@@ -149,12 +148,12 @@ pub enum Positions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
-    /// Equal where the density has one value, variable where it has more.
+    /// Equal where the density is uniform, else variable.
     #[default]
     Auto,
-    /// All particles weigh the same, their number follows the density.
+    /// Equal weights; the number follows the density.
     Equal,
-    /// Equal numbers in all cells that have any density; the weight follows it.
+    /// Equal numbers in all cells with plasma; the weight follows.
     Variable,
 }
 
@@ -162,11 +161,10 @@ pub enum Weighting {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Momentum {
-    /// Mean momentum, three numbers or expressions of `x` and `y`; with `maxwell_juttner` the momentum of the frame that the
-    /// distribution is at rest in.
+    /// Mean momentum: numbers or expressions of `x`, `y`; with `maxwell_juttner` that of the distribution's rest frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<[Value; 3]>,
-    /// Standard deviation of each component (Gaussian): a number or an expression, or three of them.
+    /// Standard deviation of each component (Gaussian): one, or three.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thermal: Option<Thermal>,
     /// Temperature of a Gaussian with `u_th = sqrt(T/m)`, m_e c^2 (eV in SI units).
@@ -175,10 +173,9 @@ pub struct Momentum {
     /// Temperature of a Maxwell-Juttner distribution, m_e c^2 (eV in SI units).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxwell_juttner: Option<Value>,
-    /// If true, each cell's mean of the thermal momenta is subtracted, so that no net drift remains by chance.
+    /// Subtracts each cell's mean thermal momentum.
     pub corrected: bool,
-    /// If true, thermal momenta are those of a low-discrepancy sequence over the domain instead of random ones; if left out, true
-    /// where `positions` is `"quiet"`. Not for `maxwell_juttner`, which is always random.
+    /// Thermal momenta of a low-discrepancy sequence; default with `positions = "quiet"`. Not for `maxwell_juttner`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet: Option<bool>,
 }

@@ -272,7 +272,7 @@ pub struct Setup {
     pub species: Vec<Species>,
     /// Particles expected per species, for the first allocation.
     pub expected: Vec<usize>,
-    /// Number format of particles and fields.
+    /// Number format.
     pub precision: Precision,
     /// Order of the particle shape: 1 (linear) or 2 (quadratic).
     pub order: u32,
@@ -283,7 +283,7 @@ pub struct Setup {
     /// Fields that particles feel and that Maxwell's equations do not advance: `E` and `B` per component over all corners
     /// with guards; empty where there are none.
     pub external: [Vec<f64>; 6],
-    /// Cells of a tile; the backend's choice if left out.
+    /// Cells of a tile; default the backend's choice.
     pub tile: Option<[usize; 2]>,
     /// A window may move along x.
     pub window: bool,
@@ -312,7 +312,7 @@ pub struct Smoothing {
     /// Binomial passes, 0 to 32.
     #[serde(default)]
     pub passes: u32,
-    /// If true, a last pass `[-1, (4 + 2n)/n, -1]`, normalised, leaves long waves unchanged up to fourth order in `k h`.
+    /// Adds a compensating pass `[-1, (4 + 2n)/n, -1]`, normalised.
     #[serde(default)]
     pub compensated: bool,
 }

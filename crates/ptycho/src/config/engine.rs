@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-synonyms" = { "difference_map": "DM", "maximum_likelihood": "ML", "pie": "ePIE", "least_squares": "LSQML" }))]
 pub enum EngineName {
-    /// Difference map.
+    /// The difference map.
     #[default]
     #[serde(rename = "DM")]
     Dm,
@@ -61,7 +61,7 @@ impl EngineName {
 #[serde(rename_all = "lowercase")]
 #[schemars(extend("x-synonyms" = { "euclidean": "euclid", "amplitude": "euclid" }))]
 pub enum NoiseName {
-    /// Variance of the counts plus one.
+    /// Variance: counts plus one.
     #[default]
     Gaussian,
     /// Poisson statistics.
@@ -76,7 +76,7 @@ pub enum NoiseName {
 pub struct EngineConfig {
     /// Engine: the algorithm.
     pub name: EngineName,
-    /// Iterations: 100 if left out.
+    /// Iterations (100).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub iterations: Option<u64>,
@@ -86,8 +86,7 @@ pub struct EngineConfig {
     /// RAAR: relaxation, 0.5 to 1 (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
-    /// SDR: relaxation of the reflection (0.25). `sigma tau` of an old exit wave is left in the new one: from 0.5 on noise
-    /// accumulates.
+    /// SDR: relaxation of the reflection (0.25); noise accumulates from `sigma tau` = 0.5 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
     /// SDR: relaxation of the step (0.75).
@@ -112,17 +111,16 @@ pub struct EngineConfig {
     /// Iteration from which the object is updated (0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_update_start: Option<u64>,
-    /// Part of the frame, as an area, that the probe may fill: a disc. 0 lets it fill all of it. DM, RAAR, ML; PtyPy's default is
-    /// 0.7, this program's none.
+    /// DM, RAAR, ML: area of the disc that the probe may fill, as part of the frame; 0 is all (none; PtyPy 0.7).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_support: Option<f64>,
-    /// Part of the frame in Fourier space, as an area, that the probe may fill: a disc (none).
+    /// Area of the disc that the probe may fill in Fourier space, as part of the frame (none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_fourier_support: Option<f64>,
-    /// Largest distance of the centre of the probe from the middle, pixels, before probe and object are moved (never), by whole
-    /// pixels and around the edges. Far field. Each probe moves with the objects that it sees.
+    /// Distance of the probe's centre from the middle, pixels, beyond which it and its objects are moved by whole pixels,
+    /// around the edges (never). Far field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_center_tolerance: Option<f64>,
@@ -141,7 +139,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_inertia: Option<f64>,
-    /// DM, RAAR: largest number of passes of the overlap loop (10).
+    /// DM, RAAR: most passes of the overlap loop (10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub overlap_passes: Option<u32>,
@@ -156,18 +154,18 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_relax: Option<f64>,
-    /// DM, RAAR: bound on the mean squared deviation of the moduli (if no relaxation is given, half of that due to photon noise
-    /// in each frame, estimated from its counts: 0.125 where it is bright, less where it is dark).
+    /// DM, RAAR: bound on the mean squared deviation of the moduli (half of each frame's photon noise: 0.125 if bright, less if
+    /// dark).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,
-    /// Model of the noise. ML: gaussian if left out. LSQML: euclid if left out, or poisson.
+    /// Noise model of ML (gaussian) and LSQML (euclid, or poisson).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseName>,
     /// ML: the brightness of each frame is a free factor (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floating_intensities: Option<bool>,
-    /// ML: strength of the regularisation by squared differences of neighbours in the object (none).
+    /// ML: regularisation by squared differences of the object's neighbours (none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub smoothness: Option<f64>,
@@ -178,8 +176,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_scale: Option<f64>,
-    /// ML: both parts of the gradient are divided by the light that falls on a pixel of the object, and by what the object
-    /// transmits of a pixel of the probe (false).
+    /// ML: gradients are divided by the light on a pixel of the object, the transmission of a pixel of the probe (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_preconditioner: Option<bool>,
     /// ML: damping added to the light, counts (0.1).
@@ -188,7 +185,7 @@ pub struct EngineConfig {
     /// ML: damping added to the transmission of the object, summed over the frames (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_probe_damping: Option<f64>,
-    /// ML: expansions along a direction, each from the result of the one before (1). About eight reach the minimum.
+    /// ML: successive expansions along a direction (1); about eight reach the minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub line_steps: Option<u32>,
@@ -200,10 +197,10 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub smooth_gradient_decay: Option<f64>,
-    /// Computes the error of the likelihood in every iteration (true); it costs a transform in DM and RAAR.
+    /// Likelihood error in every iteration (true), for a transform in DM and RAAR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_likelihood: Option<bool>,
-    /// Refinement of the positions (none).
+    /// Refinement of positions (none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positions: Option<PositionConfig>,
 }
@@ -270,9 +267,9 @@ pub enum PositionMethod {
     /// Random trials of shrinking reach.
     #[default]
     Annealing,
-    /// Trials on a grid of shrinking step around each position.
+    /// Trials on a shrinking grid.
     Grid,
-    /// Steps along the derivative of the error, below a pixel.
+    /// Steps along the derivative, below a pixel.
     Gradient,
 }
 
@@ -280,10 +277,10 @@ pub enum PositionMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AffinePart {
-    /// Removes it after the last refinement: the reported positions are right but for an error of each.
+    /// Removed at the end: reported positions have independent errors.
     #[default]
     Removed,
-    /// Keeps it, for a stage whose scale or rotation against the detector is in doubt; the end of the run reports it.
+    /// Kept and reported, for a stage of doubtful scale or rotation.
     Kept,
 }
 
@@ -293,18 +290,18 @@ pub enum AffinePart {
 pub struct PositionConfig {
     /// Method of refinement.
     pub method: PositionMethod,
-    /// First iteration of the engine with a refinement.
+    /// First iteration with a refinement.
     pub start: u64,
-    /// Iteration before which the last refinement takes place; the end of the engine if left out.
+    /// Iteration before which refinement ends; default the engine's end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<u64>,
-    /// Iterations from one refinement to the next.
+    /// Iterations between refinements.
     #[schemars(range(min = 1))]
     pub every: u64,
-    /// Reach of a trial at the start, m; two pixels if left out. It shrinks to zero until `stop`.
+    /// Reach of a trial at the start, m, shrinking to zero until `stop`; default two pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amplitude: Option<f64>,
-    /// Largest distance of a view from its reported position, m; eight pixels if left out.
+    /// Largest distance of a view from its reported position, m; default eight pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
     /// Trials per view and refinement (annealing).
@@ -312,7 +309,7 @@ pub struct PositionConfig {
     pub trials: u32,
     /// Fraction of the computed step that is taken (gradient).
     pub step: f64,
-    /// Treatment of the affine part of the moves: removed or kept.
+    /// Affine part of the moves.
     pub affine: AffinePart,
 }
 

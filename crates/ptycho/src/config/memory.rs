@@ -9,15 +9,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
-    /// Largest memory on the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves
-    /// that do not fit there stay in page-locked memory of the host and are streamed in blocks; on the CPU they lie in mapped
-    /// files.
+    /// Memory on the device, e.g. `"2 GiB"`; default nine tenths of a GPU's free memory. The rest is streamed from page-locked
+    /// host memory, on the CPU from mapped files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Folder of the mapped files of a run on the CPU; the system's folder for temporary files if left out.
+    /// Folder of the mapped files; default the system's temporary folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch: Option<PathBuf>,
-    /// Precision of the exit waves that are kept from one iteration to the next.
+    /// Precision of kept exit waves.
     pub exit_waves: WaveStorage,
 }
 
@@ -28,7 +27,7 @@ pub enum WaveStorage {
     /// Single precision.
     #[default]
     F32,
-    /// Half precision: half of the memory and of the copies, 11 bits. On GPUs.
+    /// Half the memory and copies, 11 bits; on GPUs.
     F16,
 }
 

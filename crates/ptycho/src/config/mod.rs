@@ -38,44 +38,41 @@ pub use memory::{MemoryConfig, WaveStorage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Precision of the computation. Double precision is for checks, and for the CPU only.
+    /// Precision; double for checks, on the CPU only.
     #[serde(default)]
     pub precision: Precision,
-    /// `"ptypy"` takes PtyPy's defaults where a key is left out.
+    /// `"ptypy"` takes PtyPy's defaults for keys left out.
     #[serde(default)]
     pub compatibility: Compatibility,
-    /// Reproducible on GPUs too: equal runs give equal bits, with sums in a fixed order even where another is faster.
+    /// Sums in a fixed order on GPUs too: equal runs give equal bits.
     #[serde(default)]
     pub deterministic: bool,
-    /// Summation over frames for the object on GPUs (DM, RAAR, ML, LSQML).
+    /// Summation of the object on GPUs (DM, RAAR, ML, LSQML).
     #[serde(default)]
     pub object_update: ObjectUpdate,
-    /// Rows and columns of the model's pixels for each pixel of the detector: one number, or one each. 1 computes the waves on the
-    /// detector's own pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared
-    /// with the counts. In the far field the field of the probe is that many times as wide, for beams that are too wide for the
-    /// pixels of the detector; in the near field pixels of probe and object are that much finer.
+    /// Model pixels per detector pixel along rows and columns (1): a wider field of view in the far field, finer pixels in the
+    /// near field.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
-    /// Sub-pixel shifts: views see the probe at the exact positions of the scan, to which it is brought by a Fourier shift of up to
-    /// half a pixel. Otherwise it is placed at the nearest pixel, as in PtyPy.
+    /// Fourier-shifts the probe to exact positions; else the nearest pixel, as in PtyPy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subpixel: bool,
-    /// Reconstructs two half-scans as well and compares them by Fourier ring correlation.
+    /// Also reconstructs two half-scans, compared by Fourier ring correlation.
     #[serde(default)]
     pub frc: bool,
     /// The scans.
     #[schemars(length(min = 1))]
     pub scan: Vec<ScanConfig>,
-    /// The probe to start from.
+    /// The initial probe.
     #[serde(default)]
     pub probe: ProbeConfig,
-    /// The object to start from.
+    /// The initial object.
     #[serde(default)]
     pub object: ObjectConfig,
     /// The engines, run one after another.
     #[schemars(length(min = 1))]
     pub engine: Vec<EngineConfig>,
-    /// Output besides that of `[output]`.
+    /// Further output.
     #[serde(default)]
     pub output: OutputConfig,
     /// Memory limits.
@@ -111,7 +108,7 @@ pub enum Precision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compatibility {
-    /// Defaults of this program.
+    /// This program's.
     #[default]
     None,
     /// PtyPy's.
@@ -122,31 +119,31 @@ pub enum Compatibility {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScanConfig {
-    /// Name for messages and outputs; `scan0`, `scan1`, .. if left out.
+    /// Name for messages and outputs; default `scan0`, `scan1`, ..
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A file of frames and positions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Reading of the file, where its format leaves a choice.
+    /// Reading options.
     #[serde(skip_serializing_if = "ReadConfig::is_default")]
     pub read: ReadConfig,
     /// A scan made by the program, in place of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulate: Option<SimulateConfig>,
-    /// Label of the probe: scans of the same label share it; each has its own if left out.
+    /// Label of the probe, shared by scans of one label; default its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<String>,
-    /// Label of the object: scans of the same label share it; each has its own if left out.
+    /// Label of the object, shared by scans of one label; default its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// Rows and columns cut out of the frames about the optical axis, pixels of the detector: even numbers.
+    /// Rows and columns kept about the optical axis, pixels of the detector: even.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crop: Option<[usize; 2]>,
-    /// Pixels of the detector that are summed to one, along each axis.
+    /// Detector pixels summed to one along each axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebin: Option<usize>,
-    /// Stride of the frames that are used, from the first on.
+    /// Stride of the frames used.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub every: Option<usize>,
@@ -166,25 +163,24 @@ pub struct ProbeConfig {
     pub start: ProbeStart,
     /// Shape of the opening.
     pub shape: ProbeShape,
-    /// Diameter or edge of the opening, m; half of the frame if left out.
+    /// Diameter or edge of the opening, m; default half of the frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<f64>,
-    /// Focal length of a lens that fills the opening, m: the probe is what it focuses. None if left out.
+    /// Focal length of a lens filling the opening, m; default no lens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focal_length: Option<f64>,
-    /// Diameter of a round stop in the middle of the opening (of a zone plate), m. None if left out.
+    /// Diameter of a central stop (of a zone plate), m; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub central_stop: Option<f64>,
-    /// Width over which the edges of opening and stop fall off, m; a pixel if left out.
+    /// Width of the edges of opening and stop, m; default a pixel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_edge: Option<f64>,
-    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data
-    /// uses the one estimated from neighbouring frames, an opening none.
+    /// Distance of the sample behind opening or focus, m; default estimated for a start from data, 0 for an opening.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
     /// Power of each further mode relative to the first.
     pub mode_power: f64,
-    /// Photons of a frame; those of the brightest frame if left out.
+    /// Photons of a frame; default those of the brightest frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub photons: Option<f64>,
 }
@@ -224,12 +220,12 @@ impl Default for ProbeConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProbeStart {
-    /// The scan's file; where it has none, the data or an opening.
+    /// The scan's file, else the data or an opening.
     #[default]
     File,
-    /// The mean frame, which shows the pupil of the optics. Far field.
+    /// The mean frame (far field).
     Data,
-    /// An opening, described by the keys below.
+    /// An opening (keys below).
     Opening,
 }
 
@@ -244,7 +240,7 @@ pub enum ProbeShape {
     Square,
 }
 
-/// The object to start from.
+/// The initial object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObjectConfig {

@@ -13,21 +13,21 @@ use crate::simulate::Pair;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileFormat {
-    /// NumPy's archive: `intensity`, `pos_m` or `pos_px`, `wavelength` or `energy_keV`, `distance`, `det_pixel`, ...
+    /// NumPy's archive.
     Npz,
-    /// PtyPy's prepared data.
+    /// PtyPy's data.
     Ptyd,
-    /// The Coherent X-ray Imaging database's format, and NeXus' NXcxi_ptycho, which is compatible with it.
+    /// CXI, and NeXus' NXcxi_ptycho.
     Cxi,
-    /// Any HDF5 file, by the paths of its datasets.
+    /// HDF5, by dataset paths.
     Hdf5,
 }
 
-/// Reading options of a file. They take precedence over what the file says.
+/// Reading options of a file, which take precedence over what it says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReadConfig {
-    /// Format; by the ending (`.npz`, `.ptyd`, `.cxi`) and the content if left out.
+    /// Format; default by ending and content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<FileFormat>,
     /// Dataset of the frames: `[n][rows][columns]`, or `[a][b][rows][columns]` for a raster.
@@ -36,47 +36,46 @@ pub struct ReadConfig {
     /// Dataset of the positions: `[n][2]` or more, y (slow) before x unless `swap`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions: Option<String>,
-    /// Dataset of the positions along y, one per frame or one per row of the raster.
+    /// Dataset of y positions, one per frame or raster row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_y: Option<String>,
-    /// Dataset of the positions along x, one per frame or one per column of the raster.
+    /// Dataset of x positions, one per frame or raster column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_x: Option<String>,
-    /// File of the positions, if it is another one.
+    /// File of the positions, if another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_file: Option<PathBuf>,
     /// Metres in one unit of the positions.
     pub positions_unit: f64,
     /// Reads x before y in the positions.
     pub swap: bool,
-    /// Reverses positions along y and along x: true where a larger number moves the view up (left).
+    /// Reverses positions along y, x: true where larger numbers move the view up (left).
     pub flip: [bool; 2],
     /// Dataset of the mask: rows and columns, or one per frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<String>,
-    /// File of the mask, if it is another one.
+    /// File of the mask, if another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask_file: Option<PathBuf>,
     /// Mark of a valid pixel in the mask.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask_valid: Option<MaskValid>,
-    /// Dataset of a dark frame that is subtracted: one, or several whose mean is taken.
+    /// Dataset of the dark frame to subtract: one, or several to average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dark: Option<String>,
-    /// Dataset of the response of each pixel, by which frames are divided.
+    /// Dataset of the pixels' response, by which frames are divided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flat: Option<String>,
-    /// Counts of the detector for one photon.
+    /// Detector counts per photon.
     pub gain: f64,
-    /// Interpretation of a negative count, as noise leaves where a dark frame was subtracted: the run reports their number.
+    /// Treatment of negative counts, which are reported.
     pub negative: Negative,
-    /// Treatment of a value that is no count (not a number, or all bits set) in some frame: the run reports their number.
+    /// Treatment of values that are no counts (not a number, all bits set), which are reported.
     pub invalid: Invalid,
-    /// Counts from which on a pixel is saturated: it is masked in that frame.
+    /// Counts from which a pixel is saturated and masked in that frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saturated: Option<f64>,
-    /// Threshold of hot pixels: those that count more than this many times as much as the pixels around them, in each of 16 frames
-    /// spread over the scan, are masked.
+    /// Masks pixels that count this many times more than those around them in each of 16 frames spread over the scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hot: Option<f64>,
     /// Photon energy, keV.
@@ -88,22 +87,22 @@ pub struct ReadConfig {
     /// Pixel of the detector, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pixel: Option<Pair<f64>>,
-    /// Far field or near field; as in the file if left out, else far.
+    /// Far or near field; default as in the file, else far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagation: Option<Propagation>,
-    /// Row and column of the optical axis in the file's frames, pixels; the middle if the file does not say.
+    /// Row and column of the optical axis in the file's frames, pixels; default as in the file, else the middle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<[f64; 2]>,
     /// Orientation of frames: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine. 0 to 7.
     pub orientation: u8,
     /// Leaves the frames in the file and reads them in blocks.
     pub stream: bool,
-    /// A file of results (`.ptyr`, or `.npz` with `probe` and `object`) whose probe and object the run starts from.
+    /// Results (`.ptyr`, or `.npz` with `probe` and `object`) that the run starts from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
-    /// Takes the positions of the scan in `start` as well, as refined by that run.
+    /// Also takes the refined positions of `start`.
     pub start_positions: bool,
-    /// Label of the scan in `start` whose probe and object are taken, where the file has several; the scan's own name if left out.
+    /// Label of the scan in `start`, where it has several; default the scan's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_label: Option<String>,
 }
@@ -115,9 +114,9 @@ pub enum Negative {
     /// Zero counts.
     #[default]
     Zero,
-    /// A pixel that does not count in its frame.
+    /// The pixel is masked.
     Mask,
-    /// An error that names frame and pixel.
+    /// Error.
     Refuse,
 }
 
@@ -125,10 +124,10 @@ pub enum Negative {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Invalid {
-    /// The pixel does not count in its frame.
+    /// The pixel is masked.
     #[default]
     Mask,
-    /// An error that names frame and pixel.
+    /// Error.
     Refuse,
 }
 
@@ -138,7 +137,7 @@ pub enum Invalid {
 pub enum MaskValid {
     /// Anything but 0.
     Nonzero,
-    /// 0: other numbers are codes of a pixel's fault.
+    /// 0; others are faults.
     Zero,
 }
 

@@ -35,38 +35,36 @@ impl<T: Copy> Pair<T> {
 pub struct SimulateConfig {
     /// Number of frames: 1 to 10^7.
     pub frames: usize,
-    /// Pixels of a frame: a number, or rows and columns; even, 8 to 4096.
+    /// Pixels of a frame (rows, columns): even, 8 to 4096.
     pub size: Pair<usize>,
     /// Photon energy, keV.
     pub energy: f64,
-    /// Distance from sample to detector, m; in the near field the effective propagation distance.
+    /// Distance from sample to detector, m (near field: effective propagation distance).
     pub distance: f64,
-    /// Pixel of the detector, m; in the near field that of the sample plane as well.
+    /// Detector pixel, m; in the near field also the sample's.
     pub pixel: Pair<f64>,
-    /// Far field or near field.
+    /// Far or near field.
     pub propagation: Propagation,
-    /// Rows and columns of the waves' pixels for each pixel of the detector, which counts the sum over them: 1 to 8. In
-    /// the far field the field of view is that many times as wide, so that the probe may be wider than the detector's pixels
-    /// resolve.
+    /// Wave pixels per detector pixel along rows and columns, 1 to 8 (1).
     #[serde(skip_serializing_if = "crate::config::is_single")]
     pub resample: Pair<usize>,
     /// Photons in a frame without a sample.
     pub photons: f64,
-    /// Photon noise: photons arrive one by one (Poisson statistics) and are counted; without noise frames are real numbers.
+    /// Poisson noise; without it frames are real numbers.
     pub noise: bool,
-    /// The illumination at the sample.
+    /// Illumination.
     pub illumination: IlluminationConfig,
     /// The sample.
     pub object: ObjectConfig,
-    /// Scan pattern: the positions of the probe.
+    /// Scan pattern.
     pub pattern: PatternConfig,
-    /// Root mean square of the error of reported positions along each axis, m: the frames are taken elsewhere than the scan says.
+    /// R.m.s. error of reported positions along each axis, m.
     pub position_error: f64,
-    /// Root mean square of the fluctuation of the incoming intensity from frame to frame, as a part of it.
+    /// R.m.s. relative fluctuation of the intensity between frames.
     pub fluctuation: f64,
-    /// Detector effects: what it adds to the counts.
+    /// Detector effects.
     pub detector: DetectorConfig,
-    /// Number added to the run's seed, so that several scans in an input differ.
+    /// Offset of the run's seed, so that scans differ.
     pub seed: u64,
 }
 
@@ -119,14 +117,14 @@ impl SimulateConfig {
 pub struct ObjectConfig {
     /// Content of the sample.
     pub kind: ObjectKind,
-    /// Phase shift where the sample is thickest, rad; negative where it advances the wave.
+    /// Phase shift where thickest, rad; negative advances the wave.
     pub phase: f64,
-    /// Part of the amplitude absorbed where it is thickest: 0 to below 1.
+    /// Amplitude absorbed where thickest: 0 to below 1.
     pub absorption: f64,
-    /// Picture (PNG) of the thickness for the phase, black is none; for `kind = "image"`.
+    /// PNG of the thickness for the phase, black is none, for `kind = "image"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<PathBuf>,
-    /// Picture (PNG) of the thickness for the absorption; the same as `image` where it is left out.
+    /// PNG of the thickness for the absorption; default `image`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absorption_image: Option<PathBuf>,
 }
@@ -143,22 +141,22 @@ impl Default for ObjectConfig {
 pub enum ObjectKind {
     /// Soft discs, a ring and bars on a rough background.
     Cells,
-    /// A Siemens star: converging spokes, for the resolution.
+    /// Siemens star.
     Star,
     /// A picture.
     Image,
 }
 
-/// Scan pattern: the positions of the probe.
+/// Scan pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PatternConfig {
     /// Path of the scan.
     pub kind: PatternKind,
-    /// Distance of neighbouring positions, m; 0.12 of the field of view if left out.
+    /// Distance of neighbouring positions, m; default 0.12 of the field of view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
-    /// Random displacement of each position along each axis, uniform over this part of the step: 0 to 1.
+    /// Random displacement along each axis, uniform over this part of the step: 0 to 1.
     pub jitter: f64,
     /// Rounds positions to whole pixels.
     pub round: bool,
@@ -174,24 +172,24 @@ impl Default for PatternConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternKind {
-    /// Rows and columns.
+    /// Raster.
     Raster,
-    /// Fermat's spiral with the golden angle.
+    /// Fermat's spiral.
     Spiral,
-    /// Rings around the middle.
+    /// Concentric rings.
     Round,
 }
 
-/// Detector effects: what it adds to the counts.
+/// Detector effects.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DetectorConfig {
     /// Diameter of a round beam stop in the middle, pixels; masked.
     pub beamstop: f64,
-    /// Part of the pixels that are dead; masked.
+    /// Fraction of dead pixels; masked.
     pub dead: f64,
     /// Mean background of a pixel, photons.
     pub background: f64,
-    /// Root mean square width of a point on the detector, pixels.
+    /// R.m.s. point spread, pixels.
     pub spread: f64,
 }

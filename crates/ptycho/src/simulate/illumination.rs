@@ -28,32 +28,31 @@ type C = Complex<f64>;
 pub struct IlluminationConfig {
     /// Optic that shapes the wave.
     pub optic: Optic,
-    /// Shape of the pupil, the pinhole or the beam.
+    /// Shape of pupil, pinhole or beam.
     pub aperture: Aperture,
-    /// Lens: diameter of the pupil on the detector as a part of its shorter side, 0.01 to 1.
+    /// Lens: pupil diameter over the detector's shorter side, 0.01 to 1.
     pub pupil: f64,
-    /// Pinhole and diffuser: diameter, m; 0.35 (pinhole) or 0.75 (diffuser) of the field of view if left out.
+    /// Pinhole, diffuser: diameter, m; default 0.35, 0.75 of the field of view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diameter: Option<f64>,
-    /// Annular aperture: diameter of the central stop as a part of the whole, 0 to 0.95.
+    /// Annular: stop over whole diameter, 0 to 0.95.
     pub inner: f64,
-    /// Width of the soft edge as a part of the diameter, 0 to 0.5.
+    /// Soft edge over diameter, 0 to 0.5.
     pub edge: f64,
-    /// Distance of the sample downstream of the focus or the pinhole, m. If left out, a lens gets a distance that spreads the probe
-    /// over 0.35 of the field of view, and a pinhole none.
+    /// Distance of the sample behind focus or pinhole, m; default 0 for a pinhole, for a lens one that spreads the probe over
+    /// 0.35 of the field of view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
     /// Aberrations of the lens.
     pub aberrations: Vec<AberrationConfig>,
-    /// Diffuser: size of the speckles, m; 1/24 of the field of view if left out.
+    /// Diffuser: size of the speckles, m; default 1/24 of the field of view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grain: Option<f64>,
-    /// Diffuser: root mean square of its phase, rad.
+    /// Diffuser: r.m.s. phase, rad.
     pub roughness: f64,
-    /// Root mean square of the source's image at the sample, m: a number, or one for y and one for x. Above 0 the light is
-    /// partially coherent.
+    /// R.m.s. size of the source's image at the sample (y, x), m: above 0 light is partially coherent.
     pub blur: Pair<f64>,
-    /// Number of modes kept, those of the most light: 1 to 64.
+    /// Modes kept, brightest first: 1 to 64.
     pub modes: usize,
 }
 
@@ -80,9 +79,9 @@ impl Default for IlluminationConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optic {
-    /// A focusing optic.
+    /// Focusing optic.
     Lens,
-    /// An aperture close to the sample.
+    /// Aperture close by.
     Pinhole,
     /// A wide beam behind a rough plate.
     Diffuser,
@@ -96,9 +95,9 @@ pub enum Aperture {
     Round,
     /// A square.
     Square,
-    /// A disc with a central stop.
+    /// With central stop.
     Annular,
-    /// A Gaussian whose full width at half of the intensity is the diameter.
+    /// Its diameter is the intensity's full width at half maximum.
     Gaussian,
 }
 

@@ -21,17 +21,17 @@ pub struct AberrationConfig {
 pub enum AberrationKind {
     /// Defocus.
     Defocus,
-    /// Astigmatism along 45 degrees.
+    /// Oblique astigmatism.
     Astigmatism45,
-    /// Astigmatism along the axes.
+    /// Vertical astigmatism.
     Astigmatism,
-    /// Coma along y.
+    /// Vertical coma.
     ComaY,
-    /// Coma along x.
+    /// Horizontal coma.
     ComaX,
-    /// Trefoil along y.
+    /// Vertical trefoil.
     TrefoilY,
-    /// Trefoil along x.
+    /// Horizontal trefoil.
     TrefoilX,
     /// Spherical aberration.
     Spherical,

@@ -10,12 +10,12 @@ use crate::model::Model;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectUpdate {
-    /// Whichever is faster for the sizes of the scan.
+    /// The faster one for the scan.
     #[default]
     Auto,
-    /// Tile by tile from a list of the views that touch it: one order, so that equal runs give equal bits.
+    /// Tile by tile in one order: reproducible.
     Gathered,
-    /// Atomic additions by every view: in random order, so that equal runs differ by rounding.
+    /// Atomic additions: equal runs differ by rounding.
     Atomic,
 }
 
