@@ -168,7 +168,7 @@ fn a_window_does_not_depend_on_tiles() {
                     seen.push((sorted(&stages.particles(0).unwrap()), stages.component(Component::Jx).unwrap(), stages.ledger().unwrap()));
                 }
             }
-            // What has come in is there or gone.
+            // Particles that have come in are there or gone.
             let (last, ledger) = (&seen[9].0, &seen[9].2[0]);
             assert_eq!(last.len() as u64, ledger.injected - ledger.removed);
             assert!(last.len() > 3000 && last.iter().all(|(tag, ..)| *tag >= 1_000_000), "the first ones are left behind");

@@ -88,7 +88,7 @@ typedef Quad Cached;
 // Quadratic shapes: nine values of each component; nodes -1 .. nx + 1.
 #define QX (TX + 3)
 #define QN (QX * (TY + 3))
-// What lies behind is read four words at a time.
+// The sums behind are read four words at a time.
 #define FIELD_BYTES ((6 * QN * sizeof(real) + 15) / 16 * 16)
 
 // A component of the fields, times alpha.

@@ -30,7 +30,7 @@ void charge(long long *to, int i, int j, real s, real t, const Unit &u) {
     for (int b = -1; b <= 1; b++)
         for (int a = -1; a <= 1; a++) to[(j + int(upper) + b) * JX + i + int(right) + a] += charge_at(c, a, b);
 }
-// Whether the path was deposited as one about the same node.
+// Tells if the path was deposited as one about the same node.
 extern "C" __global__ void path(const double *from, const double *to, double qz, double k, long long *found, int *whole_path) {
     Unit u = unit_known(real(k));
     fixed near[3 * JN] = {}, any[3 * JN] = {};
@@ -50,8 +50,8 @@ extern "C" __global__ void path(const double *from, const double *to, double qz,
 
 type Path = unsafe extern "C" fn(*const f64, *const f64, f64, f64, *mut i64, *mut i32);
 
-/// Charges before and after a path, and its currents, on all nodes; these once more as of a path that goes anywhere. True for one that
-/// keeps its nearest node.
+/// Charges before and after a path, and its currents, on all nodes; these once more as of a path that goes anywhere. True for
+/// one that keeps its nearest node.
 struct DepositedSums([i64; 8 * NODES], bool);
 
 impl DepositedSums {
