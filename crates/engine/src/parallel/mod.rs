@@ -45,6 +45,11 @@ pub(crate) fn with_alone<R>(alone: bool, work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Does `work` with its loops on this thread: waking others takes longer than a few thousand short turns do.
+pub fn alone<R>(work: impl FnOnce() -> R) -> R {
+    with_alone(true, work)
+}
+
 /// Threads that loops are dealt out to here: those of the pool at hand, outside of any as many as there are cores.
 pub fn threads() -> usize {
     if ALONE.get() { 1 } else { rayon::current_num_threads() }

@@ -1,6 +1,8 @@
 //! The moving window: what comes in ahead, and antennas, which stand still while it goes past them.
 
+use zellige_engine::device::Device;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::alone;
 use zellige_engine::profile::Profiler;
 
 use super::{Plasma, antennas, margin, on_host};
@@ -13,6 +15,9 @@ use crate::stages::{Component, Setup, Sheet};
 
 /// Amplitude of a pulse, in units of its peak, that may be missing without a word.
 const NEGLIGIBLE: f64 = 0.01;
+
+/// Particles of a column that one thread of a GPU's host makes sooner than all of them.
+const FEW: usize = 4096;
 
 /// The fields that the input gives at the start, as a window finds them ahead of it.
 #[derive(Default)]
@@ -81,6 +86,15 @@ impl Plasma {
 
     /// Everything one cell back, new plasma into the last column.
     pub(super) fn shift(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let column = self.setup.grid.cells[1] * self.model.loads.iter().map(|l| l.per_cell).sum::<usize>();
+        match self.device {
+            Device::Cuda(_) if column <= FEW => alone(|| self.shift_here(profiler)),
+            _ => self.shift_here(profiler),
+        }
+    }
+
+    /// [`Plasma::shift`] with such threads as there are.
+    fn shift_here(&mut self, profiler: &mut Profiler) -> Result<()> {
         self.moved += 1;
         let last = self.setup.grid.cells[0] - 1;
         let ahead = self.front.reach(&self.model, &self.setup, self.moved)?;

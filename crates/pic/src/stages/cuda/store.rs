@@ -11,8 +11,8 @@ use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::arguments::{Counters, Domain, InboxArgument, StoreArgument};
 use super::capacity::{Capacity, HEAVY};
-use super::{early, tiles};
 use super::program::{KernelConfig, Kernels, maker};
+use super::{early, tiles};
 use crate::grid::Grid;
 use crate::loading::UniformSource;
 use crate::particles::Particles;
