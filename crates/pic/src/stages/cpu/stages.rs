@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use zellige_engine::error::{Error, Result};
-use zellige_engine::parallel::{chunks, chunks_mut, each, each_task, items, items_mut, map_tasks, owned, thread};
+use zellige_engine::parallel::{chunks, chunks_mut, each, each_task, items, items_mut, map, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::Values;
 use zellige_engine::sim::Cost;
@@ -103,6 +103,36 @@ impl<T: Format> CpuStages<T> {
                 out.seal();
             });
         });
+    }
+
+    /// Charge of a species at all corners with guards.
+    fn sum_charge(&mut self, species: usize, smoothed: bool) -> Vec<T> {
+        let population = &self.species[species];
+        let (grid, order) = (&self.setup.grid, self.setup.order);
+        let width = BELOW + self.tiling.tile[0] + ABOVE;
+        let mut rho = vec![0.0; grid.len()];
+        // Some tiles at a time, each on a thread of its own; added up in their order.
+        for tiles in population.store.tiles.chunks(TILES_AT_A_TIME) {
+            let deposit = |tile: &Tile<T>| match order {
+                _ if tile.is_empty() => Vec::new(),
+                1 => deposit_charge::<T, 1>(tile, width),
+                _ => deposit_charge::<T, 2>(tile, width),
+            };
+            let parts: Vec<Vec<f64>> = self.cpu.install(|| map_tasks(items(tiles), |_, tile| deposit(tile)));
+            for (tile, part) in tiles.iter().zip(&parts) {
+                let reach = BELOW + tile.cells[0] + ABOVE;
+                for (row, part) in part.chunks_exact(width).enumerate() {
+                    let begin = (tile.corner[1] + row) * grid.pitch() + tile.corner[0];
+                    rho[begin..begin + reach].iter_mut().zip(part).for_each(|(a, b)| *a += *b);
+                }
+            }
+        }
+        let q = population.species.macro_charge();
+        self.cpu.install(|| {
+            let mut rho = map(items(&rho), |_, r| T::from_f64(q * r));
+            self.fields.complete_charge(&mut rho, smoothed);
+            rho
+        })
     }
 
     /// Tallies of the tiles, in their order.
@@ -275,39 +305,18 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
-        let population = &self.species[species];
-        let (grid, order) = (&self.setup.grid, self.setup.order);
-        let width = BELOW + self.tiling.tile[0] + ABOVE;
-        let mut rho = vec![0.0; grid.len()];
-        // Some tiles at a time, each on a thread of its own; added up in their order.
-        for tiles in population.store.tiles.chunks(TILES_AT_A_TIME) {
-            let deposit = |tile: &Tile<T>| match order {
-                _ if tile.is_empty() => Vec::new(),
-                1 => deposit_charge::<T, 1>(tile, width),
-                _ => deposit_charge::<T, 2>(tile, width),
-            };
-            let parts: Vec<Vec<f64>> = self.cpu.install(|| map_tasks(items(tiles), |_, tile| deposit(tile)));
-            for (tile, part) in tiles.iter().zip(&parts) {
-                let reach = BELOW + tile.cells[0] + ABOVE;
-                for (row, part) in part.chunks_exact(width).enumerate() {
-                    let begin = (tile.corner[1] + row) * grid.pitch() + tile.corner[0];
-                    rho[begin..begin + reach].iter_mut().zip(part).for_each(|(a, b)| *a += *b);
-                }
-            }
-        }
-        let q = population.species.macro_charge();
-        let mut rho: Vec<T> = rho.iter().map(|r| T::from_f64(q * r)).collect();
-        self.cpu.install(|| self.fields.complete_charge(&mut rho, smoothed));
-        Ok(rho.iter().map(|r| r.to_f64()).collect())
+        let rho = self.sum_charge(species, smoothed);
+        Ok(self.cpu.install(|| map(items(&rho), |_, r| r.to_f64())))
     }
 
     fn check_charge(&mut self, check: &ChargeCheck<'_>) -> Result<ChargeErrors> {
         let (mut rho, mut all) = (vec![0.0; self.setup.grid.len()], vec![0.0; self.setup.grid.len()]);
         for s in 0..self.species.len() {
-            let charge = self.charge(s, check.smoothed)?;
+            let charge = self.sum_charge(s, check.smoothed);
             self.cpu.install(|| {
                 each((chunks_mut(&mut rho, PART), chunks_mut(&mut all, PART), chunks(&charge, PART)), |_, (rho, all, charge)| {
                     for ((rho, all), r) in rho.iter_mut().zip(all).zip(charge) {
+                        let r = r.to_f64();
                         *rho += r;
                         *all += r.abs();
                     }
