@@ -168,6 +168,7 @@ pub fn recipe(kernel_config: &KernelConfig) -> Recipe {
         include_str!("quadratic.cu"),
         include_str!("quadratic_rest.cu"),
         include_str!("exchange.cu"),
+        include_str!("lists.cu"),
         include_str!("team.cu"),
         include_str!("settle.cu"),
         include_str!("queue.cu"),
@@ -193,7 +194,13 @@ const MAKERS: &[&str] = &["fill", "make_column"];
 pub(super) fn maker(kernel_config: &KernelConfig) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu")];
     sources.extend(PHYSICS);
-    sources.extend([include_str!("fixed.cu"), include_str!("common.cu"), include_str!("exchange.cu"), include_str!("team.cu")]);
+    sources.extend([
+        include_str!("fixed.cu"),
+        include_str!("common.cu"),
+        include_str!("exchange.cu"),
+        include_str!("lists.cu"),
+        include_str!("team.cu"),
+    ]);
     sources.extend(DEVIATES);
     sources.extend([MADE, include_str!("fill.cu")]);
     Recipe::new(&format!("pic start {kernel_config}"), &sources, &defines(kernel_config), MAKERS).option("-fmad=false")
