@@ -328,6 +328,7 @@ impl Plasma {
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.step = reader.u64("step")?;
         self.moved = reader.u64("moved")?;
+        self.stages.set_moved(self.moved);
         // The largest density on a window's way, which weights are relative to, may be on what was added to the way.
         for (species, weight) in self.setup.species.iter().zip(reader.f64s("weights")?) {
             if species.weight != weight {

@@ -84,6 +84,24 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         self.tiles.iter_mut().flat_map(|t| &mut t.rows).for_each(Row::clear);
     }
 
+    /// Sets the tiling of an empty store whose domain has moved.
+    pub fn set_tiling(&mut self, tiling: Tiling) {
+        self.tiling = tiling;
+        for (t, tile) in self.tiles.iter_mut().enumerate() {
+            (tile.corner, tile.cells) = tiling.bounds(t);
+        }
+    }
+
+    /// Moves the domain on by a cell along x. The first column of cells is empty, and the keys in the first column of tiles count from
+    /// the next one. A column of tiles that is left behind becomes the last one.
+    pub fn move_on(&mut self) {
+        let tiling = self.tiling.moved(1);
+        if tiling.behind == 0 {
+            self.tiles.chunks_exact_mut(tiling.tiles[0]).for_each(|row| row.rotate_left(1));
+        }
+        self.set_tiling(tiling);
+    }
+
     /// Rows with their lowest cell, tile by tile: the order in which everything is saved and restored.
     pub fn rows(&self) -> impl Iterator<Item = ([usize; 2], &Row<T, N, I, W, K>)> {
         let depth = self.tiling.depth;

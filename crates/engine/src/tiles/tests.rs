@@ -45,7 +45,11 @@ fn assert_whole(store: &S, n: usize) {
 }
 
 fn tilings() -> impl Strategy<Value = Tiling> {
-    ([1usize..60, 1usize..60], [1usize..40, 1usize..40], 1usize..50).prop_map(|(c, t, d)| Tiling::new(c, t).with_depth(d))
+    let ways = prop_oneof![Just(None), (0usize..50).prop_map(Some)];
+    ([1usize..60, 1usize..60], [1usize..40, 1usize..40], 1usize..50, ways).prop_map(|(c, t, d, way)| {
+        let tiling = Tiling::new(c, t).with_depth(d);
+        way.map_or(tiling, |cells| tiling.moving().moved(cells))
+    })
 }
 
 fn loads() -> impl Strategy<Value = Vec<(usize, usize)>> {
@@ -124,6 +128,40 @@ proptest! {
             again.insert(i, j, kind, p);
         }
         prop_assert!(store.iter().eq(again.iter()));
+    }
+
+    /// Particles stay where they are, so that their cells count down.
+    #[test]
+    fn a_domain_moves_on_past_its_tiles(tiling in tilings(), load in loads(), cells in 1usize..100) {
+        const ONE: Layout<3> = Layout { kinds: 1, ..LAYOUT };
+        let tiling = tiling.moving();
+        let mut store = S::new(tiling, ONE, load.len());
+        for (k, (i, j)) in load.iter().enumerate() {
+            store.insert(i % tiling.cells[0], j % tiling.cells[1], 0, particle(k as u32));
+        }
+        for way in 1..=cells {
+            let width = tiling.tile[0] as u16;
+            for tile in store.tiles.iter_mut().step_by(tiling.tiles[0]) {
+                for row in &mut tile.rows {
+                    (0..row.len()).rev().filter(|k| row.keys()[*k] % width == 0).collect::<Vec<_>>().into_iter().for_each(|k| {
+                        row.swap_remove(k);
+                    });
+                    row.keys_mut().iter_mut().for_each(|key| *key -= 1);
+                }
+            }
+            store.move_on();
+            prop_assert_eq!(store.tiling, tiling.moved(way));
+        }
+        for (t, tile) in store.tiles.iter().enumerate() {
+            prop_assert_eq!((tile.corner, tile.cells), store.tiling.bounds(t));
+            prop_assert_eq!(tile.rows.len(), store.tiling.rows(t));
+        }
+        let mut found: Vec<_> = store.iter().map(|(at, _, p)| (p.words[0] as usize, store.tiling.cell(at))).collect();
+        found.sort_unstable();
+        let at = |(k, (i, j)): (usize, &(usize, usize))| {
+            Some((k, [(i % tiling.cells[0]).checked_sub(cells)?, j % tiling.cells[1]]))
+        };
+        prop_assert_eq!(found, load.iter().enumerate().filter_map(at).collect::<Vec<_>>());
     }
 
     #[test]

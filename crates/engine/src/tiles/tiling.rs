@@ -11,6 +11,8 @@ pub struct Tiling {
     pub tiles: [usize; 2],
     /// Rows of cells in one row of particles.
     pub depth: usize,
+    /// Cells of the first column of tiles that the domain has moved past; see [`Tiling::moving`].
+    pub behind: usize,
 }
 
 /// Location of a particle: tile, row in it, cell in the row.
@@ -29,7 +31,7 @@ impl Tiling {
     /// where it does not divide. Tiles are at most 256 cells wide and 2^15 high: larger ones are cut to that.
     pub fn new(cells: [usize; 2], tile: [usize; 2]) -> Self {
         let tile = [tile[0].clamp(1, 256), tile[1].clamp(1, 1 << 15)];
-        Self { cells, tile, tiles: [cells[0].div_ceil(tile[0]), cells[1].div_ceil(tile[1])], depth: 1 }
+        Self { cells, tile, tiles: [cells[0].div_ceil(tile[0]), cells[1].div_ceil(tile[1])], depth: 1, behind: 0 }
     }
 
     /// Sets `depth` rows of cells for each row of particles: at least one, at most a tile, and at most as many as have cells that a
@@ -37,6 +39,19 @@ impl Tiling {
     #[must_use]
     pub fn with_depth(self, depth: usize) -> Self {
         Self { depth: depth.clamp(1, (256 / self.tile[0]).min(self.tile[1])), ..self }
+    }
+
+    /// Gives the domain as many columns of tiles as it takes where it moves along x and they stand still: part of the first column is
+    /// then behind it.
+    #[must_use]
+    pub fn moving(self) -> Self {
+        Self { tiles: [(self.cells[0] + self.tile[0] - 1).div_ceil(self.tile[0]), self.tiles[1]], ..self }
+    }
+
+    /// The tiling after the domain has moved on by `cells` cells along x.
+    #[must_use]
+    pub fn moved(self, cells: usize) -> Self {
+        Self { behind: (self.behind + cells) % self.tile[0], ..self }
     }
 
     /// Number of tiles.
@@ -49,12 +64,14 @@ impl Tiling {
         self.len() == 0
     }
 
-    /// Lowest cell of a tile, and its cells.
+    /// Lowest cell of a tile, and its cells. A column of tiles that the domain has not reached has none.
     #[inline]
     pub fn bounds(&self, tile: usize) -> ([usize; 2], [usize; 2]) {
         let at = [tile % self.tiles[0], tile / self.tiles[0]];
-        let corner = [at[0] * self.tile[0], at[1] * self.tile[1]];
-        (corner, [0, 1].map(|a| self.tile[a].min(self.cells[a] - corner[a])))
+        let behind = [self.behind, 0];
+        let edge = |a: usize, n: usize| (n * self.tile[a]).saturating_sub(behind[a]).min(self.cells[a]);
+        let corner = [0, 1].map(|a| edge(a, at[a]));
+        (corner, [0, 1].map(|a| edge(a, at[a] + 1) - corner[a]))
     }
 
     /// Rows of particles in a tile.
@@ -65,9 +82,9 @@ impl Tiling {
     /// Location of cell `(i, j)` of the domain.
     #[inline]
     pub fn locate(&self, i: usize, j: usize) -> Location {
-        let (x, y) = (i / self.tile[0], j / self.tile[1]);
+        let (x, y) = ((i + self.behind) / self.tile[0], j / self.tile[1]);
         let tile = (y * self.tiles[0] + x) as u32;
-        let (column, row) = (i - x * self.tile[0], j - y * self.tile[1]);
+        let (column, row) = (i - (x * self.tile[0]).saturating_sub(self.behind), j - y * self.tile[1]);
         if self.depth == 1 {
             return Location { tile, row: row as u16, cell: column as u8 };
         }

@@ -197,6 +197,9 @@ pub trait Stages: Send {
     /// those that are gone.
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>>;
 
+    /// Tells by how many cells the window has moved, before particles are replaced (restart): they then lie in tiles as they did.
+    fn set_moved(&mut self, _cells: u64) {}
+
     /// Replaces all particles of a species (restart).
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()>;
 

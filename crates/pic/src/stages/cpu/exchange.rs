@@ -4,7 +4,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::real::RealScalar;
 use zellige_engine::tiles::{self, Deliveries};
 
-use super::store::{COLUMNS, Tile, Tiling};
+use super::store::{COLUMNS, Tile};
 use super::walls::energy;
 
 /// Particles that leave one tile, and its tally.
@@ -50,10 +50,11 @@ pub(super) fn deliver<T: RealScalar>(species: &str, post: &mut Deliveries, tiles
     Err(Error::Numerics { what: format!("species `{species}`"), place: "exchange".into(), message })
 }
 
-/// Lists the particles that a move of the window by one cell towards lower x takes out of their tile, and moves the others in
-/// place. What was in the first cells of the domain is taken out.
-pub(super) fn shift_tile<T: RealScalar>(tiling: &Tiling, tile: &mut Tile<T>, out: &mut Outbox<T>) {
-    for (r, row) in tile.rows.iter_mut().enumerate() {
+/// Takes out what a move of the window by one cell towards higher x leaves behind, the first column of cells of a tile in the first
+/// column of tiles; the others' columns are counted from the next one. Returns the tally.
+pub(super) fn leave_behind<T: RealScalar>(tile: &mut Tile<T>) -> Tally {
+    let mut tally = Tally::default();
+    for row in &mut tile.rows {
         let mut k = 0;
         while k < row.len() {
             let column = &mut row.keys_mut()[k];
@@ -62,17 +63,11 @@ pub(super) fn shift_tile<T: RealScalar>(tiling: &Tiling, tile: &mut Tile<T>, out
                 k += 1;
                 continue;
             }
-            let mut p = row.swap_remove(k);
-            if tile.corner[0] == 0 {
-                out.tally.removed += 1;
-                out.tally.weight_out += p.v[5].to_f64();
-                out.tally.energy_out += energy(&p);
-            } else {
-                let place = tiling.locate(tile.corner[0] - 1, tile.corner[1] + r);
-                p.key = place.cell;
-                out.push(place, p);
-            }
+            let p = row.swap_remove(k);
+            tally.removed += 1;
+            tally.weight_out += p.v[5].to_f64();
+            tally.energy_out += energy(&p);
         }
     }
-    out.seal();
+    tally
 }

@@ -55,6 +55,13 @@ fn usual_tile(setup: &Setup) -> [usize; 2] {
     [(BAND / per_cell.max(1)).clamp(2, TILE[0]), 1]
 }
 
+/// Tiles of a domain, at most `widest` cells wide; they stand still where a window moves.
+fn tiling(setup: &Setup, widest: usize) -> Tiling {
+    let tile = setup.tile.unwrap_or_else(|| usual_tile(setup));
+    let tiling = Tiling::new(setup.grid.cells, [tile[0].min(widest), tile[1]]);
+    if setup.window { tiling.moving() } else { tiling }
+}
+
 /// Code path that advances particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
@@ -91,9 +98,7 @@ pub fn memory(setup: &Setup) -> u64 {
         Precision::F32 => (4, f32::cells(Isa::best())),
         Precision::F64 => (8, f64::cells(Isa::best())),
     };
-    let mut tile = setup.tile.unwrap_or_else(|| usual_tile(setup));
-    tile[0] = tile[0].min(widest);
-    let rows = setup.grid.cells[0].div_ceil(tile[0]) * setup.grid.cells[1];
+    let rows = tiling(setup, widest).tiles[0] * setup.grid.cells[1];
     let species = setup.species.iter().zip(&setup.expected).map(|(s, n)| {
         let mean = *n as f64 / rows as f64;
         // As the store makes them.
@@ -152,11 +157,7 @@ struct CpuStages<T: Format> {
 
 impl<T: Format> CpuStages<T> {
     fn new(setup: &Setup, cpu: &Cpu, path: Path) -> Self {
-        let mut tile = setup.tile.unwrap_or_else(|| usual_tile(setup));
-        if let Path::Rows(isa) = path {
-            tile[0] = tile[0].min(T::cells(isa));
-        }
-        let tiling = Tiling::new(setup.grid.cells, tile);
+        let tiling = tiling(setup, if let Path::Rows(isa) = path { T::cells(isa) } else { usize::MAX });
         let window = || match setup.grid.dimensions {
             1 => Window::on_line(tiling.tile[0], setup.order),
             _ => Window::new(tiling.tile),
@@ -208,6 +209,22 @@ pub(in crate::stages) fn check_particles(grid: &Grid, species: &Species, p: &Par
         (!finite).then(|| format!("particle {k} in cell ({}, {}) has a place, momentum or weight that is no number", p.i[k], p.j[k]))
     });
     bad.map_or(Ok(()), refuse)
+}
+
+/// Refuses to move the window of a box that stands still, or particles that are not in its last column of cells.
+pub(in crate::stages) fn check_shift(setup: &Setup, fresh: &[Particles]) -> Result<()> {
+    let refuse = |what: String, message: String| Err(Error::Numerics { what, place: "moving window".into(), message });
+    if !setup.window {
+        return refuse("window".into(), "the setup is of a box that stands still".into());
+    }
+    let last = setup.grid.cells[0] - 1;
+    for (p, species) in fresh.iter().zip(&setup.species) {
+        check_particles(&setup.grid, species, p)?;
+        if p.i.iter().any(|i| *i as usize != last) {
+            return refuse(format!("species `{}`", species.name), format!("new particles are not all in the last column, {last}"));
+        }
+    }
+    Ok(())
 }
 
 /// Enters what tiles counted into a ledger, with the factors of the species.

@@ -10,12 +10,12 @@ use zellige_engine::sim::Cost;
 
 use super::advance::{ACROSS, PassContext, advance_tile, deposit_charge};
 use super::counted::{bins, extent};
-use super::exchange::{Outbox, Tally, deliver, shift_tile};
+use super::exchange::{Outbox, Tally, deliver, leave_behind};
 use super::isa::{Format, Work};
-use super::store::{self, Band, Tile, export, follow, insert, visit};
+use super::store::{self, Band, Tile, Tiling, export, follow, insert, visit};
 use super::walls::Walls;
 use super::window::{Window, collect};
-use super::{CpuStages, Path, check_particles, enter};
+use super::{CpuStages, Path, check_particles, check_shift, enter};
 use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::grid::{ABOVE, BELOW};
 use crate::loading::{Batch, Source};
@@ -182,32 +182,20 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()> {
-        let grid = &self.setup.grid;
-        let last = grid.cells[0] - 1;
-        for (p, s) in fresh.iter().zip(&self.setup.species) {
-            check_particles(grid, s, p)?;
-            if p.i.iter().any(|i| *i as usize != last) {
-                let message = format!("new particles are not all in the last column, {last}");
-                return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
-            }
-        }
-        profiler.stage("window", Cost::default(), || -> Result<()> {
-            for k in 0..self.species.len() {
-                let (tiling, population) = (self.tiling, &mut self.species[k]);
-                self.cpu.install(|| {
-                    each((items_mut(&mut population.store.tiles), items_mut(&mut self.outboxes)), |_, (tile, out)| {
-                        out.clear();
-                        shift_tile(&tiling, tile, out);
-                    });
-                    deliver(&population.species.name, &mut self.post, &mut population.store.tiles, &self.outboxes)
-                })?;
-                let tally = self.tally();
-                let population = &mut self.species[k];
-                enter(&mut population.ledger, &tally, &population.species, self.setup.grid.cell_volume());
+        check_shift(&self.setup, fresh)?;
+        profiler.stage("window", Cost::default(), || {
+            self.tiling = self.tiling.moved(1);
+            let volume = self.setup.grid.cell_volume();
+            for population in &mut self.species {
+                let (store, columns) = (&mut population.store, self.tiling.tiles[0]);
+                let left = self.cpu.install(|| map_tasks(chunks_mut(&mut store.tiles, columns), |_, tiles| leave_behind(&mut tiles[0])));
+                store.move_on();
+                let mut tally = Tally::default();
+                left.into_iter().for_each(|part| tally += part);
+                enter(&mut population.ledger, &tally, &population.species, volume);
             }
             self.cpu.install(|| self.fields.shift(ahead));
-            Ok(())
-        })?;
+        });
         for (k, p) in fresh.iter().enumerate() {
             self.inject(k, p)?;
         }
@@ -264,6 +252,15 @@ impl<T: Format> Stages for CpuStages<T> {
 
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
         Ok(self.cpu.install(|| follow(&self.species[species].store, tags)))
+    }
+
+    fn set_moved(&mut self, cells: u64) {
+        let tile = self.tiling.tile[0] as u64;
+        self.tiling = Tiling { behind: (cells % tile) as usize, ..self.tiling };
+        for population in &mut self.species {
+            population.store.clear();
+            population.store.set_tiling(self.tiling);
+        }
     }
 
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {

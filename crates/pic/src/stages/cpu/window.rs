@@ -91,8 +91,11 @@ pub(super) fn collect<T: RealScalar>(grid: &Grid, tiling: &Tiling, windows: &[Wi
             }
             let from = windows[0].at(-(BELOW as isize), inside);
             for (tx, window) in windows[ty * tiling.tiles[0]..][..tiling.tiles[0]].iter().enumerate() {
-                let corner = tx * tiling.tile[0];
-                let n = BELOW + tiling.tile[0].min(tiling.cells[0] - corner) + ABOVE;
+                let (corner, cells) = tiling.bounds(ty * tiling.tiles[0] + tx);
+                if cells[0] == 0 {
+                    continue;
+                }
+                let (corner, n) = (corner[0], BELOW + cells[0] + ABOVE);
                 for (to, part) in [&mut *jx, &mut *jy, &mut *jz].into_iter().zip(&window.j) {
                     // The row's first value is node -BELOW, as is the window's.
                     for (a, b) in to[corner..corner + n].iter_mut().zip(&part[from..from + n]) {

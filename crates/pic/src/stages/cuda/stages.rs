@@ -179,18 +179,7 @@ impl Stages for CudaStages {
     }
 
     fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()> {
-        if !self.setup.window {
-            let message = "the setup is of a box that stands still".to_owned();
-            return Err(Error::Numerics { what: "window".into(), place: "gpu".into(), message });
-        }
-        let last = self.setup.grid.cells[0] - 1;
-        for (p, s) in fresh.iter().zip(&self.setup.species) {
-            cpu::check_particles(&self.setup.grid, s, p)?;
-            if p.i.iter().any(|i| *i as usize != last) {
-                let message = format!("new particles are not all in the last column, {last}");
-                return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
-            }
-        }
+        cpu::check_shift(&self.setup, fresh)?;
         (self.ahead, self.closed) = (None, false);
         let (cuda, coming) = (self.cuda.clone(), std::mem::take(&mut self.coming));
         profiler.stage_on(&cuda, "window", Cost::default(), || {
