@@ -92,8 +92,8 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         }
     }
 
-    /// Moves the domain on by a cell along x. The first column of cells is empty, and the keys in the first column of tiles count from
-    /// the next one. A column of tiles that is left behind becomes the last one.
+    /// Moves the domain on by a cell along x. The first column of cells is empty, and the keys in the first column of tiles count
+    /// from the next one. A column of tiles that is left behind becomes the last one.
     pub fn move_on(&mut self) {
         let tiling = self.tiling.moved(1);
         if tiling.behind == 0 {

@@ -41,8 +41,8 @@ impl Tiling {
         Self { depth: depth.clamp(1, (256 / self.tile[0]).min(self.tile[1])), ..self }
     }
 
-    /// Gives the domain as many columns of tiles as it takes where it moves along x and they stand still: part of the first column is
-    /// then behind it.
+    /// Gives the domain as many columns of tiles as it takes where it moves along x and they stand still: part of the first column
+    /// is then behind it.
     #[must_use]
     pub fn moving(self) -> Self {
         Self { tiles: [(self.cells[0] + self.tile[0] - 1).div_ceil(self.tile[0]), self.tiles[1]], ..self }
