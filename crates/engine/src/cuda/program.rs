@@ -12,6 +12,7 @@ use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute};
 
 use super::cache::Cache;
 use super::context::{Cuda, Inner, word};
+use super::include::{self, Files};
 use super::launch::{Kernel, KernelResources};
 use super::nvrtc::{Cubin, nvrtc};
 use super::parts::only;
@@ -51,7 +52,15 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// A recipe without further options.
+    /// A program of source files: `roots` in their order, and what these include.
+    ///
+    /// # Panics
+    /// Where a file is named that is not in `files`, or one includes itself.
+    pub fn of_files(name: &str, files: &Files, roots: &[&str], defines: &[(String, String)], kernels: &[&str]) -> Self {
+        Self::new(name, &[&include::assembled(files, roots)], defines, kernels)
+    }
+
+    /// A program of texts, without further options.
     pub fn new(name: &str, sources: &[&str], defines: &[(String, String)], kernels: &[&str]) -> Self {
         let owned = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
         Self { name: name.to_owned(), sources: owned(sources), defines: defines.to_vec(), kernels: owned(kernels), options: Vec::new() }

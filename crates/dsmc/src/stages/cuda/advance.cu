@@ -3,6 +3,8 @@
 // hit something are left where they are for `trace_flights`. Cost: 22 bytes read and 22 written a particle without internal modes, 80
 // (BRIEF) or 160 a cell and species that is sampled.
 
+#include "hit.cu"
+
 #define WARPS (THREADS / 32)
 
 #if BRIEF

@@ -1,6 +1,8 @@
 // Slots of `now` that hold the arrivals of a tile: those from neighbours by way and in the order of their lists, then those from afar in the
 // order of their slots. Of small gases (RECORDED) the pass over a tile looks for them itself; of others `deliver` has done so (exchange.cu).
 
+#include "common.cu"
+
 // Rounds of a warp over a neighbour's lists whose entries are asked for at once.
 #define AHEAD 4
 

@@ -2,6 +2,8 @@
 // Attempts of a cell are done LANES at a time; one that shares a particle with an earlier one waits for it, so that the result is that
 // of one after the other.
 
+#include "hit.cu"
+
 #if SCHEME == 2
 __device__ __noinline__ u32 poisson(float mean, u32 word, u64 seed, u64 step, u64 item) {
   Stream stream(PERMUTE, seed, step, item << 10);

@@ -1,5 +1,7 @@
 // Averages and their scatter, kept where the sums are (`sampling::spread`); sums of regions.
 
+#include "batch_sums.cu"
+
 // Adds the step of a value from one batch to the next to its scatter. `before` and `after` are what it is taken over.
 __device__ __forceinline__ void scatter(const Batches& b, u32 value, u64 cell, double old, double now, double before, double after) {
   double step = now - old, square = b.count > 1.0 ? b.square[value * b.cells + cell] : 0.0;

@@ -1,6 +1,9 @@
 // Sums of a cell over all batches and what follows from those of species with internal modes. All lists are by sum or value, then
 // cell, in the order of tiles: those of layers of a cell are one cell's here.
 
+#include "common.cu"
+#include "values.cuh"
+
 // A species: mass, kg; degrees of freedom of rotation; its modes of vibration.
 struct Molecule {
   double mass, freedom, theta[MODES], degeneracy[MODES];

@@ -1,6 +1,8 @@
 // Types of all kernels of the gas. A tile has CELLS = 2^(SX + SY) cells and a region of slots of the columns; a particle's key is
 // its cell in the tile times SPECIES plus its species. Regions lie one behind the other, in the order of tiles, without room between.
 
+#include "real.cuh"
+
 typedef unsigned short u16;
 #if VIBRATES > 1
 typedef u32 Level;  // a byte each mode

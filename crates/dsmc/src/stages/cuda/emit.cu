@@ -1,5 +1,7 @@
 // Gas injected through faces and from lines: a thread a particle draws it and flies it for the rest of its step.
 
+#include "sides.cu"
+
 __device__ __noinline__ double normal_speed(double s, Stream& u) {
   for (;;) {
     if (s < -0.7) {

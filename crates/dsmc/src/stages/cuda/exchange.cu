@@ -1,6 +1,9 @@
 // The exchange between tiles: how many each will have (layout), which slots they come from (place, deliver). Cost: four bytes a
 // leaver, some reads a tile. What comes by a way comes in the order of the lists, what comes from afar in the order of its slots.
 
+#include "arrive.cu"
+#include "sides.cu"
+
 // One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`, and a second block finds meanwhile
 // how many arrive.
 extern "C" __global__ void __launch_bounds__(1024)

@@ -1,5 +1,7 @@
 // Flights to the next hit and the position where they stop: `geometry/flight.rs` word for word.
 
+#include "lattice.cu"
+
 // True if p lies in the domain; with `closed` on its upper sides too.
 __device__ __forceinline__ bool in_domain(const Geometry& g, const int* cell, Point p, bool closed) {
   i64 x = p.x + (i64(cell[0]) << BITS), y = p.y + (i64(cell[1]) << BITS), nx = i64(g.cells[0]) << BITS, ny = i64(g.cells[1]) << BITS;

@@ -1,5 +1,10 @@
 // The kernel of a step: see advance.cu. And the flight of a tile's particles where nothing can be hit.
 
+#include "arrive.cu"
+#include "attempts.cu"
+#include "pairing.cu"
+#include "sample.cu"
+
 // Position to which particle i of the tile comes, its new key, and the way that it takes: NONE for those that stay in the tile.
 // Those that go far stay where they are, as the ones that may hit something: `trace_flights` moves them.
 __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x, float& y,

@@ -1,5 +1,8 @@
 // A collision: internal modes, direction, parts of cells. `stages/cpu/collide.rs` has the method and draws the same numbers.
 
+#include "common.cu"
+#include "physics.cuh"
+
 #define PAIRS (SPECIES * (SPECIES + 1) / 2)
 #define EVIDENCE 2000.0f
 #define FALL 0.9f

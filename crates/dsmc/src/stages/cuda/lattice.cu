@@ -1,6 +1,8 @@
 // The search for the first hit of a path: `geometry/flight.rs` word for word, in whole numbers where that has whole numbers
 // and without contraction (the program is compiled with -fmad=false), so that both find the same.
 
+#include "common.cu"
+
 #define BITS 24
 #define ONE (i64(1) << BITS)
 #define LONGEST 16.0

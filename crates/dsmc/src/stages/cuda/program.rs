@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use zellige_engine::cuda::{Cuda, Kernel, Recipe};
+use zellige_engine::cuda::{Cuda, Files, Kernel, Recipe};
 use zellige_engine::error::Result;
-use zellige_engine::real;
+use zellige_engine::{cuda_files, real};
 
 use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, SegmentArgument, StoreArgument};
 use super::batches::{BatchKernels, BatchMolecule, BatchesArgument};
@@ -15,6 +15,32 @@ use crate::physics::PHYSICS;
 use crate::sampling::VALUES_OF_SUMS;
 use crate::stages::{ALONG_Z, MOMENTS, SURFACE_SUMS};
 use crate::walls::formulae::WALLS;
+
+/// Source files of all kernels.
+const FILES: &Files = cuda_files![
+    "advance.cu",
+    "arrive.cu",
+    "attempts.cu",
+    "batch.cu",
+    "batch_sums.cu",
+    "common.cu",
+    "emit.cu",
+    "exchange.cu",
+    "flight.cu",
+    "fly.cu",
+    "hit.cu",
+    "lattice.cu",
+    "pairing.cu",
+    "sample.cu",
+    "sides.cu",
+    "totals.cu",
+    "trajectory.cu",
+    "wander.cu";
+    "real.cuh" => &[real::CUDA],
+    "physics.cuh" => PHYSICS,
+    "walls.cuh" => WALLS,
+    "values.cuh" => VALUES_OF_SUMS,
+];
 
 /// Kernel configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,45 +261,16 @@ const AVERAGES: [&str; 16] = [
 /// Recipes of the kernels: also for tests, for architectures that are not at hand.
 pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     let defines = config.defines();
-    let common = include_str!("common.cu");
-    let mut bulk = vec![real::CUDA];
-    bulk.extend(PHYSICS);
-    bulk.extend([
-        common,
-        include_str!("totals.cu"),
-        include_str!("hit.cu"),
-        include_str!("attempts.cu"),
-        include_str!("pairing.cu"),
-        include_str!("arrive.cu"),
-        include_str!("advance.cu"),
-        include_str!("sample.cu"),
-        include_str!("fly.cu"),
-    ]);
-    let mut sources = vec![real::CUDA];
-    sources.extend(WALLS);
-    sources.extend([
-        common,
-        include_str!("arrive.cu"),
-        include_str!("lattice.cu"),
-        include_str!("flight.cu"),
-        include_str!("trajectory.cu"),
-        include_str!("wander.cu"),
-        include_str!("sides.cu"),
-        include_str!("exchange.cu"),
-        include_str!("emit.cu"),
-    ]);
-    let mut batch = vec![real::CUDA];
-    batch.extend(VALUES_OF_SUMS);
-    batch.extend([common, include_str!("batch_sums.cu"), include_str!("batch.cu")]);
     // Of these, only what each depends on: the same program then does for many runs.
     let of = |names: &[&str]| -> Vec<_> {
         defines.iter().filter(|d| names.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect()
     };
+    let flights = &FLIGHTS[..if config.recorded { 3 } else { 5 }];
     [
-        Recipe::new("dsmc gas", &bulk, &defines, &BULK),
+        Recipe::of_files("dsmc gas", FILES, &["totals.cu", "fly.cu"], &defines, &BULK),
         // Flights are bitwise those of the CPU, which does not fuse products with sums.
-        Recipe::new("dsmc flights", &sources, &of(&OF_FLIGHTS), &FLIGHTS[..if config.recorded { 3 } else { 5 }]).option("-fmad=false"),
+        Recipe::of_files("dsmc flights", FILES, &["exchange.cu", "emit.cu"], &of(&OF_FLIGHTS), flights).option("-fmad=false"),
         // Values come out as on the CPU, but for exponentials, logarithms and powers.
-        Recipe::new("dsmc batches", &batch, &of(&AVERAGES), &BATCH).option("-fmad=false"),
+        Recipe::of_files("dsmc batches", FILES, &["batch.cu"], &of(&AVERAGES), &BATCH).option("-fmad=false"),
     ]
 }

@@ -1,5 +1,7 @@
 // Samples: sums of a tile's cells and species.
 
+#include "advance.cu"
+
 // Sums of each cell and species by the LANES threads that its collisions have, so that no thread waits for others in between. In single
 // precision over few particles at a time, then added to what there is, which no thread waits for either: a sum has one thread, whose
 // additions come in their order. What there is is in single precision too where a cell has few particles (BRIEF), and `fold` adds it to

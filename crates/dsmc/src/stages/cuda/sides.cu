@@ -1,5 +1,7 @@
 // Injection through each face of open sides: `walls/inflow.rs`, `walls/subsonic.rs`, `stages/cpu/inflow.rs`.
 
+#include "wander.cu"
+
 struct Face {
   int cell[2];
   u32 side, follow;  // follow: number of its averages, 0xffffffff where the gas beyond is given

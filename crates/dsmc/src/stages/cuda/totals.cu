@@ -1,5 +1,8 @@
 // Sums over all particles by block: number, mass times velocity, half mass times its square, internal energy over k. theta:
 // [mode][species], 0 where there is none.
+
+#include "common.cu"
+
 extern "C" __global__ void __launch_bounds__(256)
     totals(const __grid_constant__ Store st, const double* mass, const double* theta, const float* weights, double* out) {
   __shared__ double scratch[8];

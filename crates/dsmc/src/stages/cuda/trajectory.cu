@@ -1,5 +1,8 @@
 // Trajectory of a particle in a step: flights from hit to hit; `stages/cpu/fly.rs` has the loop, `walls/mod.rs` the walls.
 
+#include "flight.cu"
+#include "walls.cuh"
+
 #define MAX_HITS 1000
 
 struct Wall {

@@ -1,6 +1,9 @@
 // The flights that hit something: sides of the domain, bodies, cells of another weight. A thread a particle, in double precision: they are
 // few.
 
+#include "arrive.cu"
+#include "trajectory.cu"
+
 // Number weight of a particle in a cell, over the model's weight.
 __device__ __forceinline__ double weight_at(const Store& st, const Domain& d, const int* cell) {
   return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1], 0)) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES]) : 1.0;

@@ -4,6 +4,9 @@
 // Warps of a block go through their rounds without waiting for each other. They meet three times a unit: when fields are there and sums are
 // zero, when all have come to their ends, and when all has been deposited; between the last two the last warp looks up what comes next.
 
+#include "lists.cu"
+#include "queue.cu"
+
 // Before they are needed, particles are asked into the L2 cache, a page by one lane: without it 13 % slower when cold.
 __device__ __forceinline__ void ask_for(const Store& st, const PageList& list, u32 k) {
 #if __CUDA_ARCH__ >= 900

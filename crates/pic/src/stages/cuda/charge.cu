@@ -1,6 +1,10 @@
 // Charge at the corners in the units of the current (deposit.cu), so that continuity holds between them exactly; and the
 // integer sums turned into the field's numbers.
 
+#include "value.cu"
+#include "quadratic.cu"
+#include "team.cu"
+
 __device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, const ParticleSlot& slot, const Push& p, long long* far) {
     u32 cell = slot.cell();
     long long at = (long long)(tile.y + int(cell >> 8) + BELOW) * d.pitch + tile.x + int(cell & 255) + BELOW;

@@ -2,6 +2,10 @@
 // it is very full (team.cu); a block takes a unit, and each of its warps has a list of particles of its own there, which fills its pages without holes. `SHIFT`: a page holds
 // 2^SHIFT slots; TX x TY: cells of a tile.
 
+#include "fused.cu"
+#include "physics.cuh"
+#include "fixed.cu"
+
 typedef unsigned short u16;
 #define PAGE (1 << SHIFT)
 #define BELOW 2

@@ -2,6 +2,8 @@
 // Launch: blocks of 64 x 4 nodes over all nodes inside, blockIdx.z the component; `fold` by a thread a node near a side, blockIdx.y
 // the component.
 
+#include "yee_grid.cu"
+
 // The guards of an axis whose deposits belong to node k: those behind a side that drops them do not count.
 __device__ __forceinline__ u32 sources_of(const YeeGrid& l, int c, int axis, int k) {
     const int* side = l.particles + 2 * axis;

@@ -9,6 +9,8 @@
 // The current in z is bound to nothing; slow particles add to sums of their own in units 2^FINE times as fine, so that it is as
 // exact for them as for fast ones: K/2 and 32 K for 1.
 
+#include "sums.cu"
+
 struct Point {
     real a, b;
     fixed ia, ib, ic;

@@ -1,6 +1,8 @@
 // Maxwell's equations on the Yee grid (yee.rs) with the absorbing layers (layers.rs), the energies, and the window.
 // Launch: blocks of 64 x 4 nodes over all nodes inside. 9 values a cell for B, 12 for E.
 
+#include "yee_grid.cu"
+
 // Addition of a layer to a derivative, whose plain value is d: nothing outside of it.
 template <bool remember> __device__ __forceinline__ real layered(const YeeGrid& l, int of, int term, int axis, bool half, const Node& p, real d) {
     int thick = l.thick[axis], n = l.cells[axis], k = axis == 0 ? p.i : p.j;

@@ -13,7 +13,6 @@ use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
-use zellige_engine::real;
 use zellige_engine::sim::Cost;
 
 use self::arrays::packed;
@@ -21,8 +20,8 @@ pub(super) use self::gauss::Charge;
 use self::gauss::{Corners, Work};
 use self::snapshots::SnapshotList;
 use super::field_arguments::{FusedFields, MOST_TAPS, Taps, YeeGrid};
+use super::program::FILES;
 use super::{Current, early};
-use crate::gauss::GAUSS;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::complete_charge;
 use crate::stages::layer::{Layer, Memory};
@@ -42,22 +41,11 @@ const FUSED_RESIDENT: u32 = 5;
 /// Recipe of the kernels for a number format: also for tests, for architectures that are not at hand.
 pub(super) fn recipe(precision: Precision) -> Recipe {
     let real = if precision == Precision::F32 { "float" } else { "double" };
-    let mut sources = vec![
-        real::CUDA,
-        include_str!("copies.cu"),
-        include_str!("value.cu"),
-        include_str!("yee_grid.cu"),
-        include_str!("field.cu"),
-        include_str!("current.cu"),
-        include_str!("fused_fields.cu"),
-    ];
-    sources.extend(GAUSS);
-    sources.push(include_str!("gauss.cu"));
     let resident = if precision == Precision::F32 { FUSED_RESIDENT } else { 1 };
     let numbers = [("MOST_TAPS", MOST_TAPS as u32), ("FUSED_X", FUSED_TILE[0]), ("FUSED_Y", FUSED_TILE[1]), ("FUSED_RESIDENT", resident)];
     let mut defines = vec![("REAL".to_owned(), real.to_owned())];
     defines.extend(numbers.map(|(name, value)| (name.to_owned(), value.to_string())));
-    Recipe::new(&format!("pic fields {real}"), &sources, &defines, NAMES)
+    Recipe::of_files(&format!("pic fields {real}"), FILES, &["field.cu", "fused_fields.cu", "gauss.cu"], &defines, NAMES)
 }
 
 const NAMES: &[&str] = &[

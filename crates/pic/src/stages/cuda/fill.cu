@@ -1,5 +1,9 @@
 // fill: particles of the start into the lists of an empty store. A warp takes 32 of its unit at a time, in different cells.
 
+#include "lists.cu"
+#include "team.cu"
+#include "uniform_source.cu"
+
 extern "C" __global__ void __launch_bounds__(BLOCK)
     fill(const __grid_constant__ UniformSource m, const __grid_constant__ Domain d, const __grid_constant__ Store st, const double* offsets) {
     __shared__ ParticleStream streams[WARPS];

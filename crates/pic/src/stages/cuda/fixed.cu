@@ -1,5 +1,9 @@
 // Numbers of the particles, and how they become integers.
 
+#include "real.cuh"
+#include "shapes.cuh"
+#include "integers.cuh"
+
 typedef REAL real;
 
 #if WIDE

@@ -3,6 +3,10 @@
 // 30 words a node in single precision, where the passes one by one take 45.
 // Launch: a block of 256 threads for FUSED_X x FUSED_Y nodes, which with what borders on them are a power of two wide.
 
+#include "copies.cu"
+#include "value.cu"
+#include "yee_grid.cu"
+
 #define EX (FUSED_X + 3)  // nodes -1 .. FUSED_X + 1 of E
 #define EY (FUSED_Y + 3)
 

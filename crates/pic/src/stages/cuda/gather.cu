@@ -3,6 +3,8 @@
 // Linear shapes: for each component and each of its grid cells the four coefficients of
 // F = c0 + x c1 + y (c2 + x c3), one 16-byte word: six loads a particle. Fields come scaled by alpha = q dt / 2m.
 
+#include "common.cu"
+
 struct Fields {
     const real* f[6];         // Ex, Ey, Ez, Bx, By, Bz over all nodes with guards
     const real* external[6];  // added to them; null where there is none

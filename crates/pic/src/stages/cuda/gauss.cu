@@ -1,5 +1,8 @@
 // Diagnostics of the fields on the device: div E - rho at all corners (gauss.rs), and the work of E on J.
 
+#include "current.cu"
+#include "gauss.cuh"
+
 #define DENSITY 8  // charge has the place and the mirror images of Jz
 
 // The charge of a species at the corners, from integer sums of deposits with guards.

@@ -3,6 +3,8 @@
 // A warp reads its list in rounds of 32 and then its part of what came to the unit in the step before, and writes those that stay
 // one behind the other into the same pages: never before a slot has been read. So holes and arrivals cost no pass of their own.
 
+#include "exchange.cu"
+
 // A warp's list while it is read and written.
 struct PageList {
     u32 mine;   // page number `lane`: where the first WARP pages lie is known without reading it

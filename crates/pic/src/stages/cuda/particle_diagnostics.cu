@@ -1,6 +1,9 @@
 // Diagnostics of particles that do not move them: charge, extents, histograms, those with a tag. A block goes through all particles
 // of a unit.
 
+#include "charge.cu"
+#include "settle.cu"
+
 // Every particle of the unit of each block.
 template <class F> __device__ __forceinline__ void every(const Domain& d, const Store& st, F f) {
     for (u32 unit = blockIdx.x; unit < all_units(st); unit += gridDim.x) {

@@ -2,16 +2,54 @@
 
 use std::fmt;
 
-use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
+use zellige_engine::cuda::{Cuda, Files, Kernel, Program, Recipe};
 use zellige_engine::error::Result;
-use zellige_engine::real;
+use zellige_engine::{cuda_files, real};
 
 use crate::deviates::DEVIATES;
+use crate::gauss::GAUSS;
 use crate::integers::INTEGERS;
 use crate::particles::{Pusher, Species};
 use crate::physics::PHYSICS;
 use crate::shapes::SHAPES;
 use crate::stages::Precision;
+
+/// Source files of all kernels of plasmas.
+pub(super) const FILES: &Files = cuda_files![
+    "advance.cu",
+    "charge.cu",
+    "common.cu",
+    "copies.cu",
+    "current.cu",
+    "deposit.cu",
+    "exchange.cu",
+    "field.cu",
+    "fill.cu",
+    "fixed.cu",
+    "fused.cu",
+    "fused_fields.cu",
+    "gather.cu",
+    "gauss.cu",
+    "lists.cu",
+    "particle_diagnostics.cu",
+    "quadratic.cu",
+    "quadratic_rest.cu",
+    "queue.cu",
+    "settle.cu",
+    "sums.cu",
+    "team.cu",
+    "uniform_source.cu",
+    "value.cu",
+    "walls.cu",
+    "window.cu",
+    "yee_grid.cu";
+    "real.cuh" => &[real::CUDA],
+    "physics.cuh" => PHYSICS,
+    "shapes.cuh" => SHAPES,
+    "integers.cuh" => INTEGERS,
+    "deviates.cuh" => DEVIATES,
+    "gauss.cuh" => GAUSS,
+];
 
 /// Most threads of a block that advances without checks.
 const MOST_THREADS: u32 = 256;
@@ -154,30 +192,8 @@ kernels!(
 
 /// Recipe of the kernels of a configuration: also for tests, for architectures that are not at hand.
 pub fn recipe(kernel_config: &KernelConfig) -> Recipe {
-    let mut sources = vec![real::CUDA, include_str!("fused.cu"), include_str!("value.cu")];
-    sources.extend(PHYSICS);
-    sources.extend(SHAPES);
-    sources.extend(INTEGERS);
-    sources.extend([
-        include_str!("fixed.cu"),
-        include_str!("common.cu"),
-        include_str!("walls.cu"),
-        include_str!("gather.cu"),
-        include_str!("sums.cu"),
-        include_str!("deposit.cu"),
-        include_str!("quadratic.cu"),
-        include_str!("quadratic_rest.cu"),
-        include_str!("exchange.cu"),
-        include_str!("lists.cu"),
-        include_str!("team.cu"),
-        include_str!("settle.cu"),
-        include_str!("queue.cu"),
-        include_str!("advance.cu"),
-        include_str!("window.cu"),
-        include_str!("charge.cu"),
-        include_str!("particle_diagnostics.cu"),
-    ]);
-    let recipe = Recipe::new(&format!("pic {kernel_config}"), &sources, &defines(kernel_config), NAMES);
+    let roots = ["advance.cu", "window.cu", "particle_diagnostics.cu"];
+    let recipe = Recipe::of_files(&format!("pic {kernel_config}"), FILES, &roots, &defines(kernel_config), NAMES);
     // Division and square root to two units in the last place: 4 % of the time; lengths of momenta do not depend on them.
     if kernel_config.precision == Precision::F64 {
         recipe
@@ -192,22 +208,8 @@ const MAKERS: &[&str] = &["fill", "make_column"];
 /// Recipe of the kernels that make particles, at the start and ahead of a window: apart from the others, since no operation may be
 /// fused.
 pub(super) fn maker(kernel_config: &KernelConfig) -> Recipe {
-    let mut sources = vec![real::CUDA, include_str!("fused.cu")];
-    sources.extend(PHYSICS);
-    sources.extend([
-        include_str!("fixed.cu"),
-        include_str!("common.cu"),
-        include_str!("exchange.cu"),
-        include_str!("lists.cu"),
-        include_str!("team.cu"),
-    ]);
-    sources.extend(DEVIATES);
-    sources.extend([MADE, include_str!("fill.cu")]);
-    Recipe::new(&format!("pic start {kernel_config}"), &sources, &defines(kernel_config), MAKERS).option("-fmad=false")
+    Recipe::of_files(&format!("pic start {kernel_config}"), FILES, &["fill.cu"], &defines(kernel_config), MAKERS).option("-fmad=false")
 }
-
-/// A particle as a GPU makes it.
-const MADE: &str = include_str!("uniform_source.cu");
 
 fn defines(kernel_config: &KernelConfig) -> [(String, String); 15] {
     let wide = kernel_config.precision == Precision::F64;
@@ -259,10 +261,9 @@ extern "C" __global__ void one(UniformSource m, const double *offsets, u64 colum
     /// A particle of a GPU has the bits of the CPU's, whatever it is made of.
     #[test]
     fn particles_of_a_kernel_have_the_bits_of_the_processor() {
-        let mut sources = vec![real::CUDA];
-        sources.extend(DEVIATES);
-        sources.extend([MADE, TEST]);
-        let Some(host) = Host::compile(&Recipe::new("host-made", &sources, &[], &["one"])) else { return };
+        let files =
+            [FILES, &[("real.cuh", &[real::CUDA]), ("test", &["#include \"real.cuh\"\n#include \"uniform_source.cu\"", TEST])]].concat();
+        let Some(host) = Host::compile(&Recipe::of_files("host-made", &files, &["test"], &[], &["one"])) else { return };
         type One = unsafe extern "C" fn(UniformSource, *const f64, u64, u64, *mut f64);
         // SAFETY: its parameters.
         let one = unsafe { host.kernel::<One>("one") };

@@ -6,6 +6,8 @@
 // the change of each node, exactly, for any A that comes to the whole of Q1 - Q0 at the top and to nothing at the right end. Here A is the flux
 // through all rows times their mean part, as Esirkepov (2001) has it, rounded.
 
+#include "deposit.cu"
+
 #if ORDER == 2
 // Charges of a particle at the nodes below and above the nearest of each axis, and at the corners of these: first x, then y.
 struct Charges {

@@ -1,12 +1,11 @@
 //! The kernels' text for quadratic shapes, run on the CPU: continuity to the last unit.
 
 use zellige_engine::cuda::Recipe;
-use zellige_engine::real;
 use zellige_engine::rng::Philox;
 use zellige_engine::testing::host::Host;
 
-use crate::integers::INTEGERS;
-use crate::shapes::{SHAPES, esirkepov_across, esirkepov_along, nearest, quadratic};
+use super::program::FILES;
+use crate::shapes::{esirkepov_across, esirkepov_along, nearest, quadratic};
 
 /// Nodes per axis around a particle whose lower left node is (4, 4).
 const N: usize = 10;
@@ -73,12 +72,16 @@ impl DepositedSums {
 }
 
 fn compiled(wide: bool) -> Option<Host> {
-    let mut sources = vec![real::CUDA];
-    sources.extend(SHAPES);
-    sources.extend(INTEGERS);
-    sources.extend([include_str!("fixed.cu"), BEFORE, include_str!("quadratic.cu"), include_str!("quadratic_rest.cu"), AFTER]);
+    // Its context in place of the kernels'.
+    let mut files = vec![
+        ("sums.cu", &[][..]),
+        ("deposit.cu", &["#include \"fixed.cu\"", BEFORE]),
+        ("test", &["#include \"quadratic_rest.cu\"", AFTER]),
+    ];
+    files.extend(FILES);
     let defines = [("REAL", if wide { "double" } else { "float" }), ("WIDE", if wide { "1" } else { "0" }), ("ORDER", "2")];
-    Host::compile(&Recipe::new("host-quadratic", &sources, &defines.map(|(n, v)| (n.to_owned(), v.to_owned())), &["path"]))
+    let defines = defines.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Host::compile(&Recipe::of_files("host-quadratic", &files, &["test"], &defines, &["path"]))
 }
 
 /// Weights of all nodes of an axis for a place in the cell whose lower node is `node`, in double precision.

@@ -1,5 +1,7 @@
 // The current of any path with quadratic shapes, also to another nearest node and into a wall (quadratic.cu has the rest).
 
+#include "quadratic.cu"
+
 #if ORDER == 2
 // Four nodes of an axis have all that a path touches: the first is below the lower one of its two nearest nodes. `late`: the nearest
 // node is the upper one of the two.

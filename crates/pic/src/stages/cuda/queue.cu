@@ -1,5 +1,8 @@
 // Particles that cross a border (quadratic shapes: get another nearest node), a tenth of all in a warm plasma, wait in a queue of the warp until
 // 32 of them fill all lanes: `Path`, and K.
+
+#include "settle.cu"
+
 #define QUEUE 64
 struct CrossingQueue {
     int n[QUEUE];

@@ -1,5 +1,9 @@
 // settle: what becomes of a particle that leaves its tile: another tile, the sides of the domain.
 
+#include "walls.cu"
+#include "quadratic_rest.cu"
+#include "team.cu"
+
 __device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 unit, u32 whole = 0) {
     Tile t;
     t.whole = whole;

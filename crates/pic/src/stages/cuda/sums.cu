@@ -1,5 +1,7 @@
 // The sums of the current of a tile in shared memory: integers, of which what they have come to goes to global memory.
 
+#include "gather.cu"
+
 #define JX (TX + 1 + 2 * MARGIN)
 #define JY (TY + 1 + 2 * MARGIN)
 #define JN (JX * JY)

@@ -2,6 +2,8 @@
 // `limit` particles is shared with helpers, units of the same tile with lists, an inbox and sums of their own. Currents are joined by
 // additions of integers, so that nothing depends on who did what.
 
+#include "exchange.cu"
+
 #define HEAVY 256  // split in a step at most
 
 __device__ __forceinline__ u32 all_units(const Store& st) { return st.units + st.counters->helping; }

@@ -1,6 +1,8 @@
 // made: a particle of a start that is the same in every cell, as loading/ makes it. To be compiled without fused operations: then
 // both have the same bits.
 
+#include "deviates.cuh"
+
 struct UniformSource {
     u64 seed, rows;                      // rows of cells of the box
     double drift[3], width[3];           // mean and spread of the momentum

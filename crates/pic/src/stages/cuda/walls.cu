@@ -1,5 +1,7 @@
 // Boundary condition for a particle that has moved to cell (x, y) outside of the domain. False: it was taken out.
 
+#include "common.cu"
+
 __device__ __noinline__ real2_t thermal_pair(uint4 w) {
     double r = sqrt(-2.0 * log(open_f64(w.x, w.y))), sine, cosine;
     sincospi(2.0 * uniform_f64(w.z, w.w), &sine, &cosine);

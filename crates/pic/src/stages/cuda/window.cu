@@ -1,5 +1,8 @@
 // swap_pages: between two steps. shift: the particles' part of the moving window. absorb and enter: particles from the host.
 
+#include "lists.cu"
+#include "settle.cu"
+
 // One block. What was given back is to be had; records of the common list get pages and go where they belong. Afterwards the host
 // swaps the inboxes.
 extern "C" __global__ void __launch_bounds__(1024) swap_pages(const __grid_constant__ Store st) {

@@ -1,6 +1,8 @@
 // Types of all kernels of the fields, and what stands beyond the sides (images.rs). A thread has one node inside; it reads
 // guards that are valid and writes, beside its own value, the guards that are images of it.
 
+#include "real.cuh"
+
 typedef REAL real;
 #define BELOW 2
 #define ABOVE 3

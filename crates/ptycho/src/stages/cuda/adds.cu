@@ -1,5 +1,7 @@
 // Atomic additions of what belongs together in one go, where the device has such.
 
+#include "model.cu"
+
 __device__ __forceinline__ void add_to(float4* target, C value, float weight) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(target), "f"(value.x), "f"(value.y), "f"(weight), "f"(0.0f) : "memory");

@@ -1,5 +1,8 @@
 // Columns of a frame in kernels of their own, around `measure` of multi_pass.cu: for several modes, bins, and long columns. Behind tiles.cu.
 
+#include "multi_pass.cu"
+#include "tiles.cu"
+
 // Transforms of the columns, in place. Grid: (tiles of columns, waves).
 extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
 columns_out(C* exits, u32 first) {

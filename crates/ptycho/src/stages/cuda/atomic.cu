@@ -3,6 +3,9 @@
 //
 // Bytes a pixel and object mode of a frame: 16 more than gathering, to the cache; of the objects: 32.
 
+#include "sums.cu"
+#include "adds.cu"
+
 // Pixels of a frame that a block takes at a time, and the number of such strips of a frame has.
 #define STRIP 4
 #define STRIPS ((NX * NY + TEAM * STRIP - 1) / (TEAM * STRIP))

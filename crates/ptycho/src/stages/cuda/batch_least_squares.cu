@@ -1,6 +1,9 @@
 // LSQML in pieces: the residual waves of a batch, the directions of object and probe, and what each view says of the steps along them.
 // Behind batches.cu. Grids as there where nothing else is said.
 
+#include "batches.cu"
+#include "adds.cu"
+
 #define GUARD 1e-10f // added to magnitudes in the denominator
 
 // From waves P O at the detector to residual waves chi there; three sums for the errors. `poisson`: the noise, else that of magnitudes.

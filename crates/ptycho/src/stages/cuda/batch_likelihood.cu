@@ -1,5 +1,8 @@
 // The likelihood for frames of any shape: as likelihood.cu, in pieces. Behind batches.cu and noise.cu.
 
+#include "batches.cu"
+#include "noise.cu"
+
 // Two sums whose ratio is the brightness that fits a frame best.
 extern "C" __global__ void __launch_bounds__(TEAM) brighten(Batch batch) {
   const u32 n = view_number(batch, blockIdx.y);

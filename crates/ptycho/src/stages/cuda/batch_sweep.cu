@@ -2,6 +2,9 @@
 // batch are computed from the same object and probe; then they change the object one after the other, and the probe gets the mean of what each
 // asks for with the object as it found it. Behind batches.cu and pie.cu. Grids: (CHUNKS), or (CHUNKS, sets) for `finish`.
 
+#include "batches.cu"
+#include "pie.cu"
+
 // From waves P O at the detector to (psi - P O) there, psi as the rule says; three sums for the errors. `waves`: the exit waves that are kept, or null.
 extern "C" __global__ void __launch_bounds__(TEAM) difference(Batch batch, C* waves, Constraint rule) {
   const u32 n = view_number(batch, blockIdx.y);

@@ -2,6 +2,8 @@
 // time: everything in natural order, but for magnitudes and waves that lie as the kernels in registers left them (`mag_order`, `wave_order`).
 // Grids: (CHUNKS, views of the batch) of TEAM threads; `multiply`: (CHUNKS, views of the batch, MODES).
 
+#include "constrain.cu"
+
 struct Batch {
   const u32* list;       // numbers of the views, or null for `first` and those after it
   const u32* mag_order;  // where a pixel's magnitude lies in its frame, or null

@@ -1,5 +1,8 @@
 // Detector: MY x MX pixels, each a bin of BY x BX pixels of the waves; bins of one pixel unless waves are sampled more finely than
 // that. What is the same for all modes of a pixel elsewhere is the same for all pixels of a bin as well.
+
+#include "model.cu"
+
 #define MX (NX / BX)
 #define MY (NY / BY)
 

@@ -1,6 +1,9 @@
 // All that happens to the columns of a frame in one kernel: transforms, constraint and back, values in registers meanwhile. Blocks of a frame wait for each
 // other in between, until its error is known. Behind tiles.cu; passes are two, and a thread is in each of them at most once.
 
+#include "multi_pass.cu"
+#include "tiles.cu"
+
 // Blocks take their tiles in the order in which they begin: those that are waited for have begun, if the device holds those of one frame at once.
 __device__ __forceinline__ u32 ticket(u32* turns, u32 first) {
   __shared__ u32 mine;

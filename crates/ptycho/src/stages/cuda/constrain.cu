@@ -1,5 +1,7 @@
 // The Fourier constraint at a pixel, where project.cu says what the letters mean.
 
+#include "bins.cu"
+
 struct Constraint {
   float a, b, c, bound, noise; // bound < 0: none; a frame is let through that and the part `noise` of what photons make
 };

@@ -5,6 +5,9 @@
 // After the forward transform (which is left in this order; the inverse comes back from it): see `order` of program.rs.
 // Exchange 1 lies within a warp, exchange 2 within a block, exchange 3 within a cluster, the last only for CL > 0.
 // No scale: forward and inverse together multiply by NX * NY.
+
+#include "hopper.cu"
+
 #define XR (LX - 5)
 #define YR (10 - LX)
 #define WB (LY - YR - CL)

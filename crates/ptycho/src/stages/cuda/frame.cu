@@ -1,5 +1,7 @@
 // The exchanges between the passes of dft.cu, and the transform of a frame.
 
+#include "dft.cu"
+
 __device__ __forceinline__ float& component(C& v, bool second) { return second ? v.y : v.x; }
 
 // Exchange 1, its own inverse: value r of lane l becomes value l of lane r.

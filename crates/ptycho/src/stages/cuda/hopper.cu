@@ -1,5 +1,7 @@
 // Features of devices of capability 9.0 and up: shared memory of a whole cluster, and copies that run by themselves.
 
+#include "model.cu"
+
 __device__ __forceinline__ unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 #if __CUDA_ARCH__ >= 900

@@ -1,6 +1,9 @@
 // The likelihood of the frames: its gradient as waves behind the sample, and its expansion along a direction (formulae: noise.cu).
 // Grid as in project.cu. Transforms: 2 a mode for the gradient, 3 for the line. Values of a view are summed in doubles.
 
+#include "step.cu"
+#include "noise.cu"
+
 __device__ __forceinline__ double across_warp(double value) {
 #pragma unroll
   for (int d = WARP / 2; d > 0; d /= 2) value += __shfl_xor_sync(FULL_WARP, value, d);

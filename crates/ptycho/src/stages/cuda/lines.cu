@@ -1,5 +1,7 @@
 // Transforms of lines of values through shared memory, a tile of lines a block, in two or three passes. Behind radix.cu.
 
+#include "radix.cu"
+
 // Lines of A * B * D values, LINES of them a block; ACROSS: neighbouring lines are neighbours in memory. A pass of radix A, one of B, one of D.
 template <int A_, int B_, int D_, int LINES_, int THREADS_, bool ACROSS_> struct Axis {
   static constexpr int A = A_, B = B_, D = D_, N = A * B * D, REST = B * D, PITCH = REST | 1, LINES = LINES_, THREADS = THREADS_;

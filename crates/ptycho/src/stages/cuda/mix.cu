@@ -1,5 +1,7 @@
 // Products of the modes of probes, and their change of basis: sums have the host's order and its roundings (no fused operations), so that both give the same bits.
 
+#include "model.cu"
+
 // Upper half of the products of one probe's modes, PRODUCTS pixels each: parts[set][block][p <= q]. Grid: threads for sets * blocks * pairs.
 extern "C" __global__ void __launch_bounds__(TEAM) mode_products(const C* probe, double2* parts, u32 sets) {
   constexpr u32 PAIRS = PROBES * (PROBES + 1) / 2, BLOCKS = (NX * NY + PRODUCTS - 1) / PRODUCTS;

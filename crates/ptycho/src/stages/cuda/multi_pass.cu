@@ -1,6 +1,8 @@
 // The Fourier step for frames of any shape, in pieces around a library's transforms, on a group of frames at a time. Same formulae and same state as project.cu, but everything in natural order.
 // A frame is shared by many blocks: its error must be known before it is constrained, so that this takes two launches.
 
+#include "constrain.cu"
+
 // P O of all modes of `count` views, from `first` on. Grid: (pixels of a frame / 256, count * MODES).
 extern "C" __global__ void spread(Model model, C* exits, u32 first) {
   let_next_kernel_start(), wait_for_previous_kernel();

@@ -2,6 +2,9 @@
 // Grid: as many blocks of TEAM threads as the device holds, cooperative. Bytes a pixel and mode and pass: 16. ATOMIC: the object's sums are those of
 // atomic.cu.
 
+#include "probe_sums.cu"
+#include "atomic.cu"
+
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, const C* exits, Sums sums, Update update) {
   [[maybe_unused]] __shared__ float4 room[ATOMIC ? 1 : CREWS * TILE_ROWS * WARP];
   __shared__ float2 scratch[CREWS];

@@ -1,6 +1,8 @@
 // Misfit of views at other positions, and its gradient: no update. Grid as in project.cu. Transforms: 1 a mode for `trial`, 3 for `slope`.
 // Bytes a pixel: 4 (the magnitude); probe and object come from the caches.
 
+#include "step.cu"
+
 // Mean squared deviation of the magnitudes of every view, where `model.views` says that it looks.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 trial(Model model, const float* mag, const float2* weight, float* errors, u32 views) {

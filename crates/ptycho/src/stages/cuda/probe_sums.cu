@@ -1,5 +1,7 @@
 // Sums over views for the probes: of parts, and of the parts in their order. Behind sums.cu.
 
+#include "sums.cu"
+
 // Neighbouring pixels that a thread sums over: two where rows hold whole pairs.
 #define PAIR (NX % 2 ? 1 : 2)
 

@@ -7,6 +7,8 @@
 // (and 4 of magnitudes); with several modes 16 + 8 more for all but the last, since g waits in the exit wave's buffer until all modes are known.
 // They are taken up again from the last one, whose g is still in registers, so that what was written last comes from the cache.
 
+#include "step.cu"
+
 // Waves from probe and object, or from the exit waves that are there. Grid as above.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
   extern __shared__ __align__(128) char shared[];

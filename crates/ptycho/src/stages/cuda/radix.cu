@@ -1,5 +1,7 @@
 // Fourier transforms of N values in a thread's registers, N of factors up to 13: by radix 4, 2 and primes, their roots known to the compiler.
 
+#include "model.cu"
+
 // cos and sin of 2 pi k / N.
 template <int N> struct Roots {
   float c[N], s[N];

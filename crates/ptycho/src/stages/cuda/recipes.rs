@@ -2,14 +2,56 @@
 
 use std::fmt::Display;
 
-use zellige_engine::cuda::Recipe;
+use zellige_engine::cuda::{Files, Recipe};
+use zellige_engine::cuda_files;
 
 use super::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd};
 use crate::modes;
 use crate::stages::Noise;
 
-/// A program of these sources behind `model.cu` and `bins.cu`, which all of them stand on.
-pub(super) fn recipe(config: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+/// Source files.
+const FILES: &Files = cuda_files![
+    "adds.cu",
+    "apart.cu",
+    "atomic.cu",
+    "batch_least_squares.cu",
+    "batch_likelihood.cu",
+    "batch_sweep.cu",
+    "batches.cu",
+    "bins.cu",
+    "columns.cu",
+    "constrain.cu",
+    "dft.cu",
+    "frame.cu",
+    "hopper.cu",
+    "likelihood.cu",
+    "lines.cu",
+    "mix.cu",
+    "model.cu",
+    "multi_pass.cu",
+    "noise.cu",
+    "overlap.cu",
+    "pie.cu",
+    "positions.cu",
+    "probe_sums.cu",
+    "project.cu",
+    "radix.cu",
+    "registers.cu",
+    "reorder.cu",
+    "sequence.cu",
+    "step.cu",
+    "stream/keep.cu",
+    "stream/stream.cu",
+    "subpixel.cu",
+    "sums.cu",
+    "supports.cu",
+    "tiles.cu",
+    "vectors.cu",
+    "wavefield.cu",
+];
+
+/// A program of the files `roots` and what they include.
+pub(super) fn recipe(config: &KernelConfig, name: &str, roots: &[&str], kernels: &[&str]) -> Recipe {
     let define = |name: &str, value: &dyn Display| (name.to_owned(), value.to_string());
     let mut defines = vec![
         define("NX", &config.frame[1]),
@@ -37,55 +79,31 @@ pub(super) fn recipe(config: &KernelConfig, name: &str, sources: &[&str], kernel
     }
     // Division and square root to two units in the last place; what is summed of them is compared to 1e-5.
     let options = ["-prec-div=false", "-prec-sqrt=false", "-ftz=true"];
-    let sources = [&[include_str!("model.cu"), include_str!("bins.cu")][..], sources].concat();
     options
         .iter()
-        .fold(Recipe::new(&format!("ptycho {name} {config}"), &sources, &defines, kernels), |recipe, option| recipe.option(option))
-}
-
-/// A program whose kernels hold frames in registers.
-fn in_registers(config: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
-    let frames = [
-        include_str!("hopper.cu"),
-        include_str!("dft.cu"),
-        include_str!("frame.cu"),
-        include_str!("registers.cu"),
-        include_str!("constrain.cu"),
-        include_str!("step.cu"),
-    ];
-    recipe(config, name, &[&frames, sources].concat(), kernels)
+        .fold(Recipe::of_files(&format!("ptycho {name} {config}"), FILES, roots, &defines, kernels), |recipe, option| recipe.option(option))
 }
 
 /// A program whose kernels stand around a library's transforms.
-fn plain(config: &KernelConfig, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
-    let sources = [&[include_str!("constrain.cu"), include_str!("multi_pass.cu")][..], sources].concat();
-    defined(defined(recipe(config, name, &sources, kernels), "PARTS", config.parts()), "CHANGES", config.changes())
+fn plain(config: &KernelConfig, name: &str, roots: &[&str], kernels: &[&str]) -> Recipe {
+    defined(defined(recipe(config, name, roots, kernels), "PARTS", config.parts()), "CHANGES", config.changes())
 }
 
 /// Program with transforms of lines.
 fn tiled(config: &KernelConfig, joined: bool) -> Recipe {
-    let (columns, own): (_, &[&str]) = if joined {
-        (include_str!("columns.cu"), &["spread", "apply_transfer", "frame_errors", "rows_out", "columns", "rows_back"])
+    let (root, own): (_, &[&str]) = if joined {
+        ("columns.cu", &["spread", "apply_transfer", "frame_errors", "rows_out", "columns", "rows_back"])
     } else {
-        (
-            include_str!("apart.cu"),
-            &["spread", "apply_transfer", "measure", "frame_errors", "rows_out", "columns_out", "columns_back", "rows_back"],
-        )
+        ("apart.cu", &["spread", "apply_transfer", "measure", "frame_errors", "rows_out", "columns_out", "columns_back", "rows_back"])
     };
-    let sources = [include_str!("radix.cu"), include_str!("lines.cu"), include_str!("tiles.cu"), columns];
     let tiles = config.tiles().into_iter().flat_map(|tiles| tiles.defines());
-    tiles.fold(plain(config, "frames", &sources, own), |recipe, (name, value)| defined(recipe, name, value))
+    tiles.fold(plain(config, "frames", &[root], own), |recipe, (name, value)| defined(recipe, name, value))
 }
 
 /// Adds a constant to a program.
 fn defined(mut recipe: Recipe, name: &str, value: impl Display) -> Recipe {
     recipe.defines.push((name.to_owned(), value.to_string()));
     recipe
-}
-
-/// Sums over views in either way.
-fn summing() -> [&'static str; 4] {
-    [include_str!("sums.cu"), include_str!("probe_sums.cu"), include_str!("adds.cu"), include_str!("atomic.cu")]
 }
 
 /// Parts that an engine needs besides the frames and the sums of the overlap.
@@ -135,71 +153,64 @@ pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
 /// Kernels that sum over views, for every kind.
 pub(super) fn sums_recipe(config: &KernelConfig) -> Recipe {
     let several = config.modes[0] > 1;
-    let mixing: &[_] = if several { &[include_str!("mix.cu")] } else { &[] };
+    let roots: &[_] = if several { &["overlap.cu", "mix.cu"] } else { &["overlap.cu"] };
     let kernels: &[_] = if several { &["overlap", "mode_products", "mode_mix"] } else { &["overlap"] };
-    let sources = [&summing()[..], &[include_str!("overlap.cu")], mixing].concat();
-    let recipe = defined(recipe(config, "sums", &sources, kernels), "ATOMIC", u8::from(config.atomic));
+    let recipe = defined(recipe(config, "sums", roots, kernels), "ATOMIC", u8::from(config.atomic));
     if several { defined(recipe, "PRODUCTS", modes::BLOCK) } else { recipe }
 }
 
 /// Kernels of gradients and directions, for every kind.
 pub(super) fn vectors_recipe(config: &KernelConfig) -> Recipe {
-    let sources = [&summing()[..], &[include_str!("vectors.cu")]].concat();
     let kernels = ["object_sums", "object_adds", "probe_parts", "probe_sums", "dot", "combine", "neighbours"];
-    recipe(config, "vectors", &sources, &kernels)
+    recipe(config, "vectors", &["vectors.cu"], &kernels)
 }
 
 /// Kernels that a frame goes through.
 pub(super) fn frames_recipe(config: &KernelConfig) -> Recipe {
     match config.processing {
-        FrameProcessing::MultiPass => plain(config, "frames", &[], &["spread", "apply_transfer", "measure", "constrain", "frame_errors"]),
+        FrameProcessing::MultiPass => {
+            plain(config, "frames", &["multi_pass.cu"], &["spread", "apply_transfer", "measure", "constrain", "frame_errors"])
+        }
         FrameProcessing::Tiled { joined } => tiled(config, joined),
-        FrameProcessing::Fused { .. } => in_registers(config, "frames", &[include_str!("project.cu")], &["begin", "project"]),
+        FrameProcessing::Fused { .. } => recipe(config, "frames", &["project.cu"], &["begin", "project"]),
     }
 }
 
 /// The kernel that goes from view to view: one mode, in registers.
 pub(super) fn sequence_recipe(config: &KernelConfig) -> Recipe {
-    let sources = [include_str!("pie.cu"), include_str!("sequence.cu"), include_str!("reorder.cu")];
-    defined(in_registers(config, "sequence", &sources, &["sequence", "reorder_frames"]), "NARROW", u8::from(config.narrow()))
+    defined(
+        recipe(config, "sequence", &["sequence.cu", "reorder.cu"], &["sequence", "reorder_frames"]),
+        "NARROW",
+        u8::from(config.narrow()),
+    )
 }
 
 /// Kernels of the likelihood: all modes, in registers.
 pub(super) fn likelihood_recipe(config: &KernelConfig, noise: Noise) -> Recipe {
-    let sources = [include_str!("noise.cu"), include_str!("likelihood.cu")];
     // Shared memory is full of intensities: the exchange of a cluster has no room of its own.
-    let narrow = defined(in_registers(config, "likelihood", &sources, &["gradient", "line"]), "NARROW", 1);
+    let narrow = defined(recipe(config, "likelihood", &["likelihood.cu"], &["gradient", "line"]), "NARROW", 1);
     defined(narrow, "NOISE", number(noise))
 }
 
 /// Kernels of position refinement: all modes, in registers.
 pub(super) fn positions_recipe(config: &KernelConfig) -> Recipe {
-    defined(in_registers(config, "positions", &[include_str!("positions.cu")], &["trial", "slope"]), "NARROW", 1)
+    defined(recipe(config, "positions", &["positions.cu"], &["trial", "slope"]), "NARROW", 1)
 }
 
 /// Kernels of frames in pieces, for every kind.
 pub(super) fn batches_recipe(config: &KernelConfig) -> Recipe {
     let kernels = ["multiply", "intensity", "deviation", "change", "slopes", "apply_transfer"];
-    plain(config, "batches", &[include_str!("batches.cu")], &kernels)
+    plain(config, "batches", &["multi_pass.cu", "batches.cu"], &kernels)
 }
 
 /// Program of the likelihood.
 pub(super) fn batch_likelihood_recipe(config: &KernelConfig, noise: Noise) -> Recipe {
-    let sources = [include_str!("constrain.cu"), include_str!("noise.cu"), include_str!("batches.cu"), include_str!("batch_likelihood.cu")];
     let kernels = ["brighten", "view_brightness", "weigh", "bend"];
-    defined(recipe(config, "likelihood in pieces", &sources, &kernels), "NOISE", number(noise))
+    defined(recipe(config, "likelihood in pieces", &["batch_likelihood.cu"], &kernels), "NOISE", number(noise))
 }
 
 /// Program of engines that go from view to view or from batch to batch.
 pub(super) fn sweeps_recipe(config: &KernelConfig) -> Recipe {
-    let sources = [
-        include_str!("constrain.cu"),
-        include_str!("pie.cu"),
-        include_str!("batches.cu"),
-        include_str!("batch_sweep.cu"),
-        include_str!("adds.cu"),
-        include_str!("batch_least_squares.cu"),
-    ];
     let kernels = [
         "difference",
         "view_errors",
@@ -216,25 +227,24 @@ pub(super) fn sweeps_recipe(config: &KernelConfig) -> Recipe {
         "products",
         "add",
     ];
-    recipe(config, "sweeps in pieces", &sources, &kernels)
+    recipe(config, "sweeps in pieces", &["batch_sweep.cu", "batch_least_squares.cu"], &kernels)
 }
 
 /// Kernels of sub-pixel shifts.
 pub(super) fn subpixel_recipe(config: &KernelConfig) -> Recipe {
-    let sources = [include_str!("constrain.cu"), include_str!("batches.cu"), include_str!("subpixel.cu")];
     let kernels = ["tilt", "probe_numerator", "gather_shifted_back", "add_parts", "step_subpixel", "brightest_seen", "shift_waves"];
-    recipe(config, "sub-pixel probes", &sources, &kernels)
+    recipe(config, "sub-pixel probes", &["subpixel.cu"], &kernels)
 }
 
 /// Supports of probes and smoothing of objects, for every kind.
 pub(super) fn supports_recipe(config: &KernelConfig) -> Recipe {
-    recipe(config, "supports", &[include_str!("supports.cu")], &["smooth", "veil", "compare"])
+    recipe(config, "supports", &["supports.cu"], &["smooth", "veil", "compare"])
 }
 
 /// The wavefield preconditioner, for every kind.
 pub(super) fn wavefield_recipe(config: &KernelConfig) -> Recipe {
     let kernels = ["wavefield_object", "wavefield_scatter", "wavefield_divide", "wavefield_parts", "wavefield_probe"];
-    recipe(config, "wavefield", &[include_str!("sums.cu"), include_str!("wavefield.cu")], &kernels)
+    recipe(config, "wavefield", &["wavefield.cu"], &kernels)
 }
 
 /// `NOISE` of noise.cu.

@@ -1,5 +1,7 @@
 // A frame's way into registers and out of them, and sums over the threads that share it.
 
+#include "frame.cu"
+
 // State of a block besides its values: the thread context, and shared memory for sums.
 struct FrameContext {
   ThreadContext thread;

@@ -4,6 +4,9 @@
 //
 // Grid: one block or one cluster, persistent; every thread keeps its part of the probe in shared memory. Transforms: 2 a view.
 
+#include "step.cu"
+#include "pie.cu"
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 sequence(Model model, C* waves, const float* mag, const float2* weight, float* errors, const u32* order, u32 count, Constraint rule, PieStep step) {
   extern __shared__ __align__(128) char shared[];

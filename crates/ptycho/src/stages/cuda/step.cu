@@ -1,6 +1,9 @@
 // Operations of threads on values in registers between two transforms. Loads and stores go by 16 bytes: waves lie in pairs of a thread's
 // values, magnitudes in fours.
 
+#include "registers.cu"
+#include "constrain.cu"
+
 __device__ __forceinline__ float4 magnitudes_at(const float* mag, int r) { return __ldcs((const float4*)mag + (r >> 2) * THREADS + threadIdx.x); }
 
 __device__ __forceinline__ float4 ratios(float2 f, float2 h, float4 m) {

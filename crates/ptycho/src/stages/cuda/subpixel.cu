@@ -1,6 +1,8 @@
 // Probes between pixels: a view sees S(d) P = F^-1 exp(-2 pi i k d / n) F P with d what its whole pixels leave over, and what it says of the probe
 // goes back by S(-d). Behind batches.cu. Transforms in natural order, without a factor.
 
+#include "batches.cu"
+
 // Transforms of the shifted modes of the batch's views to `to` [views][P][NY * NX], or with `axis` 0 (rows) or 1 of their derivative by the position.
 // Grid: (CHUNKS, views of the batch, PROBES).
 extern "C" __global__ void __launch_bounds__(TEAM) tilt(Model model, Batch batch, const float2* shifts, const C* spectra, C* to, i32 axis) {

@@ -3,6 +3,8 @@
 //
 // Bytes a pixel and mode of a frame: 8 each (the exit wave); probe and object come from the caches.
 
+#include "model.cu"
+
 // TEAM threads a block; a tile is 32 columns wide and TILE_ROWS high, at most TEAM / 32.
 #define CREWS (TEAM / WARP)
 

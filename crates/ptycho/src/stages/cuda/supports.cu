@@ -1,6 +1,8 @@
 // Smoothing of objects, a support of probes in Fourier space, and what a pass of the overlap loop is judged by where these make it stop between.
 // Behind model.cu.
 
+#include "model.cu"
+
 // One axis of a Gaussian, mirrored at the edges (which count twice): weights[0 .. reach] of one side, the middle first.
 extern "C" __global__ void __launch_bounds__(TEAM)
 smooth(const C* from, C* to, u32 height, u32 width, const float* weights, u32 reach, u32 axis) {

@@ -2,6 +2,8 @@
 // is done pixel by pixel within these passes. Behind multi_pass.cu and lines.cu; same state. Between the passes waves stand in `exits`. Columns are in columns.cu or
 // apart.cu.
 
+#include "lines.cu"
+
 // P O of `waves` waves (views from `first` on), and their rows' transforms. Grid: (lines / ROWS).
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS) rows_out(Model model, C* exits, u32 first, u32 waves) {
   let_next_kernel_start(), wait_for_previous_kernel();

@@ -1,5 +1,8 @@
 // Sums over views without weights, and operations on arrays as long as probe and object.
 
+#include "probe_sums.cu"
+#include "atomic.cu"
+
 // conj(P) exit over all views to `to`, shaped as the objects. Grid: any number of blocks of TEAM.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) object_sums(Model model, const C* exits, Sums sums, C* to) {
   __shared__ float4 room[CREWS * TILE_ROWS * WARP];

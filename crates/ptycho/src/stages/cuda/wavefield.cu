@@ -1,6 +1,8 @@
 // The wavefield preconditioner: arrays shaped as probe and object over the root of what stands against them, summed over all views. Behind sums.cu;
 // sums have its orders. The probe counts as it stands on whole pixels.
 
+#include "sums.cu"
+
 // Objects over the root of |P|^2, every mode alike. Grid: any number of blocks of TEAM.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) wavefield_object(Model model, Sums sums, C* values, float damping) {
   __shared__ float room[CREWS * TILE_ROWS * WARP];

@@ -1,5 +1,7 @@
 // Frames and waves as they are kept and as kernels take them.
 
+#include "bins.cu"
+
 // Magnitudes in the kernels' order from counts of 16 bits (all bits: nothing was measured) or from magnitudes. Grid: (pixels / TEAM, frames).
 extern "C" __global__ void __launch_bounds__(TEAM) from_counts(const unsigned short* raw, const u32* order, float* mag) {
   const u32 i = blockIdx.x * TEAM + threadIdx.x;

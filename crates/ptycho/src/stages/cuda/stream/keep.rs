@@ -15,8 +15,7 @@ const NOTHING: u16 = u16::MAX;
 
 /// The kernels.
 pub(super) fn keep_recipe(config: &KernelConfig) -> Recipe {
-    let sources = [include_str!("keep.cu")];
-    recipe(config, "kept frames", &sources, &["from_counts", "from_magnitudes", "narrow", "widen"])
+    recipe(config, "kept frames", &["stream/keep.cu"], &["from_counts", "from_magnitudes", "narrow", "widen"])
 }
 
 /// The counts whose square root a magnitude is, where there are such.

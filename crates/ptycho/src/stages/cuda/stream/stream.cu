@@ -1,6 +1,8 @@
 // Sums over views block by block, for frames that are not all on the device at once: what sums.cu adds up in one go, in the same order, so
 // that the bits are the same.
 
+#include "probe_sums.cu"
+
 struct TileRange {
   u32 tile, begin, end; // visits of the tile that are in the block
   u32 slot;             // of its sums between blocks

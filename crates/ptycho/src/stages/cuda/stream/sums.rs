@@ -20,8 +20,7 @@ pub(super) fn slot_bytes(modes: usize) -> u64 {
 
 /// The kernels.
 pub(super) fn sums_recipe(config: &KernelConfig) -> Recipe {
-    let sources = [include_str!("../sums.cu"), include_str!("../probe_sums.cu"), include_str!("stream.cu")];
-    recipe(config, "streamed sums", &sources, &["object_part", "probe_part", "change"])
+    recipe(config, "streamed sums", &["stream/stream.cu"], &["object_part", "probe_part", "change"])
 }
 
 /// Destination of sums over views.

@@ -1,7 +1,7 @@
 //! The transforms of lines on the CPU: forward against the definition in doubles, and there and back.
 
 use num_complex::Complex;
-use zellige_engine::cuda::Recipe;
+use zellige_engine::cuda::{Files, Recipe};
 use zellige_engine::testing::host::Host;
 
 use super::*;
@@ -32,6 +32,13 @@ extern "C" __global__ void columns_forward(C* values, int count) { through<Colum
 extern "C" __global__ void columns_inverse(C* values, int count) { through<Column, 1>(values, count, NX, 1); }
 "#;
 
+/// Complex numbers in place of model.cu.
+const COMPLEX: &str = "typedef float2 C;
+static C operator+(C a, C b) { return {a.x + b.x, a.y + b.y}; }
+static C operator-(C a, C b) { return {a.x - b.x, a.y - b.y}; }
+static C operator*(C a, float s) { return {a.x * s, a.y * s}; }
+static C operator*(C a, C b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; }";
+
 type Through = unsafe extern "C" fn(*mut C, i32);
 
 #[test]
@@ -43,13 +50,13 @@ fn transforms_of_lines_are_those_of_the_definition() {
         let number = |name: &str, value: u32| (name.to_owned(), value.to_string());
         let defines: Vec<_> =
             tiles.defines().into_iter().chain([("NX", nx as u32), ("NY", ny as u32)]).map(|(name, value)| number(name, value)).collect();
-        let complex = "typedef float2 C;
-            static C operator+(C a, C b) { return {a.x + b.x, a.y + b.y}; }
-            static C operator-(C a, C b) { return {a.x - b.x, a.y - b.y}; }
-            static C operator*(C a, float s) { return {a.x * s, a.y * s}; }
-            static C operator*(C a, C b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; }";
-        let sources = [complex, include_str!("../radix.cu"), include_str!("../lines.cu"), THROUGH];
-        let Some(host) = Host::compile(&Recipe::new("lines", &sources, &defines, &["rows_forward"])) else { return };
+        let files: &Files = &[
+            ("model.cu", &[COMPLEX]),
+            ("radix.cu", &[include_str!("../radix.cu")]),
+            ("lines.cu", &[include_str!("../lines.cu")]),
+            ("test", &["#include \"lines.cu\"", THROUGH]),
+        ];
+        let Some(host) = Host::compile(&Recipe::of_files("lines", files, &["test"], &defines, &["rows_forward"])) else { return };
         let values: Vec<C> = (0..nx * ny).map(|i| C::new((i as f32 * 1.7).sin(), (i as f32 * 0.3).cos())).collect();
         for (name, lines, n, count, stride, apart) in [("rows", tiles.rows, nx, ny, 1, nx), ("columns", tiles.columns, ny, nx, nx, 1)] {
             let mut found = values.clone();
