@@ -8,7 +8,8 @@
 
 use bytemuck::{Pod, Zeroable};
 use num_complex::Complex;
-use zellige_engine::cuda::{Buffer, Cuda, Graph, Kernel, Mapped, Pool, Properties, Recipe};
+use zellige_engine::cuda::{Buffer, Cuda, Files, Graph, Kernel, Mapped, Pool, Properties, Recipe};
+use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
 use zellige_engine::large::zeros;
 use zellige_engine::ops::fft::{CudaPlans, CudaReal};
@@ -67,6 +68,10 @@ fn waiting<T>(last: &Axis, shared: u32) -> u32 {
     if bytes + 1024 <= shared as usize { bytes as u32 } else { 0 }
 }
 
+/// Source files.
+const FILES: &Files =
+    cuda_files!["extend.cu", "lines.cu", "residual.cu", "segments.cu", "split.cu", "transform.cu"; "physics.cuh" => PHYSICS];
+
 /// Sources and constants of the program for a grid on such a GPU.
 pub(super) fn recipe_on<T: Real>(grid: &Grid, gpu: &Properties) -> Recipe {
     let (axes, shared) = (super::ordered(grid), gpu.shared_per_block);
@@ -98,9 +103,7 @@ pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> R
     ];
     let defines = defines.map(|(name, value)| (name.to_owned(), value));
     let names = [&axis::Kernels::NAMES[..], &["transpose", "lines", "centre", "residual", "finish", "from_double", "to_double"]].concat();
-    let kernels = [include_str!("split.cu"), include_str!("transform.cu"), include_str!("lines.cu"), include_str!("residual.cu")];
-    // In a namespace: a kernel is called as one of the formulae is.
-    Recipe::new("poisson-direct", &[&["namespace physics {"], PHYSICS, &["}"], &kernels].concat(), &defines, &names)
+    Recipe::of_files("poisson-direct", FILES, &["transform.cu", "extend.cu", "lines.cu", "residual.cu"], &defines, &names)
 }
 
 /// Argument of `lines.cu`: the modes of all parts.

@@ -2,6 +2,8 @@
 // A block takes a tile of columns (x and the middle axis) and walks ROW_STEPS rows along the last axis with three rows
 // in registers. The formulae are those of `physics`. Bytes: u and f once, and `to` once where it is written.
 
+#include "split.cu"
+
 // Nodes of the first unknown, from system to system, along the middle and the last axis; unknowns; 1 / h^2.
 struct Field {
     u64 first, system, middle, last;

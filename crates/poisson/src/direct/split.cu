@@ -1,6 +1,10 @@
 // The splits of a line around the DFTs of the direct solver, as fold.rs and odd.rs; one thread for the places d and m - d.
 // Lines are complex (two real lines at once).
 
+namespace physics {
+#include "physics.cuh"
+}
+
 typedef REAL real;
 struct alignas(2 * sizeof(real)) Z {
     real x, y;

@@ -2,6 +2,10 @@
 // and the right-hand side (mixed: float and double). Rows are `pitch` elements apart, a multiple of 32; columns beyond
 // the last node hold zeros.
 
+namespace physics {
+#include "physics.cuh"
+}
+
 typedef REAL real;
 typedef WIDE wide;
 

@@ -4,6 +4,8 @@
 //
 // At step j row j is read and its red nodes start, row j-1 has its black nodes relaxed, row j-2 its residual restricted.
 
+#include "short.cu"
+
 template <class A>
 __device__ __forceinline__ void descend_strip(const Level& l, const Level& coarse, const real* __restrict__ r,
                                               real* __restrict__ rc, real omega, int height) {

@@ -5,6 +5,8 @@
 //
 // Source: Wang, ACM Trans. Math. Softw. 7 (1981); Hockney, J. ACM 12 (1965).
 
+#include "march.cu"
+
 constexpr int LINE = 9;  // 288 rows
 
 struct Elimination {

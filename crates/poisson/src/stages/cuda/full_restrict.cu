@@ -1,6 +1,8 @@
 // Full multigrid: the right-hand side and the boundary values, a level down. Plane, both axes coarsened; full_restrict is
 // launched as descend.
 
+#include "march.cu"
+
 // full_restrict: f_{l+1} = R f_l. Reads 1 word and writes 1/4 per unknown.
 extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict(Level l, Level coarse, const wide* __restrict__ f,
                                                                        wide* __restrict__ fc, int height) {

@@ -3,6 +3,8 @@
 // 16 rows of A and 32 columns of B. A warp takes a sixteenth of the sum over k for the whole tile of 16 x 32; the shares
 // are added in order. 2 k flops a value; time is latency, about 3 us at 257 x 257.
 
+#include "march.cu"
+
 constexpr int SHARES = 16;
 
 struct Product {

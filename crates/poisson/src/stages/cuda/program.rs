@@ -1,6 +1,7 @@
 //! The kernels' sources and how they are compiled.
 
-use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
+use zellige_engine::cuda::{Cuda, Files, Kernel, Program, Recipe};
+use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
 
 use crate::physics::PHYSICS;
@@ -112,6 +113,52 @@ impl Kernels {
     }
 }
 
+/// Source files.
+const FILES: &Files = cuda_files![
+    "ascend.cu",
+    "ascend_strip.cu",
+    "common.cu",
+    "cubic_source.cu",
+    "descend.cu",
+    "eliminate.cu",
+    "full_residual.cu",
+    "full_restrict.cu",
+    "interpolated.cu",
+    "march.cu",
+    "plain.cu",
+    "product.cu",
+    "relax.cu",
+    "residual.cu",
+    "residual_march.cu",
+    "setup.cu",
+    "short.cu",
+    "sine_transform.cu",
+    "sines.cu",
+    "solution.cu",
+    "solution_strip.cu",
+    "source.cu",
+    "stream.cu",
+    "sweep.cu",
+    "transfer.cu";
+    "physics.cuh" => PHYSICS,
+];
+
+/// Files with the kernels of every precision.
+const ROOTS: [&str; 12] = [
+    "descend.cu",
+    "ascend.cu",
+    "sweep.cu",
+    "residual_march.cu",
+    "full_restrict.cu",
+    "full_residual.cu",
+    "transfer.cu",
+    "residual.cu",
+    "product.cu",
+    "eliminate.cu",
+    "sines.cu",
+    "setup.cu",
+];
+
 /// Sources and constants of the program for a precision: used also by tests, for architectures that are not at hand.
 pub fn recipe(precision: Precision) -> Recipe {
     let (real, wide) = match precision {
@@ -119,28 +166,10 @@ pub fn recipe(precision: Precision) -> Recipe {
         Precision::Mixed => ("float", "double"),
         Precision::F64 => ("double", "double"),
     };
-    let mut sources = [&["namespace physics {"], PHYSICS, &["}"]].concat();
-    sources.extend([
-        include_str!("common.cu"),
-        include_str!("march.cu"),
-        include_str!("plain.cu"),
-        include_str!("descend.cu"),
-        include_str!("ascend.cu"),
-        include_str!("sweep.cu"),
-        include_str!("residual_march.cu"),
-        include_str!("full_restrict.cu"),
-        include_str!("full_residual.cu"),
-        include_str!("relax.cu"),
-        include_str!("transfer.cu"),
-        include_str!("residual.cu"),
-        include_str!("product.cu"),
-        include_str!("eliminate.cu"),
-        include_str!("sines.cu"),
-        include_str!("setup.cu"),
-    ]);
+    let mut roots = ROOTS.to_vec();
     let mut names = NAMES.to_vec();
     if real == wide {
-        sources.extend([include_str!("source.cu"), include_str!("solution.cu")]);
+        roots.push("solution.cu");
         names.extend(ON_SOLUTION);
     }
     let define = |name: &str, value: String| (name.to_owned(), value);
@@ -155,7 +184,7 @@ pub fn recipe(precision: Precision) -> Recipe {
         define("COARSE_Y", COARSE[1].to_string()),
         define("COARSE_Z", COARSE[2].to_string()),
     ];
-    Recipe::new(&format!("poisson-{precision}"), &sources, &defines, &names)
+    Recipe::of_files(&format!("poisson-{precision}"), FILES, &roots, &defines, &names)
 }
 
 /// The kernels for `precision` on `cuda`.

@@ -2,6 +2,8 @@
 // touch across the seam of a periodic axis of odd length both see old values. Launch: blocks of 32 x 4 threads over
 // (x, y, z). Reads 2 words and writes 1 per node and half-sweep; about 14 flops.
 
+#include "march.cu"
+
 #define NODE                                                                                      \
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;     \
     int k = blockIdx.z;                                                                           \

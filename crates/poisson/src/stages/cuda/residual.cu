@@ -1,6 +1,8 @@
 // residual: r = f - A u and its norms; correct: u_new = u + e first. For any grid, blocks of 32 x 4 threads over
 // (x, 16 rows of y, z), one partial result a block. r and e are `ascend_finest` times the residual and correction. Mixed: residual reads 16 B and writes 4, correct reads 20 and writes 12.
 
+#include "relax.cu"
+
 __device__ __forceinline__ void finish_block(Partial p, Partial* out) {
     __shared__ Partial warps[32];
     int t = threadIdx.x + blockDim.x * threadIdx.y, warp = t / 32, count = blockDim.x * blockDim.y / 32;

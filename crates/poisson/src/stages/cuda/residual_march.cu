@@ -1,6 +1,8 @@
 // marching_residual: r = f - A u and its norms. Plane; launch as descend. Reads 2 words and writes 1 of `real` per unknown.
 // At step j: row j of u and row j-1 of f are read, row j-1 has its residual.
 
+#include "march.cu"
+
 extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level l, const wide* __restrict__ u,
                                                                            const wide* __restrict__ f, real* __restrict__ r,
                                                                            wide ascend_finest, Norms norms, int height) {

@@ -1,5 +1,7 @@
 // Kernels before and after the cycles.
 
+#include "common.cu"
+
 // pack and unpack: whole rows, from row `start` (over y and z together), between dense doubles and a pitched field;
 // `interior` leaves nodes that are no unknowns at zero. Blocks of 256 over (x, rows).
 extern "C" __global__ void pack(Level l, const double* dense, wide* field, int start, int interior) {

@@ -3,6 +3,8 @@
 //
 // At step j: row j of u and row j-1 of f are read, row j-1 has its red nodes relaxed, row j-2 its black ones.
 
+#include "march.cu"
+
 extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wide* __restrict__ u,
                                                                const wide* __restrict__ f, wide* __restrict__ u_new,
                                                                wide omega, int height) {

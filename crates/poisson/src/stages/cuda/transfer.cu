@@ -1,5 +1,6 @@
 // Transfers between a level and the next coarser one, for any grid.
 
+#include "relax.cu"
 
 // restrict: r_{l+1} = R (r - A e). A block makes the residual of the fine nodes under its 15 x 4 x 4 coarse nodes in
 // shared memory, then weights it. e may be null (zero). 256 threads. Reads 2 words per fine node, writes 1 per coarse.
