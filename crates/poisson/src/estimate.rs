@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_eliminates_along_the_awkward_axis() {
+    fn the_cpu_eliminates_along_the_awkward_axis() {
         let grid =
             |n: [usize; 3]| Grid { axes: n.map(|n| if n == 1 { Axis::flat() } else { Axis::new(n, 32.0, Bc::Dirichlet, Bc::Dirichlet) }) };
         // 4094 and 384 nodes have prime numbers of intervals, 4093 and 383.

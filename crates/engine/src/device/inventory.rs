@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_holds_the_processor_and_a_reason_for_every_refusal() {
+    fn the_list_holds_the_cpu_and_a_reason_for_every_refusal() {
         let inventory = list();
         assert_eq!(inventory.devices[0].id, "cpu");
         assert!(inventory.devices[0].refusal.is_none());

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_opens_with_the_threads_asked_for() {
+    fn the_cpu_opens_with_the_threads_asked_for() {
         let (device, notes) = Device::open(&DeviceSpec::Cpu, 2).unwrap();
         assert!(notes.is_empty());
         assert_eq!((device.threads(), device.id().as_str()), (2, "cpu"));
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-    fn the_gpu_copies_faster_than_any_processor_bus() {
+    fn the_gpu_copies_faster_than_any_bus_of_a_cpu() {
         let Some(cuda) = crate::testing::gpu() else { return };
         let device = Device::Cuda(cuda);
         // The slowest GPU of capability 7.5 moves about 100 GB/s.

@@ -59,7 +59,7 @@ fn several() -> Vec<Setup> {
 }
 
 #[test]
-fn records_of_fields_are_what_stands_there_on_the_processor() {
+fn records_of_fields_are_those_of_the_cpu() {
     for given in several() {
         let stages = cpu::new(&given, &Cpu::new(2).unwrap()).unwrap();
         records_of_fields_are_what_stands_there(&given, stages);

@@ -38,7 +38,7 @@ fn the_same(cuda: &Cuda, cells: &str, size: &str, species: &str) {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn a_gpu_begins_with_the_particles_of_the_processor() {
+fn a_gpu_begins_with_the_particles_of_the_cpu() {
     let Some(cuda) = testing::gpu() else { return };
     for (cells, size) in [("[70, 45]", "[7.0, 4.5]"), ("[1000]", "[100.0]")] {
         for species in [
@@ -88,7 +88,7 @@ fn programs_that_make_particles_are_told() {
 /// GPU and CPU make bitwise identical particles for a window, and their energy is in the ledger.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn a_gpu_brings_the_particles_of_the_processor_into_a_window() {
+fn a_gpu_brings_the_particles_of_the_cpu_into_a_window() {
     let Some(cuda) = testing::gpu() else { return };
     for species in ["momentum = { thermal = 0.1, drift = [0.5, 0, -1e-3] }", "positions = \"lattice\", momentum = { thermal = [1, 2, 3] }"]
     {

@@ -12,7 +12,7 @@ use zellige_pic::stages::{Component, Precision, Stages};
 /// by `kernels_compile` or differ from one of these in a call.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn a_step_of_every_kind_is_that_of_the_processor() {
+fn a_step_of_every_kind_is_that_of_the_cpu() {
     let Some(cuda) = testing::gpu() else { return };
     let (single, double) = (Precision::F32, Precision::F64);
     let kinds = [
@@ -48,7 +48,7 @@ fn a_step_of_every_kind_is_that_of_the_processor() {
 /// garbage, and conserved. In double precision the unit is 2^-40.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn light_particles_deposit_what_they_do_on_the_processor() {
+fn light_particles_deposit_what_they_do_on_the_cpu() {
     let Some(cuda) = testing::gpu() else { return };
     for (precision, order) in [(Precision::F32, 1), (Precision::F64, 1), (Precision::F32, 2)] {
         let cells = [48, 40];

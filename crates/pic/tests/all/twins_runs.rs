@@ -69,7 +69,7 @@ fn nothing_is_lost_and_nothing_depends_on_pages_and_tiles() {
 /// A plasma of two species of different charge for 200 steps: V12 and V5 of the verification list, and the window.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn a_run_stays_with_the_processor_and_conserves_charge() {
+fn a_run_stays_with_the_cpu_and_conserves_charge() {
     let Some(cuda) = testing::gpu() else { return };
     for precision in [Precision::F32, Precision::F64] {
         let cells = [48, 32];
@@ -100,7 +100,7 @@ fn a_run_stays_with_the_processor_and_conserves_charge() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn a_window_and_a_restart_are_those_of_the_processor() {
+fn a_window_and_a_restart_are_those_of_the_cpu() {
     let Some(cuda) = testing::gpu() else { return };
     let cells = [40, 12];
     let mut setup = setup(cells);

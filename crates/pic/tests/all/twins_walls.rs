@@ -10,7 +10,7 @@ use zellige_pic::stages::cuda::new_with;
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn sides_do_to_particles_what_they_do_on_the_processor() {
+fn sides_do_to_particles_what_they_do_on_the_cpu() {
     let Some(cuda) = testing::gpu() else { return };
     for side in [ParticleSide::Reflect, ParticleSide::Absorb] {
         for order in [1, 2] {

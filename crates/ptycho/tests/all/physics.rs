@@ -73,7 +73,7 @@ pub(super) const ALL: [EngineName; 7] =
 /// Checks that, without noise, from the truth on pixels that are the truth's own, every engine stays where it is.
 /// What is asked for and not there on the CPU is said before anything is computed.
 #[test]
-fn waves_in_half_precision_are_answered_on_the_processor() {
+fn waves_in_half_precision_are_answered_on_the_cpu() {
     use zellige_engine::sim::{Environment, Solver};
     let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
     for (engine, waves, expected) in [

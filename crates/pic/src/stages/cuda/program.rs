@@ -260,7 +260,7 @@ extern "C" __global__ void one(UniformSource m, const double *offsets, u64 colum
 
     /// A particle of a GPU has the bits of the CPU's, whatever it is made of.
     #[test]
-    fn particles_of_a_kernel_have_the_bits_of_the_processor() {
+    fn particles_of_a_kernel_have_the_bits_of_the_cpu() {
         let files =
             [FILES, &[("real.cuh", &[real::CUDA]), ("test", &["#include \"real.cuh\"\n#include \"uniform_source.cu\"", TEST])]].concat();
         let Some(host) = Host::compile(&Recipe::of_files("host-made", &files, &["test"], &[], &["one"])) else { return };
