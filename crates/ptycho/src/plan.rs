@@ -7,6 +7,7 @@ use zellige_engine::sim::{Environment, Plan, WorkEstimate};
 use crate::config::{Config, Precision, WaveStorage};
 use crate::model::Model;
 use crate::scan::{Scan, Truth};
+use crate::stages::cuda::KernelConfig;
 use crate::{engines, peak, setup, streaming};
 
 /// A number of four or five digits, without a power of ten where it needs none.
@@ -95,8 +96,8 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     }
     if model.subpixel {
         let at = match &environment.device {
-            Device::Cpu(_) => "",
-            Device::Cuda(_) => "; in several launches around cuFFT, since frames in registers see the probe on whole pixels",
+            Device::Cuda(gpu) if !KernelConfig::of(model, gpu.properties()).fused() => "; in several launches around cuFFT",
+            _ => "",
         };
         lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
     }

@@ -162,5 +162,7 @@ static double __longlong_as_double(long long bits) {
   return std::memcpy(&value, &bits, sizeof value), value;
 }
 template <class T> T __ldcg(const T *place) { return *place; }
+template <class T> T __ldcs(const T *place) { return *place; }
+template <class T> void __stcs(T *place, T value) { *place = value; }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
 template <class T> T max(T a, T b) { return a < b ? b : a; }

@@ -257,9 +257,9 @@ impl Kernels {
                 // Their contributions to the probes that they see, shifted back.
                 steps = buffers.steps.address();
                 if rule.probe {
-                    subpixel.begin(views);
+                    subpixel.begin_batch(views);
                     subpixel.add_shifted_back(operations, argument, batch, views, false)?;
-                    subpixel.end(operations)?;
+                    subpixel.end_batch(operations)?;
                     steps = subpixel.sums.address();
                 }
             }

@@ -208,12 +208,17 @@ impl BatchOperations {
     }
 
     /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
+    ///
+    /// With sub-pixel shifts those of the given probes.
     pub(super) fn slope(
         &mut self,
         model: ModelArgument,
         frames: &Frames,
-        mut subpixel: Option<&mut SubpixelProbe>,
+        mut subpixel: Option<(&mut SubpixelProbe, &Buffer<C>)>,
     ) -> Result<Vec<[f64; 5]>> {
+        if let Some((subpixel, probe)) = &mut subpixel {
+            subpixel.take(self, probe)?;
+        }
         let (views, chunks) = (frames.views, self.chunks() as usize);
         let group = self.group(views);
         let mut along = self.pool.alloc_zeros(0, "ptycho: shifted probes")?;
@@ -234,7 +239,7 @@ impl BatchOperations {
             self.intensity(batch, count)?;
             for axis in 0..2 {
                 let other = Batch { work: self.waves[1].address(), ..batch };
-                if let Some(subpixel) = subpixel.as_deref_mut() {
+                if let Some((subpixel, _)) = &mut subpixel {
                     // Views see probes of their own, whose derivative is exact; they stand in the order of all views.
                     subpixel.grow(&mut along, group)?;
                     subpixel.shift_probes(self, model, batch, count, (&mut along, 0), axis)?;

@@ -51,32 +51,35 @@ columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums,
 #pragma unroll
   for (int j = 0; j < YB; ++j) v[j] = room[Column::slot(line, (i < YA ? i : 0) * Column::PITCH + j)];
   transform<-1, YB>(v);
+  __syncthreads();
+  // The room is free until the way back: e waits there, and the ratios of magnitudes in registers.
+  C* held = room + (i < YA ? threadIdx.x : 0);
   float2 sum = make_float2(0, 0);
+  float q[YB];
   EACH_EIGHTH(YB, j0) {
     C e[8];
     float m[8];
-    EACH_OF_EIGHT(YB, j0, j) e[j - j0] = waves[here + (u64)(j * YA) * NX], m[j - j0] = mag[here + (u64)(j * YA) * NX];
+    EACH_OF_EIGHT(YB, j0, j) e[j - j0] = __ldcs(waves + here + (u64)(j * YA) * NX), m[j - j0] = __ldcs(mag + here + (u64)(j * YA) * NX);
     EACH_OF_EIGHT(YB, j0, j) {
       const C g = v[j] * scale;
-      if (active) sum = sum + misfit(power(g), power(g * rule.c + e[j - j0] * (1 - rule.c)), m[j - j0]);
+      const float estimate = power(g * rule.c + e[j - j0] * (1 - rule.c));
+      if (active) sum = sum + misfit(power(g), estimate, m[j - j0]);
+      q[j] = ratio(estimate, m[j - j0]);
+      if (i < YA) held[j * (COLUMNS * YA)] = e[j - j0];
     }
   }
   put_misfit<COLUMN_THREADS>(sum, sums, n, part);
   frame_barrier(turns, n);
   const Blend blend = blend_of(rule, relaxation_from_sums<COLUMN_THREADS>(sums, weight, n, rule));
   float change = 0;
-  EACH_EIGHTH(YB, j0) {
-    C e[8];
-    float m[8];
-    EACH_OF_EIGHT(YB, j0, j) e[j - j0] = waves[here + (u64)(j * YA) * NX], m[j - j0] = mag[here + (u64)(j * YA) * NX];
-    EACH_OF_EIGHT(YB, j0, j) {
-      const C g = v[j] * scale, old = e[j - j0];
-      const float q = ratio(power(g * rule.c + old * (1 - rule.c)), m[j - j0]);
-      const C now = g * fmaf(blend.g_ratio, q, blend.g) + old * fmaf(blend.e_ratio, q, blend.e);
-      if (active) change += power(now - old), waves[here + (u64)(j * YA) * NX] = now;
-      v[j] = now * scale;
-    }
+#pragma unroll
+  for (int j = 0; j < YB; ++j) {
+    const C g = v[j] * scale, old = held[j * (COLUMNS * YA)];
+    const C now = g * fmaf(blend.g_ratio, q[j], blend.g) + old * fmaf(blend.e_ratio, q[j], blend.e);
+    if (active) change += power(now - old), __stcs(waves + here + (u64)(j * YA) * NX, now);
+    v[j] = now * scale;
   }
+  __syncthreads();
   if (i < YA) {
     transform<1, YB>(v);
     twist<1, YB, NY>(v, i);

@@ -229,7 +229,8 @@ impl Frames {
     /// The kind that goes from view to view in registers: one mode, and frames whose probe fits into shared memory, where cuFFT is
     /// not there or not wanted.
     pub(super) fn sequence_kind(&self, keep: bool) -> Option<KernelConfig> {
-        if !self.config.registers && CudaPlans::new(&self.cuda).is_ok() {
+        // Sub-pixel shifts are made in pieces there.
+        if self.config.shifted || (!self.config.registers && CudaPlans::new(&self.cuda).is_ok()) {
             return None;
         }
         let device = self.cuda.properties();

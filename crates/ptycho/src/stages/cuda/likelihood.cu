@@ -39,7 +39,7 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
   const u64 mine = (u64)thread.block * 32 * THREADS;
   float4* power_of = (float4*)big + threadIdx.x; // intensities, then what waves are multiplied by
   for (u32 n = blockIdx.x >> CL; n < search.views; n += gridDim.x >> CL) {
-    const View view = model.views[n];
+    const View view = view_at(model, n);
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
     C v[32];
     for (int k = 0; k < MODES; ++k) {
@@ -102,7 +102,7 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
   Model mixed = along;
   mixed.object = model.object;
   for (u32 n = blockIdx.x >> CL; n < search.views; n += gridDim.x >> CL) {
-    const View view = model.views[n];
+    const View view = view_at(model, n);
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
     const float factor = factors[n];
     C v[32];

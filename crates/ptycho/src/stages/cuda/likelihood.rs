@@ -209,7 +209,7 @@ impl LikelihoodKernels {
             subpixel.probe_sums(operations, argument, frames, false)?;
             let len = to.probe.len();
             self.cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
-            return Ok(values);
+            return self.values(values);
         }
         if rule.probe {
             let launch = self.probe_parts.launch(((pixels / pair(self.config.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
@@ -217,6 +217,11 @@ impl LikelihoodKernels {
             unsafe { launch.plain(argument).arg(&frames.exits).plain(list).run()? };
         }
         self.probe_gradient(sums, rule, &mut to.probe)?;
+        self.values(values)
+    }
+
+    /// Values of the views: those of [`LikelihoodKernels::gradient_part`] where it gives them.
+    fn values(&self, values: Vec<f64>) -> Result<Vec<f64>> {
         if self.in_batches() { Ok(values) } else { Ok(self.totals()?.iter().map(|v| v[0]).collect()) }
     }
 

@@ -19,6 +19,7 @@ mod positions;
 mod program;
 mod recipes;
 mod saved;
+mod shifted;
 mod stages;
 pub mod stream;
 mod subpixel;
@@ -105,6 +106,8 @@ impl ScanViews {
             views: self.on_device.address(),
             storages: self.storages.address(),
             near: self.near,
+            spectra: 0,
+            shifts: 0,
         }
     }
 }

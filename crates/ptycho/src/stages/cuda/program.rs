@@ -63,7 +63,7 @@ pub struct KernelConfig {
     /// Holds a frame in registers, in one launch, for engines that go from view to view with one mode, where possible. Recorded
     /// launches around cuFFT are faster, and used otherwise where that library is available.
     pub registers: bool,
-    /// Marks sub-pixel shifts: views see the probe shifted, each its own; only in pieces.
+    /// Marks sub-pixel shifts: views see the probe shifted, each its own; only in pieces to a near detector.
     pub shifted: bool,
     /// Processing of frames.
     pub processing: FrameProcessing,
@@ -84,7 +84,8 @@ impl KernelConfig {
             processing: FrameProcessing::MultiPass,
         };
         let hopper = device.capability.0 >= 9;
-        let fits = |config: &Self| config.shared() <= device.shared_per_block && device.capability.0 >= 8;
+        let shared = |config: &Self| config.shared().max(if config.shifted { config.shifted_shared(true) } else { 0 });
+        let fits = |config: &Self| shared(config) <= device.shared_per_block && device.capability.0 >= 8;
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
         let config = match Tiles::of(config.frame, device.shared_per_block) {
             Some(tiles) if !config.near && !config.shifted => {
@@ -93,7 +94,12 @@ impl KernelConfig {
             }
             _ => config,
         };
-        if model.bin != [1, 1] || model.subpixel || !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
+        if model.bin != [1, 1]
+            || (config.shifted && config.near)
+            || !(5..=9).contains(&columns)
+            || rows + columns < 10
+            || rows + columns > 17
+        {
             return config;
         }
         // Eight blocks of 256 threads, two a multiprocessor, for 256 x 256: one frame's barriers are waited for while another
@@ -107,10 +113,9 @@ impl KernelConfig {
         fused.into_iter().find(fits).unwrap_or(config)
     }
 
-    /// Returns true if frames have a shape that fits registers.
-    pub(super) fn fits_registers(model: &Model) -> bool {
-        let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
-        model.bin == [1, 1] && !model.subpixel && (5..=9).contains(&columns) && (10..=17).contains(&(rows + columns))
+    /// Returns true if frames are held in registers.
+    pub fn fused(&self) -> bool {
+        matches!(self.processing, FrameProcessing::Fused { .. })
     }
 
     /// Pixels of a frame as it is counted.
@@ -179,12 +184,32 @@ impl KernelConfig {
     pub(super) fn shared(&self) -> u32 {
         let FrameProcessing::Fused { fetch, .. } = self.processing else { return 0 };
         let big = if fetch || self.wide() || self.exits() > 1 { 32 * self.threads() * 8 } else { 0 };
-        big + self.context()
+        big + self.context() + if self.shifted { self.ramps() } else { 0 }
+    }
+
+    /// Bytes of the ramps of a view: `RAMPS` of ramps.cu.
+    fn ramps(&self) -> u32 {
+        8 * (self.frame[0] + self.frame[1]) as u32
     }
 
     /// Shared memory of `gradient` and `line`, bytes.
     pub(super) fn likelihood_shared(&self) -> u32 {
         32 * self.threads() * 8 + self.context()
+    }
+
+    /// Shared memory of the kernels of shifted.cu, bytes; `sums`: of those of shifted_sums.cu.
+    pub(super) fn shifted_shared(&self, sums: bool) -> u32 {
+        self.context() + if sums { 32 * self.threads() * 8 + 2 * self.ramps() } else { self.ramps() }
+    }
+
+    /// Parts of sums over views of probes between pixels: in registers a block for most multiprocessors.
+    ///
+    /// In pieces they are few, since blocks share a frame.
+    pub(super) fn shifted_parts(&self, probes: usize) -> usize {
+        match self.processing {
+            FrameProcessing::Fused { cluster, .. } => ((128 >> cluster) / (probes * self.modes[0])).max(8),
+            _ => 8,
+        }
     }
 
     /// Shared memory of `sequence`, bytes.

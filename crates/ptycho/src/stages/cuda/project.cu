@@ -7,7 +7,7 @@
 // (and 4 of magnitudes); with several modes 16 + 8 more for all but the last, since g waits in the exit wave's buffer until all modes are known.
 // They are taken up again from the last one, whose g is still in registers, so that what was written last comes from the cache.
 
-#include "step.cu"
+#include "ramps.cu"
 
 // Waves from probe and object, or from the exit waves that are there. Grid as above.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
   for (u32 i = blockIdx.x >> CL; i < views * MODES; i += gridDim.x >> CL) {
     C v[32];
     if (from_exits) fill(v, exits + (u64)i * (NX * NY), thread);
-    else product(v, model, model.views[i / MODES], i % MODES, thread, 1);
+    else product(v, model, view_at(model, i / MODES), i % MODES, thread, 1);
     if (!from_exits) keep(exits + (u64)i * (NX * NY), v, thread);
     propagate(v, model.near, thread, wide);
     const float scale = SCALE;
@@ -28,6 +28,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
       ((float4*)(waves + (u64)i * (NX * NY)))[(thread.block * 16 + (r >> 1)) * THREADS + threadIdx.x] =
           make_float4(v[r].x * scale, v[r].y * scale, v[r + 1].x * scale, v[r + 1].y * scale);
   }
+}
+
+// P O of mode `k` of view `n`; where views see probes between pixels these are shifted on the way, and kept for the sums.
+__device__ __forceinline__ void seen_product(C* v, const Model& model, const View& view, u32 n, int k, C* ramps, const ThreadContext& thread, C* wide, float scale) {
+  if (SHIFTED && model.spectra && k % OBJECTS == 0) {
+    shifted_probe(v, model.spectra + ((u64)model.views[n].probe * PROBES + k / OBJECTS) * (NX * NY), model.shifts[n], ramps, thread, wide);
+    keep(model.probe + ((u64)n * PROBES + k / OBJECTS) * (NX * NY), v, thread);
+    times_object(v, model, view, 0, thread, scale);
+    return;
+  }
+  product(v, model, view, k, thread, scale);
 }
 
 // Pairs of e that are asked for at once: as many as there are registers for, or what shared memory gives at once.
@@ -39,7 +50,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 project(Model model, C* waves, C* exits, const float* mag, const float2* weight, float* errors, u32 first, u32 count, Constraint rule) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared; // the wave to come, or a wide exchange, or intensities of two kinds
-  const FrameContext context = frame_context(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  C* ramps = big + BIG;
+  const FrameContext context = frame_context(ramps + (SHIFTED ? RAMPS : 0), CL ? blockIdx.x & (BLOCKS - 1) : 0);
   const ThreadContext& thread = context.thread;
   const float scale = SCALE;
   const u32 groups = gridDim.x >> CL;
@@ -55,7 +67,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
   u32 phase = 0;
   for (u32 i = blockIdx.x >> CL; i < count; i += groups) {
     const u32 n = first + i;
-    const View view = model.views[n];
+    const View view = view_at(model, n);
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
     C v[32];
     [[maybe_unused]] float4* held = (float4*)context.thread.all + threadIdx.x; // ratios, while the exchange rests
@@ -66,7 +78,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
     const C* old = FETCH ? big : wave;
     if (threadIdx.x == 0) expect(magnitudes, 32 * THREADS * 4);
     if (CL > 0 && threadIdx.x == 0) expect(wave, 32 * THREADS * 8);
-    product(v, model, view, 0, thread, scale);
+    seen_product(v, model, view, n, 0, ramps, thread, wide, scale);
     propagate(v, model.near, thread, wide);
     float4 measured[8];
     if (FETCH) wait_barrier(context.barrier, phase), phase ^= 1;
@@ -109,7 +121,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float2* weight,
     float4* meant = seen + 8 * THREADS;           // of the estimate, then the ratios
     for (int k = 0; k < MODES; ++k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
-      product(v, model, view, k, thread, scale);
+      seen_product(v, model, view, n, k, ramps, thread, wide, scale);
       propagate(v, model.near, thread, wide);
 #pragma unroll
       for (int s = 0; s < 32; s += 8) {

@@ -36,9 +36,12 @@ const FILES: &Files = cuda_files![
     "probe_sums.cu",
     "project.cu",
     "radix.cu",
+    "ramps.cu",
     "registers.cu",
     "reorder.cu",
     "sequence.cu",
+    "shifted.cu",
+    "shifted_sums.cu",
     "step.cu",
     "stream/keep.cu",
     "stream/stream.cu",
@@ -126,10 +129,11 @@ pub enum Needed {
 /// Programs of frames of a configuration for the needed operations, each once.
 pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
     // Only projections fetch the wave to come.
-    let (still, fused) = (config.unfetched(), matches!(config.processing, FrameProcessing::Fused { .. }));
+    let (still, fused) = (config.unfetched(), config.fused());
     let mut all = vec![frames_recipe(config), sums_recipe(config)];
     if config.shifted {
         all.extend([batches_recipe(config), subpixel_recipe(config), supports_recipe(config)]);
+        all.extend(fused.then(|| shifted_recipe(config)));
     }
     for needed in needed {
         all.extend(match needed {
@@ -138,7 +142,7 @@ pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
                 vec![vectors_recipe(config), batches_recipe(config), batch_likelihood_recipe(config, *noise)]
             }
             Needed::Sweeps => vec![batches_recipe(config), sweeps_recipe(config)],
-            Needed::Positions if fused => vec![positions_recipe(&still)],
+            Needed::Positions if fused && !config.shifted => vec![positions_recipe(&still)],
             Needed::Positions => vec![batches_recipe(config)],
             Needed::Streaming => super::stream::recipes(config).into(),
             Needed::Supports => vec![supports_recipe(config)],
@@ -236,6 +240,12 @@ pub(super) fn subpixel_recipe(config: &KernelConfig) -> Recipe {
     recipe(config, "sub-pixel probes", &["subpixel.cu"], &kernels)
 }
 
+/// Kernels of sub-pixel shifts of frames in registers.
+pub(super) fn shifted_recipe(config: &KernelConfig) -> Recipe {
+    let kernels = ["transform_probes", "shift_probes", "gather_back", "gather_rest_back", "end_sums"];
+    defined(recipe(&config.unfetched(), "sub-pixel probes in registers", &["shifted_sums.cu"], &kernels), "NARROW", 1)
+}
+
 /// Supports of probes and smoothing of objects, for every kind.
 pub(super) fn supports_recipe(config: &KernelConfig) -> Recipe {
     recipe(config, "supports", &["supports.cu"], &["smooth", "veil", "compare"])
@@ -311,6 +321,11 @@ mod tests {
         {
             zellige_engine::testing::compiles(&recipe);
         }
+        let shifted = KernelConfig { shifted: true, near: false, ..config([128, 128], [2, 2], fused(0, false)) };
+        for recipe in [frames_recipe(&shifted), shifted_recipe(&shifted), likelihood_recipe(&shifted, Noise::Gaussian)] {
+            zellige_engine::testing::compiles(&recipe);
+        }
+        zellige_engine::testing::compiles(&shifted_recipe(&KernelConfig { shifted: true, ..config([128, 256], [1, 1], fused(1, false)) }));
         let binned = KernelConfig { bin: [3, 2], ..operations };
         let likelihood = batch_likelihood_recipe(&binned, Noise::Gaussian);
         for recipe in [frames_recipe(&binned), batches_recipe(&binned), sweeps_recipe(&binned), likelihood] {

@@ -66,6 +66,9 @@ impl CudaStages {
     /// Builds the kernels of position refinement.
     pub(super) fn need_seeker(&mut self) -> Result<()> {
         let FrameProcessing::Fused { cluster, .. } = self.frames.config.processing else { return self.need_batches() };
+        if self.frames.config.shifted {
+            return self.need_batches();
+        }
         if self.seeker.is_none() {
             self.seeker = Some(PositionTrials::new(&self.cuda, &self.pool, self.frames.config, cluster, self.scan.views.len())?);
         }
@@ -94,6 +97,25 @@ impl CudaStages {
         self.need_subpixel()?;
         let Self { state, frames, operations: Some(operations), subpixel: Some(subpixel), .. } = self else { return Err(absent()) };
         Ok(ModelArgument { probe: subpixel.all(operations, argument, frames, &state.probe, 0)?, ..argument })
+    }
+
+    /// Prepares probes, as [`Self::seen`] does, for a Fourier step: in registers it shifts them itself.
+    fn seen_in_step(&mut self) -> Result<ModelArgument> {
+        let argument = self.scan.model(&self.state);
+        self.need_subpixel()?;
+        match self {
+            Self { state, frames, operations: Some(operations), subpixel: Some(subpixel), .. } => {
+                subpixel.seen_in_step(operations, argument, frames, &state.probe)
+            }
+            _ => Ok(argument),
+        }
+    }
+
+    /// Takes note that probes or sub-pixel remainders change.
+    pub(super) fn forget_seen(&mut self) {
+        if let Some(subpixel) = &mut self.subpixel {
+            subpixel.forget();
+        }
     }
 
     /// Builds the kernels of sub-pixel shifts, if there are any.
@@ -151,7 +173,7 @@ impl Stages for CudaStages {
 
     fn project(&mut self, rule: &Projection) -> Result<()> {
         self.likelihoods = None;
-        let model = self.seen()?;
+        let model = self.seen_in_step()?;
         self.frames.project(model, ConstraintArgument::from(rule))
     }
 
@@ -179,6 +201,7 @@ impl Stages for CudaStages {
     }
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        self.forget_seen();
         let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
@@ -198,6 +221,7 @@ impl Stages for CudaStages {
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        self.forget_seen();
         let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
@@ -218,7 +242,7 @@ impl Stages for CudaStages {
         let Self { model, state, slots: [Some(to), ..], frames, sums, operations, descent: Some(descent), subpixel, .. } = self else {
             return Err(absent());
         };
-        let operations = operations.as_mut().filter(|_| descent.in_batches());
+        let operations = operations.as_mut().filter(|_| descent.in_batches() || subpixel.is_some());
         let values = descent.gradient(argument, frames, (operations, subpixel.as_mut()), sums, rule, to)?;
         let mut value = values.iter().sum();
         if rule.smoothness > 0.0 {
@@ -237,7 +261,7 @@ impl Stages for CudaStages {
         let Self { model, state, slots: [_, _, Some(along)], frames, operations, descent: Some(descent), subpixel, .. } = self else {
             return Err(absent());
         };
-        let mut operations = operations.as_mut().filter(|_| descent.in_batches());
+        let mut operations = operations.as_mut().filter(|_| descent.in_batches() || subpixel.is_some());
         let mut direction = self.scan.model(along);
         if let Some((subpixel, operations)) = subpixel.as_mut().zip(operations.as_deref_mut()) {
             direction.probe = subpixel.all(operations, direction, frames, &along.probe, 1)?;
@@ -262,6 +286,7 @@ impl Stages for CudaStages {
 
     fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
         assert_ne!(to, from, "a slot is not combined with itself");
+        self.forget_seen();
         self.descent(None)?;
         self.slot(to)?;
         self.slot(from)?;
@@ -301,10 +326,12 @@ impl Stages for CudaStages {
     }
 
     fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
+        self.forget_seen();
         self.roll_all(probes, objects)
     }
 
     fn support(&mut self, slot: Slot) -> Result<()> {
+        self.forget_seen();
         if !self.supports.as_ref().is_some_and(Supports::any) {
             return Ok(());
         }
@@ -343,7 +370,9 @@ impl Stages for CudaStages {
         self.need_seeker()?;
         match self {
             Self { seeker: Some(seeker), frames, .. } => seeker.slope(argument, frames),
-            Self { operations: Some(operations), frames, subpixel, .. } => operations.slope(argument, frames, subpixel.as_mut()),
+            Self { operations: Some(operations), frames, subpixel, state, .. } => {
+                operations.slope(argument, frames, subpixel.as_mut().map(|subpixel| (subpixel, &state.probe)))
+            }
             _ => Err(absent()),
         }
     }
@@ -353,6 +382,7 @@ impl Stages for CudaStages {
     }
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        self.forget_seen();
         self.need_subpixel()?;
         if let Self { subpixel: Some(subpixel), operations: Some(operations), frames, scan, .. } = self {
             subpixel.set(operations, frames, &scan.shifts, shifts)?;
@@ -376,6 +406,7 @@ impl Stages for CudaStages {
     }
 
     fn set_state(&mut self, state: &State) -> Result<()> {
+        self.forget_seen();
         self.cuda.upload(&mut self.state.probe, &narrow(&state.probe))?;
         self.cuda.upload(&mut self.state.object, &narrow(&state.object))
     }
@@ -395,6 +426,7 @@ impl Stages for CudaStages {
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        self.forget_seen();
         self.sums.mix(&mut self.state.probe, basis)
     }
 
@@ -403,6 +435,7 @@ impl Stages for CudaStages {
     }
 
     fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        self.forget_seen();
         self.restore_all(prefix, reader)
     }
 

@@ -62,18 +62,23 @@ gather_shifted_back(Model model, Batch batch, const float2* shifts, const C* bac
   }
 }
 
-// The parts of the sums, in their order, to the first one. Grid: any; `values` of the sums and `weights` of the norms a part.
+// The parts of the sums, in one order, to the first one; `values` of the sums and `weights` of the norms a part. Grid: (values / WARP).
 extern "C" __global__ void __launch_bounds__(TEAM) add_parts(C* sums, float* norms, u32 parts, u64 values, u64 weights) {
-  for (u64 i = thread_index(); i < values; i += thread_count()) {
-    C sum = sums[i];
-    for (u32 s = 1; s < parts; ++s) sum = sum + sums[s * values + i];
-    sums[i] = sum;
+  __shared__ float3 room[TEAM / WARP][WARP];
+  const u32 crew = threadIdx.x / WARP, lane = lane_index();
+  const u64 i = (u64)blockIdx.x * WARP + lane;
+  float3 sum = make_float3(0, 0, 0);
+#pragma unroll 4
+  for (u32 s = crew; s < parts; s += TEAM / WARP) {
+    const C value = i < values ? sums[s * values + i] : make_float2(0, 0);
+    sum.x += value.x, sum.y += value.y, sum.z += i < weights ? norms[s * weights + i] : 0;
   }
-  for (u64 i = thread_index(); i < weights; i += thread_count()) {
-    float sum = norms[i];
-    for (u32 s = 1; s < parts; ++s) sum += norms[s * weights + i];
-    norms[i] = sum;
-  }
+  room[crew][lane] = sum;
+  __syncthreads();
+  if (crew || i >= values) return;
+  for (u32 c = 1; c < TEAM / WARP; ++c) sum.x += room[c][lane].x, sum.y += room[c][lane].y, sum.z += room[c][lane].z;
+  sums[i] = make_float2(sum.x, sum.y);
+  if (i < weights) norms[i] = sum.z;
 }
 
 // Probes get their steps over the weight; what lies outside of the support is lost. Grid: (CHUNKS, sets).
@@ -104,5 +109,8 @@ extern "C" __global__ void __launch_bounds__(TEAM) brightest_seen(const C* probe
 extern "C" __global__ void __launch_bounds__(TEAM) shift_waves(Batch batch, const float2* by, C* waves) {
   const u32 n = view_number(batch, blockIdx.y);
   C* wave = waves + ((u64)n * MODES + blockIdx.z) * (NX * NY);
-  EACH_PIXEL(pixel) wave[pixel] = wave[pixel] * ramp(by[n], pixel);
+  EACH_PIXEL(pixel) {
+    C* value = wave + (batch.wave_order ? batch.wave_order[pixel] : pixel);
+    *value = *value * ramp(by[n], pixel);
+  }
 }

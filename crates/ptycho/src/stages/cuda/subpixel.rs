@@ -1,22 +1,23 @@
-//! Sub-pixel shifts of the probe, around cuFFT (`subpixel.cu`).
+//! Sub-pixel shifts of the probe: of all views in registers where a frame fits (`shifted.rs`), and around cuFFT (`subpixel.cu`).
+
+mod overlap;
 
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::Direction;
 
+use super::C;
 use super::arguments::{ModelArgument, UpdateArgument};
 use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
 use super::program::{KernelConfig, TEAM};
 use super::recipes::subpixel_recipe;
-use super::sums::Sums;
-use super::supports::Supports;
-use super::{C, Pair};
+use super::shifted::ShiftsInRegisters;
 use crate::model::Model;
 use crate::stages::Overlap;
 
-/// Parts that sums over views are taken in: a frame alone has too few pixels to keep a device busy.
-const PARTS: usize = 8;
+/// Parts that sums over the views of a batch are taken in, at most.
+const BATCH_PARTS: usize = 8;
 
 /// Kernels and buffers.
 pub(super) struct SubpixelProbe {
@@ -31,22 +32,30 @@ pub(super) struct SubpixelProbe {
     step: Kernel,
     brightest_seen: Kernel,
     shift_waves: Kernel,
+    /// Kernels for all views, where frames are held in registers.
+    registers: Option<ShiftsInRegisters>,
     /// Sub-pixel remainders of every view.
     shifts: Buffer<[f32; 2]>,
     /// Transforms of probes.
     spectra: Buffer<C>,
     /// Probes as all views see them, and directions.
-    all: [Buffer<C>; 2],
+    all: [Option<Buffer<C>>; 2],
+    /// The former are those of the state's probes and shifts, all of them; their transforms were taken in registers.
+    current: bool,
+    taken: bool,
     /// Contributions of a batch of views to the probe, and the sums over views.
     pub(super) back: Buffer<C>,
     pub(super) sums: Buffer<C>,
     pub(super) norms: Buffer<f32>,
     /// Parts of the sums that are under way, and views added to them.
     parts: usize,
+    most_parts: usize,
     added: usize,
     /// View of all that the arrays at work begin with.
     first: usize,
     inertia: Buffer<f32>,
+    /// Host copy of `inertia`.
+    inertia_now: Vec<f32>,
 }
 
 /// The object's part of a pass of the overlap loop.
@@ -54,14 +63,12 @@ pub(super) fn object_alone(rule: &Overlap) -> UpdateArgument {
     UpdateArgument::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() })
 }
 
-/// Bytes that sub-pixel shifts take beside those of the views: transforms, sums in parts, what views of a batch contribute and see.
-pub(super) fn fixed_bytes(model: &Model, batch: usize) -> usize {
+/// Bytes that sub-pixel shifts take beside those of the views: transforms, sums in parts.
+pub(super) fn fixed_bytes(model: &Model, config: &KernelConfig) -> usize {
     if !model.subpixel {
         return 0;
     }
-    8 * model.probe_len()
-        + PARTS * (8 * model.probe_len() + 4 * model.probes * model.pixels())
-        + 24 * batch * model.modes[0] * model.pixels()
+    16 * model.probe_len() + config.shifted_parts(model.probes) * (8 * model.probe_len() + 4 * model.probes * model.pixels())
 }
 
 /// Sub-pixel remainders in single precision.
@@ -72,6 +79,8 @@ pub(super) fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
 impl SubpixelProbe {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = subpixel_recipe(&config).build(cuda)?;
+        let fused = config.fused();
+        let most_parts = config.shifted_parts(model.probes);
         let nothing = || pool.alloc_zeros::<C>(0, "ptycho: shifted probes");
         Ok(Self {
             cuda: cuda.clone(),
@@ -85,16 +94,21 @@ impl SubpixelProbe {
             step: program.kernel("step_subpixel")?,
             brightest_seen: program.kernel("brightest_seen")?,
             shift_waves: program.kernel("shift_waves")?,
+            registers: if fused { Some(ShiftsInRegisters::new(model, cuda, pool, config)?) } else { None },
             shifts: pool.buffer_from(&narrow(&model.shifts), "ptycho: positions")?,
             spectra: pool.alloc_zeros(model.probe_len(), "ptycho: shifted probes")?,
-            all: [nothing()?, nothing()?],
+            all: [None, None],
+            current: false,
+            taken: false,
             back: nothing()?,
-            sums: pool.alloc_zeros(PARTS * model.probe_len(), "ptycho: sums of the probes")?,
-            norms: pool.alloc_zeros(PARTS * model.probes * model.pixels(), "ptycho: sums of the probes")?,
+            sums: pool.alloc_zeros(most_parts * model.probe_len(), "ptycho: sums of the probes")?,
+            norms: pool.alloc_zeros(most_parts * model.probes * model.pixels(), "ptycho: sums of the probes")?,
             parts: 1,
+            most_parts,
             added: 0,
             first: 0,
             inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
+            inertia_now: vec![0.0; model.probes],
         })
     }
 
@@ -102,6 +116,11 @@ impl SubpixelProbe {
     pub(super) fn begin_at(&mut self, first: usize) -> u64 {
         self.first = first;
         self.shifts.from(first).value()
+    }
+
+    /// Takes note that the state's probes or the shifts change, or have changed.
+    pub(super) fn forget(&mut self) {
+        (self.current, self.taken) = (false, false);
     }
 
     /// Replaces the sub-pixel remainders.
@@ -129,10 +148,10 @@ impl SubpixelProbe {
 
     /// Allocates room for the contributions of this many views.
     pub(super) fn need_back(&mut self, views: usize) -> Result<()> {
-        let mut back = std::mem::replace(&mut self.back, self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
-        let grown = self.grow(&mut back, views);
-        self.back = back;
-        grown
+        if self.back.len() < views * self.modes() {
+            self.back = self.pool.alloc_zeros(views * self.modes(), "ptycho: shifted probes")?;
+        }
+        Ok(())
     }
 
     /// Takes the transforms of probes.
@@ -169,23 +188,97 @@ impl SubpixelProbe {
         probe: &Buffer<C>,
         which: usize,
     ) -> Result<u64> {
-        self.take(operations, probe)?;
-        let mut all = std::mem::replace(&mut self.all[which], self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
-        let done = self.grow(&mut all, frames.views).and_then(|()| {
-            let group = operations.group(frames.views);
-            (0..frames.views).step_by(group).try_for_each(|first| {
-                let count = group.min(frames.views - first);
-                let batch = operations.batch(frames, first, 0);
-                self.shift_probes(operations, argument, batch, count, (&mut all, first * self.modes()), -1)
-            })
-        });
-        self.all[which] = all;
-        done.map(|()| self.all[which].address())
+        match &self.registers {
+            Some(registers) => registers.take(probe)?,
+            None => self.take(operations, probe)?,
+        }
+        self.taken = false;
+        self.shift_all(operations, argument, frames, which)
     }
 
-    /// Begins sums for the probes over this many views.
+    /// Takes the state's probes in registers, unless they were.
+    fn take_again(&mut self, probe: &Buffer<C>) -> Result<()> {
+        if let Some(registers) = self.registers.as_ref().filter(|_| !self.taken) {
+            registers.take(probe)?;
+            self.taken = true;
+        }
+        Ok(())
+    }
+
+    /// As [`SubpixelProbe::seen`], for a Fourier step: in registers it shifts the probes for all views itself.
+    pub(super) fn seen_in_step(
+        &mut self,
+        operations: &mut BatchOperations,
+        argument: ModelArgument,
+        frames: &Frames,
+        probe: &Buffer<C>,
+    ) -> Result<ModelArgument> {
+        self.take_again(probe)?;
+        let Some(spectra) = self.registers.as_ref().map(ShiftsInRegisters::spectra) else {
+            return self.seen(operations, argument, frames, probe);
+        };
+        let all = self.room(frames.views, 0)?;
+        let argument = ModelArgument { probe: all.address(), spectra, shifts: self.shifts.address(), ..argument };
+        (self.all[0], self.current) = (Some(all), true);
+        Ok(argument)
+    }
+
+    /// The buffer of shifted probes, with room for those of as many views.
+    fn room(&mut self, views: usize, which: usize) -> Result<Buffer<C>> {
+        // Not replaced by an empty buffer meanwhile: a buffer that goes waits for the device.
+        let mut all = match self.all[which].take() {
+            Some(all) => all,
+            None => self.pool.alloc_zeros(0, "ptycho: shifted probes")?,
+        };
+        self.grow(&mut all, views)?;
+        Ok(all)
+    }
+
+    /// As [`SubpixelProbe::all`], of the transforms that are there.
+    fn shift_all(&mut self, operations: &mut BatchOperations, argument: ModelArgument, frames: &Frames, which: usize) -> Result<u64> {
+        // The shifted probes may be those of other views now.
+        self.current = false;
+        let mut all = self.room(frames.views, which)?;
+        let done = match &self.registers {
+            Some(registers) => registers.shift(argument, self.shifts.from(self.first), &all, frames.views),
+            None => {
+                let group = operations.group(frames.views);
+                (0..frames.views).step_by(group).try_for_each(|first| {
+                    let (count, batch) = (group.min(frames.views - first), operations.batch(frames, first, 0));
+                    self.shift_probes(operations, argument, batch, count, (&mut all, first * self.modes()), -1)
+                })
+            }
+        };
+        let address = all.address();
+        self.all[which] = Some(all);
+        done.map(|()| address)
+    }
+
+    /// The state's probes as all views see them, made anew only if the last ones are not; where frames are not in blocks.
+    pub(super) fn seen(
+        &mut self,
+        operations: &mut BatchOperations,
+        argument: ModelArgument,
+        frames: &Frames,
+        probe: &Buffer<C>,
+    ) -> Result<ModelArgument> {
+        let address = match &self.all[0] {
+            Some(all) if self.current => all.address(),
+            _ if self.taken => self.shift_all(operations, argument, frames, 0)?,
+            _ => self.all(operations, argument, frames, probe, 0)?,
+        };
+        self.current = true;
+        Ok(ModelArgument { probe: address, ..argument })
+    }
+
+    /// Begins sums for the probes over this many views, all of them.
     pub(super) fn begin(&mut self, views: usize) {
-        (self.parts, self.added) = (views.clamp(1, PARTS), 0);
+        (self.parts, self.added) = (views.clamp(1, self.most_parts), 0);
+    }
+
+    /// Begins sums over the views of a batch, in pieces.
+    pub(super) fn begin_batch(&mut self, views: usize) {
+        (self.parts, self.added) = (views.clamp(1, self.most_parts.min(BATCH_PARTS)), 0);
     }
 
     /// Adds the contributions of the views of a batch: of their waves in the batch's buffers, or of their difference from P O.
@@ -226,15 +319,33 @@ impl SubpixelProbe {
         unsafe { launch.arg(if norms { self.norms.address() } else { 0 }).run() }
     }
 
+    /// Adds up the parts.
+    fn add_parts(&self) -> Result<()> {
+        let (values, weights) = (self.sets * self.modes(), self.norms.len() / self.most_parts);
+        if self.parts <= 1 {
+            return Ok(());
+        }
+        let launch = self.add_parts.launch((values as u32).div_ceil(32), TEAM).arg(&self.sums).arg(&self.norms).arg(self.parts as u32);
+        // SAFETY: (C*, float*, u32, u64, u64) as `add_parts` declares.
+        unsafe { launch.arg(values as u64).arg(weights as u64).run() }
+    }
+
     /// Ends them: the sums begin with those of the probes.
     pub(super) fn end(&mut self, operations: &mut BatchOperations) -> Result<()> {
-        let (values, weights) = (self.sets * self.modes(), self.norms.len() / PARTS);
-        if self.parts > 1 {
-            let launch =
-                self.add_parts.launch((values as u32).div_ceil(TEAM), TEAM).arg(&self.sums).arg(&self.norms).arg(self.parts as u32);
-            // SAFETY: (C*, float*, u32, u64, u64) as `add_parts` declares.
-            unsafe { launch.arg(values as u64).arg(weights as u64).run()? };
+        self.add_parts()?;
+        match &self.registers {
+            Some(registers) => registers.end(&self.sums, &self.norms),
+            None => self.transform_sums(operations),
         }
+    }
+
+    /// Ends those of a batch, likewise.
+    pub(super) fn end_batch(&mut self, operations: &mut BatchOperations) -> Result<()> {
+        self.add_parts()?;
+        self.transform_sums(operations)
+    }
+
+    fn transform_sums(&mut self, operations: &mut BatchOperations) -> Result<()> {
         operations.transform_at(&mut self.sums, 0, self.sets * self.config.modes[0], Direction::Inverse)
     }
 
@@ -259,6 +370,12 @@ impl SubpixelProbe {
         frames: &Frames,
         rest: bool,
     ) -> Result<()> {
+        if let Some(registers) = &self.registers {
+            let (sums, shifts) = ((&self.sums, &self.norms), self.shifts.from(self.first));
+            registers.add(argument, frames, shifts, (self.parts, self.added), rest, sums)?;
+            self.added += frames.views;
+            return Ok(());
+        }
         let group = operations.group(frames.views);
         for first in (0..frames.views).step_by(group) {
             let batch = Batch { work: frames.exits.from(first * operations.wave()).value(), ..operations.batch(frames, first, 0) };
@@ -301,69 +418,5 @@ impl SubpixelProbe {
             unsafe { launch.arg(&frames.waves).run()? };
         }
         Ok(())
-    }
-
-    /// Weights of the old probes.
-    pub(super) fn weigh(&mut self, rule: &Overlap) -> Result<()> {
-        let weights: Vec<f32> = rule.probe_inertia.iter().map(|w| *w as f32).collect();
-        self.cuda.upload(&mut self.inertia, &weights)
-    }
-
-    /// Ends the sums and makes the step of them; gives the change of the probes.
-    pub(super) fn update_probes(
-        &mut self,
-        model: &Model,
-        state: &mut Pair,
-        sums: &mut Sums,
-        supports: &mut Supports,
-        operations: &mut BatchOperations,
-    ) -> Result<f64> {
-        self.end(operations)?;
-        let launch = self.step.launch((operations.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
-        // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_subpixel` declares.
-        unsafe { launch.arg(&self.norms).arg(&self.inertia).arg(0_u64).run()? };
-        supports.apply(Some(operations), &mut state.probe)?;
-        self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
-        supports.change(model, state)
-    }
-
-    /// The overlap loop, one step a launch; gives the passes made.
-    #[allow(clippy::too_many_arguments)] // the parts of the state that it touches
-    pub(super) fn overlap(
-        &mut self,
-        model: &Model,
-        argument: ModelArgument,
-        state: &mut Pair,
-        frames: &Frames,
-        sums: &mut Sums,
-        supports: &mut Supports,
-        operations: &mut Option<BatchOperations>,
-        rule: &Overlap,
-    ) -> Result<u32> {
-        let Some(operations) = operations.as_mut() else { return Ok(0) };
-        let once = object_alone(rule);
-        self.weigh(rule)?;
-        let mut passes = rule.passes;
-        for pass in 0..rule.passes {
-            let seen = ModelArgument { probe: self.all(operations, argument, frames, &state.probe, 0)?, ..argument };
-            if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
-                if let Some(sigma) = rule.limits.smooth {
-                    supports.smooth(model, &state.object, sigma)?;
-                }
-                sums.overlap(seen, &frames.exits, once, &rule.probe_inertia, 0)?;
-            }
-            if !rule.probe {
-                passes = pass + 1;
-                break;
-            }
-            supports.keep_before(sums)?;
-            self.begin(frames.views);
-            self.add_views(operations, seen, frames, true)?;
-            if self.update_probes(model, state, sums, supports, operations)? < rule.tolerance {
-                passes = pass + 1;
-                break;
-            }
-        }
-        Ok(passes)
     }
 }

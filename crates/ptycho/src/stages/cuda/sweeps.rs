@@ -251,9 +251,9 @@ impl Sweeps {
         damping: f64,
         largest: usize,
     ) -> Result<()> {
-        subpixel.begin(count as usize);
+        subpixel.begin_batch(count as usize);
         subpixel.add_probe_sums(operations, argument, batch, count as usize, false)?;
-        subpixel.end(operations)?;
+        subpixel.end_batch(operations)?;
         let len = to.probe.len();
         self.cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
         let (pixels, size) = (model.pixels(), model.modes[0] * model.pixels());

@@ -107,7 +107,7 @@ impl StreamedStages {
             *buffer = pool.alloc_zeros(0, "ptycho: exit waves")?;
         }
         let multiprocessors = cuda.properties().multiprocessors;
-        let need = plan::need(&inner.model, multiprocessors, self.bytes_of_pixel, waves, *memory);
+        let need = plan::need(&inner.model, cuda.properties(), self.bytes_of_pixel, waves, *memory);
         let (layout, _) = plan::layout(&inner.model, &need, multiprocessors, memory.allowance)?;
         let (pixels, wave) = (inner.model.counted(), inner.model.exits() * inner.model.pixels());
         frames.mag = pool.alloc_zeros(layout.block * pixels, "ptycho: frames")?;

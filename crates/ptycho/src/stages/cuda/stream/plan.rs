@@ -9,7 +9,7 @@ use crate::engines::default_batch;
 use crate::model::Model;
 use crate::stages::cuda::lists;
 use crate::stages::cuda::multi_pass::{GROUP, ratios};
-use crate::stages::cuda::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd, pair};
+use crate::stages::cuda::program::{KernelConfig, TEAM, TILE_ROWS, crowd, pair};
 use crate::stages::cuda::subpixel::fixed_bytes;
 
 /// Memory settings of the input.
@@ -91,15 +91,31 @@ pub(crate) fn without_frames(model: &Model) -> Model {
     }
 }
 
-/// Bytes of the waves and planes of a batch of views, where frames may go in pieces (`batches.rs`).
-fn batch_views(model: &Model) -> usize {
-    if KernelConfig::fits_registers(model) {
-        return 0;
+/// Bytes of the waves and planes of a batch of views, where frames may go in pieces (`batches.rs`), and of sub-pixel shifts.
+fn batch_views(model: &Model, device: &Properties, demand: KeptData) -> usize {
+    let config = KernelConfig::of(model, device);
+    let (group, wave) = group(model);
+    if config.fused() {
+        return shifted(model, &config, demand);
     }
+    // Ratios of moduli of the Fourier step's groups, which are twice as large. Views see probes, and contribute to them.
+    let own = if model.subpixel { 24 * model.modes[0] * model.pixels() } else { 0 };
+    group * (3 * wave + (12 + 8) * model.counted() + own) + fixed_bytes(model, &config)
+}
+
+/// Views that pieces work on at a time, and bytes of the waves of each.
+fn group(model: &Model) -> (usize, usize) {
     let wave = 8 * model.pixels() * model.exits();
-    let group = (GROUP / (2 * wave)).clamp(1, model.views.len().max(1)).min(4096);
-    // Ratios of moduli of the Fourier step's groups, which are twice as large.
-    group * (3 * wave + (12 + 8) * model.counted()) + fixed_bytes(model, group)
+    ((GROUP / (2 * wave)).clamp(1, model.views.len().max(1)).min(4096), wave)
+}
+
+/// Bytes of sub-pixel shifts of frames in registers.
+///
+/// Positions are refined in pieces: two waves, three planes and a derivative of the probe a view.
+fn shifted(model: &Model, config: &KernelConfig, demand: KeptData) -> usize {
+    let (group, wave) = group(model);
+    let refined = group * (2 * wave + 12 * model.counted() + 8 * model.modes[0] * model.pixels());
+    fixed_bytes(model, config) + if model.subpixel && demand.positions { refined } else { 0 }
 }
 
 /// Bytes of the update of a batch of this many views: waves, planes, shifted probes, a direction as long as probe and object
@@ -117,9 +133,10 @@ fn updated(model: &Model, batch: usize) -> usize {
 
 /// Bytes that do not depend on blocks: probes, objects and three more pairs of such, positions, lists, a few numbers a view, what a
 /// batch takes.
-fn fixed(model: &Model, multiprocessors: u32, batch: usize) -> u64 {
-    let waves = 8 * (model.probe_len() + model.object_len());
-    (4 * waves + lists_and_sums(model, multiprocessors) + batch_views(model) + updated(model, batch) + (4 << 20)) as u64
+fn fixed(model: &Model, device: &Properties, demand: KeptData) -> u64 {
+    let (waves, batch) = (8 * (model.probe_len() + model.object_len()), demand.largest_batch(model.views.len()));
+    let held = lists_and_sums(model, device.multiprocessors) + batch_views(model, device, demand) + updated(model, batch);
+    (4 * waves + held + (4 << 20)) as u64
 }
 
 /// Bytes of lists of views and of sums of the probes.
@@ -135,7 +152,7 @@ fn lists_and_sums(model: &Model, multiprocessors: u32) -> usize {
 /// Bytes of blocks with waves or without, `bytes` a pixel of the frames.
 pub(super) fn need(
     model: &Model,
-    multiprocessors: u32,
+    device: &Properties,
     bytes: u64,
     waves: bool,
     StreamingPlan { half, demand, .. }: StreamingPlan,
@@ -150,7 +167,7 @@ pub(super) fn need(
     let own = if model.subpixel { (model.modes[0] * model.pixels()) as u64 * if waves { 8 } else { 16 } } else { 0 };
     let work = 4 * counted + 8 * values + own + if waves && half { 8 * values } else { 0 };
     // The updates of a batch stay for the engines after it.
-    let fixed = fixed(model, multiprocessors, demand.largest_batch(model.views.len()));
+    let fixed = fixed(model, device, demand);
     DeviceMemory { fixed, raw: bytes * counted, wave, work, batch: demand.batch(waves, model.views.len()) }
 }
 
@@ -191,26 +208,26 @@ pub fn resident(model: &Model, device: &Properties, demand: KeptData) -> u64 {
 /// and planes of a likelihood or of probes between pixels.
 fn at_once(model: &Model, device: &Properties, demand: KeptData) -> usize {
     let (config, views) = (KernelConfig::of(model, device), model.views.len());
-    if matches!(config.processing, FrameProcessing::Fused { .. }) {
+    if config.fused() {
         // Planes of the threads that refine positions, 512 a multiprocessor.
-        return if demand.positions { 4 * 96 * 512 * device.multiprocessors as usize } else { 0 };
+        let planes = if demand.positions && !model.subpixel { 4 * 96 * 512 * device.multiprocessors as usize } else { 0 };
+        return planes + shifted(model, &config, demand);
     }
-    let wave = 8 * model.pixels() * model.exits();
-    let group = (GROUP / (2 * wave)).clamp(1, views.max(1)).min(4096);
+    let (group, wave) = group(model);
     let batches = match (demand.likelihood, model.subpixel) {
         (true, true) => group * (4 * wave + 8 * model.counted()),
         (true, false) => group * (3 * wave + 4 * model.counted()),
         (false, true) => group * (wave + 4 * model.counted()),
         (false, false) => 0,
     };
-    batches + 4 * ratios(&config, views)
+    batches + fixed_bytes(model, &config) + 4 * ratios(&config, views)
 }
 
 /// Forecasts a run within `streaming`; where some engines keep waves and others none, the blocks are those with waves.
 pub fn outline(model: &Model, device: &Properties, streaming: StreamingPlan) -> Result<StreamingForecast> {
     let (demand, bytes) = (streaming.demand, super::keep::bytes_of_pixel(&model.mag));
     let blocks = |waves: bool| {
-        let need = need(model, device.multiprocessors, bytes, waves, streaming);
+        let need = need(model, device, bytes, waves, streaming);
         let (layout, sums) = layout(model, &need, device.multiprocessors, streaming.allowance)?;
         Ok((need, layout, layout.memory(&need, sums)))
     };

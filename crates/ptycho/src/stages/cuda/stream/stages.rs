@@ -111,7 +111,9 @@ impl Stages for StreamedStages {
         self.flush()?;
         self.each_block_at(None, |inner, argument, _| match inner {
             CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(argument, frames),
-            CudaStages { operations: Some(operations), frames, subpixel, .. } => operations.slope(argument, frames, subpixel.as_mut()),
+            CudaStages { operations: Some(operations), frames, subpixel, state, .. } => {
+                operations.slope(argument, frames, subpixel.as_mut().map(|subpixel| (subpixel, &state.probe)))
+            }
             _ => Ok(Vec::new()),
         })
     }

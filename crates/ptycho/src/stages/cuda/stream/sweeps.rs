@@ -206,8 +206,7 @@ impl StreamedStages {
                 passes = pass + 1;
                 break;
             }
-            let CudaStages { sums, supports: Some(supports), subpixel: Some(subpixel), .. } = &mut self.inner else { break };
-            supports.keep_before(sums)?;
+            let CudaStages { subpixel: Some(subpixel), .. } = &mut self.inner else { break };
             subpixel.begin(views);
             let step = self.pending.take();
             self.step(step, Some(&Target::Probe))?;
@@ -216,7 +215,8 @@ impl StreamedStages {
             else {
                 break;
             };
-            if subpixel.update_probes(model, state, sums, supports, operations)? < rule.tolerance {
+            subpixel.update_probes(state, sums, supports, operations)?;
+            if subpixel.change(model, state, supports)? < rule.tolerance {
                 passes = pass + 1;
                 break;
             }
