@@ -11,7 +11,7 @@ struct Extent {
 // |f|; the last value counts numbers of rhs, sides included, that are not finite. `added` and `f` may be null; `f` may be `rhs`.
 // A block leaves 4 values in `partial`. Bytes: rhs once, added and f once where they are.
 extern "C" __global__ void __launch_bounds__(256)
-source(const double *rhs, const double *added, double shift, double *f, const __grid_constant__ Extent box, double *partial) {
+    source(const double* rhs, const double* added, double shift, double* f, const __grid_constant__ Extent box, double* partial) {
     __shared__ double scratch[8];
     double sum = 0, square = 0, most = 0, none = 0;
     const u64 count = box.nodes[0] * box.nodes[1] * box.nodes[2];
@@ -36,7 +36,7 @@ source(const double *rhs, const double *added, double shift, double *f, const __
     most = block_reduce<Max<double>>(most, scratch);
     none = block_reduce<Sum<double>>(none, scratch);
     if (threadIdx.x == 0) {
-        double *own = partial + 4 * (u64)blockIdx.x;
+        double* own = partial + 4 * (u64)blockIdx.x;
         own[0] = sum;
         own[1] = square;
         own[2] = most;

@@ -11,11 +11,11 @@
 #endif
 
 namespace zl {
-#define ZL_F1(name, f, d) \
-    __device__ inline float name(float x) { return f(x); } \
+#define ZL_F1(name, f, d)                                                                                                          \
+    __device__ inline float name(float x) { return f(x); }                                                                         \
     __device__ inline double name(double x) { return d(x); }
-#define ZL_F2(name, f, d) \
-    __device__ inline float name(float x, float y) { return f(x, y); } \
+#define ZL_F2(name, f, d)                                                                                                          \
+    __device__ inline float name(float x, float y) { return f(x, y); }                                                             \
     __device__ inline double name(double x, double y) { return d(x, y); }
 ZL_F1(sqrt, ::sqrtf, ::sqrt)
 ZL_F1(abs, ::fabsf, ::fabs)
@@ -94,8 +94,12 @@ template <typename T> __device__ inline T rem_euclid(T x, T y) {
 template <typename I> __device__ inline I limit(bool);
 template <> __device__ inline int limit<int>(bool top) { return top ? 2147483647 : -2147483647 - 1; }
 template <> __device__ inline unsigned int limit<unsigned int>(bool top) { return top ? 4294967295u : 0u; }
-template <> __device__ inline long long limit<long long>(bool top) { return top ? 9223372036854775807ll : -9223372036854775807ll - 1; }
-template <> __device__ inline unsigned long long limit<unsigned long long>(bool top) { return top ? 18446744073709551615ull : 0ull; }
+template <> __device__ inline long long limit<long long>(bool top) {
+    return top ? 9223372036854775807ll : -9223372036854775807ll - 1;
+}
+template <> __device__ inline unsigned long long limit<unsigned long long>(bool top) {
+    return top ? 18446744073709551615ull : 0ull;
+}
 template <typename I, typename T> __device__ inline I truncate(T x) {
 #ifndef __CUDACC__
     if (x != x) return I(0);

@@ -3,7 +3,7 @@
 #include "split.cu"
 
 // The DFT of an extension to modes, times `scale`.
-extern "C" __global__ void shrink(const Z *e, Z *to, unsigned n, unsigned lines, int kind, real scale) {
+extern "C" __global__ void shrink(const Z* e, Z* to, unsigned n, unsigned lines, int kind, real scale) {
     u64 i = thread_index(), line = i / (n + 1);
     unsigned j = (unsigned)(i - line * (n + 1));
     if (line >= lines) return;
@@ -28,13 +28,13 @@ extern "C" __global__ void shrink(const Z *e, Z *to, unsigned n, unsigned lines,
 }
 
 // Modes to the extension whose DFT is the way back.
-extern "C" __global__ void extend(const Z *modes, Z *e, unsigned n, unsigned lines, int kind) {
+extern "C" __global__ void extend(const Z* modes, Z* e, unsigned n, unsigned lines, int kind) {
     u64 i = thread_index(), line = i / (n + 1);
     unsigned j = (unsigned)(i - line * (n + 1));
     if (line >= lines) return;
     if (kind == FOURIER) {
         e += line * n;
-        const Z *z = modes + line * n;
+        const Z* z = modes + line * n;
         if (j == n) return;
         if (j == 0 || 2 * j == n) {
             e[j] = z[j];
@@ -59,7 +59,7 @@ extern "C" __global__ void extend(const Z *modes, Z *e, unsigned n, unsigned lin
 }
 
 // Transposes a `rows` x `columns` matrix per plane, tiles of 32 x 32 by 32 x 8 threads; one plane for each block along x.
-extern "C" __global__ void transpose(const Z *from, u64 from_plane, Z *to, u64 to_plane, unsigned rows, unsigned columns) {
+extern "C" __global__ void transpose(const Z* from, u64 from_plane, Z* to, u64 to_plane, unsigned rows, unsigned columns) {
     __shared__ Z tile[32][33];
     from += blockIdx.x * from_plane;
     to += blockIdx.x * to_plane;

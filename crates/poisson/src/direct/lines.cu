@@ -5,8 +5,8 @@
 
 // MODES neighbouring modes a block, SEGMENTS segments of LENGTH rows each, all rows in registers: read once, written once.
 // The multipliers wait in shared memory (where it is large enough), so that two blocks of 512 fit on a multiprocessor and hide each other's barriers.
-extern "C" __global__ void __launch_bounds__(MODES * SEGMENTS, WAITING ? 1024 / (MODES * SEGMENTS) : 1)
-lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_count, const double *inner) {
+extern "C" __global__ void __launch_bounds__(MODES* SEGMENTS, WAITING ? 1024 / (MODES * SEGMENTS) : 1)
+    lines(const __grid_constant__ Modes modes, const double* outer, unsigned outer_count, const double* inner) {
     __shared__ real as[MODES * SEGMENTS / 32 * MODES], bs[MODES * SEGMENTS / 32 * MODES];
     unsigned c = threadIdx.x % MODES, r0 = threadIdx.x / MODES * LENGTH;
     unsigned mode = blockIdx.x * MODES + c, places = modes.at[modes.count] * modes.outer;
@@ -14,7 +14,7 @@ lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_c
     double delta = outer[line.outer % outer_count] + inner[line.mode], theta = 2.0 * asinh(0.5 * sqrt(delta));
 #if WAITING
     extern __shared__ double2 waiting[];
-    real *v = (real *)waiting + threadIdx.x;
+    real* v = (real*)waiting + threadIdx.x;
 #define V(i) v[(i) * MODES * SEGMENTS]
 #else
     real v[LENGTH];
@@ -86,7 +86,7 @@ lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_c
         there *= down;
         back *= up;
     }
-    __syncthreads(); // node 0 is read by all threads before the first one writes it
+    __syncthreads();  // node 0 is read by all threads before the first one writes it
     if (r0 == 0 && mode < places) row_of(line, 0) = (real)zero;
 #endif
     if (mode >= places) return;
@@ -105,7 +105,7 @@ lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_c
 
 // The constant mode of a singular problem: takes the weighted mean off its line and writes it down, as it was before
 // anything was taken off. Blocks of 256, one a system; its mode is `step` places of the part from the one of the system before.
-extern "C" __global__ void centre(Z *part, u64 plane, u64 first, u64 step, double *means) {
+extern "C" __global__ void centre(Z* part, u64 plane, u64 first, u64 step, double* means) {
     __shared__ double sums[8];
     __shared__ double mean;
     const Line line = {part + first + blockIdx.x * step, plane, 0, 0};

@@ -8,7 +8,7 @@
 struct Field {
     u64 first, system, middle, last;
     unsigned n[3], tiles[3];
-    int lo[3], hi[3]; // 0 Dirichlet, 1 Neumann, 2 periodic
+    int lo[3], hi[3];  // 0 Dirichlet, 1 Neumann, 2 periodic
     double weight[3];
     double volume;
 };
@@ -16,7 +16,7 @@ struct Field {
 enum { NORMS, RELAX, NORMS_AND_COPY };
 
 // The node next to `i`, or -1 where there is none: Dirichlet values are in f already.
-__device__ long long beside(const Field &field, int axis, unsigned i, int step) {
+__device__ long long beside(const Field& field, int axis, unsigned i, int step) {
     unsigned n = field.n[axis];
     if (step < 0 ? i > 0 : i + 1 < n) return (long long)i + step;
     int side = step < 0 ? field.lo[axis] : field.hi[axis];
@@ -26,10 +26,12 @@ __device__ long long beside(const Field &field, int axis, unsigned i, int step) 
 // NORMS: sums of r^2 and u^2, weighted by control volumes, and the largest |r|, a block each into `partial`.
 // RELAX: `to` = u + omega r / diagonal. NORMS_AND_COPY: the norms, and `to` = u. Systems that are not `active` are left.
 extern "C" __global__ void __launch_bounds__(256)
-residual(const real *u, const real *f, real *to, const __grid_constant__ Field field, int what, double omega, const u8 *active, double *partial) {
+    residual(const real* u, const real* f, real* to, const __grid_constant__ Field field, int what, double omega, const u8* active,
+             double* partial) {
     __shared__ double scratch[8];
     if (!active[blockIdx.y]) return;
-    unsigned tile = blockIdx.x, tx = tile % field.tiles[0], ty = tile / field.tiles[0] % field.tiles[1], tz = tile / field.tiles[0] / field.tiles[1];
+    unsigned tile = blockIdx.x, tx = tile % field.tiles[0], ty = tile / field.tiles[0] % field.tiles[1],
+             tz = tile / field.tiles[0] / field.tiles[1];
     unsigned x = tx * TILE_X + threadIdx.x % TILE_X, q = ty * (256 / TILE_X) + threadIdx.x / TILE_X;
     unsigned from = tz * ROW_STEPS, end = min(from + ROW_STEPS, field.n[2]);
     double r2 = 0, u2 = 0, most = 0;
@@ -40,18 +42,19 @@ residual(const real *u, const real *f, real *to, const __grid_constant__ Field f
         for (int a = 0; a < 3; ++a) diagonal += 2 * field.weight[a];
         if ((x == 0 && field.lo[0] == 1) || (x + 1 == field.n[0] && field.hi[0] == 1)) share *= 0.5;
         if (MIDDLE && ((q == 0 && field.lo[1] == 1) || (q + 1 == field.n[1] && field.hi[1] == 1))) share *= 0.5;
-        const real *column = u + base + q * field.middle;
+        const real* column = u + base + q * field.middle;
         long long below = beside(field, 2, from, -1);
         double previous = below < 0 ? 0.0 : (double)column[below * field.last + x], now = column[from * field.last + x];
 #pragma unroll 4
         for (unsigned l = from; l < end; ++l) {
-            const real *row = column + l * field.last;
+            const real* row = column + l * field.last;
             long long above = beside(field, 2, l, 1);
             double next = above < 0 ? 0.0 : (double)column[above * field.last + x];
             double west = w < 0 ? 0.0 : (double)row[w], east = e < 0 ? 0.0 : (double)row[e];
-            double sum = physics::second_difference(now, west, east, hx, hx) + physics::second_difference(now, previous, next, hl, hl);
+            double sum =
+                physics::second_difference(now, west, east, hx, hx) + physics::second_difference(now, previous, next, hl, hl);
             if (MIDDLE) {
-                const real *plane = u + base + l * field.last + x;
+                const real* plane = u + base + l * field.last + x;
                 double south = s < 0 ? 0.0 : (double)plane[s * field.middle], north = t < 0 ? 0.0 : (double)plane[t * field.middle];
                 sum += physics::second_difference(now, south, north, hm, hm);
             }
@@ -75,7 +78,7 @@ residual(const real *u, const real *f, real *to, const __grid_constant__ Field f
     u2 = block_reduce<Sum<double>>(u2, scratch);
     most = block_reduce<Max<double>>(most, scratch);
     if (threadIdx.x == 0) {
-        double *own = partial + 3 * ((u64)blockIdx.y * gridDim.x + blockIdx.x);
+        double* own = partial + 3 * ((u64)blockIdx.y * gridDim.x + blockIdx.x);
         own[0] = r2;
         own[1] = u2;
         own[2] = most;
@@ -83,7 +86,7 @@ residual(const real *u, const real *f, real *to, const __grid_constant__ Field f
 }
 
 // The sums of the blocks of each system, always in the same order. One block of 256 a system; `norms` is the host's memory.
-extern "C" __global__ void finish(const double *partial, unsigned blocks, const u8 *active, double volume, double *norms) {
+extern "C" __global__ void finish(const double* partial, unsigned blocks, const u8* active, double volume, double* norms) {
     __shared__ double scratch[8];
     if (!active[blockIdx.x]) return;
     partial += 3 * (u64)blockIdx.x * blocks;
@@ -104,9 +107,9 @@ extern "C" __global__ void finish(const double *partial, unsigned blocks, const 
 }
 
 // To and from the caller's doubles, `n` of them.
-extern "C" __global__ void from_double(const double *from, real *to, u64 n) {
+extern "C" __global__ void from_double(const double* from, real* to, u64 n) {
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) to[i] = (real)from[i];
 }
-extern "C" __global__ void to_double(const real *from, double *to, u64 n) {
+extern "C" __global__ void to_double(const real* from, double* to, u64 n) {
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) to[i] = (double)from[i];
 }

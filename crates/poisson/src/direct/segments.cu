@@ -4,25 +4,25 @@
 
 // The modes of each part: `at[k] .. at[k + 1]` of every outer mode, one outer mode behind the other, `outer` of them.
 struct Modes {
-    Z *part[17];
+    Z* part[17];
     unsigned at[18], count, outer;
 };
 
 // A system: its first value, and the distance from row pair to row pair.
 struct Line {
-    Z *first;
+    Z* first;
     u64 plane;
     unsigned outer, mode;
 };
 
-__device__ Line line_at(const Modes &modes, unsigned place) {
+__device__ Line line_at(const Modes& modes, unsigned place) {
     unsigned k = 0;
     while (k + 1 < modes.count && place >= modes.at[k + 1] * modes.outer) ++k;
     unsigned width = modes.at[k + 1] - modes.at[k], own = place - modes.at[k] * modes.outer;
     return {modes.part[k] + own, (u64)width * modes.outer, own / width, modes.at[k] + own % width};
 }
 
-__device__ real &row_of(const Line &line, unsigned row) { return ((real *)(line.first + (row >> 1) * line.plane))[row & 1]; }
+__device__ real& row_of(const Line& line, unsigned row) { return ((real*)(line.first + (row >> 1) * line.plane))[row & 1]; }
 
 // v > 0: the multiplier itself; v <= 0: the multiplier less 1, where that keeps more digits.
 __device__ real times(real v, real s) { return v > 0 ? v * s : fma(v, s, s); }
@@ -37,7 +37,7 @@ __device__ double before(unsigned r0, double theta) {
 
 // Maps x -> a x + b of the segments composed along them: each thread gets what the segments ahead of it make of 0.
 // Within a warp by shuffles, from warp to warp through shared memory.
-__device__ real carried(real a, real b, bool backward, real *as, real *bs) {
+__device__ real carried(real a, real b, bool backward, real* as, real* bs) {
     const unsigned warps = MODES * SEGMENTS / 32, c = threadIdx.x % MODES, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     unsigned rank = backward ? 31 - lane : lane;
 #pragma unroll

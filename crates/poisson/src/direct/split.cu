@@ -22,22 +22,22 @@ __device__ Z none() { return {0, 0}; }
 
 // One split: `groups` DFTs of `m` points a line.
 struct Split {
-    Z *modes;
-    const Z *table;
+    Z* modes;
+    const Z* table;
     unsigned n, radix, m, groups;
 };
 
 // All splits of a line of `n` intervals, and its rest of `rest` ones, extended (periodic: as it is).
 struct Transform {
     Split levels[16];
-    Z *extended;
+    Z* extended;
     unsigned count, kind, n, len, rest, room;
 };
 
 // One split by an odd factor of places d and m - d.
-__device__ void fold_odd(Z *z, const Split &v, Z *w, unsigned d, bool sine, real scale) {
+__device__ void fold_odd(Z* z, const Split& v, Z* w, unsigned d, bool sine, real scale) {
     unsigned half = v.m / 2;
-    const Z *circle = v.table + v.groups * (half + 1);
+    const Z* circle = v.table + v.groups * (half + 1);
     Z rest = none();
     for (unsigned c = 1; c <= v.groups; ++c) {
         Z a = z[d], b = none();
@@ -56,9 +56,9 @@ __device__ void fold_odd(Z *z, const Split &v, Z *w, unsigned d, bool sine, real
     z[d] = sine && (d == 0 || d == half) ? none() : rest;
 }
 
-__device__ void unfold_odd(Z *z, const Split &v, const Z *w, unsigned d, bool sine) {
+__device__ void unfold_odd(Z* z, const Split& v, const Z* w, unsigned d, bool sine) {
     unsigned half = v.m / 2;
-    const Z *circle = v.table + v.groups * (half + 1);
+    const Z* circle = v.table + v.groups * (half + 1);
     bool end = d == 0 || d == half;
     Z rest = sine && end ? none() : z[d];
     for (unsigned c = 1; c <= v.groups; ++c) {
@@ -71,7 +71,7 @@ __device__ void unfold_odd(Z *z, const Split &v, const Z *w, unsigned d, bool si
             Z e = even * circle[t].x, o = odd * circle[t].y;
             Z near = e + o, far = e - o;
             z[j + d] = near + (c == 1 ? rest : z[j + d]);
-            if (end) continue; // there the image is a node that has been met
+            if (end) continue;  // there the image is a node that has been met
             if (c == 1) far = far + rest;
             if (sine) far = far * (real)-1;
             z[j - d] = c == 1 ? far : z[j - d] + far;
@@ -80,7 +80,7 @@ __device__ void unfold_odd(Z *z, const Split &v, const Z *w, unsigned d, bool si
 }
 
 // One split in two, or (radix 1) a quarter wave.
-__device__ void fold_two(Z *z, const Split &v, Z *w, unsigned d, bool sine, real scale) {
+__device__ void fold_two(Z* z, const Split& v, Z* w, unsigned d, bool sine, real scale) {
     unsigned m = v.m;
     Z y, mirror = none();
     if (v.radix == 1) {
@@ -89,7 +89,7 @@ __device__ void fold_two(Z *z, const Split &v, Z *w, unsigned d, bool sine, real
     } else if (d == 0) {
         y = sine ? z[m] : (z[0] - z[2 * m]) * (real)0.5;
         if (sine) {
-            z[m] = none(); // the end of the line that is left
+            z[m] = none();  // the end of the line that is left
         } else {
             z[0] = z[0] + z[2 * m];
             z[m] = z[m] * (real)2;
@@ -110,7 +110,7 @@ __device__ void fold_two(Z *z, const Split &v, Z *w, unsigned d, bool sine, real
     w[d] = (y + q) * r;
 }
 
-__device__ void unfold_two(Z *z, const Split &v, const Z *w, unsigned d, bool sine) {
+__device__ void unfold_two(Z* z, const Split& v, const Z* w, unsigned d, bool sine) {
     unsigned m = v.m;
     if (d == 0) {
         Z y = w[0], even = z[0];

@@ -12,15 +12,19 @@ __device__ __forceinline__ void ask_for(const Store& st, const PageList& list, u
 #if __CUDA_ARCH__ >= 900
     if (k % PAGE == 0 && k + AHEAD < list.plain) {
         u32 page = __shfl_sync(FULL_WARP, list.mine, (k + AHEAD) >> SHIFT);
-        if (lane_index() == 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(slot_at(st, page, 0).page), "r"(PAGE_BYTES));
+        if (lane_index() == 0)
+            asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(slot_at(st, page, 0).page), "r"(PAGE_BYTES));
     }
 #endif
 }
 // Unit of turn `swap_pages`: helpers first, which have the heavy ones.
-__device__ __forceinline__ u32 unit_at(const Store& st, u32 helping, u32 turn) { return turn < helping ? st.units + turn : turn - helping; }
+__device__ __forceinline__ u32 unit_at(const Store& st, u32 helping, u32 turn) {
+    return turn < helping ? st.units + turn : turn - helping;
+}
 
 // Turn `swap_pages`, by a warp: what each warp reads of its unit, and its tile; where there is nothing, no more than that.
-__device__ __forceinline__ void look_up(const Domain& d, const Store& st, ParticleStream* streams, Tile& tile, u32 helping, u32 all, u32 turn) {
+__device__ __forceinline__ void look_up(const Domain& d, const Store& st, ParticleStream* streams, Tile& tile, u32 helping, u32 all,
+                                        u32 turn) {
     if (turn >= all) return;
     const u32 unit = unit_at(st, helping, turn);
     ParticleStream found = stream_of(st, unit);
@@ -30,9 +34,9 @@ __device__ __forceinline__ void look_up(const Domain& d, const Store& st, Partic
 
 static_assert(OUT >= WARP, "an outbox takes whatever leaves in a round");
 
-template <bool MEASURE>
-__global__ void __launch_bounds__(BLOCK, RESIDENT)
-    advance(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Fields f, const __grid_constant__ Push p, const __grid_constant__ Walls walls, long long* far, double* measured) {
+template <bool MEASURE> __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    advance(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Fields f,
+            const __grid_constant__ Push p, const __grid_constant__ Walls walls, long long* far, double* measured) {
     extern __shared__ __align__(16) u8 shared[];
     __shared__ Tile tiles[2];
     __shared__ ParticleStream streams[WARPS];
@@ -58,7 +62,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
         PageList list = list_of(st, stream);
         if (tiles[1 - flip].whole) empty(Sums{d, near, far, tiles[1 - flip], p.sign});
         if (tile.whole)
-            load_fields(cached, f, p.alpha, (long long)(tile.y - 1 + BELOW) * d.pitch + tile.x - 1 + BELOW, d.pitch, tile.nx, tile.ny);
+            load_fields(cached, f, p.alpha, (long long)(tile.y - 1 + BELOW) * d.pitch + tile.x - 1 + BELOW, d.pitch, tile.nx,
+                        tile.ny);
         u32 base = 0;
         bool more, closed = false;
         double energy = 0, momentum[3] = {0, 0, 0};

@@ -5,7 +5,8 @@
 #include "quadratic.cu"
 #include "team.cu"
 
-__device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, const ParticleSlot& slot, const Push& p, long long* far) {
+__device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, const ParticleSlot& slot, const Push& p,
+                                           long long* far) {
     u32 cell = slot.cell();
     long long at = (long long)(tile.y + int(cell >> 8) + BELOW) * d.pitch + tile.x + int(cell & 255) + BELOW;
     Quad q = slot.four();
@@ -32,7 +33,8 @@ __device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, co
 struct Scales {
     double scale[3];
 };
-extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real* x, real* y, real* z, u64 length, u32 more, const __grid_constant__ Scales scales) {
+extern "C" __global__ void __launch_bounds__(256)
+    convert(long long* sums, real* x, real* y, real* z, u64 length, u32 more, const __grid_constant__ Scales scales) {
     wait_for_previous_kernel();
     let_next_kernel_start();
     u64 n = thread_index();

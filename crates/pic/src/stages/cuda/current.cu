@@ -23,13 +23,16 @@ __device__ __forceinline__ real fold_row(const YeeGrid& l, const real* row, int 
 }
 // The nodes of an axis that are near its sides: how many, and number k. All of a narrow one.
 __device__ __forceinline__ int near_count(int n, int nodes) { return nodes <= 2 * ABOVE + 1 ? nodes : ABOVE + nodes - n + ABOVE; }
-__device__ __forceinline__ int near_node(int k, int n, int nodes) { return nodes <= 2 * ABOVE + 1 || k < ABOVE ? k : n - 2 * ABOVE + k; }
+__device__ __forceinline__ int near_node(int k, int n, int nodes) {
+    return nodes <= 2 * ABOVE + 1 || k < ABOVE ? k : n - 2 * ABOVE + k;
+}
 // Reads guards and writes nodes inside, each its own: in place. First whole rows near the sides of y, then what is near those of x
 // in the other rows.
 extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ YeeGrid l) {
     wait_for_previous_kernel();
     let_next_kernel_start();
-    int near_x = near_count(l.cells[0], l.nodes[0]), near_y = near_count(l.cells[1], l.nodes[1]), t = int(blockIdx.x * 256 + threadIdx.x);
+    int near_x = near_count(l.cells[0], l.nodes[0]), near_y = near_count(l.cells[1], l.nodes[1]),
+        t = int(blockIdx.x * 256 + threadIdx.x);
     int c = 6 + blockIdx.y, n = l.cells[1], rows = near_y * l.nodes[0];
     Node p;
     if (t < rows) {
@@ -89,7 +92,8 @@ extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__
 }
 
 // A line of nodes: added to J, put into E or B. Components as in `halfway`.
-extern "C" __global__ void __launch_bounds__(256) put_line(const __grid_constant__ YeeGrid l, const double* values, u32 count, int c, int axis, int line) {
+extern "C" __global__ void __launch_bounds__(256)
+    put_line(const __grid_constant__ YeeGrid l, const double* values, u32 count, int c, int axis, int line) {
     u32 k = blockIdx.x * 256 + threadIdx.x;
     if (k >= count) return;
     int i = axis == 0 ? line : int(k), j = axis == 0 ? int(k) : line;

@@ -18,10 +18,10 @@ struct Point {
 // Charge unit K of a particle: with weights, K w as an even integer, that of a light one rounded at random (integers.rs).
 typedef UnitOf<real> Unit;
 struct Push {
-    real alpha;         // q dt / 2m
-    real step[2];       // dt / h
-    real unit[3];       // K, 4/K, 2/K
-    int sign;           // of the charge
+    real alpha;    // q dt / 2m
+    real step[2];  // dt / h
+    real unit[3];  // K, 4/K, 2/K
+    int sign;      // of the charge
     int unused;
 };
 
@@ -86,8 +86,8 @@ template <int N> __device__ __forceinline__ void put(const Sums& j, fixed* const
 }
 
 // One piece of a path, from p at (s0, t0) to q at (s1, t1); `qz` is 4 K v_z times its part of the step; `n` the lower left node.
-__device__ __forceinline__ void deposit(const Sums& j, int n, const Point& p, const Point& q, real s0, real t0, real s1, real t1, real qz,
-                                        const Unit& u) {
+__device__ __forceinline__ void deposit(const Sums& j, int n, const Point& p, const Point& q, real s0, real t0, real s1, real t1,
+                                        real qz, const Unit& u) {
     real da = q.a - p.a;
     fixed xi = shifted(fma(times(da, u.two), p.b + q.b, real(MAGIC))), eta = (q.ic - p.ic) - xi;
     fixed along = 2 * (q.ia - p.ia), up = 2 * (q.ib - p.ib);

@@ -7,7 +7,9 @@ __device__ __forceinline__ u32 take(const Store& st) {
     u32 at = atomicAdd(&st.counters->head, 1u);
     return int(st.counters->limit - at) > 0 ? st.ring[at & st.ring_mask] : NONE;
 }
-__device__ __forceinline__ void give(const Store& st, u32 page) { st.ring[atomicAdd(&st.counters->tail, 1u) & st.ring_mask] = page; }
+__device__ __forceinline__ void give(const Store& st, u32 page) {
+    st.ring[atomicAdd(&st.counters->tail, 1u) & st.ring_mask] = page;
+}
 
 // A record into the inbox of its unit; one for which there is no page waits in the common list until `swap_pages` has found one.
 __device__ __noinline__ void post(const Store& st, Record r) {
@@ -60,7 +62,7 @@ __device__ __forceinline__ void put(const ParticleSlot& to, const ParticleValues
 
 // Particles that a warp reads: `own` of its list, then the inbox from number `from` on, `all` together.
 struct ParticleStream {
-    u32 own, all, from, stop, unit;     // `stop`: where it is left off
+    u32 own, all, from, stop, unit;   // `stop`: where it is left off
     u32 whole, arrived, inbox, held;  // particles of the unit, and of the inbox, and pages of that and of the list
 };
 __device__ __forceinline__ u32 pages_for(u32 n) { return (n + PAGE - 1) >> SHIFT; }
@@ -77,7 +79,8 @@ __device__ __forceinline__ ParticleStream stream_of(u32 unit, u32 mine, u32 arri
     u32 whole = __shfl_sync(FULL_WARP, scan_lists(mine), WARPS - 1) + arrived;
     // Lists that have less than their share of whole rounds fill up with what came: where that is not too much, each no more than its last
     // round, so that as few rounds as can be have idle lanes.
-    u32 share = ((whole + WARPS - 1) / WARPS + WARP - 1) / WARP * WARP, wanted = lane_index() < WARPS && mine < share ? share - mine : 0;
+    u32 share = ((whole + WARPS - 1) / WARPS + WARP - 1) / WARP * WARP,
+        wanted = lane_index() < WARPS && mine < share ? share - mine : 0;
     u32 some = wanted % WARP, few = scan_lists(some), upto = scan_lists(wanted);
     if (arrived <= __shfl_sync(FULL_WARP, few, WARPS - 1)) {
         wanted = some;
@@ -87,7 +90,8 @@ __device__ __forceinline__ ParticleStream stream_of(u32 unit, u32 mine, u32 arri
     return {mine, mine + min(upto, arrived) - from, from, 0, unit, whole, arrived, inbox, pages_for(mine)};
 }
 __device__ __forceinline__ ParticleStream stream_of(const Store& st, u32 unit) {
-    return stream_of(unit, lane_index() < WARPS ? st.count[unit * WARPS + lane_index()] : 0, st.now.count[unit], st.now.pages[unit]);
+    return stream_of(unit, lane_index() < WARPS ? st.count[unit * WARPS + lane_index()] : 0, st.now.count[unit],
+                     st.now.pages[unit]);
 }
 __device__ __forceinline__ u32 below() { return (1u << lane_index()) - 1; }
 __device__ __forceinline__ ParticleValues slot_of(const ParticleSlot& from) {

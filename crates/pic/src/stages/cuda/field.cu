@@ -4,7 +4,8 @@
 #include "yee_grid.cu"
 
 // Addition of a layer to a derivative, whose plain value is d: nothing outside of it.
-template <bool remember> __device__ __forceinline__ real layered(const YeeGrid& l, int of, int term, int axis, bool half, const Node& p, real d) {
+template <bool remember>
+__device__ __forceinline__ real layered(const YeeGrid& l, int of, int term, int axis, bool half, const Node& p, real d) {
     int thick = l.thick[axis], n = l.cells[axis], k = axis == 0 ? p.i : p.j;
     if (thick == 0) return real(0);
     real more = 0;
@@ -126,7 +127,9 @@ extern "C" __global__ void __launch_bounds__(256) shift_fields(const __grid_cons
     for (int k = last + int(threadIdx.x); k < l.pitch; k += 256) row[k] = 0;
 }
 // The memory of a layer goes along.
-extern "C" __global__ void __launch_bounds__(256) shift_memory(real* psi, int length, int down) { move_row(psi + blockIdx.x * length, length, down != 0); }
+extern "C" __global__ void __launch_bounds__(256) shift_memory(real* psi, int length, int down) {
+    move_row(psi + blockIdx.x * length, length, down != 0);
+}
 // Guards of E and B from the nodes inside.
 extern "C" __global__ void __launch_bounds__(256) guards(const __grid_constant__ YeeGrid l) {
     Node p = node(l);

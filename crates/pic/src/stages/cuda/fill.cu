@@ -4,8 +4,8 @@
 #include "team.cu"
 #include "uniform_source.cu"
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    fill(const __grid_constant__ UniformSource m, const __grid_constant__ Domain d, const __grid_constant__ Store st, const double* offsets) {
+extern "C" __global__ void __launch_bounds__(BLOCK) fill(const __grid_constant__ UniformSource m, const __grid_constant__ Domain d,
+                                                         const __grid_constant__ Store st, const double* offsets) {
     __shared__ ParticleStream streams[WARPS];
     const u32 warp = threadIdx.x / WARP;
     for (u32 unit = blockIdx.x; unit < st.units; unit += gridDim.x) {
@@ -44,7 +44,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // Particles of the last column of cells, `column` from the start of the run, which a window has reached: into the inboxes, for the next step.
 extern "C" __global__ void __launch_bounds__(256)
-    make_column(const __grid_constant__ UniformSource m, const __grid_constant__ Domain d, const __grid_constant__ Store st, const double* offsets, u64 column) {
+    make_column(const __grid_constant__ UniformSource m, const __grid_constant__ Domain d, const __grid_constant__ Store st,
+                const double* offsets, u64 column) {
     __shared__ double scratch[8];
     const u64 n = thread_index();
     double energy = 0;

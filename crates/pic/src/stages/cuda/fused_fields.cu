@@ -11,12 +11,12 @@
 #define EY (FUSED_Y + 3)
 
 struct FusedFields {
-    real *e[3], *b[3];            // what is written
-    const long long* sums;        // of this step, `length` a component
-    long long* clear;             // of the next one
+    real *e[3], *b[3];      // what is written
+    const long long* sums;  // of this step, `length` a component
+    long long* clear;       // of the next one
     long long length;
     double scale[3];
-    int more, unused;             // J has a part of this step already
+    int more, unused;  // J has a part of this step already
 };
 
 #define PASSES ((EX * EY + 255) / 256)
@@ -42,11 +42,13 @@ __device__ __forceinline__ void spread(const YeeGrid& l, real* const* to, int i,
         }
 }
 
-extern "C" __global__ void __launch_bounds__(256, FUSED_RESIDENT) fused_fields(const __grid_constant__ YeeGrid l, const __grid_constant__ FusedFields p) {
+extern "C" __global__ void __launch_bounds__(256, FUSED_RESIDENT)
+    fused_fields(const __grid_constant__ YeeGrid l, const __grid_constant__ FusedFields p) {
     __shared__ real e[3][EX * EY], b[3][EX * EY];
     wait_for_previous_kernel();
     let_next_kernel_start();
-    const int ox = int(blockIdx.x) * FUSED_X, oy = int(blockIdx.y) * FUSED_Y, right = min(FUSED_X, l.cells[0] - ox), top = min(FUSED_Y, l.cells[1] - oy);
+    const int ox = int(blockIdx.x) * FUSED_X, oy = int(blockIdx.y) * FUSED_Y, right = min(FUSED_X, l.cells[0] - ox),
+              top = min(FUSED_Y, l.cells[1] - oy);
     // No node of the block is an image or has one: nearly all blocks, and what is done for the others is as much again as all the rest.
     const bool inner = ox >= ABOVE && oy >= ABOVE && ox + FUSED_X < l.cells[0] - BELOW && oy + FUSED_Y < l.cells[1] - BELOW;
     const u32 corner = u32(oy - 1 + BELOW) * l.pitch + ox - 1 + BELOW;
@@ -96,7 +98,8 @@ extern "C" __global__ void __launch_bounds__(256, FUSED_RESIDENT) fused_fields(c
             j[c] = current_of<real>(sums[pass][c], p.scale[c]);
             if (p.more) j[c] = l.j[c][from] + j[c];
         }
-        real bz = b[2][k], vx = e[0][k] + (wy * (bz - b[2][k - EX]) - dt * j[0]), vy = e[1][k] - (wx * (bz - b[2][k - 1]) + dt * j[1]);
+        real bz = b[2][k], vx = e[0][k] + (wy * (bz - b[2][k - EX]) - dt * j[0]),
+             vy = e[1][k] - (wx * (bz - b[2][k - 1]) + dt * j[1]);
         real vz = e[2][k] + (wx * (b[1][k] - b[1][k - 1]) - wy * (b[0][k] - b[0][k - EX]) - dt * j[2]);
         e[0][k] = vx;
         e[1][k] = vy;

@@ -34,8 +34,8 @@ __device__ __forceinline__ void settled(FieldValues& f) {
 
 // Cells `first` to `first` + PIECE - 1 of a column, with nodes up to number `most`. All is asked for before the first is needed. PLAIN: there
 // is nothing to add, and the tile is whole.
-template <bool PLAIN>
-__device__ __forceinline__ void load_piece(Quad* to, const real* own, const real* external, real alpha, int first, int most, int pitch) {
+template <bool PLAIN> __device__ __forceinline__ void load_piece(Quad* to, const real* own, const real* external, real alpha,
+                                                                 int first, int most, int pitch) {
     real left[PIECE + 1], right[PIECE + 1];
 #pragma unroll
     for (int r = 0; r <= PIECE; r++) {
@@ -51,7 +51,8 @@ __device__ __forceinline__ void load_piece(Quad* to, const real* own, const real
     for (int r = 0; r <= PIECE; r++) {
         left[r] = times(alpha, left[r]);
         right[r] = times(alpha, right[r]) - left[r];
-        if (r && first + r <= TY + 1) to[(r - 1) * QX] = Quad{left[r - 1], right[r - 1], left[r] - left[r - 1], right[r] - right[r - 1]};
+        if (r && first + r <= TY + 1)
+            to[(r - 1) * QX] = Quad{left[r - 1], right[r - 1], left[r] - left[r - 1], right[r] - right[r - 1]};
     }
 }
 // Grid cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). A thread goes up a column of cells, so that it reads two values for
@@ -67,8 +68,7 @@ __device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha
             // Nodes up to two above the tile's are there.
             if (external == nullptr && ny == TY && first + PIECE <= TY + 3)
                 load_piece<true>(to, own, nullptr, alpha, first, ny + 1, pitch);
-            else
-                load_piece<false>(to, own, external ? external + at : nullptr, alpha, first, ny + 1, pitch);
+            else load_piece<false>(to, own, external ? external + at : nullptr, alpha, first, ny + 1, pitch);
         }
     }
 }
@@ -98,7 +98,9 @@ struct Component {
     const real *own, *external;
     real alpha;
     __device__ __forceinline__ Component(const Fields& f, int c, real alpha) : own(f.f[c]), external(f.external[c]), alpha(alpha) {}
-    __device__ __forceinline__ real operator()(long long at) const { return times(alpha, external ? own[at] + external[at] : own[at]); }
+    __device__ __forceinline__ real operator()(long long at) const {
+        return times(alpha, external ? own[at] + external[at] : own[at]);
+    }
 };
 __device__ __forceinline__ void load_fields(real* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
     for (int k = threadIdx.x; k < 6 * QN; k += BLOCK) {
@@ -120,7 +122,8 @@ __device__ __forceinline__ FieldValues gather(const real* q, int x, int y, real 
     // The nearest corner, and the middle of the cell, where half-staggered values sit.
     real right = nearest(s), upper = nearest(t);
     int n = (y + 1) * QX + x + 1, nx = n + int(right), ny = n + int(upper) * QX, nxy = nx + int(upper) * QX;
-    Weights<real> sc = quadratic(s + (real(0.5) - right)), tc = quadratic(t + (real(0.5) - upper)), sh = quadratic(s), th = quadratic(t);
+    Weights<real> sc = quadratic(s + (real(0.5) - right)), tc = quadratic(t + (real(0.5) - upper)), sh = quadratic(s),
+                  th = quadratic(t);
     return {at_place(q, 0, ny, sh, tc), at_place(q, 1, nx, sc, th), at_place(q, 2, nxy, sc, tc),
             at_place(q, 3, nx, sc, th), at_place(q, 4, ny, sh, tc), at_place(q, 5, n, sh, th)};
 }

@@ -6,7 +6,8 @@
 #define DENSITY 8  // charge has the place and the mirror images of Jz
 
 // The charge of a species at the corners, from integer sums of deposits with guards.
-extern "C" __global__ void __launch_bounds__(256) charge_of(const __grid_constant__ YeeGrid l, const long long* sums, double unit, double* to) {
+extern "C" __global__ void __launch_bounds__(256)
+    charge_of(const __grid_constant__ YeeGrid l, const long long* sums, double unit, double* to) {
     Node p = node(l);
     if (!p.inside) return;
     long long sum = sums[p.at];
@@ -27,12 +28,14 @@ extern "C" __global__ void __launch_bounds__(256) charge_of(const __grid_constan
     if (l.fields[2] && (p.j == 0 || p.j == l.cells[1])) value *= 2;
     to[p.at] = value;
 }
-extern "C" __global__ void __launch_bounds__(256) smooth_charge(const __grid_constant__ YeeGrid l, const __grid_constant__ Taps taps, const double* from, double* to) {
+extern "C" __global__ void __launch_bounds__(256)
+    smooth_charge(const __grid_constant__ YeeGrid l, const __grid_constant__ Taps taps, const double* from, double* to) {
     Node p = node(l);
     if (p.inside) to[p.at] = filtered(l, taps, from, DENSITY, p);
 }
 // Charge and its magnitude, of all species.
-extern "C" __global__ void __launch_bounds__(256) sum_charge(const __grid_constant__ YeeGrid l, const double* one, double* rho, double* all) {
+extern "C" __global__ void __launch_bounds__(256)
+    sum_charge(const __grid_constant__ YeeGrid l, const double* one, double* rho, double* all) {
     Node p = node(l);
     if (!p.inside) return;
     rho[p.at] += one[p.at];
@@ -40,7 +43,8 @@ extern "C" __global__ void __launch_bounds__(256) sum_charge(const __grid_consta
 }
 
 // Sums of the squares of Ex and Ey over the cell, and the largest charge: three of each block.
-extern "C" __global__ void __launch_bounds__(256) check_scale(const __grid_constant__ YeeGrid l, const double* all, double* partial) {
+extern "C" __global__ void __launch_bounds__(256)
+    check_scale(const __grid_constant__ YeeGrid l, const double* all, double* partial) {
     __shared__ double scratch[8];
     double x = 0, y = 0, most = 0;
     u64 count = u64(l.nodes[0]) * l.nodes[1];
@@ -80,7 +84,8 @@ __device__ __forceinline__ ChargeErrors join(ChargeErrors a, ChargeErrors b) {
     }
     return s;
 }
-extern "C" __global__ void __launch_bounds__(256) check_charge(const __grid_constant__ YeeGrid l, const __grid_constant__ Corners c, const __grid_constant__ Rounding<double> of, double* partial) {
+extern "C" __global__ void __launch_bounds__(256) check_charge(const __grid_constant__ YeeGrid l, const __grid_constant__ Corners c,
+                                                               const __grid_constant__ Rounding<double> of, double* partial) {
     __shared__ ChargeErrors all[256];
     ChargeErrors seen = {0, 0, -1};
     u64 width = u64(c.range[1] - c.range[0]), count = width * u64(c.range[3] - c.range[2]);
@@ -108,7 +113,8 @@ extern "C" __global__ void __launch_bounds__(256) check_charge(const __grid_cons
 }
 
 // Adds `factor` times the sum of E J over the nodes, without `count` columns of sheets: each block to a sum of its own.
-extern "C" __global__ void __launch_bounds__(256) power(const __grid_constant__ YeeGrid l, const u32* columns, u32 count, double factor, double* work) {
+extern "C" __global__ void __launch_bounds__(256)
+    power(const __grid_constant__ YeeGrid l, const u32* columns, u32 count, double factor, double* work) {
     __shared__ double scratch[8];
     wait_for_previous_kernel();
     let_next_kernel_start();

@@ -11,7 +11,9 @@ struct PageList {
     u32 plain;  // a round that ends no later is of the list alone, and of these pages
     u32 count;  // particles that have been kept
 };
-__device__ __forceinline__ u32* pages_of(const Store& st, u32 unit) { return st.table + u64(unit * WARPS + threadIdx.x / WARP) * st.room; }
+__device__ __forceinline__ u32* pages_of(const Store& st, u32 unit) {
+    return st.table + u64(unit * WARPS + threadIdx.x / WARP) * st.room;
+}
 __device__ __forceinline__ PageList list_of(const Store& st, const ParticleStream& s) {
     return {lane_index() < s.held ? pages_of(st, s.unit)[lane_index()] : NONE, min(s.own, u32(WARP << SHIFT)), 0};
 }
@@ -42,16 +44,15 @@ __device__ __forceinline__ u32 another_page(const Store& st, u32* pages, u32 n) 
     u32 page = NONE;
     if (lane_index() == 0) {
         if (n < st.room) page = take(st);
-        if (page != NONE)
-            pages[n] = page;
-        else
-            st.counters->tight = 1;
+        if (page != NONE) pages[n] = page;
+        else st.counters->tight = 1;
     }
     return __shfl_sync(FULL_WARP, page, 0);
 }
 // Writes the particles of the lanes that stay, read as numbers from `k` on; all lanes of a warp. Their cells only where they have `moved` to another
 // one or have not been in this place. Where a list cannot grow, particles go to the unit's inbox by `homeless`: they are part of the next step as others are.
-template <class F> __device__ __forceinline__ void keep(const Store& st, ParticleStream& s, PageList& list, u32 k, u32 who, bool moved, const ParticleValues& p, F homeless) {
+template <class F> __device__ __forceinline__ void keep(const Store& st, ParticleStream& s, PageList& list, u32 k, u32 who,
+                                                        bool moved, const ParticleValues& p, F homeless) {
     bool stays = who >> lane_index() & 1;
     u32 at = list.count + __popc(who & below()), end = list.count + __popc(who);
     if (((end - 1) ^ (list.count - 1)) >> SHIFT) {

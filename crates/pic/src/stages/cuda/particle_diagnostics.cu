@@ -11,13 +11,15 @@ template <class F> __device__ __forceinline__ void every(const Domain& d, const 
         // The lists of the warps, and what came.
         for (u32 list = 0; list <= WARPS; list++) {
             u32 n = list < WARPS ? st.count[unit * WARPS + list] : st.now.count[unit];
-            const u32* pages = list < WARPS ? st.table + u64(unit * WARPS + list) * st.room : st.now.table + u64(unit) * st.inbox_room;
+            const u32* pages =
+                list < WARPS ? st.table + u64(unit * WARPS + list) * st.room : st.now.table + u64(unit) * st.inbox_room;
             for (u32 k = threadIdx.x; k < n; k += blockDim.x) f(tile, slot_at(st, pages[k >> SHIFT], k));
         }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
+extern "C" __global__ void __launch_bounds__(256)
+    charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) { add_charge(d, tile, slot, p, far); });
 }
 
@@ -31,18 +33,26 @@ __device__ __forceinline__ double column_of(const Bins& b, const Tile& tile, con
     Quad q = slot.four();
     double x = q.z, y = q.w, z = slot.rest(0);
     switch (b.column) {
-    case 0: return b.position[0] + b.position[1] * (double(tile.x + int(cell & 255)) + 0.5 + double(q.x));
-    case 1: return b.position[0] + b.position[1] * (double(tile.y + int(cell >> 8)) + 0.5 + double(q.y));
-    case 2: return x;
-    case 3: return y;
-    case 4: return z;
-    case 5: return sqrt(1.0 + x * x + y * y + z * z);
-    default: return double(slot.weight());
+        case 0:
+            return b.position[0] + b.position[1] * (double(tile.x + int(cell & 255)) + 0.5 + double(q.x));
+        case 1:
+            return b.position[0] + b.position[1] * (double(tile.y + int(cell >> 8)) + 0.5 + double(q.y));
+        case 2:
+            return x;
+        case 3:
+            return y;
+        case 4:
+            return z;
+        case 5:
+            return sqrt(1.0 + x * x + y * y + z * z);
+        default:
+            return double(slot.weight());
     }
 }
 
 // Least and greatest finite value, two of each block.
-extern "C" __global__ void __launch_bounds__(256) extent(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Bins b, double* out) {
+extern "C" __global__ void __launch_bounds__(256)
+    extent(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Bins b, double* out) {
     __shared__ double scratch[8];
     double low = Limits<double>::high(), high = Limits<double>::low();
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
@@ -67,7 +77,8 @@ __device__ __forceinline__ int bin_of(const Bins& b, double v) {
     return bin >= 0.0 && bin < double(b.count) ? int(bin) : -1;
 }
 // Weights in the bins of two axes, in whole numbers and in units of 2^-64: sums that do not depend on the order.
-extern "C" __global__ void __launch_bounds__(256) bins(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Bins a, const __grid_constant__ Bins b, u64* sums) {
+extern "C" __global__ void __launch_bounds__(256) bins(const __grid_constant__ Domain d, const __grid_constant__ Store st,
+                                                       const __grid_constant__ Bins a, const __grid_constant__ Bins b, u64* sums) {
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
         int x = bin_of(a, column_of(a, tile, slot)), y = bin_of(b, column_of(b, tile, slot));
         if (x < 0 || y < 0) return;
@@ -94,7 +105,8 @@ extern "C" __global__ void __launch_bounds__(1024) number(const __grid_constant_
 }
 
 // Position in cells and momentum of those whose tag is among `n`, which rise.
-extern "C" __global__ void __launch_bounds__(256) follow(const __grid_constant__ Domain d, const __grid_constant__ Store st, const u64* tags, u32 n, double* out) {
+extern "C" __global__ void __launch_bounds__(256)
+    follow(const __grid_constant__ Domain d, const __grid_constant__ Store st, const u64* tags, u32 n, double* out) {
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
         u64 tag = slot.tag();
         u32 low = 0, high = n;

@@ -16,13 +16,14 @@ struct Charges {
 __device__ __forceinline__ Charges charges_of(const Weights<real>& x, const Weights<real>& y, const Unit& u) {
     real all = real(4) * u.k, below = times(all, x.below), above = times(all, x.above);
     auto rounded = [](real a, real b) { return shifted(fma(a, b, real(MAGIC))); };
-    return {to_fixed(all),
-            rounded(all, x.below), rounded(all, x.above), rounded(all, y.below), rounded(all, y.above),
-            rounded(below, y.below), rounded(below, y.above), rounded(above, y.below), rounded(above, y.above)};
+    return {to_fixed(all),           rounded(all, x.below),   rounded(all, x.above),
+            rounded(all, y.below),   rounded(all, y.above),   rounded(below, y.below),
+            rounded(below, y.above), rounded(above, y.below), rounded(above, y.above)};
 }
 // Charge of the node `a` columns and `b` rows from the nearest.
 __device__ __forceinline__ fixed charge_at(const Charges& c, int a, int b) {
-    fixed below = b < 0 ? c.below_below : c.below_above, above = b < 0 ? c.above_below : c.above_above, row = b < 0 ? c.y_below : c.y_above;
+    fixed below = b < 0 ? c.below_below : c.below_above, above = b < 0 ? c.above_below : c.above_above,
+          row = b < 0 ? c.y_below : c.y_above;
     if (b == 0) {
         below = c.x_below - c.below_below - c.below_above;
         above = c.x_above - c.above_below - c.above_above;
@@ -41,8 +42,13 @@ __device__ __forceinline__ Ends ends_of(const Path& w) {
     // The end in its own cell, as the next step finds it.
     real di = whole(w.s1), dj = whole(w.t1), s1 = w.s1 - di, t1 = w.t1 - dj;
     real right0 = nearest(w.s), upper0 = nearest(w.t), right1 = nearest(s1), upper1 = nearest(t1);
-    return {quadratic(w.s + (half - right0)), quadratic(w.t + (half - upper0)), quadratic(s1 + (half - right1)), quadratic(t1 + (half - upper1)),
-            w.n + int(right0) - 1 + (int(upper0) - 1) * JX, int(di + (right1 - right0)), int(dj + (upper1 - upper0))};
+    return {quadratic(w.s + (half - right0)),
+            quadratic(w.t + (half - upper0)),
+            quadratic(s1 + (half - right1)),
+            quadratic(t1 + (half - upper1)),
+            w.n + int(right0) - 1 + (int(upper0) - 1) * JX,
+            int(di + (right1 - right0)),
+            int(dj + (upper1 - upper0))};
 }
 
 // Deposits a path about the same nearest node, nearly all. The others wait: false.

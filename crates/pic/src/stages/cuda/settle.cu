@@ -18,7 +18,9 @@ __device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 un
     t.low = max(0, -t.x);
     return t;
 }
-__device__ __forceinline__ bool outside(const Tile& t, int x, int y) { return (u32(x - t.low) >= u32(t.nx - t.low)) | (u32(y) >= u32(t.ny)); }
+__device__ __forceinline__ bool outside(const Tile& t, int x, int y) {
+    return (u32(x - t.low) >= u32(t.nx - t.low)) | (u32(y) >= u32(t.ny));
+}
 
 // Number `k` of what the warps have together, `n` of each: of which warp, and its number there.
 __device__ __forceinline__ u32 warp_of(const u32* n, u32& k) {
@@ -36,7 +38,8 @@ __device__ __forceinline__ u32 sum_of(const u32* n) {
 // The lanes `who` of a warp have particles `p` that are in cell (x, y), counted from the tile's first: into its outbox, which is emptied in time
 // (see `advance`): where it could not take another round after this one, `k`, the warp stops. Until then `unit` and `cell` of a record are the cell
 // in the domain.
-__device__ __forceinline__ void leave(const Store& st, const Tile& t, u32& sent, ParticleStream& s, u32 who, ParticleValues p, int x, int y, u32 k) {
+__device__ __forceinline__ void leave(const Store& st, const Tile& t, u32& sent, ParticleStream& s, u32 who, ParticleValues p,
+                                      int x, int y, u32 k) {
     u32 first = sent, all = first + __popc(who);
     if (who >> lane_index() & 1) {
         p.cell = u32(t.y + y);
@@ -52,7 +55,8 @@ __device__ __forceinline__ void leave(const Store& st, const Tile& t, u32& sent,
 
 // All outboxes of a block, `sent` records in those of its warps, between two barriers: into the inboxes, also of the same unit where a wall
 // sends a particle back. The last warp has other work then and comes last.
-__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Tile& t, const Sums& j, const Push& push, const u32* sent, bool teams) {
+__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Tile& t, const Sums& j,
+                                       const Push& push, const u32* sent, bool teams) {
     const u32 all = sum_of(sent);
     for (u32 k = (2 * BLOCK - WARP - 1 - threadIdx.x) % BLOCK; k < all; k += BLOCK) {
         u32 at = k, warp = warp_of(sent, at);
@@ -61,7 +65,8 @@ __device__ __forceinline__ void settle(const Domain& d, const Store& st, const W
         if (x < 0 || x >= d.cells[0] || y < 0 || y >= d.cells[1]) {
             real weight = WEIGHTED ? r.v[4 + WEIGHTED] : real(1);
 #if ORDER == 2
-            int di = x < 0 ? -1 : int(x >= d.cells[0]), dj = y < 0 ? -1 : int(y >= d.cells[1]), node = (y - t.y + MARGIN) * JX + x - t.x + MARGIN;
+            int di = x < 0 ? -1 : int(x >= d.cells[0]), dj = y < 0 ? -1 : int(y >= d.cells[1]),
+                node = (y - t.y + MARGIN) * JX + x - t.x + MARGIN;
 #endif
             if (!meet_walls(d, walls, st.counters, x, y, r.v, weight)) {
 #if ORDER == 2

@@ -10,9 +10,9 @@
 // goes to the node that it is an image of.
 struct Sums {
     const Domain& d;
-    fixed* near;      // [COMPONENTS][JN]
-    long long* far;   // [3][length]
-    const Tile& tile; // near[0] is the node MARGIN below its first cell
+    fixed* near;       // [COMPONENTS][JN]
+    long long* far;    // [3][length]
+    const Tile& tile;  // near[0] is the node MARGIN below its first cell
     int sign;
 };
 #if WIDE

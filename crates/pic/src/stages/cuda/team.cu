@@ -101,7 +101,8 @@ __device__ __forceinline__ void split(const Store& st) {
     // A warp a list: its last full pages go, as many to each helper.
     for (u32 k = threadIdx.x / WARP; k < found * WARPS; k += blockDim.x / WARP) {
         uint2 h = helpers[k / WARPS];
-        u32 list = st.heavy[k / WARPS] * WARPS + k % WARPS, n = st.count[list], full = n >> SHIFT, each = full / (h.y + 1), rest = full - h.y * each;
+        u32 list = st.heavy[k / WARPS] * WARPS + k % WARPS, n = st.count[list], full = n >> SHIFT, each = full / (h.y + 1),
+            rest = full - h.y * each;
         u32* pages = st.table + u64(list) * st.room;
         for (u32 j = lane; j < h.y * each; j += WARP)
             st.table[u64(st.members[h.x + j / each] * WARPS + k % WARPS) * st.room + j % each] = pages[rest + j];
@@ -126,7 +127,9 @@ __device__ __forceinline__ void dissolve(const Store& st) {
     for (u32 k = threadIdx.x; k < c->helping; k += blockDim.x) {
         u32 unit = st.units + k, base = st.owner[k];
         // Those in the team, none of whose arrivals still looks for a page.
-        if (base == NONE || in_lists(st, unit) + st.next.count[unit] >= st.target / 4 || st.next.count[unit] > st.next.pages[unit] * PAGE) continue;
+        if (base == NONE || in_lists(st, unit) + st.next.count[unit] >= st.target / 4 ||
+            st.next.count[unit] > st.next.pages[unit] * PAGE)
+            continue;
         u32 at = atomicAdd(&count, 1u);
         if (at < HEAVY) light[at] = k;
     }
@@ -134,7 +137,8 @@ __device__ __forceinline__ void dissolve(const Store& st) {
     for (u32 i = 0; i < min(count, u32(HEAVY)); i++) {
         u32 unit = st.units + light[i], base = st.owner[light[i]];
         if (warp < WARPS) {
-            u32 list = base * WARPS + warp, mine = unit * WARPS + warp, n = st.count[list], m = st.count[mine], full = n >> SHIFT, more = m >> SHIFT;
+            u32 list = base * WARPS + warp, mine = unit * WARPS + warp, n = st.count[list], m = st.count[mine], full = n >> SHIFT,
+                more = m >> SHIFT;
             u32 *to = st.table + u64(list) * st.room, *from = st.table + u64(mine) * st.room, last = n % PAGE ? to[full] : NONE;
             bool fits = full + more < st.room;
             __syncwarp();
@@ -143,7 +147,8 @@ __device__ __forceinline__ void dissolve(const Store& st) {
                 if (lane == 0 && last != NONE) to[full + more] = last;
             }
             // Particles without room in the list go one by one, too.
-            for (u32 k = (fits ? more << SHIFT : 0) + lane; k < m; k += WARP) post(st, record(base, slot_of(slot_at(st, from[k >> SHIFT], k))));
+            for (u32 k = (fits ? more << SHIFT : 0) + lane; k < m; k += WARP)
+                post(st, record(base, slot_of(slot_at(st, from[k >> SHIFT], k))));
             __syncwarp();
             for (u32 k = (fits ? more : 0) + lane; k < (m + PAGE - 1) >> SHIFT; k += WARP) give(st, from[k]);
             if (lane == 0) {
@@ -152,7 +157,8 @@ __device__ __forceinline__ void dissolve(const Store& st) {
             }
         }
         const u32* came = st.next.table + u64(unit) * st.inbox_room;
-        for (u32 k = threadIdx.x; k < st.next.count[unit]; k += blockDim.x) post(st, record(base, slot_of(slot_at(st, came[k >> SHIFT], k))));
+        for (u32 k = threadIdx.x; k < st.next.count[unit]; k += blockDim.x)
+            post(st, record(base, slot_of(slot_at(st, came[k >> SHIFT], k))));
         __syncthreads();
         if (threadIdx.x == 0) {
             uint2 team = st.team[base];

@@ -4,10 +4,10 @@
 #include "deviates.cuh"
 
 struct UniformSource {
-    u64 seed, rows;                      // rows of cells of the box
-    double drift[3], width[3];           // mean and spread of the momentum
-    u32 place, momentum;                 // purposes of random numbers
-    u32 per_cell, random, warm, line;    // `line`: one dimension
+    u64 seed, rows;                    // rows of cells of the box
+    double drift[3], width[3];         // mean and spread of the momentum
+    u32 place, momentum;               // purposes of random numbers
+    u32 per_cell, random, warm, line;  // `line`: one dimension
 };
 
 // Offsets and momentum of particle `k` of a cell. `offsets`: two of each particle where they are not random.

@@ -13,7 +13,8 @@ struct Walls {
     u64 seed, step;
 };
 
-__device__ __noinline__ bool meet_walls(const Domain& d, const Walls& walls, Counters* counters, int& x, int& y, real* v, real weight) {
+__device__ __noinline__ bool meet_walls(const Domain& d, const Walls& walls, Counters* counters, int& x, int& y, real* v,
+                                        real weight) {
     int at[2] = {x, y};
     for (int axis = 0; axis < 2; axis++) {
         int n = d.cells[axis];
@@ -38,7 +39,8 @@ __device__ __noinline__ bool meet_walls(const Domain& d, const Walls& walls, Cou
             // Keyed by the particle itself: its number in the tile depends on the order in which blocks ran.
             u64 key = mixed_in(u64(0), u64(u32(at[0] * 8191 + at[1])));
             for (int k = 0; k < 5; k++) key = mixed_in(key, u64(bits(v[k])));
-            uint4 a = philox_draw(walls.purpose, walls.seed, walls.step, key), b = philox_draw(walls.purpose, walls.seed, walls.step, ~key);
+            uint4 a = philox_draw(walls.purpose, walls.seed, walls.step, key),
+                  b = philox_draw(walls.purpose, walls.seed, walls.step, ~key);
             real u_th = real(d.thermal[2 * axis + end]);
             real2_t pair = thermal_pair(b);
             real normal = u_th * real(sqrt(-2.0 * log(open_f64(a.x, a.y))));

@@ -37,10 +37,8 @@ extern "C" __global__ void __launch_bounds__(1024) swap_pages(const __grid_const
     for (u32 k = threadIdx.x; k < due; k += 1024) {
         Record r = st.common[k];
         u32 at = st.place[k], page = at >> SHIFT;
-        if (page < st.next.pages[r.unit])
-            save(st, st.next.table[u64(r.unit) * st.inbox_room + page], at, r);
-        else
-            atomicAdd(&c->lost, 1u);
+        if (page < st.next.pages[r.unit]) save(st, st.next.table[u64(r.unit) * st.inbox_room + page], at, r);
+        else atomicAdd(&c->lost, 1u);
     }
 }
 
@@ -98,7 +96,8 @@ template <class Slot, class Behind> __device__ __forceinline__ u32 take_out(cons
 
 // A window moves by a cell past the tiles: what is in the first column of cells stays behind, in lists and inboxes alike. `d` as it was before. Inboxes
 // of the units that the next column of cells comes into get pages for `fresh` records more.
-extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant__ Domain d, const __grid_constant__ Store st, u32 fresh) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    shift(const __grid_constant__ Domain d, const __grid_constant__ Store st, u32 fresh) {
     const u32 warp = threadIdx.x / WARP;
     Domain after = d;
     after.passed = (d.passed + 1) % (TX * d.tiles[0]);
@@ -119,7 +118,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant_
                 __syncwarp();
             }
         }
-        if (fresh && warp == 0 && now.x < d.cells[0] && now.x + TX >= d.cells[0]) add_pages(st, unit, st.now.pages[unit], st.now.count[unit] + fresh);
+        if (fresh && warp == 0 && now.x < d.cells[0] && now.x + TX >= d.cells[0])
+            add_pages(st, unit, st.now.pages[unit], st.now.count[unit] + fresh);
         __syncthreads();
     }
 }

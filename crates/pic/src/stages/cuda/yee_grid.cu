@@ -12,10 +12,11 @@ struct Coefficients {
 };
 struct YeeGrid {
     real *e[3], *b[3], *j[3], *scratch[3];
-    real* psi[2][4][2];             // memory of the layers: of B and E, per derivative and side; null where there is none
-    const Coefficients* layer[2];   // per axis: at corners from the wall, then halfway
+    real* psi[2][4][2];            // memory of the layers: of B and E, per derivative and side; null where there is none
+    const Coefficients* layer[2];  // per axis: at corners from the wall, then halfway
     int cells[2], nodes[2], thick[2];
-    int pitch, fields[4], particles[4];  // sides: x lower, x upper, y lower, y upper. 0 periodic; 1 conductor, 2 magnetic; 1 mirror, 2 drop
+    int pitch, fields[4],
+        particles[4];  // sides: x lower, x upper, y lower, y upper. 0 periodic; 1 conductor, 2 magnetic; 1 mirror, 2 drop
     int unused;
     double half[2], whole[2], inverse[2], dt;  // dt/2h, dt/h, 1/h
 };
@@ -89,7 +90,8 @@ __device__ __noinline__ void put_near(const YeeGrid& l, real* to, int c, int i, 
         bool half = halfway(c, axis);
         images[axis] = images_of(k[axis], l.cells[axis], half, side[0] == 0) | 32u;
         if (side[0] == 0 || half) continue;
-        if ((k[axis] == 0 && parity(c, axis, side[0]) < 0) || (k[axis] == l.cells[axis] && parity(c, axis, side[1]) < 0)) value = real(0);
+        if ((k[axis] == 0 && parity(c, axis, side[0]) < 0) || (k[axis] == l.cells[axis] && parity(c, axis, side[1]) < 0))
+            value = real(0);
     }
     // Bit 5 is the node itself.
 #pragma unroll 1
@@ -105,8 +107,6 @@ __device__ __noinline__ void put_near(const YeeGrid& l, real* to, int c, int i, 
     }
 }
 __device__ __forceinline__ void put(const YeeGrid& l, real* to, int c, const Node& p, real value) {
-    if (near_side(p.i, l.cells[0]) || near_side(p.j, l.cells[1]))
-        put_near(l, to, c, p.i, p.j, value);
-    else
-        to[p.at] = value;
+    if (near_side(p.i, l.cells[0]) || near_side(p.j, l.cells[1])) put_near(l, to, c, p.i, p.j, value);
+    else to[p.at] = value;
 }

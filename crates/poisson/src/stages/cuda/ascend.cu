@@ -22,11 +22,11 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_short(Level l, L
 
 // 168 registers let 12 warps live on a multiprocessor instead of 8; double precision needs more than that.
 #define ASCEND_BOUNDS __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1)
-#define ASCEND_ARGUMENTS                                                                                                              \
-    Level l, Level coarse, const real *r, const real *ec, const wide *u, const wide *f, wide *u_new, real *r_new, Norms norms,  \
+#define ASCEND_ARGUMENTS                                                                                                           \
+    Level l, Level coarse, const real *r, const real *ec, const wide *u, const wide *f, wide *u_new, real *r_new, Norms norms,     \
         wide ascend_finest, wide down, real omega_pre, real omega_post, int height
-#define ASCEND_CORRECT(OPERATOR, CARRY)                                                                                               \
-    Correct o = {u, f, u_new, r_new, norms, ascend_finest, down};                                                                         \
+#define ASCEND_CORRECT(OPERATOR, CARRY)                                                                                            \
+    Correct o = {u, f, u_new, r_new, norms, ascend_finest, down};                                                                  \
     ascend_strip<true, OPERATOR<real, 6>, CARRY>(l, coarse, r, ec, nullptr, o, omega_pre, omega_post, height)
 extern "C" __global__ ASCEND_BOUNDS void ascend_correct(ASCEND_ARGUMENTS) { ASCEND_CORRECT(General, false); }
 extern "C" __global__ ASCEND_BOUNDS void ascend_correct_plain(ASCEND_ARGUMENTS) { ASCEND_CORRECT(Plain, false); }

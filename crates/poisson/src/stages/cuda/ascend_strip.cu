@@ -16,8 +16,8 @@ struct Correct {
 
 template <bool CORRECT, class A, bool CARRY = false>
 __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse, const real* __restrict__ r,
-                                             const real* __restrict__ ec, real* __restrict__ e, Correct o,
-                                             real omega_pre, real omega_post, int height) {
+                                             const real* __restrict__ ec, real* __restrict__ e, Correct o, real omega_pre,
+                                             real omega_post, int height) {
     int warp = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     int strips = (l.x.n + OWN - 1) / OWN;
     if (warp >= strips) return;
@@ -38,7 +38,8 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     char* mine = shared + threadIdx.x / 32 * space;
     Rows residual(r, l, x, mine);
     CoarseRows correction(ec, coarse, x / 2, mine += Rows::space);
-    WideRows solution(CORRECT ? o.u : nullptr, l, x, mine += CoarseRows::space), rhs(CORRECT && !CARRY ? o.f : nullptr, l, x, mine + WideRows::space);
+    WideRows solution(CORRECT ? o.u : nullptr, l, x, mine += CoarseRows::space),
+        rhs(CORRECT && !CARRY ? o.f : nullptr, l, x, mine + WideRows::space);
 
     real R[6][4] = {}, E[6][4] = {}, C[4] = {}, peak = 0;
     wide U[3][4] = {};

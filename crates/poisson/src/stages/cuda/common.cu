@@ -38,9 +38,7 @@ template <> __device__ __forceinline__ const real* weights<real>(const Axis& a) 
 template <> __device__ __forceinline__ const wide* weights<wide>(const Axis& a) { return a.ww; }
 #endif
 
-__device__ __forceinline__ long long at(const Level& l, int i, int j, int k) {
-    return i + (long long)j * l.pitch + k * l.plane;
-}
+__device__ __forceinline__ long long at(const Level& l, int i, int j, int k) { return i + (long long)j * l.pitch + k * l.plane; }
 __device__ __forceinline__ bool unknown(const Level& l, int i, int j, int k) {
     return i >= l.x.first && i < l.x.last && j >= l.y.first && j < l.y.last && k >= l.z.first && k < l.z.last;
 }
@@ -72,7 +70,9 @@ __device__ __forceinline__ void take(Partial& p, double r, double u, double volu
 __device__ __forceinline__ Partial warp_total(Partial p) {
     return {warp_sum(p.rr), warp_max(p.max), warp_sum(p.uu), warp_sum(p.r)};
 }
-__device__ __forceinline__ void join(Partial& p, const Partial& q) { p.rr += q.rr, p.max = fmax(p.max, q.max), p.uu += q.uu, p.r += q.r; }
+__device__ __forceinline__ void join(Partial& p, const Partial& q) {
+    p.rr += q.rr, p.max = fmax(p.max, q.max), p.uu += q.uu, p.r += q.r;
+}
 
 // Destination of the norms of a pass: a partial result a block, their total here and at the host, and the blocks that have arrived, 0 before
 // and after.

@@ -10,13 +10,14 @@ struct CubicSource {
     static constexpr int space = (SLOTS * WIDTH + 2 * EDGES) * sizeof(wide);
     static constexpr bool BOTH_WAYS = true;
     const Level &l, &c;
-    const wide *field, *u;   // of the coarse level; of this one, for the values on held nodes
+    const wide *field, *u;  // of the coarse level; of this one, for the values on held nodes
     wide *window, *edge, R[4][4];
     int x, lane, way, column[2];  // columns to fetch
     int held, odd_x, odd_y;       // the lane's held column or -1; the nodes with weights of their own
     bool edges;                   // the warp comes near a held column
 
-    __device__ __forceinline__ CubicSource(const Level& l, const Level& c, const wide* u, const wide* below, int x, int way, char* shared)
+    __device__ __forceinline__ CubicSource(const Level& l, const Level& c, const wide* u, const wide* below, int x, int way,
+                                           char* shared)
         : l(l), c(c), field(below), u(u), x(x), lane(threadIdx.x % 32), way(way) {
         window = reinterpret_cast<wide*>(shared);
         edge = window + SLOTS * WIDTH;
@@ -64,9 +65,13 @@ struct CubicSource {
             if (x + 3 == odd_x) out[3] = weighed(w, b, q, d, e);
         }
     }
-    static __device__ __forceinline__ wide middle(wide a, wide b, wide c, wide d) { return wide(0.5625) * (b + c) - wide(0.0625) * (a + d); }
+    static __device__ __forceinline__ wide middle(wide a, wide b, wide c, wide d) {
+        return wide(0.5625) * (b + c) - wide(0.0625) * (a + d);
+    }
     static __device__ __forceinline__ wide ghost(wide a, wide b, wide c, wide d) { return wide(4) * (a + c) - (wide(6) * b + d); }
-    static __device__ __forceinline__ wide weighed(const wide* w, wide a, wide b, wide c, wide d) { return w[0] * a + w[1] * b + w[2] * c + w[3] * d; }
+    static __device__ __forceinline__ wide weighed(const wide* w, wide a, wide b, wide c, wide d) {
+        return w[0] * a + w[1] * b + w[2] * c + w[3] * d;
+    }
     // Before the even row 2 J: the coarse rows J-1, J, J+1 by `way`.
     __device__ __forceinline__ void fetch_first(int first) const {
 #pragma unroll
@@ -109,9 +114,10 @@ struct CubicSource {
 #pragma unroll
             for (int q = 0; q < 4; q++) out[q] = row[l.x.periodic ? wrap(x) + q : min(max(x + q, 0), l.pitch - 1)];
         } else if (slot % 2 && j == odd_y) {
-            const wide *w = l.y.cubic + 4 * j;
+            const wide* w = l.y.cubic + 4 * j;
 #pragma unroll
-            for (int q = 0; q < 4; q++) out[q] = way > 0 ? weighed(w, R[0][q], R[1][q], R[2][q], R[3][q]) : weighed(w, R[3][q], R[2][q], R[1][q], R[0][q]);
+            for (int q = 0; q < 4; q++)
+                out[q] = way > 0 ? weighed(w, R[0][q], R[1][q], R[2][q], R[3][q]) : weighed(w, R[3][q], R[2][q], R[1][q], R[0][q]);
         } else {
 #pragma unroll
             for (int q = 0; q < 4; q++) out[q] = slot % 2 ? middle(R[0][q], R[1][q], R[2][q], R[3][q]) : R[1][q];

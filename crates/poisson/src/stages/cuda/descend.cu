@@ -6,9 +6,8 @@
 
 #include "short.cu"
 
-template <class A>
-__device__ __forceinline__ void descend_strip(const Level& l, const Level& coarse, const real* __restrict__ r,
-                                              real* __restrict__ rc, real omega, int height) {
+template <class A> __device__ __forceinline__ void descend_strip(const Level& l, const Level& coarse, const real* __restrict__ r,
+                                                                 real* __restrict__ rc, real omega, int height) {
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= 2 * coarse.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
@@ -47,12 +46,15 @@ __device__ __forceinline__ void descend_strip(const Level& l, const Level& coars
     }
 }
 
-extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level coarse, const real* r, real* rc, real omega, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level coarse, const real* r, real* rc, real omega,
+                                                                 int height) {
     descend_strip<General<real, 4>>(l, coarse, r, rc, omega, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_plain(Level l, Level coarse, const real* r, real* rc, real omega, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_plain(Level l, Level coarse, const real* r, real* rc, real omega,
+                                                                       int height) {
     descend_strip<Plain<real, 4>>(l, coarse, r, rc, omega, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_short(Level l, Level coarse, const real* r, real* rc, real omega, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_short(Level l, Level coarse, const real* r, real* rc, real omega,
+                                                                       int height) {
     descend_strip<Short<real, 4>>(l, coarse, r, rc, omega, height);
 }

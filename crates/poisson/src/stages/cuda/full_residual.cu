@@ -6,8 +6,8 @@
 // full_residual: u_l = P u_{l+1} by cubics on the unknowns, r = f - A u. In float, bytes per unknown: reads 5, writes 8.
 // At step j: row j of u, and row j-1 of r.
 extern "C" __global__ __launch_bounds__(32 * WARPS) void full_residual(Level l, Level coarse, const wide* __restrict__ uc, wide* u,
-                                                                       const wide* __restrict__ f, real* __restrict__ r, wide ascend_finest,
-                                                                       int height) {
+                                                                       const wide* __restrict__ f, real* __restrict__ r,
+                                                                       wide ascend_finest, int height) {
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= l.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
@@ -58,7 +58,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_residual(Level l, 
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 if (c >= columns) U[p][c] = 0;
-                out[c] = row_unknown && m.inverse[c] != wide(0) ? real(ascend_finest * (here[c] - (c & 1 ? odd : even)[c / 2])) : real(0);
+                out[c] = row_unknown && m.inverse[c] != wide(0) ? real(ascend_finest * (here[c] - (c & 1 ? odd : even)[c / 2]))
+                                                                : real(0);
             }
             if (owner && j >= begin && j < end) write4(u + (long long)j * l.pitch + x, U[p]);
             if (owner && j > begin && j < stop) write4(r + (long long)(j - 1) * l.pitch + x, out);

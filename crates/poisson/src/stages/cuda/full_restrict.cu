@@ -58,8 +58,9 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict(Level l, 
 // full_restrict_two: f_{l+1} = R f_l and f_{l+2} = R f_{l+1} in one pass, no axis periodic. Launch as full_restrict, strips of 124
 // columns and bands of whole quadruples over four times the nodes of level l+2. Reads 1 word and writes 5/16 per unknown.
 // A node weighs its western neighbour, its own and its eastern one, which a lane has itself but for the first: no halo in the east.
-extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level l, Level coarse, Level next, const wide* __restrict__ f,
-                                                                           wide* __restrict__ fc, wide* __restrict__ fn, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level l, Level coarse, Level next,
+                                                                           const wide* __restrict__ f, wide* __restrict__ fc,
+                                                                           wide* __restrict__ fn, int height) {
     constexpr int OWNED = 124;
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWNED >= 4 * next.x.n) return;
@@ -84,7 +85,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level
         // Of rows base .. base + 3, coarse ones base / 2 and base / 2 + 1 and the next one base / 4; the weights of those behind them.
         const int J = base >> 1, K = base >> 2;
         const real *fy = coarse.y.full + 3 * J, *ny = next.y.full + 3 * K;
-        const wide share[4] = {__ldg(fy + 1), __ldg(fy + 2), __ldg(fy + 4), __ldg(fy + 5)}, after[2] = {__ldg(fy + 3), __ldg(fy + 6)};
+        const wide share[4] = {__ldg(fy + 1), __ldg(fy + 2), __ldg(fy + 4), __ldg(fy + 5)},
+                   after[2] = {__ldg(fy + 3), __ldg(fy + 6)};
 #pragma unroll
         for (int p = 0; p < 4; p++) {
             const int j = base + p;

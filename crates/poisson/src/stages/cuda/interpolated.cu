@@ -10,9 +10,9 @@ struct Interpolated {
     const wide *field, *u;  // of the coarse level; of this one, for the values on held nodes
     wide *raw, *ring, *edge;
     const Level &l, &c;
-    int x, lane, held;      // the lane's first column and its held one, or -1
-    int first;              // the first column, wrapped
-    bool edges;             // a lane of the warp has a held column
+    int x, lane, held;     // the lane's first column and its held one, or -1
+    int first;             // the first column, wrapped
+    bool edges;            // a lane of the warp has a held column
     int at[2], column[2];  // places in the window of the odd columns' four nodes; columns that are asked for
     wide w[8];
 

@@ -41,9 +41,8 @@ template <class T> __device__ __forceinline__ Across<T> across(const Level& l, i
 }
 
 // A v at the columns of one colour (`odd`: columns 1 and 3) of a row, as weighted differences to the centre.
-template <class T>
-__device__ __forceinline__ void operator_row(const Columns<T>& m, Across<T> y, bool odd, const T* south, const T* here,
-                                             const T* north, T* out) {
+template <class T> __device__ __forceinline__ void operator_row(const Columns<T>& m, Across<T> y, bool odd, const T* south,
+                                                                const T* here, const T* north, T* out) {
     T beside = odd ? from_east(here[0]) : from_west(here[3]);
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -55,9 +54,8 @@ __device__ __forceinline__ void operator_row(const Columns<T>& m, Across<T> y, b
 }
 
 // Over-relaxation of the columns of one colour of a row: v += omega / diagonal (A v - r).
-template <class T>
-__device__ __forceinline__ void relax_row(const Columns<T>& m, Across<T> y, bool odd, T omega, const T* south, T* here,
-                                          const T* north, const T* r) {
+template <class T> __device__ __forceinline__ void relax_row(const Columns<T>& m, Across<T> y, bool odd, T omega, const T* south,
+                                                             T* here, const T* north, const T* r) {
     T av[2];
     operator_row(m, y, odd, south, here, north, av);
     bool regular = y.south + y.north == m.inner;
@@ -70,9 +68,8 @@ __device__ __forceinline__ void relax_row(const Columns<T>& m, Across<T> y, bool
 }
 
 // r - A v at all columns of a row.
-template <class T>
-__device__ __forceinline__ void residual_row(const Columns<T>& m, Across<T> y, const T* south, const T* here,
-                                             const T* north, const T* r, T* out) {
+template <class T> __device__ __forceinline__ void residual_row(const Columns<T>& m, Across<T> y, const T* south, const T* here,
+                                                                const T* north, const T* r, T* out) {
     T even[2], odd[2];
     operator_row(m, y, false, south, here, north, even);
     operator_row(m, y, true, south, here, north, odd);

@@ -29,7 +29,8 @@ template <class T, int N> struct General {
         relax_row(m, Y[p], odd, post, south, here, north, r);
     }
     // r - A v after the first sweep on a row whose red columns are the `odd` ones. Right where inside() and unknown() are.
-    __device__ __forceinline__ void residual(int p, bool, const T* south, const T* here, const T* north, const T* r, const T*, T* out) const {
+    __device__ __forceinline__ void residual(int p, bool, const T* south, const T* here, const T* north, const T* r, const T*,
+                                             T* out) const {
         residual_row(m, Y[p], south, here, north, r, out);
     }
 };
@@ -37,9 +38,9 @@ template <class T, int N> struct General {
 template <class T, int N> struct Plain {
     static constexpr bool plain = true;
     T wx, wy, remains;
-    T pre[4], post[4];     // factor over the diagonal; 0 off the unknowns
+    T pre[4], post[4];  // factor over the diagonal; 0 off the unknowns
     int begin;
-    unsigned count;        // rows of unknowns
+    unsigned count;  // rows of unknowns
 
     __device__ __forceinline__ Plain(const Level& l, int x, int, T omega_pre, T omega_post) {
         wx = weights<T>(l.x)[2 * (l.x.n / 2)], wy = weights<T>(l.y)[2 * (l.y.n / 2)];
@@ -61,7 +62,8 @@ template <class T, int N> struct Plain {
     // Neighbours of the column `c` in x, the one in the next lane being `beside`.
     static __device__ __forceinline__ T west(int c, const T* here, T beside) { return c == 0 ? beside : here[(c + 3) & 3]; }
     static __device__ __forceinline__ T east(int c, const T* here, T beside) { return c == 3 ? beside : here[(c + 1) & 3]; }
-    __device__ __forceinline__ void first(int, int j, bool odd, const T* south, T* here, const T* north, const T* r, T* left) const {
+    __device__ __forceinline__ void first(int, int j, bool odd, const T* south, T* here, const T* north, const T* r,
+                                          T* left) const {
         T beside = odd ? from_east(here[0]) : from_west(here[3]);
         bool in = inside(j);
 #pragma unroll
@@ -84,7 +86,8 @@ template <class T, int N> struct Plain {
         }
     }
     // Black nodes came last: relaxation by omega leaves (1 - omega) of their residual, which is `left`.
-    __device__ __forceinline__ void residual(int, bool odd, const T* south, const T* here, const T* north, const T* r, const T* left, T* out) const {
+    __device__ __forceinline__ void residual(int, bool odd, const T* south, const T* here, const T* north, const T* r,
+                                             const T* left, T* out) const {
         T beside = odd ? from_east(here[0]) : from_west(here[3]);
 #pragma unroll
         for (int h = 0; h < 2; h++) {

@@ -4,10 +4,10 @@
 
 #include "march.cu"
 
-#define NODE                                                                                      \
-    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;     \
-    int k = blockIdx.z;                                                                           \
-    if (i >= l.x.n || j >= l.y.n) return;                                                         \
+#define NODE                                                                                                                       \
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;                                      \
+    int k = blockIdx.z;                                                                                                            \
+    if (i >= l.x.n || j >= l.y.n) return;                                                                                          \
     long long o = at(l, i, j, k)
 
 // A v as weighted differences to the centre, and the diagonal of A.
@@ -32,13 +32,10 @@ template <class T, class F> __device__ __forceinline__ Applied<T> apply(const Le
 #define BLACK 1
 #define ALL 2
 
-__device__ __forceinline__ bool has_colour(int colour, int i, int j, int k) {
-    return colour == ALL || ((i + j + k) & 1) == colour;
-}
+__device__ __forceinline__ bool has_colour(int colour, int i, int j, int k) { return colour == ALL || ((i + j + k) & 1) == colour; }
 
 // out = v + omega / diagonal (A v - f) on the nodes of one colour, v elsewhere.
-template <class T>
-__device__ __forceinline__ void relax_node(const Level& l, const T* v, const T* f, T* out, T omega, int colour) {
+template <class T> __device__ __forceinline__ void relax_node(const Level& l, const T* v, const T* f, T* out, T omega, int colour) {
     NODE;
     T here = v[o];
     if (unknown(l, i, j, k) && has_colour(colour, i, j, k)) {
@@ -88,8 +85,7 @@ extern "C" __global__ void relax_zero(Level l, const real* __restrict__ r, real*
 // A relaxation of all nodes plus `momentum` times the last change, which `before` remembers: Chebyshev's recurrence.
 // `out` may be `before`.
 template <class T>
-__device__ __forceinline__ void momentum_node(const Level& l, const T* v, const T* f, const T* before, T* out, T step,
-                                              T momentum) {
+__device__ __forceinline__ void momentum_node(const Level& l, const T* v, const T* f, const T* before, T* out, T step, T momentum) {
     NODE;
     T here = v[o];
     if (unknown(l, i, j, k)) {

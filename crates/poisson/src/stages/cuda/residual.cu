@@ -18,9 +18,8 @@ __device__ __forceinline__ void finish_block(Partial p, Partial* out) {
     }
 }
 
-template <class F>
-__device__ __forceinline__ void residual_node(const Level& l, const wide* f, real* r, wide ascend_finest, wide* u_new,
-                                              Partial* partials, F value) {
+template <class F> __device__ __forceinline__ void residual_node(const Level& l, const wide* f, real* r, wide ascend_finest,
+                                                                 wide* u_new, Partial* partials, F value) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, k = blockIdx.z;
     Partial p = {};
     // A thread takes several rows, so that joining the sums costs little.

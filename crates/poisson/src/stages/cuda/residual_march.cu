@@ -46,7 +46,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level
             y_next = across<wide>(l, j), v_next = __ldg(l.y.volume + j);
             operator_row(m, y, false, U[p2], U[p1], U[p], even);
             operator_row(m, y, true, U[p2], U[p1], U[p], odd);
-            bool counts = owner && j > begin && j < stop, unknown = y.south + y.north > wide(0);
+            bool counts = owner && j > begin && j<stop, unknown = y.south + y.north> wide(0);
             if (counts) {
                 real out[4];
                 double rr = 0, uu = 0, sum = 0;

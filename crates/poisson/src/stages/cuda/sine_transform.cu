@@ -58,7 +58,8 @@ template <int R> __device__ __forceinline__ void last_pass(int n, int t, const C
 
 // The odd continuation of z_0 .. z_N given by `load(j)`, which is zero at both ends, transformed: point t + m n/8 of Z in v[m].
 // Thread t of n/8, all of a block together; roots: exp(-2 pi i k / n). The line may hold what `load` reads.
-template <class Load> __device__ __forceinline__ void odd_transform(int n, int t, const Complex* __restrict__ roots, Complex* line, Complex* v, Load load) {
+template <class Load> __device__ __forceinline__ void odd_transform(int n, int t, const Complex* __restrict__ roots, Complex* line,
+                                                                    Complex* v, Load load) {
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         v[r] = load(t + r * (n / 8));

@@ -13,10 +13,10 @@ struct Sines {
     const real* from;
     real* to;
     const Complex* roots;
-    const real *x, *y;   // eigenvalues along the axes
+    const real *x, *y;  // eigenvalues along the axes
     double scale;
-    int n, lines;        // points of a continued line; lines between the ends
-    int width, stride;   // lines of a block at once; points of a line in shared memory
+    int n, lines;       // points of a continued line; lines between the ends
+    int width, stride;  // lines of a block at once; points of a line in shared memory
     int pitch;
 };
 
@@ -54,9 +54,8 @@ extern "C" __global__ __launch_bounds__(sizeof(real) == 4 ? 1024 : 512) void sin
     Complex v[8];
     let_next_kernel_start();
     wait_for_previous_kernel();
-    odd_transform(n, t, o.roots, line, v, [&](int j) {
-        return j > 0 && j < n / 2 ? from[(long long)j * (o.pitch / 2)] : Complex{0, 0};
-    });
+    odd_transform(n, t, o.roots, line, v,
+                  [&](int j) { return j > 0 && j < n / 2 ? from[(long long)j * (o.pitch / 2)] : Complex{0, 0}; });
     __syncthreads();
 #pragma unroll
     for (int m = 0; m < 4; m++) {

@@ -13,16 +13,16 @@
 #include "cubic_source.cu"
 #include "solution_strip.cu"
 
-extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_solution(Level l, Level coarse, const real* u, const real* f, real* u_new,
-                                                                        real* rc, real pre, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_solution(Level l, Level coarse, const real* u, const real* f,
+                                                                          real* u_new, real* rc, real pre, int height) {
     solution_strip<StoredSource, false, true, false, 1, real>(l, coarse, u, nullptr, f, u_new, rc, Norms{}, pre, pre, height);
 }
 extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void descend_solution_norms(
     Level l, Level coarse, const real* u, const real* f, real* u_new, real* rc, Norms norms, real pre, int height) {
     solution_strip<StoredSource, false, true, true, 1, real>(l, coarse, u, nullptr, f, u_new, rc, norms, pre, pre, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_zero_norms(Level l, Level coarse, const real* f, real* u_new, real* rc,
-                                                                    Norms norms, real pre, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_zero_norms(Level l, Level coarse, const real* f, real* u_new,
+                                                                            real* rc, Norms norms, real pre, int height) {
     solution_strip<ZeroSource, false, true, true, 1, real>(l, coarse, nullptr, nullptr, f, u_new, rc, norms, pre, pre, height);
 }
 // In place: of u only held nodes are read, which stay as they are.
@@ -30,16 +30,21 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WAR
     Level l, Level coarse, const real* uc, real* u, const real* f, real* rc, real pre, int height) {
     solution_strip<CubicSource, false, true, false, 1>(l, coarse, u, uc, f, u, rc, Norms{}, pre, pre, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_solution_norms(
-    Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, Norms norms, real post, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_solution_norms(Level l, Level coarse, const real* u, const real* ec,
+                                                                               const real* f, real* u_new, Norms norms, real post,
+                                                                               int height) {
     solution_strip<CorrectedSource, true, false, true, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_solution(
-    Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, Norms norms, real post, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_solution(Level l, Level coarse, const real* u, const real* ec,
+                                                                         const real* f, real* u_new, Norms norms, real post,
+                                                                         int height) {
     solution_strip<CorrectedSource, true, false, false, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
 }
 // As ascend_correct: 12 warps a multiprocessor.
-extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void ascend_descend(
-    Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, real* rc, Norms norms, real pre, real post, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS
+                                                                      : 1) void ascend_descend(Level l, Level coarse, const real* u,
+                                                                                               const real* ec, const real* f,
+                                                                                               real* u_new, real* rc, Norms norms,
+                                                                                               real pre, real post, int height) {
     solution_strip<CorrectedSource, true, true, true, 2>(l, coarse, u, ec, f, u_new, rc, norms, pre, post, height);
 }

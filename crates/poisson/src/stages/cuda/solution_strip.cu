@@ -10,7 +10,8 @@
 // Plain, with differences to the centre: u is much larger than its defect.
 template <class T> struct OnSolution : Plain<T, 6> {
     T remains_post;
-    __device__ __forceinline__ OnSolution(const Level& l, int x, T pre, T post) : Plain<T, 6>(l, x, 0, pre, post), remains_post(post - T(1)) {}
+    __device__ __forceinline__ OnSolution(const Level& l, int x, T pre, T post)
+        : Plain<T, 6>(l, x, 0, pre, post), remains_post(post - T(1)) {}
     // A v - f at the columns of one colour of a row; of the rows beside it only those columns.
     __device__ __forceinline__ void defect(bool odd, const T* south, const T* here, const T* north, const T* f, T* out) const {
         T beside = odd ? from_east(here[0]) : from_west(here[3]);
@@ -30,10 +31,15 @@ template <class T> struct OnSolution : Plain<T, 6> {
 
 // END: a cycle ends, with NORMS or without; BEGIN: one begins. HALO: lanes of it on each side.
 template <class Source, bool END, bool BEGIN, bool NORMS, int HALO, class Below>
-__device__ __forceinline__ void solution_strip(const Level& l, const Level& coarse, const real* u, const Below* below, const real* __restrict__ f,
-                                               real* u_new, real* rc, const Norms& norms, real pre, real post, int height) {
+__device__ __forceinline__ void solution_strip(const Level& l, const Level& coarse, const real* u, const Below* below,
+                                               const real* __restrict__ f, real* u_new, real* rc, const Norms& norms, real pre,
+                                               real post, int height) {
     // Rows behind the one that enters: the next sweep's red nodes, what is stored, what is restricted or has its norms.
-    constexpr int OWNED = 128 - 8 * HALO, NEXT = END ? 3 : NORMS ? 2 : 1, NORM = END ? 3 : 1, STORE = BEGIN ? NEXT + 1 : 3, LAST = BEGIN ? NEXT + 2 : 3;
+    constexpr int OWNED = 128 - 8 * HALO,
+                  NEXT = END     ? 3
+                         : NORMS ? 2
+                                 : 1,
+                  NORM = END ? 3 : 1, STORE = BEGIN ? NEXT + 1 : 3, LAST = BEGIN ? NEXT + 2 : 3;
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     int columns = BEGIN ? 2 * coarse.x.n : l.x.n, rows = BEGIN ? 2 * coarse.y.n : l.y.n;
     if (strip * OWNED >= columns) return;
@@ -137,7 +143,8 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
                 real out[2];
                 restriction.row(row, way, odd, a.inside(row), res, out);
                 if (odd && coarse_owner && j - LAST > begin && j - LAST < end)
-                    *reinterpret_cast<Two<real>*>(rc + (long long)((row - way) / 2) * coarse.pitch + x / 2) = Two<real>{out[0], out[1]};
+                    *reinterpret_cast<Two<real>*>(rc + (long long)((row - way) / 2) * coarse.pitch + x / 2) =
+                        Two<real>{out[0], out[1]};
             }
         }
     }
@@ -146,7 +153,8 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
         int strips = (columns + OWNED - 1) / OWNED;
         Partial total = warp_total({volume * squares, double(peak), volume * u_squares, volume * mean});
         // Joining them here would take registers from the loop of the longest pass: its results, one a warp, are left to `norms`.
-        if (END && BEGIN) { if (lane == 0) norms.partials[blockIdx.y * strips + strip] = total; }
-        else join_norms(total, min(WARPS, strips - int(blockIdx.x) * WARPS), norms);
+        if (END && BEGIN) {
+            if (lane == 0) norms.partials[blockIdx.y * strips + strip] = total;
+        } else join_norms(total, min(WARPS, strips - int(blockIdx.x) * WARPS), norms);
     }
 }

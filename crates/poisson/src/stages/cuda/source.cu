@@ -22,7 +22,8 @@ struct StoredSource {
     static constexpr bool BOTH_WAYS = true;
     Rows rows;
 
-    __device__ __forceinline__ StoredSource(const Level& l, const Level&, const wide* u, const real*, int x, int, char* shared) : rows(u, l, x, shared) {}
+    __device__ __forceinline__ StoredSource(const Level& l, const Level&, const wide* u, const real*, int x, int, char* shared)
+        : rows(u, l, x, shared) {}
     __device__ __forceinline__ void fetch_first(int) {}
     __device__ __forceinline__ void take_first() {}
     __device__ __forceinline__ void fetch(long long offset, int, int slot) const { rows.fetch_at(offset, slot); }
@@ -38,7 +39,8 @@ struct CorrectedSource : StoredSource {
     real C[4], lx[4], ly[2] = {};
     bool covered;
 
-    __device__ __forceinline__ CorrectedSource(const Level& l, const Level& c, const wide* u, const real* e, int x, int way, char* shared)
+    __device__ __forceinline__ CorrectedSource(const Level& l, const Level& c, const wide* u, const real* e, int x, int way,
+                                               char* shared)
         : StoredSource(l, c, u, e, x, way, shared), coarse(e, c, x / 2, shared + Rows::space), l(l), way(way) {
         // Interpolation to the odd columns 1 and 3; even columns lie on coarse nodes.
         const real* line = l.x.line + 2 * x;

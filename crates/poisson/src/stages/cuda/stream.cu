@@ -18,10 +18,8 @@ __device__ __forceinline__ void write4(double* p, const double* v) {
 template <int BYTES, bool PAST> __device__ __forceinline__ void copy_async(void* to, const void* from) {
 #if __CUDA_ARCH__ >= 800
     unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    if constexpr (PAST)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
+    if constexpr (PAST) asm volatile("cp.async.cg.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
 #else
     for (int w = 0; w < BYTES; w += 4)
         *reinterpret_cast<int*>(static_cast<char*>(to) + w) = *reinterpret_cast<const int*>(static_cast<const char*>(from) + w);

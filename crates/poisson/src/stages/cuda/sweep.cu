@@ -5,9 +5,8 @@
 
 #include "march.cu"
 
-extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wide* __restrict__ u,
-                                                               const wide* __restrict__ f, wide* __restrict__ u_new,
-                                                               wide omega, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wide* __restrict__ u, const wide* __restrict__ f,
+                                                               wide* __restrict__ u_new, wide omega, int height) {
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= l.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
@@ -48,9 +47,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wi
 // two_sweeps: two sweeps in one pass, with the same arithmetic. Reads 2 words and writes 1 per unknown for both.
 // At step j: row j is read, rows j-1 and j-2 have their first sweep, rows j-3 and j-4 their second one. Each half-sweep
 // spoils one more column and row of the halo, which has four.
-extern "C" __global__ __launch_bounds__(32 * WARPS) void two_sweeps(Level l, const wide* __restrict__ u,
-                                                                    const wide* __restrict__ f, wide* __restrict__ u_new,
-                                                                    wide omega, int height) {
+extern "C" __global__ __launch_bounds__(32 * WARPS) void two_sweeps(Level l, const wide* __restrict__ u, const wide* __restrict__ f,
+                                                                    wide* __restrict__ u_new, wide omega, int height) {
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= l.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);

@@ -81,8 +81,8 @@ extern "C" __global__ void interpolate(Level l, Level coarse, const wide* __rest
         for (int q = 0; q < 8; q++) {
             wide w = wide(l.x.ends[2 * i + (q & 1)]) * wide(l.y.ends[2 * j + (q >> 1 & 1)]) * wide(l.z.ends[2 * k + (q >> 2)]);
             if (w != wide(0))
-                sum += w * uc[at(coarse, wrapped(coarse.x, l.x.parent[i] + (q & 1)), wrapped(coarse.y, l.y.parent[j] + (q >> 1 & 1)),
-                                 wrapped(coarse.z, l.z.parent[k] + (q >> 2)))];
+                sum += w * uc[at(coarse, wrapped(coarse.x, l.x.parent[i] + (q & 1)),
+                                 wrapped(coarse.y, l.y.parent[j] + (q >> 1 & 1)), wrapped(coarse.z, l.z.parent[k] + (q >> 2)))];
         }
     } else {
         for (int c = 0; c < 4; c++) {
