@@ -246,6 +246,7 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
         include_str!("pairing.cu"),
         include_str!("arrive.cu"),
         include_str!("advance.cu"),
+        include_str!("order.cu"),
         include_str!("sample.cu"),
         include_str!("fly.cu"),
     ]);
