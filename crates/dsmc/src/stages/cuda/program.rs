@@ -105,6 +105,11 @@ impl KernelConfig {
         (self.lists() * self.keys() * 4 + self.capacity * (self.particle() + order)) as u32
     }
 
+    /// Bytes of shared memory that a block has besides, at most: what kernels declare, and what the system keeps.
+    pub(super) fn declared(&self) -> u32 {
+        (2304 + 4 * self.keys()) as u32
+    }
+
     fn defines(&self) -> Vec<(String, String)> {
         let scheme = match self.scheme {
             Scheme::None => 0,
