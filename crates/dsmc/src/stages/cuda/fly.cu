@@ -36,7 +36,7 @@ __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile,
 // MODE 0: only sorts, no particle moves; 1: a step; 2: a step with samples.
 template <int MODE, bool FITS>
 __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass& p, const Sorted& s, const Source& from, u32 n, u32* start,
-                                     u32 (*counts)[KEYS], u32* near) {
+                                     u32 (*counts)[KEYS], u32* near, u32* marks) {
   __shared__ u32 tally[4];
   const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
   const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
@@ -53,7 +53,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
               u32 row = tile % LAYERS * st.cells[1] + u32(corner.y) + (slot >> SX);  // of the layers one above the other
               return row * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1));
             },
-            mine);
+            marks, mine);
     if (MODE == 2) sample(gas, p, tile, s, start);
     if (SCHEME > 0) {
       u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
@@ -62,8 +62,8 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
         if (lane == 0 && found[c]) atomicAdd(tally + c, found[c]);
       }
     }
-    // Flights read what the collisions of all cells have written, and write where those beyond shared memory are sampled.
-    if (SCHEME > 0 || (MODE == 2 && !FITS)) __syncthreads();
+    // Flights read what the collisions of all cells have written. Those of a team have all ended.
+    if (SCHEME > 0 && !TEAMS) __syncthreads();
   }
   const Columns& to = st.next;
   const u32 base = from.base, part = list_part(n), begin = warp * part, end = least(begin + part, n);
@@ -134,7 +134,7 @@ template <int MODE>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
     advance(const __grid_constant__ Store st, const __grid_constant__ Gas gas, const __grid_constant__ Pass p) {
   extern __shared__ __align__(16) char shared[];
-  __shared__ u32 start[KEYS + 1], near[9];
+  __shared__ u32 start[KEYS + 1], near[9], marks[TEAMS ? MARKS : 1];
   in_turn();
   if (halted(st)) return;
   u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
@@ -161,12 +161,12 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
   __syncthreads();
 #endif
   if (n <= CAPACITY && from.all <= KEEP * THREADS) {
-    work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near);
+    work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near, marks);
   } else {
     // They are put in order where the list of those that come lies.
     for (u32 k = threadIdx.x; k < from.all - from.own; k += THREADS) st.list[base + k] = from.arrive[k];
     from.arrive = st.list + base;
     __syncthreads();
-    work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near);
+    work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near, marks);
   }
 }

@@ -16,6 +16,9 @@ use crate::sampling::VALUES_OF_SUMS;
 use crate::stages::{ALONG_Z, MOMENTS, SURFACE_SUMS};
 use crate::walls::formulae::WALLS;
 
+/// Marks by which the threads that share a cell find out who waits for whom; a power of two. Two particles may share one.
+const MARKS: usize = 2048;
+
 /// Kernel configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KernelConfig {
@@ -105,9 +108,14 @@ impl KernelConfig {
         (self.lists() * self.keys() * 4 + self.capacity * (self.particle() + order)) as u32
     }
 
+    /// True if more threads than a warp share the attempts of a cell: where tiles have few cells, and attempts may be made at once.
+    fn teams(&self) -> bool {
+        self.threads as usize > 32 * self.cells() && !self.tagged && matches!(self.scheme, Scheme::Ntc | Scheme::Majorant)
+    }
+
     /// Bytes of shared memory that a block has besides, at most: what kernels declare, and what the system keeps.
     pub(super) fn declared(&self) -> u32 {
-        (2304 + 4 * self.keys()) as u32
+        (2304 + 4 * self.keys() + if self.teams() { 4 * MARKS } else { 0 }) as u32
     }
 
     fn defines(&self) -> Vec<(String, String)> {
@@ -128,6 +136,8 @@ impl KernelConfig {
             define("THREADS", &self.threads),
             define("RESIDENT", &self.resident),
             define("LANES", &self.lanes),
+            define("TEAMS", &u8::from(self.teams())),
+            define("MARKS", &MARKS),
             define("ROTATES", &u8::from(self.rotates)),
             define("VIBRATES", &self.modes),
             define("MODES", &MODES),
