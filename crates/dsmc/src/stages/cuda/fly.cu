@@ -110,9 +110,10 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
     at = __shfl_sync(FULL_WARP, at, 0);
     __syncwarp();
     for (u32 k0 = 0; k0 < leavers; k0 += 32) {
-      bool wanders = k0 + lane < leavers && st.list[base + begin + k0 + lane] >> 28 >= FAR;
+      u32 entry = k0 + lane < leavers ? st.list[base + begin + k0 + lane] : 0;
+      bool wanders = entry >> 28 >= FAR;
       u32 all = __ballot_sync(FULL_WARP, wanders);
-      if (wanders) st.wanderers[at + __popc(all & below)] = {tile, base + begin + k0 + lane};
+      if (wanders) set_wanderer(st, st.now, at + __popc(all & below), tile, base + (entry & INDEX), entry >> 28);
       at += __popc(all);
     }
   }
@@ -137,7 +138,13 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
   __shared__ u32 start[KEYS + 1], near[9], marks[TEAMS ? MARKS : 1];
   in_turn();
   if (halted(st)) return;
+  // All numbers of the tile are asked for before one is looked at.
   u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
+  u32 begin = st.first[tile], own = st.first[tile + 1] - begin, near_n = st.near_n[tile], far_n = st.far_n[tile];
+#if RECORDED
+  Lists lists(st, tile);
+  u32 chain = st.chains[tile * THREADS + threadIdx.x];
+#endif
   // Particles injected behind the regions are in place; those of a step have been counted, or will be.
   if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
   if (threadIdx.x < 9) near[threadIdx.x] = 0;
@@ -150,14 +157,12 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     if (threadIdx.x == 0) st.stay[tile] = 0;
     return;
   }
-  Source from{st.first[tile], st.first[tile + 1] - st.first[tile], 0, base, arrivals(st) + base};
-  u32 near_n = st.near_n[tile], far_n = st.far_n[tile];
-  from.all = from.own + near_n + far_n;
+  Source from{begin, own, own + near_n + far_n, base, arrivals(st) + base};
   u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(shared);
   char* columns = shared + WARPS * KEYS * 4;
 #if RECORDED
-  if (near_n > 0) from_neighbours(st, tile, base);
-  if (far_n > 0) from_afar(st, tile, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= CAPACITY);
+  if (near_n > 0) from_neighbours(st, lists, base);
+  if (far_n > 0) from_afar(st, tile, chain, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= CAPACITY);
   __syncthreads();
 #endif
   if (n <= CAPACITY && from.all <= KEEP * THREADS) {

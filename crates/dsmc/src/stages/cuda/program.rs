@@ -178,8 +178,8 @@ impl KernelConfig {
 #[derive(Debug, Clone)]
 pub(super) struct Kernels {
     pub(super) layout: Kernel,
-    /// `place` and `deliver`; of small gases tiles do that themselves.
-    pub(super) exchange: Option<[Kernel; 2]>,
+    /// `place`, `deliver` and `gather`; of small gases tiles do that themselves.
+    pub(super) exchange: Option<[Kernel; 3]>,
     pub(super) totals: Kernel,
     pub(super) fold: Kernel,
     /// Only in order, a step, a step with samples.
@@ -191,7 +191,7 @@ pub(super) struct Kernels {
 
 const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
 const BATCH: [&str; 2] = ["close_batch", "sum_regions"];
-const FLIGHTS: [&str; 5] = ["layout", "tally_faces", "trace_flights", "place", "deliver"];
+const FLIGHTS: [&str; 6] = ["layout", "tally_faces", "trace_flights", "place", "deliver", "gather"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, config: &KernelConfig) -> Result<Self> {
@@ -199,7 +199,11 @@ impl Kernels {
         let (bulk, flights, batch) = (bulk?, flights?, batch?);
         Ok(Self {
             layout: flights.kernel("layout")?,
-            exchange: if config.recorded { None } else { Some([flights.kernel("place")?, flights.kernel("deliver")?]) },
+            exchange: if config.recorded {
+                None
+            } else {
+                Some([flights.kernel("place")?, flights.kernel("deliver")?, flights.kernel("gather")?])
+            },
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
@@ -288,7 +292,7 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
         // Flights are bitwise those of the CPU, which does not fuse products with sums.
-        Recipe::new("dsmc flights", &sources, &of(&OF_FLIGHTS), &FLIGHTS[..if config.recorded { 3 } else { 5 }]).option("-fmad=false"),
+        Recipe::new("dsmc flights", &sources, &of(&OF_FLIGHTS), &FLIGHTS[..if config.recorded { 3 } else { 6 }]).option("-fmad=false"),
         // Values come out as on the CPU, but for exponentials, logarithms and powers.
         Recipe::new("dsmc batches", &batch, &of(&AVERAGES), &BATCH).option("-fmad=false"),
     ]
