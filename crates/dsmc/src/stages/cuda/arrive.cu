@@ -6,27 +6,46 @@
 // Rounds of a warp over a neighbour's lists whose entries are asked for at once.
 #define AHEAD 4
 
+// Numbers of the lists of neighbours, of a warp: lane w has the neighbour from which particles come by way w and how many, and the length
+// of list w of the neighbour of the warp's way.
+struct Lists {
+  u32 origin, coming, begin, end, length;
+  __device__ __forceinline__ Lists(const Store& st, u32 tile) {
+    u32 lane = lane_index();
+    origin = lane < 9 && lane != 4 ? neighbour(st, tile, lane, -1) : NONE;
+    coming = origin != NONE ? st.old_near[origin * 9 + lane] : 0;
+    look(st, threadIdx.x / 32);
+  }
+  __device__ __forceinline__ void look(const Store& st, u32 turn) {
+    u32 lane = lane_index(), from = __shfl_sync(FULL_WARP, origin, way_of(turn)), known = from != NONE;
+    begin = known ? st.first[from] : 0;
+    end = known ? st.first[from + 1] : 0;
+    length = known && lane < LISTS ? st.old_left[from * LISTS + lane] : 0;
+  }
+  static __device__ __forceinline__ u32 way_of(u32 turn) { return turn < 4 ? turn : turn + 1; }
+};
+
 // By the whole block, a warp a way. `base` is the region's begin.
-__device__ __forceinline__ void from_neighbours(const Store& st, u32 tile, u32 base) {
-  u32 lane = lane_index(), origin = lane < 9 && lane != 4 ? neighbour(st, tile, lane, -1) : NONE;
+__device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u32 base) {
   // Each warp counts what comes before its own: lane w by way w.
-  u32 coming = origin != NONE ? st.old_near[origin * 9 + lane] : 0, before = base + warp_scan(coming) - coming;
+  u32 lane = lane_index(), before = base + warp_scan(lists.coming) - lists.coming;
   for (u32 turn = threadIdx.x / 32; turn < 8; turn += blockDim.x / 32) {
-    u32 way = turn < 4 ? turn : turn + 1, at = __shfl_sync(FULL_WARP, before, way), from = __shfl_sync(FULL_WARP, origin, way);
-    if (__shfl_sync(FULL_WARP, coming, way) == 0) continue;
-    u32 begin = st.first[from], part = list_part(st.first[from + 1] - begin), ends[LISTS];
-    u32 behind = warp_scan(lane < LISTS ? st.old_left[from * LISTS + lane] : 0);
-#pragma unroll
-    for (u32 w = 0; w < LISTS; w++) ends[w] = __shfl_sync(FULL_WARP, behind, w);
-    for (u32 k0 = lane; k0 - lane < ends[LISTS - 1]; k0 += 32 * AHEAD) {
+    u32 way = Lists::way_of(turn), at = __shfl_sync(FULL_WARP, before, way), begin = lists.begin, part = list_part(lists.end - begin);
+    // Lane w has the end of list w where they stand one behind the other.
+    u32 ends = warp_scan(lists.length), all_of_them = __shfl_sync(FULL_WARP, ends, 31);
+    if (turn + blockDim.x / 32 < 8) lists.look(st, turn + blockDim.x / 32);
+    if (__shfl_sync(FULL_WARP, lists.coming, way) == 0) continue;
+    for (u32 k0 = lane; k0 - lane < all_of_them; k0 += 32 * AHEAD) {
       u32 entries[AHEAD];
 #pragma unroll
       for (u32 r = 0; r < AHEAD; r++) {
-        u32 k = k0 + 32 * r, to = k;
+        u32 k = k0 + 32 * r, w = 0, before = 0;
 #pragma unroll
-        for (u32 w = 0; w + 1 < LISTS; w++)
-          if (k >= ends[w]) to = (w + 1) * part + k - ends[w];
-        entries[r] = k < ends[LISTS - 1] ? __ldcg(st.old_list + begin + to) : 0xffffffffu;
+        for (u32 half = LISTS / 2; half > 0; half /= 2) {
+          u32 end = __shfl_sync(FULL_WARP, ends, w + half - 1);
+          if (k >= end) w += half, before = end;
+        }
+        entries[r] = k < all_of_them ? __ldcg(st.old_list + begin + w * part + k - before) : 0xffffffffu;
       }
 #pragma unroll
       for (u32 r = 0; r < AHEAD; r++) {
@@ -67,12 +86,12 @@ __device__ __forceinline__ void hang(const Store& st, u32 tile, u32 slot, u32 co
   st.link[slot] = atomicExch(st.chains + tile * THREADS + slot % THREADS, slot + 1);
 }
 
-// Takes them down, by the whole block, into `list` (`buffer` has as much or is not used) and in order.
-__device__ __forceinline__ void from_afar(const Store& st, u32 tile, u32* list, u32 n, u32* buffer, bool fits) {
+// Takes them down, a thread the chain that begins with `next`, into `list` (`buffer` has as much or is not used) and in order.
+__device__ __forceinline__ void from_afar(const Store& st, u32 tile, u32 next, u32* list, u32 n, u32* buffer, bool fits) {
   __shared__ u32 taken;
-  u32 *to = fits ? buffer : list, *chain = st.chains + tile * THREADS + threadIdx.x, next = *chain;
+  u32* to = fits ? buffer : list;
   if (threadIdx.x == 0) taken = 0;
-  if (next) *chain = 0;
+  if (next) st.chains[tile * THREADS + threadIdx.x] = 0;
   __syncthreads();
   while (next) {
     u32 slot = next - 1, times = WEIGHTED ? st.link[st.capacity + slot] : 1, at = atomicAdd(&taken, times);

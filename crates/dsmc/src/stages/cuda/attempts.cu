@@ -61,9 +61,13 @@ __device__ __forceinline__ u32 fresh(const Sorted& s, u32 i, u32 from, u32 begin
 #endif
 
 #if SCHEME == 1 || SCHEME == 2
-template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start, F cell_number, Tally& tally) {
-  const u32 me = lane_index(), lane = threadIdx.x % LANES;
-  for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += GROUPS) {
+template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start, F cell_number, u32* marks,
+                                                              Tally& tally) {
+#if TEAMS
+  for (u32 k = threadIdx.x; k < MARKS; k += THREADS) marks[k] = NONE;
+#endif
+  const u32 me = lane_index(), lane = threadIdx.x % TEAM;
+  for (u32 slot = threadIdx.x / TEAM; slot < CELLS; slot += THREADS / TEAM) {
     u32 cell = cell_number(slot), number = 0;
     u64 at_cell = u64(tile) * CELLS + slot;
     float rate = gas.rate[at_cell];
@@ -134,6 +138,30 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         if (live && lane == 0) attempt(i, whole ? k : j, w, number + t);
         __syncwarp();
       }
+#elif TEAMS
+      // As many at once as there are threads.
+      for (u32 b0 = 0; __syncthreads_or(b0 < attempts); b0 += TEAM) {
+        u32 t = b0 + lane, i = 0, j = 0;
+        bool live = t < attempts;
+        uint4 w = {};
+        if (live) w = draw(number + t, i, j);
+        u32 *mine = marks + i % MARKS, *other = marks + j % MARKS;
+        // The first of those left that have a particle marks it.
+        do {
+          if (live) {
+            atomicMin(mine, threadIdx.x);
+            atomicMin(other, threadIdx.x);
+          }
+          __syncthreads();
+          bool go = live && *mine == threadIdx.x && *other == threadIdx.x;
+          __syncthreads();
+          if (go) {
+            attempt(i, j, w, number + t);
+            *mine = *other = NONE;
+            live = false;
+          }
+        } while (__syncthreads_or(live));
+      }
 #else
       // As many at once as there are threads.
       for (u32 b0 = 0; LANES == 1 ? b0 < attempts : __any_sync(FULL_WARP, b0 < attempts); b0 += LANES) {
@@ -160,8 +188,18 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         }
       }
 #endif
+#if TEAMS
+      // Positive numbers are ordered as their words are.
+      __shared__ u32 most[CELLS];
+      if (lane == 0) most[slot] = 0;
+      __syncthreads();
+      seen = warp_reduce<Max<float>>(seen);
+      if (me == 0) atomicMax(most + slot, __float_as_uint(seen));
+      __syncthreads();
+      seen = __uint_as_float(most[slot]);
+#endif
 #pragma unroll
-      for (u32 k = LANES / 2; k > 0; k /= 2) seen = fmaxf(seen, __shfl_xor_sync(FULL_WARP, seen, k));
+      for (u32 k = TEAMS ? 0 : LANES / 2; k > 0; k /= 2) seen = fmaxf(seen, __shfl_xor_sync(FULL_WARP, seen, k));
       if (attempts > 0 && lane == 0) {
         tally.attempts += attempts;
         float count = gas.attempts[kept] + float(attempts);

@@ -18,7 +18,7 @@ typedef u16 Level;
 static_assert(KEYS < 0x7fff, "keys have 15 bits");
 
 // Direction of a leaver: 0 to 8 the neighbour (dy + 1) * 3 + dx + 1, or
-enum Direction : u32 { FAR = 9, PENDING = 10, LOST = 11 };  // any other tile, by `goal`; not yet known; out of the domain
+enum Direction : u32 { FAR = 9, PENDING = 10 };  // any other tile, by `goal`; not yet known
 
 struct Columns {
   float *x, *y, *vx, *vy, *vz, *rotation;
@@ -45,7 +45,7 @@ struct Store {
   u32 *near_n, *far_n;      // by tile: those that come now
   u32* filled;              // by tile: of those from afar, how many are in `arrivals`
   u32 *chains, *link;       // of small gases, in place of `goals`: those from afar by tile (arrive.cu)
-  uint2* wanderers;         // of small gases, in place of `special`: tile and place in `list` of who is FAR or PENDING
+  uint2* wanderers;         // of small gases: who is FAR or PENDING
   Counters* counters;
   int cells[2], tiles[2];
   u32 count, capacity;      // tiles; slots of a column
@@ -53,14 +53,33 @@ struct Store {
 
 static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
 
-// Two more lists lie in columns that hold nothing yet or nothing more: by region of `next` the slots of `now` from which particles
-// come, until the pass over the tile writes there; and beside `list` the tiles of those that go far, from the end of the pass over
-// all tiles, which turns `now` into `next`, to the exchange of the next step.
+// More lists lie in columns that hold nothing yet or nothing more: by region of `next` the slots of `now` from which particles come,
+// until the pass over the tile writes there; and from the end of the pass over all tiles, which turns `now` into `next`, to the exchange of the next
+// step, by slot the tiles of those that go far, and `wanderers` (of gases that are not small).
 __device__ __forceinline__ u32* arrivals(const Store& st) { return reinterpret_cast<u32*>(st.next.vx); }
 __device__ __forceinline__ u32* goals(const Columns& unused) { return reinterpret_cast<u32*>(unused.vz); }
 
 // Number of copies of each leaver that is FAR, where cells have weights: beside its tile.
 __device__ __forceinline__ u32* copies_of(const Columns& unused) { return reinterpret_cast<u32*>(unused.vy); }
+
+// Number k of those that are FAR or PENDING: tile, with FREE where nothing can be hit, and slot.
+#define FREE 0x80000000u
+__device__ __forceinline__ void set_wanderer(const Store& st, const Columns& unused, u32 k, u32 tile, u32 slot, u32 way) {
+  uint2 one{way == FAR ? tile | FREE : tile, slot};
+#if RECORDED
+  st.wanderers[k] = one;
+#else
+  reinterpret_cast<u32*>(unused.x)[k] = one.x;
+  reinterpret_cast<u32*>(unused.y)[k] = one.y;
+#endif
+}
+__device__ __forceinline__ uint2 wanderer(const Store& st, const Columns& unused, u32 k) {
+#if RECORDED
+  return st.wanderers[k];
+#else
+  return {reinterpret_cast<u32*>(unused.x)[k], reinterpret_cast<u32*>(unused.y)[k]};
+#endif
+}
 
 // Slots of a list of a region of n slots: whole warps.
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }

@@ -66,7 +66,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
   for (u32 k = RECORDED ? lane_index() * warps + warp : warp * 32 + lane_index(); k < fresh; k += warps * 32) {
     Flight f{};
     Motion a;
-    u32 species, slot = base + k, way = LOST;
+    u32 species, slot = base + k;
     u64 item;
     bool line = k < lines;
     double weight = 1.0;  // a line may cross cells of different weights: its particles stand for the model's
@@ -120,12 +120,10 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
       atomicAdd(&st.counters->removed, 1ull);
     }
     if (copies) {
-      way = FAR;
-      arrive_at(st, g, f, species, a, slot, slot, copies);
+      arrive_at(st, g, f, species, a, slot, copies);
     } else {
       st.next.key[slot] = u16(GONE);
     }
-    if (!RECORDED) st.list[slot] = way << 28;
   }
 }
 

@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(1024)
   }
   if (threadIdx.x == 0) {
     carry = 0;
-    st.counters->special = 0;
+    if (RECORDED) st.counters->special = 0;
     if (clock) *clock = *before + 1;
   }
   __syncthreads();
@@ -62,42 +62,32 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 #if !RECORDED
-// `entry` is where its tile is listed.
-__device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 entry) {
-  u32 tile = goals(st.next)[entry], n = WEIGHTED ? copies_of(st.next)[entry] : 1u;
+__device__ __forceinline__ void put_far(const Store& st, u32 slot) {
+  if (st.now.key[slot] == GONE) return;
+  u32 tile = goals(st.next)[slot], n = WEIGHTED ? copies_of(st.next)[slot] : 1u;
   u32 at = st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, n);
   for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
 }
 
-// A warp a list, and behind them FRESH warps for injected particles: those that go far into the slots of their tiles, in no order.
-extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st, u32 fresh_warps) {
+// Those that go far, and injected particles, into the slots of their tiles, in no order.
+extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st) {
   in_turn();
   if (halted(st)) return;
-  u32 warp = u32(thread_index() / 32);
-  if (warp < st.count * LISTS) {
-    if (st.special[warp] == 0) return;
-    u32 tile = warp / LISTS, begin = st.first[tile], n = st.first[tile + 1] - begin;
-    u32 at = begin + warp % LISTS * list_part(n), length = st.old_left[warp];
-    for (u32 k = lane_index(); k < length; k += 32) {
-      u32 entry = st.old_list[at + k];
-      if (entry >> 28 == FAR) put_far(st, begin + (entry & INDEX), at + k);
-    }
-    return;
-  }
-  u32 begin = st.first[st.count], fresh = st.counters->fresh;
-  for (u32 k = (warp - st.count * LISTS) * 32 + lane_index(); k < fresh; k += fresh_warps * 32)
-    if (st.old_list[begin + k] >> 28 == FAR) put_far(st, begin + k, begin + k);
+  u32 begin = st.first[st.count], fresh = st.counters->fresh, special = st.counters->special;
+  for (u64 k = thread_index(); k < u64(special) + fresh; k += thread_count())
+    put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special));
 }
 
-#define SORTED 1024
+#define SORTED 4096
 
 // A block of 256 a tile: the slots of those that come from neighbours; then those from afar are ordered.
 extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_constant__ Store st) {
   __shared__ u32 buffer[SORTED];
   in_turn();
   if (halted(st)) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) st.counters->special = 0;
   u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
-  if (near > 0) from_neighbours(st, tile, base);
+  if (near > 0) from_neighbours(st, Lists(st, tile), base);
   if (far < 2) return;
   u32* list = arrivals(st) + base + near;
   if (far > SORTED) {

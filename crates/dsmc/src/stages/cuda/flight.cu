@@ -20,7 +20,7 @@ __device__ __forceinline__ void put(const Geometry& g, Flight& f, const int* cel
 }
 
 // Stops in front of a piece; false where only the path on the lattice hits it, and the path itself leads away.
-__device__ __noinline__ bool stop(const Geometry& g, Flight& f, Point p, Point q, const Hit& hit, double* normal) {
+__device__ OF_FLIGHT bool stop(const Geometry& g, Flight& f, Point p, Point q, const Hit& hit, double* normal) {
   const double BACK[9] = {0, 1, 2, 8, 8, 64, 64, 1024, 65536}, OFF[9] = {1, 1, 2, 1, 0, 1, 0, 0, 0};
   const int cell[2] = {f.cell[0], f.cell[1]};
   Point t = hit.b - hit.a, d = q - p, stand = p;
@@ -47,7 +47,7 @@ __device__ __noinline__ bool stop(const Geometry& g, Flight& f, Point p, Point q
 }
 
 // Stops on a side of the domain; false with what is in the way of every position there.
-__device__ __noinline__ bool stop_at_side(const Geometry& g, Flight& f, Point p, Point q, const SearchResult& side, Hit& blocked) {
+__device__ OF_FLIGHT bool stop_at_side(const Geometry& g, Flight& f, Point p, Point q, const SearchResult& side, Hit& blocked) {
   const int cell[2] = {f.cell[0], f.cell[1]};
   const double OFF[5] = {0.0, 1.0, -1.0, 2.0, -2.0};
   Point d = q - p;
@@ -71,7 +71,7 @@ __device__ __noinline__ bool stop_at_side(const Geometry& g, Flight& f, Point p,
 }
 
 // Flies to the first hit of the path and stops there.
-__device__ __noinline__ FlightEnd fly(const Geometry& g, Flight& f) {
+__device__ OF_FLIGHT FlightEnd fly(const Geometry& g, Flight& f) {
   const double path[2] = {f.path[0], f.path[1]}, longest = fmax(fabs(path[0]), fabs(path[1]));
   double rest = isfinite(longest) ? 1.0 : 0.0;
   for (u32 grazes = 0;;) {
@@ -115,7 +115,7 @@ __device__ __noinline__ FlightEnd fly(const Geometry& g, Flight& f) {
 }
 
 // The offset of a flight that has arrived, as the store keeps it.
-__device__ __noinline__ float2 stored_offset(const Geometry& g, const Flight& f) {
+__device__ OF_FLIGHT float2 stored_offset(const Geometry& g, const Flight& f) {
   const int DX[9] = {0, 0, -1, 0, 1, -1, 0, -2, -4}, DY[9] = {0, -1, 0, 1, 0, -1, -2, 0, -4};
   Point p = lattice_point(f.offset);
   const float scale = 1.0f / 16777216.0f;

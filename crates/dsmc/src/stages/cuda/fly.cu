@@ -2,6 +2,7 @@
 
 #include "arrive.cu"
 #include "attempts.cu"
+#include "order.cu"
 #include "pairing.cu"
 #include "sample.cu"
 
@@ -41,7 +42,7 @@ __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile,
 // MODE 0: only sorts, no particle moves; 1: a step; 2: a step with samples.
 template <int MODE, bool FITS>
 __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass& p, const Sorted& s, const Source& from, u32 n, u32* start,
-                                     u32 (*counts)[KEYS], u32* near) {
+                                     u32 (*counts)[KEYS], u32* near, u32* marks) {
   __shared__ u32 tally[4];
   const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
   const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
@@ -58,7 +59,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
               u32 row = tile % LAYERS * st.cells[1] + u32(corner.y) + (slot >> SX);  // of the layers one above the other
               return row * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1));
             },
-            mine);
+            marks, mine);
     if (MODE == 2) sample(gas, p, tile, s, start);
     if (SCHEME > 0) {
       u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
@@ -67,8 +68,8 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
         if (lane == 0 && found[c]) atomicAdd(tally + c, found[c]);
       }
     }
-    // Flights read what the collisions of all cells have written, and write where those beyond shared memory are sampled.
-    if (SCHEME > 0 || (MODE == 2 && !FITS)) __syncthreads();
+    // Flights read what the collisions of all cells have written. Those of a team have all ended.
+    if (SCHEME > 0 && !TEAMS) __syncthreads();
   }
   const Columns& to = st.next;
   const u32 base = from.base, part = list_part(n), begin = warp * part, end = least(begin + part, n);
@@ -115,9 +116,10 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
     at = __shfl_sync(FULL_WARP, at, 0);
     __syncwarp();
     for (u32 k0 = 0; k0 < leavers; k0 += 32) {
-      bool wanders = k0 + lane < leavers && st.list[base + begin + k0 + lane] >> 28 >= FAR;
+      u32 entry = k0 + lane < leavers ? st.list[base + begin + k0 + lane] : 0;
+      bool wanders = entry >> 28 >= FAR;
       u32 all = __ballot_sync(FULL_WARP, wanders);
-      if (wanders) st.wanderers[at + __popc(all & below)] = {tile, base + begin + k0 + lane};
+      if (wanders) set_wanderer(st, st.now, at + __popc(all & below), tile, base + (entry & INDEX), entry >> 28);
       at += __popc(all);
     }
   }
@@ -139,10 +141,16 @@ template <int MODE>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
     advance(const __grid_constant__ Store st, const __grid_constant__ Gas gas, const __grid_constant__ Pass p) {
   extern __shared__ __align__(16) char shared[];
-  __shared__ u32 start[KEYS + 1], near[9];
+  __shared__ u32 start[KEYS + 1], near[9], marks[TEAMS ? MARKS : 1];
   in_turn();
   if (halted(st)) return;
+  // All numbers of the tile are asked for before one is looked at.
   u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
+  u32 begin = st.first[tile], own = st.first[tile + 1] - begin, near_n = st.near_n[tile], far_n = st.far_n[tile];
+#if RECORDED
+  Lists lists(st, tile);
+  u32 chain = st.chains[tile * THREADS + threadIdx.x];
+#endif
   // Particles injected behind the regions are in place; those of a step have been counted, or will be.
   if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
   if (threadIdx.x < 9) near[threadIdx.x] = 0;
@@ -155,23 +163,21 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     if (threadIdx.x == 0) st.stay[tile] = 0;
     return;
   }
-  Source from{st.first[tile], st.first[tile + 1] - st.first[tile], 0, base, arrivals(st) + base};
-  u32 near_n = st.near_n[tile], far_n = st.far_n[tile];
-  from.all = from.own + near_n + far_n;
+  Source from{begin, own, own + near_n + far_n, base, arrivals(st) + base};
   u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(shared);
   char* columns = shared + WARPS * KEYS * 4;
 #if RECORDED
-  if (near_n > 0) from_neighbours(st, tile, base);
-  if (far_n > 0) from_afar(st, tile, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= CAPACITY);
+  if (near_n > 0) from_neighbours(st, lists, base);
+  if (far_n > 0) from_afar(st, tile, chain, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= CAPACITY);
   __syncthreads();
 #endif
   if (n <= CAPACITY && from.all <= KEEP * THREADS) {
-    work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near);
+    work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near, marks);
   } else {
     // They are put in order where the list of those that come lies.
     for (u32 k = threadIdx.x; k < from.all - from.own; k += THREADS) st.list[base + k] = from.arrive[k];
     from.arrive = st.list + base;
     __syncthreads();
-    work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near);
+    work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near, marks);
   }
 }

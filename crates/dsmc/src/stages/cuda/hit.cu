@@ -10,6 +10,14 @@
 #define ROUNDS 64.0f
 #define GROUPS (THREADS / LANES)
 
+// Threads that share the attempts of a cell: more than a warp where a tile has few cells. Those of a warp find out by each other's words who
+// waits for whom, those of a team by marks in shared memory.
+#if TEAMS
+#define TEAM (THREADS / CELLS)
+#else
+#define TEAM LANES
+#endif
+
 struct Kinetics {
   float rate, power, soft, share[2], thermal, pool;  // Kinetics of collide.rs
   u32 inelastic, species[2];

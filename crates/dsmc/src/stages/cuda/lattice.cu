@@ -10,6 +10,13 @@
 #define GRAZES 16
 #define SAME 1e-12
 
+// Without bodies the search is short, and what it does not find need not be looked at: then a flight is one function.
+#if BODIES
+#define OF_FLIGHT __noinline__
+#else
+#define OF_FLIGHT __forceinline__
+#endif
+
 struct Point {
   i64 x, y;
 };
@@ -95,7 +102,7 @@ __device__ __forceinline__ bool intersect(Point a, Point b, Point p, Point q, do
 __device__ __forceinline__ u32 slot_of(const Geometry& g, int x, int y) { return BODIES ? g.slots[u64(y) * g.cells[0] + x] : 0; }
 
 // Walks the cells from p to q, both counted from the corner of `cell`, until something is hit.
-__device__ __noinline__ SearchResult search(const Geometry& g, const int* cell, Point p, Point q) {
+__device__ OF_FLIGHT SearchResult search(const Geometry& g, const int* cell, Point p, Point q) {
   Point d = q - p;
   const i64 step[2] = {(d.x > 0) - (d.x < 0), (d.y > 0) - (d.y < 0)}, size[2] = {d.x < 0 ? -d.x : d.x, d.y < 0 ? -d.y : d.y};
   const i64 from[2] = {p.x, p.y}, to[2] = {q.x, q.y};

@@ -1,10 +1,10 @@
 //! The stages on an NVIDIA GPU.
 //!
 //! A block works on a tile of cells: it puts the tile's particles and those that arrive in order by cell in shared memory, collides
-//! them, adds them to the averages, flies them, and writes them back with their new cells (`advance.cu`, `fly.cu`, `attempts.cu`,
+//! them, adds them to the averages, flies them, and writes them back with their new cells (`order.cu`, `fly.cu`, `attempts.cu`,
 //! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
 //! their new tiles which slots to read in the next step (`exchange.cu`). The few that hit a side or a body fly in a kernel of
-//! their own (`wander.cu`, `flight.cu`), together with the injected ones (`emit.cu`).
+//! their own (`wander.cu`, `flight.cu`), shared out evenly, together with the injected ones (`emit.cu`).
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
 //! faces and positions, and what is added up at once are whole numbers. Nothing in a step waits for the host.

@@ -3,7 +3,7 @@
 #include "hit.cu"
 
 #if SCHEME == 3
-template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start, F cell_number, Tally& tally) {
+template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start, F cell_number, u32*, Tally& tally) {
   const u32 lane = threadIdx.x % LANES;
   for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += GROUPS) {
     u32 cell = cell_number(slot), begin = start[slot * SPECIES], n = start[(slot + 1) * SPECIES] - begin;
@@ -55,5 +55,5 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
   }
 }
 #elif SCHEME == 0
-template <class F> __device__ __forceinline__ void collide(const Gas&, u32, const Sorted&, const u32*, F, Tally&) {}
+template <class F> __device__ __forceinline__ void collide(const Gas&, u32, const Sorted&, const u32*, F, u32*, Tally&) {}
 #endif

@@ -30,6 +30,7 @@ const FILES: &Files = cuda_files![
     "fly.cu",
     "hit.cu",
     "lattice.cu",
+    "order.cu",
     "pairing.cu",
     "sample.cu",
     "sides.cu",
@@ -41,6 +42,9 @@ const FILES: &Files = cuda_files![
     "walls.cuh" => WALLS,
     "values.cuh" => VALUES_OF_SUMS,
 ];
+
+/// Marks by which the threads that share a cell find out who waits for whom; a power of two. Two particles may share one.
+const MARKS: usize = 2048;
 
 /// Kernel configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +135,16 @@ impl KernelConfig {
         (self.lists() * self.keys() * 4 + self.capacity * (self.particle() + order)) as u32
     }
 
+    /// True if more threads than a warp share the attempts of a cell: where tiles have few cells, and attempts may be made at once.
+    fn teams(&self) -> bool {
+        self.threads as usize > 32 * self.cells() && !self.tagged && matches!(self.scheme, Scheme::Ntc | Scheme::Majorant)
+    }
+
+    /// Bytes of shared memory that a block has besides, at most: what kernels declare, and what the system keeps.
+    pub(super) fn declared(&self) -> u32 {
+        (2304 + 4 * self.keys() + if self.teams() { 4 * MARKS } else { 0 }) as u32
+    }
+
     fn defines(&self) -> Vec<(String, String)> {
         let scheme = match self.scheme {
             Scheme::None => 0,
@@ -149,6 +163,8 @@ impl KernelConfig {
             define("THREADS", &self.threads),
             define("RESIDENT", &self.resident),
             define("LANES", &self.lanes),
+            define("TEAMS", &u8::from(self.teams())),
+            define("MARKS", &MARKS),
             define("ROTATES", &u8::from(self.rotates)),
             define("VIBRATES", &self.modes),
             define("MODES", &MODES),
@@ -189,8 +205,8 @@ impl KernelConfig {
 #[derive(Debug, Clone)]
 pub(super) struct Kernels {
     pub(super) layout: Kernel,
-    /// `place` and `deliver`; of small gases tiles do that themselves.
-    pub(super) exchange: Option<[Kernel; 2]>,
+    /// `place`, `deliver` and `gather`; of small gases tiles do that themselves.
+    pub(super) exchange: Option<[Kernel; 3]>,
     pub(super) totals: Kernel,
     pub(super) fold: Kernel,
     /// Only in order, a step, a step with samples.
@@ -202,7 +218,7 @@ pub(super) struct Kernels {
 
 const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
 const BATCH: [&str; 2] = ["close_batch", "sum_regions"];
-const FLIGHTS: [&str; 5] = ["layout", "tally_faces", "trace_flights", "place", "deliver"];
+const FLIGHTS: [&str; 6] = ["layout", "tally_faces", "trace_flights", "place", "deliver", "gather"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, config: &KernelConfig) -> Result<Self> {
@@ -210,7 +226,11 @@ impl Kernels {
         let (bulk, flights, batch) = (bulk?, flights?, batch?);
         Ok(Self {
             layout: flights.kernel("layout")?,
-            exchange: if config.recorded { None } else { Some([flights.kernel("place")?, flights.kernel("deliver")?]) },
+            exchange: if config.recorded {
+                None
+            } else {
+                Some([flights.kernel("place")?, flights.kernel("deliver")?, flights.kernel("gather")?])
+            },
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
@@ -265,7 +285,7 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     let of = |names: &[&str]| -> Vec<_> {
         defines.iter().filter(|d| names.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect()
     };
-    let flights = &FLIGHTS[..if config.recorded { 3 } else { 5 }];
+    let flights = &FLIGHTS[..if config.recorded { 3 } else { 6 }];
     [
         Recipe::of_files("dsmc gas", FILES, &["totals.cu", "fly.cu"], &defines, &BULK),
         // Flights are bitwise those of the CPU, which does not fuse products with sums.

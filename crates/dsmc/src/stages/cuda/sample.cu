@@ -10,7 +10,9 @@
 __device__ __forceinline__ void sample(const Gas& gas, const Pass& p, u32 tile, const Sorted& s, const u32* start) {
   const u32 SUMS = KEPT, lane = threadIdx.x % LANES;
   if (LANES > 1) __syncwarp();
-  for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += THREADS / LANES)
+  // By the last warps where not all have a cell: the first ones have flights meanwhile.
+  const u32 thread = TEAMS ? THREADS - 1 - threadIdx.x : threadIdx.x;
+  for (u32 slot = thread / LANES; slot < CELLS; slot += THREADS / LANES)
     for (u32 species = 0; species < SPECIES; species++) {
       u32 key = slot * SPECIES + species, end = start[key + 1];
       const bool several = VIBRATES > 1 && gas.modes[species].count > 1;

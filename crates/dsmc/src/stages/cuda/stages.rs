@@ -13,10 +13,10 @@ use crate::stages::cpu::{Stream, bytes_of};
 use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
-/// Blocks of `trace_flights` that take injected particles in turn.
-const EMITTERS: u32 = 264;
-/// Blocks for a small gas, and those for all others, whose few are spread over as many warps as run at once.
+/// Blocks of `trace_flights` that take injected particles in turn, and those for all others: of a small gas, whose few are spread
+/// over as many warps as run at once, and of a large one.
 const FEW: [u32; 2] = [96, 300];
+const MANY: [u32; 2] = [264, 528];
 
 impl Gas {
     /// Number of particles from each line in a step: before its schedule, before each species of its steady part; at the end all.
@@ -88,11 +88,13 @@ impl Gas {
     fn trace_flights(&mut self, step: u64, sample: bool) -> Result<()> {
         let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
         let (store, fed) = (&self.store, self.is_fed());
-        let of_large = [EMITTERS, ((store.tiling.len() * store.config.lists()) as u32).div_ceil(4)];
-        let [emitters, wanderers] = if store.config.recorded { FEW } else { of_large };
+        let [emitters, wanderers] = if store.config.recorded { FEW } else { MANY };
         let emitters = if fed { emitters } else { 0 };
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
+            if let Some([_, _, gather]) = &store.kernels.exchange {
+                gather.launch((store.tiling.len() as u32).div_ceil(8), 256).plain(st).run()?;
+            }
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).plain(st).plain(domain).plain(inflow).run()?;
             }

@@ -17,13 +17,14 @@ use super::tiling::Tiling;
 use crate::grid::Grid;
 use crate::particles::Particles;
 
-/// Warps that look after particles injected.
-const FRESH_WARPS: u32 = 512;
+/// Blocks that put those that go far into the slots of their tiles.
+const PLACERS: u32 = 264;
 /// Blocks that add up totals.
 pub(super) const TOTAL_BLOCKS: u32 = 512;
 
-/// Columns of the set not in use in which `copies_of` and `goals` of common.cu lie: vy, vz.
-const LISTS: [usize; 2] = [3, 4];
+/// Columns of the set not in use in which lists of common.cu lie: `wanderers`, `copies_of`, `goals`.
+const LISTS: [usize; 4] = [0, 1, COPIES, 4];
+const COPIES: usize = 3;
 
 /// One set of columns.
 #[derive(Debug)]
@@ -161,9 +162,8 @@ impl Store {
         // SAFETY: the arguments as declared; the first kernel takes two slots, none where they are 0.
         unsafe {
             layout.plain(st).plain(domain).plain(inflow).arg(before).arg(clock).run()?;
-            let Some([place, deliver]) = &self.kernels.exchange else { return Ok(()) };
-            let warps = tiles * self.config.lists() as u32 + FRESH_WARPS;
-            place.launch(warps.div_ceil(8), 256).plain(st).arg(FRESH_WARPS).run()?;
+            let Some([place, deliver, _]) = &self.kernels.exchange else { return Ok(()) };
+            place.launch(PLACERS, 256).plain(st).run()?;
             deliver.launch(tiles, 256).plain(st).run()
         }
     }
@@ -213,18 +213,18 @@ impl Store {
         self.cuda.copy(&old.key, 0, &mut set.key, 0, before)?;
         self.cuda.copy(&old.tag, 0, &mut set.tag, 0, old.tag.len())?;
         self.sets[now] = set;
-        // The other one goes before its successor is asked for: there may not be room for both. But the tiles of those that go far lie
-        // in its last component (`goals` of common.cu), and how often they come in another one.
-        let mut kept = Vec::new();
-        for column in LISTS.into_iter().filter(|c| *c == LISTS[1] || self.config.weighted) {
-            let mut list = pool.alloc_zeros(before, "dsmc: exchange between tiles")?;
-            self.cuda.copy(&self.sets[1 - now].numbers[column], 0, &mut list, 0, before)?;
+        // The other one goes before its successor is asked for: there may not be room for both. But what is on its way is listed there.
+        let (mut kept, special) = (Vec::new(), if self.config.recorded { 0 } else { self.counters()?.special as usize });
+        for column in LISTS.into_iter().filter(|c| *c != COPIES || self.config.weighted) {
+            let n = if column < COPIES { special } else { before };
+            let mut list = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
+            self.cuda.copy(&self.sets[1 - now].numbers[column], 0, &mut list, 0, n)?;
             kept.push((column, list));
         }
         self.sets[1 - now] = Set::new(&pool, &self.config, 0)?;
         self.sets[1 - now] = Set::new(&pool, &self.config, n)?;
         for (column, list) in kept {
-            self.cuda.copy(&list, 0, &mut self.sets[1 - now].numbers[column], 0, before)?;
+            self.cuda.copy(&list, 0, &mut self.sets[1 - now].numbers[column], 0, list.len())?;
         }
         let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
         let (then, halves) = if self.config.recorded { (now, 1 + usize::from(self.config.weighted)) } else { (0, 0) };
@@ -261,7 +261,7 @@ impl Store {
         for buffer in self.first.iter_mut().chain(lists).chain(&mut self.by_tile) {
             self.cuda.fill_zero(buffer)?;
         }
-        let counters = Counters { fresh: 0, ..self.counters()? };
+        let counters = Counters { fresh: 0, special: 0, ..self.counters()? };
         self.cuda.upload(&mut self.counters, &[counters])
     }
 

@@ -80,6 +80,35 @@ fn kernels_compile() {
     }
 }
 
+/// Several warps to a cell, one warp, and several where nothing fits into shared memory.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn teams_give_the_bits_of_warps() {
+    let Some(cuda) = zellige_engine::testing::gpu() else { return };
+    let mut config = crate::bench::config("dsmc/dense-cells").unwrap();
+    (config.grid.cells, config.grid.size, config.particles_per_cell) = (vec![6, 5], vec![6e-5, 5e-5], Some(300.0));
+    let model = Model::new(&config, Path::new(""), 1).unwrap();
+    let teams = tiling::kernel_config(&model, cuda.properties());
+    assert!(teams.cells() == 1 && teams.threads > 32 && teams.lanes == 32);
+    let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
+    crate::loading::fill(&model, &|position| initial.at(position), |part| {
+        particles.append(part);
+        Ok(())
+    })
+    .unwrap();
+    let runs = [teams, KernelConfig { threads: 32, ..teams }, KernelConfig { capacity: 64, ..teams }].map(|kernels| {
+        let mut gas = new_with(&model, &cuda, kernels).unwrap();
+        gas.insert(&particles).unwrap();
+        (0..100).for_each(|step| gas.advance(step, step >= 50, &mut Profiler::off()).unwrap());
+        let mut cells = vec![0.0; model.grid.len() * model.collisions.sums()];
+        gas.take_samples(&mut cells, &mut [0.0; 4 * SURFACE_SUMS]).unwrap();
+        (gas.ledger().unwrap(), gas.particles().unwrap(), cells)
+    });
+    assert!(runs[0] == runs[1], "{:?}, {:?}", runs[0].0, runs[1].0);
+    assert!(runs[0] == runs[2], "{:?}, {:?}", runs[0].0, runs[2].0);
+    assert!(runs[0].0.collisions > 10_000);
+}
+
 /// With a body, open sides, samples from some step on, and more injected particles than there is room for at first.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]

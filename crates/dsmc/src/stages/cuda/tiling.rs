@@ -31,8 +31,9 @@ const LAYER: f64 = 2048.0;
 const RECORDED: f64 = 1e6;
 /// Particles for each thread that a small gas's tile has room for at most: their keys stay in registers.
 const FOR_A_THREAD: usize = 10;
-/// Shared memory that the compiler takes for itself in a block, at most.
-const OWN: usize = 2048;
+
+/// Shared memory of a block besides what it asks for, about: without the marks of teams, for which tiles are not made smaller.
+const OWN: u32 = 2048;
 
 /// Tiles of `1 << shift[0]` by `1 << shift[1]` cells; the last ones of an axis are smaller. Where cells are very full, several
 /// tiles share the same ones, layer by layer, and stand one behind the other.
@@ -105,7 +106,7 @@ pub(super) fn kernel_config(model: &Model, properties: &Properties) -> KernelCon
     if even(model) && !is_small(model) {
         let config = kernel_config_with(model, properties, EVEN.0, THREADS, EVEN.1);
         // Of particles with internal modes, or on a GPU with less shared memory, fewer blocks would fit.
-        if EVEN.1 * (config.shared() + OWN as u32) <= properties.shared_per_multiprocessor {
+        if EVEN.1 * (config.shared() + OWN) <= properties.shared_per_multiprocessor {
             return config;
         }
     }
@@ -156,18 +157,21 @@ pub(super) fn kernel_config_with(model: &Model, properties: &Properties, best: f
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
     let mean = cells as f64 * model.per_cell / f64::from(config.layers);
-    let wanted = (mean + 6.0 * mean.sqrt()) * if even(model) { 1.0 } else { 2.0 } + 32.0;
-    let (counts, whole) = (config.shared() as usize, 32.0 * (wanted / 32.0).ceil());
+    let most = mean + 6.0 * mean.sqrt();
+    let [least, whole] = [1.0, if even(model) { 1.0 } else { 2.0 }].map(|times| 32 * ((most * times + 32.0) / 32.0).ceil() as usize);
+    let none = config.shared() + config.declared();
     config.capacity = 1024;
-    let each = (config.shared() as usize - counts) / 1024;
-    let fits = (properties.shared_per_block as usize).saturating_sub(counts + OWN + 4 * config.keys()) / each / 32 * 32;
-    config.capacity = (whole as usize).min(fits).max(32);
+    let each = (config.shared() + config.declared() - none) / 1024;
+    let room = |shared: u32| (shared.saturating_sub(none) / each / 32 * 32) as usize;
+    let fits = room(properties.shared_per_block);
+    // But not so many that blocks become fewer: those hide each other's waits, and the few tiles that are fuller are sorted in device memory.
+    let enough = (1..=resident).rev().map(|blocks| room(properties.shared_per_multiprocessor / blocks)).find(|room| *room >= least);
+    config.capacity = whole.min(fits).min(enough.unwrap_or(fits)).max(32);
     if config.recorded && !even(model) {
         // Flows may pile up: all that the tiles leave to each other, when all are worked on at once.
         let tiles = Tiling::new(&model.grid, shift, config.layers).len() as u32;
         let blocks = tiles.div_ceil(properties.multiprocessors.max(1)).clamp(1, resident);
-        let share = (properties.shared_per_multiprocessor / blocks) as usize;
-        let more = share.saturating_sub(counts + OWN + 4 * config.keys()) / each / 32 * 32;
+        let more = room(properties.shared_per_multiprocessor / blocks);
         config.capacity = config.capacity.max(more.min(fits).min(FOR_A_THREAD * threads as usize));
     }
     config
