@@ -14,57 +14,66 @@ typedef double Average;
 #endif
 
 struct Pass {
-  float step[2];        // cells per velocity along each axis: dt / h, 0 where there is no axis
-  u32 stride, unused;   // tiles * KEYS
-  const u8* reach;      // by tile and cell; geometry/mod.rs
-  Average* sums;        // [KEPT][tile][key]
-  const double* factor; // 2 k/m by species, then 2 k theta/m of each mode by species
-  const u32* follow_first;   // faces of sides that follow the gas within, by tile; one more than tiles
-  const uint2* follow;       // cell in the tile, number of the face
-  const double* memory;      // by face
-  double* moving;            // MOVING numbers a face
-  const double* mass;        // by species
-  const float* weights;      // by tile and cell, where they differ: molecules of a particle
+    float step[2];            // cells per velocity along each axis: dt / h, 0 where there is no axis
+    u32 stride, unused;       // tiles * KEYS
+    const u8* reach;          // by tile and cell; geometry/mod.rs
+    Average* sums;            // [KEPT][tile][key]
+    const double* factor;     // 2 k/m by species, then 2 k theta/m of each mode by species
+    const u32* follow_first;  // faces of sides that follow the gas within, by tile; one more than tiles
+    const uint2* follow;      // cell in the tile, number of the face
+    const double* memory;     // by face
+    double* moving;           // MOVING numbers a face
+    const double* mass;       // by species
+    const float* weights;     // by tile and cell, where they differ: molecules of a particle
 };
 
 static_assert(sizeof(Pass) == PASS_BYTES, "as arguments.rs has it");
 
 __device__ __forceinline__ Sorted sorted_in(char* shared) {
-  float* f = reinterpret_cast<float*>(shared);
-  Sorted s{f, f + CAPACITY, f + 2 * CAPACITY, f + 3 * CAPACITY, f + 4 * CAPACITY, f + 5 * CAPACITY, nullptr, nullptr, nullptr, nullptr};
-  f += (5 + ROTATES) * CAPACITY;
-  s.order = s.tag = reinterpret_cast<u32*>(f);  // never both
-  f += (SCHEME == 3 || TAGGED) * CAPACITY;
-  s.level = reinterpret_cast<Level*>(f);
-  s.key = reinterpret_cast<u16*>(s.level + (VIBRATES > 0) * CAPACITY);
-  return s;
+    float* f = reinterpret_cast<float*>(shared);
+    Sorted s{f,       f + CAPACITY, f + 2 * CAPACITY, f + 3 * CAPACITY, f + 4 * CAPACITY, f + 5 * CAPACITY,
+             nullptr, nullptr,      nullptr,          nullptr};
+    f += (5 + ROTATES) * CAPACITY;
+    s.order = s.tag = reinterpret_cast<u32*>(f);  // never both
+    f += (SCHEME == 3 || TAGGED) * CAPACITY;
+    s.level = reinterpret_cast<Level*>(f);
+    s.key = reinterpret_cast<u16*>(s.level + (VIBRATES > 0) * CAPACITY);
+    return s;
 }
 __device__ __forceinline__ Sorted sorted_at(const Store& st, u32 base) {
-  const Columns& c = st.next;
-  return {c.x + base, c.y + base, c.vx + base, c.vy + base, c.vz + base, ROTATES ? c.rotation + base : nullptr, VIBRATES ? c.level + base : nullptr,
-          c.key + base, st.list + base, TAGGED ? c.tag + base : nullptr};
+    const Columns& c = st.next;
+    return {c.x + base,
+            c.y + base,
+            c.vx + base,
+            c.vy + base,
+            c.vz + base,
+            ROTATES ? c.rotation + base : nullptr,
+            VIBRATES ? c.level + base : nullptr,
+            c.key + base,
+            st.list + base,
+            TAGGED ? c.tag + base : nullptr};
 }
 
 // Takes the gas beside sides that follow it into their averages: `MovingAverage::take` of subsonic.rs.
 __device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
-  for (u32 f = p.follow_first[tile] + threadIdx.x; f < p.follow_first[tile + 1]; f += THREADS) {
-    uint2 face = p.follow[f];
-    double sum[MOVING] = {1.0};
-    for (u32 species = 0; species < SPECIES; species++) {
-      double own[4] = {}, heavy = p.mass[species] / p.mass[0];
-      u32 key = face.x * SPECIES + species, begin = start[key], end = start[key + 1];
-      for (u32 i = begin; i < end; i++) {
-        double v[3] = {s.vx[i], s.vy[i], s.vz[i]};
-        for (int c = 0; c < 3; c++) {
-          own[c] += v[c];
-          own[3] += v[c] * v[c];
+    for (u32 f = p.follow_first[tile] + threadIdx.x; f < p.follow_first[tile + 1]; f += THREADS) {
+        uint2 face = p.follow[f];
+        double sum[MOVING] = {1.0};
+        for (u32 species = 0; species < SPECIES; species++) {
+            double own[4] = {}, heavy = p.mass[species] / p.mass[0];
+            u32 key = face.x * SPECIES + species, begin = start[key], end = start[key + 1];
+            for (u32 i = begin; i < end; i++) {
+                double v[3] = {s.vx[i], s.vy[i], s.vz[i]};
+                for (int c = 0; c < 3; c++) {
+                    own[c] += v[c];
+                    own[3] += v[c] * v[c];
+                }
+            }
+            sum[1] += end - begin;
+            for (int c = 0; c < 4; c++) sum[2 + c] += heavy * own[c];
+            if (SPECIES > 1) sum[6 + species] = end - begin;
         }
-      }
-      sum[1] += end - begin;
-      for (int c = 0; c < 4; c++) sum[2 + c] += heavy * own[c];
-      if (SPECIES > 1) sum[6 + species] = end - begin;
+        double keep = 1.0 - 1.0 / fmax(p.memory[face.y], 1.0), *to = p.moving + MOVING * u64(face.y);
+        for (int c = 0; c < MOVING; c++) to[c] = to[c] * keep + sum[c];
     }
-    double keep = 1.0 - 1.0 / fmax(p.memory[face.y], 1.0), *to = p.moving + MOVING * u64(face.y);
-    for (int c = 0; c < MOVING; c++) to[c] = to[c] * keep + sum[c];
-  }
 }

@@ -12,8 +12,8 @@ typedef u16 Level;
 #define CELLS (1u << (SX + SY))
 #define KEYS (CELLS * SPECIES)
 #define LISTS (THREADS / 32)  // lists of leavers of a tile, one a warp, each of its own part of the slots
-#define LEFT 0x8000u  // bit of a key: this slot is not the tile's any more
-#define GONE 0xffffu  // key of a slot whose particle left the domain
+#define LEFT 0x8000u          // bit of a key: this slot is not the tile's any more
+#define GONE 0xffffu          // key of a slot whose particle left the domain
 #define INDEX 0x0fffffffu
 static_assert(KEYS < 0x7fff, "keys have 15 bits");
 
@@ -21,34 +21,34 @@ static_assert(KEYS < 0x7fff, "keys have 15 bits");
 enum Direction : u32 { FAR = 9, PENDING = 10 };  // any other tile, by `goal`; not yet known
 
 struct Columns {
-  float *x, *y, *vx, *vy, *vz, *rotation;
-  Level* level;
-  u16* key;
-  u32* tag;  // a number that a particle shares with its last partner
+    float *x, *y, *vx, *vy, *vz, *rotation;
+    Level* level;
+    u16* key;
+    u32* tag;  // a number that a particle shares with its last partner
 };
 
 struct Counters {
-  u64 injected, removed, collisions, attempts, exceeded, stuck, copied, dropped;
-  u32 fresh, refused;  // particles behind the regions, injected during the last step; those that found no room
-  u32 fullest, special; // most particles that a tile with more than INDEX had; entries of `wanderers`
+    u64 injected, removed, collisions, attempts, exceeded, stuck, copied, dropped;
+    u32 fresh, refused;    // particles behind the regions, injected during the last step; those that found no room
+    u32 fullest, special;  // most particles that a tile with more than INDEX had; entries of `wanderers`
 };
 
 struct Store {
-  Columns now, next;
-  u32 *first, *next_first;  // begin of each region; one more than tiles
-  u32* list;                // by region: leavers of each list: way << 28 | slot in the region
-  u32 *left, *special;      // by tile and list: leavers, and those of them that are FAR or PENDING
-  u32* stay;                // by tile: particles that stay
-  u32* near;                // by tile and way: leavers
-  const u32 *old_list, *old_left, *old_near;  // `list`, `left`, `near` of the step before; the same addresses but of small gases
-  u32 *near_in, *far_in;    // by tile: those that will come from neighbours and from afar
-  u32 *near_n, *far_n;      // by tile: those that come now
-  u32* filled;              // by tile: of those from afar, how many are in `arrivals`
-  u32 *chains, *link;       // of small gases, in place of `goals`: those from afar by tile (arrive.cu)
-  uint2* wanderers;         // of small gases: who is FAR or PENDING
-  Counters* counters;
-  int cells[2], tiles[2];
-  u32 count, capacity;      // tiles; slots of a column
+    Columns now, next;
+    u32 *first, *next_first;                    // begin of each region; one more than tiles
+    u32* list;                                  // by region: leavers of each list: way << 28 | slot in the region
+    u32 *left, *special;                        // by tile and list: leavers, and those of them that are FAR or PENDING
+    u32* stay;                                  // by tile: particles that stay
+    u32* near;                                  // by tile and way: leavers
+    const u32 *old_list, *old_left, *old_near;  // `list`, `left`, `near` of the step before; the same addresses but of small gases
+    u32 *near_in, *far_in;                      // by tile: those that will come from neighbours and from afar
+    u32 *near_n, *far_n;                        // by tile: those that come now
+    u32* filled;                                // by tile: of those from afar, how many are in `arrivals`
+    u32 *chains, *link;                         // of small gases, in place of `goals`: those from afar by tile (arrive.cu)
+    uint2* wanderers;                           // of small gases: who is FAR or PENDING
+    Counters* counters;
+    int cells[2], tiles[2];
+    u32 count, capacity;  // tiles; slots of a column
 };
 
 static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
@@ -65,19 +65,19 @@ __device__ __forceinline__ u32* copies_of(const Columns& unused) { return reinte
 // Number k of those that are FAR or PENDING: tile, with FREE where nothing can be hit, and slot.
 #define FREE 0x80000000u
 __device__ __forceinline__ void set_wanderer(const Store& st, const Columns& unused, u32 k, u32 tile, u32 slot, u32 way) {
-  uint2 one{way == FAR ? tile | FREE : tile, slot};
+    uint2 one{way == FAR ? tile | FREE : tile, slot};
 #if RECORDED
-  st.wanderers[k] = one;
+    st.wanderers[k] = one;
 #else
-  reinterpret_cast<u32*>(unused.x)[k] = one.x;
-  reinterpret_cast<u32*>(unused.y)[k] = one.y;
+    reinterpret_cast<u32*>(unused.x)[k] = one.x;
+    reinterpret_cast<u32*>(unused.y)[k] = one.y;
 #endif
 }
 __device__ __forceinline__ uint2 wanderer(const Store& st, const Columns& unused, u32 k) {
 #if RECORDED
-  return st.wanderers[k];
+    return st.wanderers[k];
 #else
-  return {reinterpret_cast<u32*>(unused.x)[k], reinterpret_cast<u32*>(unused.y)[k]};
+    return {reinterpret_cast<u32*>(unused.x)[k], reinterpret_cast<u32*>(unused.y)[k]};
 #endif
 }
 
@@ -88,17 +88,21 @@ __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / 
 // layer collide with each other, as often as if they were all. A particle that changes cell changes to the next layer, so that layers mix.
 // Coordinates of a tile in the tiling, and the tile at coordinates and any number of a layer.
 __device__ __forceinline__ int2 tile_coordinates(const Store& st, u32 tile) {
-  return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};
+    return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};
 }
-__device__ __forceinline__ u32 tile_at(const Store& st, int x, int y, u32 layer) { return u32(y * st.tiles[0] + x) * LAYERS + layer % LAYERS; }
+__device__ __forceinline__ u32 tile_at(const Store& st, int x, int y, u32 layer) {
+    return u32(y * st.tiles[0] + x) * LAYERS + layer % LAYERS;
+}
 
 // The tile on the way from a tile, or (by sign -1) the one from which arrivals at it come by that way; NONE at the edge of the domain.
 #define NONE 0xffffffffu
 __device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int sign) {
-  int2 at = tile_coordinates(st, tile);
-  at.x += sign * (int(way % 3) - 1);
-  at.y += sign * (int(way / 3) - 1);
-  return at.x >= 0 && at.x < st.tiles[0] && at.y >= 0 && at.y < st.tiles[1] ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign) : NONE;
+    int2 at = tile_coordinates(st, tile);
+    at.x += sign * (int(way % 3) - 1);
+    at.y += sign * (int(way / 3) - 1);
+    return at.x >= 0 && at.x < st.tiles[0] && at.y >= 0 && at.y < st.tiles[1]
+               ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign)
+               : NONE;
 }
 
 // Numbers of an average beside a side that follows the gas within: `MovingAverage::numbers` of walls/subsonic.rs.
@@ -107,7 +111,7 @@ __device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int
 // Tile and key of a particle in a cell of the grid.
 __device__ __forceinline__ u32 tile_of(const Store& st, int x, int y, u32 layer) { return tile_at(st, x >> SX, y >> SY, layer); }
 __device__ __forceinline__ u32 key_of(int x, int y, u32 species) {
-  return u32((y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1))) * SPECIES + species;
+    return u32((y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1))) * SPECIES + species;
 }
 
 // Free flight: moves an offset into its new cell, and returns by how many cells that is, at most FARTHEST. Rounded as it stands, so that
@@ -115,51 +119,66 @@ __device__ __forceinline__ u32 key_of(int x, int y, u32 species) {
 #define FARTHEST 30000
 #define BELOW_ONE 0.99999994f  // the largest offset in a cell
 __device__ __forceinline__ int2 glide(const float* step, float vx, float vy, float& x, float& y) {
-  float px = __fadd_rn(__fmul_rn(vx, step[0]), x), py = __fadd_rn(__fmul_rn(vy, step[1]), y), fx = floorf(px), fy = floorf(py);
-  x = fminf(px - fx, BELOW_ONE);
-  y = fminf(py - fy, BELOW_ONE);
-  return {int(fminf(fmaxf(fx, -float(FARTHEST)), float(FARTHEST))), int(fminf(fmaxf(fy, -float(FARTHEST)), float(FARTHEST)))};
+    float px = __fadd_rn(__fmul_rn(vx, step[0]), x), py = __fadd_rn(__fmul_rn(vy, step[1]), y), fx = floorf(px), fy = floorf(py);
+    x = fminf(px - fx, BELOW_ONE);
+    y = fminf(py - fy, BELOW_ONE);
+    return {int(fminf(fmaxf(fx, -float(FARTHEST)), float(FARTHEST))), int(fminf(fmaxf(fy, -float(FARTHEST)), float(FARTHEST)))};
 }
 
 // The number of a step as arguments have it: where launches are recorded it is the address at which the device counts steps.
 __device__ __forceinline__ u64 step_of(u64 step) { return RECORDED ? __ldcg(reinterpret_cast<const u64*>(step)) : step; }
 
 // True if more copies were made than there is room for, with cell weights: nothing goes on, and the host finds it.
-__device__ __forceinline__ bool halted(const Store& st) { return WEIGHTED && *reinterpret_cast<const volatile u32*>(&st.counters->refused) > 0; }
+__device__ __forceinline__ bool halted(const Store& st) {
+    return WEIGHTED && *reinterpret_cast<const volatile u32*>(&st.counters->refused) > 0;
+}
 
 // Waits for the kernel ahead where launches are recorded: then a kernel is there before that one has ended.
 __device__ __forceinline__ void in_turn() {
 #if RECORDED
-  let_next_kernel_start();
-  wait_for_previous_kernel();
+    let_next_kernel_start();
+    wait_for_previous_kernel();
 #endif
 }
 
 // Called, not put in place: some forty draws stand in the program of the flights, whose code would else be twice as long as the cache of
 // instructions.
-__device__ __noinline__ uint4 words_of(u32 purpose, u64 seed, u64 step, u64 index) { return philox_draw(purpose, seed, step, index); }
+__device__ __noinline__ uint4 words_of(u32 purpose, u64 seed, u64 step, u64 index) {
+    return philox_draw(purpose, seed, step, index);
+}
 
 // Random words of an item one after the other, as the CPU's `Stream` draws them. An item has 1024 blocks or more; pages of so many
 // blocks are numbered by upper bits of the step.
 struct Stream {
-  u32 purpose, left;
-  u64 seed, step, index;
-  uint4 words;
-  __device__ __forceinline__ Stream(u32 purpose, u64 seed, u64 step, u64 index) : purpose(purpose), left(0), seed(seed), step(step), index(index) {}
-  __device__ __forceinline__ u32 word() {
-    if (left == 0) {
-      words = words_of(purpose, seed, step, index++);
-      left = 4;
-      if ((index & 1023) == 0) index -= 1024, step += 1ull << 40;
+    u32 purpose, left;
+    u64 seed, step, index;
+    uint4 words;
+    __device__ __forceinline__ Stream(u32 purpose, u64 seed, u64 step, u64 index)
+        : purpose(purpose), left(0), seed(seed), step(step), index(index) {}
+    __device__ __forceinline__ u32 word() {
+        if (left == 0) {
+            words = words_of(purpose, seed, step, index++);
+            left = 4;
+            if ((index & 1023) == 0) index -= 1024, step += 1ull << 40;
+        }
+        left--;
+        return left == 3 ? words.w : left == 2 ? words.z : left == 1 ? words.y : words.x;
     }
-    left--;
-    return left == 3 ? words.w : left == 2 ? words.z : left == 1 ? words.y : words.x;
-  }
-  __device__ __forceinline__ double open() {
-    u32 a = word(), b = word();
-    return open_f64(a, b);
-  }
+    __device__ __forceinline__ double open() {
+        u32 a = word(), b = word();
+        return open_f64(a, b);
+    }
 };
 
 // Purposes of random numbers: model.rs.
-enum Purpose : u32 { COUNT = 0x6001, PAIR = 0x6002, INTERNAL = 0x6003, WALL = 0x6004, INFLOW = 0x6005, PERMUTE = 0x6007, SOURCE = 0x6008, PART = 0x6009, PARTNER = 0x600a };
+enum Purpose : u32 {
+    COUNT = 0x6001,
+    PAIR = 0x6002,
+    INTERNAL = 0x6003,
+    WALL = 0x6004,
+    INFLOW = 0x6005,
+    PERMUTE = 0x6007,
+    SOURCE = 0x6008,
+    PART = 0x6009,
+    PARTNER = 0x600a
+};

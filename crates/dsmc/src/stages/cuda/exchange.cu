@@ -6,96 +6,96 @@
 
 // One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`, and a second block finds meanwhile
 // how many arrive.
-extern "C" __global__ void __launch_bounds__(1024)
-    layout(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Inflow in, const u64* before, u64* clock) {
-  __shared__ u32 sums[32], carry;
-  const u32 EACH = 4;
-  in_turn();
-  if (halted(st)) return;
-  if (blockIdx.x > 0) {
-    tally(d, st, in, *before + 1);
-    return;
-  }
-  if (threadIdx.x == 0) {
-    carry = 0;
-    if (RECORDED) st.counters->special = 0;
-    if (clock) *clock = *before + 1;
-  }
-  __syncthreads();
-  for (u32 from = 0; from < st.count; from += EACH * 1024) {
-    u32 n[EACH], sum = 0;
-#pragma unroll
-    for (u32 k = 0; k < EACH; k++) {
-      u32 tile = from + threadIdx.x * EACH + k;
-      n[k] = 0;
-      if (tile < st.count) {
-        u32 near = st.near_in[tile], far = st.far_in[tile];
-        st.near_n[tile] = near;
-        st.far_n[tile] = far;
-        st.near_in[tile] = st.far_in[tile] = 0;
-        st.filled[tile] = 0;
-        n[k] = st.stay[tile] + near + far;
-        if (n[k] > INDEX) atomicMax(&st.counters->fullest, n[k]);
-      }
-      sum += n[k];
+extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st, const __grid_constant__ Domain d,
+                                                          const __grid_constant__ Inflow in, const u64* before, u64* clock) {
+    __shared__ u32 sums[32], carry;
+    const u32 EACH = 4;
+    in_turn();
+    if (halted(st)) return;
+    if (blockIdx.x > 0) {
+        tally(d, st, in, *before + 1);
+        return;
     }
-    u32 scan = warp_scan(sum), warp = threadIdx.x / 32;
-    if (lane_index() == 31) sums[warp] = scan;
-    __syncthreads();
-    if (warp == 0) sums[lane_index()] = warp_scan(sums[lane_index()]);
-    __syncthreads();
-    u32 at = carry + (warp ? sums[warp - 1] : 0) + scan - sum;
-    __syncthreads();
-    if (threadIdx.x == 0) carry += sums[31];
-#pragma unroll
-    for (u32 k = 0; k < EACH; k++) {
-      u32 tile = from + threadIdx.x * EACH + k;
-      if (tile < st.count) st.next_first[tile] = at;
-      at += n[k];
+    if (threadIdx.x == 0) {
+        carry = 0;
+        if (RECORDED) st.counters->special = 0;
+        if (clock) *clock = *before + 1;
     }
     __syncthreads();
-  }
-  if (threadIdx.x == 0) {
-    st.next_first[st.count] = carry;
-    if (WEIGHTED && carry > st.capacity) st.counters->refused += carry - st.capacity;
-  }
+    for (u32 from = 0; from < st.count; from += EACH * 1024) {
+        u32 n[EACH], sum = 0;
+#pragma unroll
+        for (u32 k = 0; k < EACH; k++) {
+            u32 tile = from + threadIdx.x * EACH + k;
+            n[k] = 0;
+            if (tile < st.count) {
+                u32 near = st.near_in[tile], far = st.far_in[tile];
+                st.near_n[tile] = near;
+                st.far_n[tile] = far;
+                st.near_in[tile] = st.far_in[tile] = 0;
+                st.filled[tile] = 0;
+                n[k] = st.stay[tile] + near + far;
+                if (n[k] > INDEX) atomicMax(&st.counters->fullest, n[k]);
+            }
+            sum += n[k];
+        }
+        u32 scan = warp_scan(sum), warp = threadIdx.x / 32;
+        if (lane_index() == 31) sums[warp] = scan;
+        __syncthreads();
+        if (warp == 0) sums[lane_index()] = warp_scan(sums[lane_index()]);
+        __syncthreads();
+        u32 at = carry + (warp ? sums[warp - 1] : 0) + scan - sum;
+        __syncthreads();
+        if (threadIdx.x == 0) carry += sums[31];
+#pragma unroll
+        for (u32 k = 0; k < EACH; k++) {
+            u32 tile = from + threadIdx.x * EACH + k;
+            if (tile < st.count) st.next_first[tile] = at;
+            at += n[k];
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        st.next_first[st.count] = carry;
+        if (WEIGHTED && carry > st.capacity) st.counters->refused += carry - st.capacity;
+    }
 }
 
 #if !RECORDED
 __device__ __forceinline__ void put_far(const Store& st, u32 slot) {
-  if (st.now.key[slot] == GONE) return;
-  u32 tile = goals(st.next)[slot], n = WEIGHTED ? copies_of(st.next)[slot] : 1u;
-  u32 at = st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, n);
-  for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
+    if (st.now.key[slot] == GONE) return;
+    u32 tile = goals(st.next)[slot], n = WEIGHTED ? copies_of(st.next)[slot] : 1u;
+    u32 at = st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, n);
+    for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
 }
 
 // Those that go far, and injected particles, into the slots of their tiles, in no order.
 extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st) {
-  in_turn();
-  if (halted(st)) return;
-  u32 begin = st.first[st.count], fresh = st.counters->fresh, special = st.counters->special;
-  for (u64 k = thread_index(); k < u64(special) + fresh; k += thread_count())
-    put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special));
+    in_turn();
+    if (halted(st)) return;
+    u32 begin = st.first[st.count], fresh = st.counters->fresh, special = st.counters->special;
+    for (u64 k = thread_index(); k < u64(special) + fresh; k += thread_count())
+        put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special));
 }
 
 #define SORTED 4096
 
 // A block of 256 a tile: the slots of those that come from neighbours; then those from afar are ordered.
 extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_constant__ Store st) {
-  __shared__ u32 buffer[SORTED];
-  in_turn();
-  if (halted(st)) return;
-  if (blockIdx.x == 0 && threadIdx.x == 0) st.counters->special = 0;
-  u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
-  if (near > 0) from_neighbours(st, Lists(st, tile), base);
-  if (far < 2) return;
-  u32* list = arrivals(st) + base + near;
-  if (far > SORTED) {
-    sort_block(list, far);
-    return;
-  }
-  for (u32 k = threadIdx.x; k < far; k += 256) buffer[k] = list[k];
-  sort_block(buffer, far);
-  for (u32 k = threadIdx.x; k < far; k += 256) list[k] = buffer[k];
+    __shared__ u32 buffer[SORTED];
+    in_turn();
+    if (halted(st)) return;
+    if (blockIdx.x == 0 && threadIdx.x == 0) st.counters->special = 0;
+    u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
+    if (near > 0) from_neighbours(st, Lists(st, tile), base);
+    if (far < 2) return;
+    u32* list = arrivals(st) + base + near;
+    if (far > SORTED) {
+        sort_block(list, far);
+        return;
+    }
+    for (u32 k = threadIdx.x; k < far; k += 256) buffer[k] = list[k];
+    sort_block(buffer, far);
+    for (u32 k = threadIdx.x; k < far; k += 256) list[k] = buffer[k];
 }
 #endif

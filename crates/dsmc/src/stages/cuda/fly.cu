@@ -8,176 +8,178 @@
 
 // Position to which particle i of the tile comes, its new key, and the way that it takes: NONE for those that stay in the tile.
 // Those that go far stay where they are, as the ones that may hit something: `trace_flights` moves them.
-__device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x, float& y,
-                                       u32& to, u32& goal) {
-  u32 cell = key / SPECIES, species = key % SPECIES;
-  float nx = x, ny = y;
-  int2 d = glide(p.step, vx, vy, nx, ny);
-  int lx = int(cell & ((1 << SX) - 1)) + d.x, ly = int(cell >> SX) + d.y, gx = corner.x + lx, gy = corner.y + ly;
-  to = key;
-  bool far = max(abs(d.x), abs(d.y)) >= FARTHEST;
+__device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x,
+                                       float& y, u32& to, u32& goal) {
+    u32 cell = key / SPECIES, species = key % SPECIES;
+    float nx = x, ny = y;
+    int2 d = glide(p.step, vx, vy, nx, ny);
+    int lx = int(cell & ((1 << SX) - 1)) + d.x, ly = int(cell >> SX) + d.y, gx = corner.x + lx, gy = corner.y + ly;
+    to = key;
+    bool far = max(abs(d.x), abs(d.y)) >= FARTHEST;
 #if BODIES
-  far = far || max(abs(d.x), abs(d.y)) >= int(p.reach[u64(tile) * CELLS + cell]);
+    far = far || max(abs(d.x), abs(d.y)) >= int(p.reach[u64(tile) * CELLS + cell]);
 #endif
-  if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
+    if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
 #if WEIGHTED
-  // Particles to be doubled or removed.
-  if (p.weights[u64(tile) * CELLS + cell] != p.weights[u64(tile_of(st, gx, gy, 0)) * CELLS + key_of(gx, gy, 0) / SPECIES]) return PENDING;
+    // Particles to be doubled or removed.
+    if (p.weights[u64(tile) * CELLS + cell] != p.weights[u64(tile_of(st, gx, gy, 0)) * CELLS + key_of(gx, gy, 0) / SPECIES])
+        return PENDING;
 #endif
-  int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
-  if (abs(tx) > 1 || abs(ty) > 1) {
-    goal = tile_of(st, gx, gy, tile + 1);
-    return FAR;
-  }
-  x = nx;
-  y = ny;
-  if (u32(lx) < 1u << SX && u32(ly) < 1u << SY) {
-    to = u32(ly << SX | lx) * SPECIES + species;
-    return NONE;
-  }
-  to = key_of(gx, gy, species);
-  return u32((ty + 1) * 3 + tx + 1);
+    int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
+    if (abs(tx) > 1 || abs(ty) > 1) {
+        goal = tile_of(st, gx, gy, tile + 1);
+        return FAR;
+    }
+    x = nx;
+    y = ny;
+    if (u32(lx) < 1u << SX && u32(ly) < 1u << SY) {
+        to = u32(ly << SX | lx) * SPECIES + species;
+        return NONE;
+    }
+    to = key_of(gx, gy, species);
+    return u32((ty + 1) * 3 + tx + 1);
 }
 
 // MODE 0: only sorts, no particle moves; 1: a step; 2: a step with samples.
-template <int MODE, bool FITS>
-__device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass& p, const Sorted& s, const Source& from, u32 n, u32* start,
-                                     u32 (*counts)[KEYS], u32* near, u32* marks) {
-  __shared__ u32 tally[4];
-  const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
-  const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
-  if (threadIdx.x < 4) tally[threadIdx.x] = 0;
-  order<FITS>(st, from, s, start, counts);
-  if (MODE > 0) {
+template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass& p, const Sorted& s,
+                                                                    const Source& from, u32 n, u32* start, u32 (*counts)[KEYS],
+                                                                    u32* near, u32* marks) {
+    __shared__ u32 tally[4];
+    const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
+    const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
+    if (threadIdx.x < 4) tally[threadIdx.x] = 0;
+    order<FITS>(st, from, s, start, counts);
+    if (MODE > 0) {
 #if FOLLOWS
-    observe(p, tile, s, start);
-    __syncthreads();
+        observe(p, tile, s, start);
+        __syncthreads();
 #endif
-    Tally mine{};
-    collide(gas, tile, s, start,
+        Tally mine{};
+        collide(
+            gas, tile, s, start,
             [&](u32 slot) {
-              u32 row = tile % LAYERS * st.cells[1] + u32(corner.y) + (slot >> SX);  // of the layers one above the other
-              return row * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1));
+                u32 row = tile % LAYERS * st.cells[1] + u32(corner.y) + (slot >> SX);  // of the layers one above the other
+                return row * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1));
             },
             marks, mine);
-    if (MODE == 2) sample(gas, p, tile, s, start);
-    if (SCHEME > 0) {
-      u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
-      for (int c = 0; c < 3; c++) {
-        found[c] = warp_reduce<Sum<u32>>(found[c]);
-        if (lane == 0 && found[c]) atomicAdd(tally + c, found[c]);
-      }
+        if (MODE == 2) sample(gas, p, tile, s, start);
+        if (SCHEME > 0) {
+            u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
+            for (int c = 0; c < 3; c++) {
+                found[c] = warp_reduce<Sum<u32>>(found[c]);
+                if (lane == 0 && found[c]) atomicAdd(tally + c, found[c]);
+            }
+        }
+        // Flights read what the collisions of all cells have written. Those of a team have all ended.
+        if (SCHEME > 0 && !TEAMS) __syncthreads();
     }
-    // Flights read what the collisions of all cells have written. Those of a team have all ended.
-    if (SCHEME > 0 && !TEAMS) __syncthreads();
-  }
-  const Columns& to = st.next;
-  const u32 base = from.base, part = list_part(n), begin = warp * part, end = least(begin + part, n);
-  u32 leavers = 0, special = 0;
+    const Columns& to = st.next;
+    const u32 base = from.base, part = list_part(n), begin = warp * part, end = least(begin + part, n);
+    u32 leavers = 0, special = 0;
 #pragma unroll 2
-  for (u32 k0 = begin; k0 < end; k0 += 32) {
-    u32 i = k0 + lane, way = NONE, goal = 0;
-    if (i < end) {
-      float x = s.x[i], y = s.y[i], vx = s.vx[i], vy = s.vy[i];
-      u32 key = s.key[i], next = key;
-      if (MODE > 0) way = fly_one(st, p, tile, corner, key, vx, vy, x, y, next, goal);
-      to.x[base + i] = x;
-      to.y[base + i] = y;
-      to.key[base + i] = u16(way == NONE ? next : next | LEFT);
-      if (FITS) {
-        to.vx[base + i] = vx;
-        to.vy[base + i] = vy;
-        to.vz[base + i] = s.vz[i];
-        if (ROTATES) to.rotation[base + i] = s.rotation[i];
-        if (VIBRATES) to.level[base + i] = s.level[i];
-        if (TAGGED) to.tag[base + i] = s.tag[i];
-      }
+    for (u32 k0 = begin; k0 < end; k0 += 32) {
+        u32 i = k0 + lane, way = NONE, goal = 0;
+        if (i < end) {
+            float x = s.x[i], y = s.y[i], vx = s.vx[i], vy = s.vy[i];
+            u32 key = s.key[i], next = key;
+            if (MODE > 0) way = fly_one(st, p, tile, corner, key, vx, vy, x, y, next, goal);
+            to.x[base + i] = x;
+            to.y[base + i] = y;
+            to.key[base + i] = u16(way == NONE ? next : next | LEFT);
+            if (FITS) {
+                to.vx[base + i] = vx;
+                to.vy[base + i] = vy;
+                to.vz[base + i] = s.vz[i];
+                if (ROTATES) to.rotation[base + i] = s.rotation[i];
+                if (VIBRATES) to.level[base + i] = s.level[i];
+                if (TAGGED) to.tag[base + i] = s.tag[i];
+            }
+        }
+        u32 all = MODE > 0 ? __ballot_sync(FULL_WARP, way != NONE) : 0;
+        if (all) {
+            if (way != NONE) {
+                u32 at = base + begin + leavers + __popc(all & below);
+                st.list[at] = way << 28 | i;
+                if (way < FAR) atomicAdd(near + way, 1u);
+                if (way == FAR) atomicAdd(st.far_in + goal, 1u);
+            }
+            leavers += __popc(all);
+            special += __popc(__ballot_sync(FULL_WARP, way != NONE && way >= FAR));
+        }
     }
-    u32 all = MODE > 0 ? __ballot_sync(FULL_WARP, way != NONE) : 0;
-    if (all) {
-      if (way != NONE) {
-        u32 at = base + begin + leavers + __popc(all & below);
-        st.list[at] = way << 28 | i;
-        if (way < FAR) atomicAdd(near + way, 1u);
-        if (way == FAR) atomicAdd(st.far_in + goal, 1u);
-      }
-      leavers += __popc(all);
-      special += __popc(__ballot_sync(FULL_WARP, way != NONE && way >= FAR));
+    if (lane == 0) {
+        st.left[tile * LISTS + warp] = leavers;
+        if (!RECORDED) st.special[tile * LISTS + warp] = special;
+        if (leavers) atomicAdd(tally + 3, leavers);
     }
-  }
-  if (lane == 0) {
-    st.left[tile * LISTS + warp] = leavers;
-    if (!RECORDED) st.special[tile * LISTS + warp] = special;
-    if (leavers) atomicAdd(tally + 3, leavers);
-  }
 #if RECORDED
-  if (special) {
-    u32 at = lane == 0 ? atomicAdd(&st.counters->special, special) : 0;
-    at = __shfl_sync(FULL_WARP, at, 0);
-    __syncwarp();
-    for (u32 k0 = 0; k0 < leavers; k0 += 32) {
-      u32 entry = k0 + lane < leavers ? st.list[base + begin + k0 + lane] : 0;
-      bool wanders = entry >> 28 >= FAR;
-      u32 all = __ballot_sync(FULL_WARP, wanders);
-      if (wanders) set_wanderer(st, st.now, at + __popc(all & below), tile, base + (entry & INDEX), entry >> 28);
-      at += __popc(all);
+    if (special) {
+        u32 at = lane == 0 ? atomicAdd(&st.counters->special, special) : 0;
+        at = __shfl_sync(FULL_WARP, at, 0);
+        __syncwarp();
+        for (u32 k0 = 0; k0 < leavers; k0 += 32) {
+            u32 entry = k0 + lane < leavers ? st.list[base + begin + k0 + lane] : 0;
+            bool wanders = entry >> 28 >= FAR;
+            u32 all = __ballot_sync(FULL_WARP, wanders);
+            if (wanders) set_wanderer(st, st.now, at + __popc(all & below), tile, base + (entry & INDEX), entry >> 28);
+            at += __popc(all);
+        }
     }
-  }
 #endif
-  __syncthreads();
-  if (threadIdx.x < 9) {
-    st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
-    if (near[threadIdx.x]) atomicAdd(st.near_in + neighbour(st, tile, threadIdx.x, 1), near[threadIdx.x]);
-  }
-  if (threadIdx.x == 0) {
-    st.stay[tile] = n - tally[3];
-    if (tally[0]) atomicAdd(&st.counters->collisions, u64(tally[0]));
-    if (tally[1]) atomicAdd(&st.counters->attempts, u64(tally[1]));
-    if (tally[2]) atomicAdd(&st.counters->exceeded, u64(tally[2]));
-  }
+    __syncthreads();
+    if (threadIdx.x < 9) {
+        st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
+        if (near[threadIdx.x]) atomicAdd(st.near_in + neighbour(st, tile, threadIdx.x, 1), near[threadIdx.x]);
+    }
+    if (threadIdx.x == 0) {
+        st.stay[tile] = n - tally[3];
+        if (tally[0]) atomicAdd(&st.counters->collisions, u64(tally[0]));
+        if (tally[1]) atomicAdd(&st.counters->attempts, u64(tally[1]));
+        if (tally[2]) atomicAdd(&st.counters->exceeded, u64(tally[2]));
+    }
 }
 
-template <int MODE>
-__global__ void __launch_bounds__(THREADS, RESIDENT)
+template <int MODE> __global__ void __launch_bounds__(THREADS, RESIDENT)
     advance(const __grid_constant__ Store st, const __grid_constant__ Gas gas, const __grid_constant__ Pass p) {
-  extern __shared__ __align__(16) char shared[];
-  __shared__ u32 start[KEYS + 1], near[9], marks[TEAMS ? MARKS : 1];
-  in_turn();
-  if (halted(st)) return;
-  // All numbers of the tile are asked for before one is looked at.
-  u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
-  u32 begin = st.first[tile], own = st.first[tile + 1] - begin, near_n = st.near_n[tile], far_n = st.far_n[tile];
+    extern __shared__ __align__(16) char shared[];
+    __shared__ u32 start[KEYS + 1], near[9], marks[TEAMS ? MARKS : 1];
+    in_turn();
+    if (halted(st)) return;
+    // All numbers of the tile are asked for before one is looked at.
+    u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
+    u32 begin = st.first[tile], own = st.first[tile + 1] - begin, near_n = st.near_n[tile], far_n = st.far_n[tile];
 #if RECORDED
-  Lists lists(st, tile);
-  u32 chain = st.chains[tile * THREADS + threadIdx.x];
+    Lists lists(st, tile);
+    u32 chain = st.chains[tile * THREADS + threadIdx.x];
 #endif
-  // Particles injected behind the regions are in place; those of a step have been counted, or will be.
-  if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
-  if (threadIdx.x < 9) near[threadIdx.x] = 0;
-  if (n == 0 && !FOLLOWS) {
-    if (threadIdx.x < 9) st.near[tile * 9 + threadIdx.x] = 0;
-    if (threadIdx.x < LISTS) {
-      st.left[tile * LISTS + threadIdx.x] = 0;
-      if (!RECORDED) st.special[tile * LISTS + threadIdx.x] = 0;
+    // Particles injected behind the regions are in place; those of a step have been counted, or will be.
+    if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
+    if (threadIdx.x < 9) near[threadIdx.x] = 0;
+    if (n == 0 && !FOLLOWS) {
+        if (threadIdx.x < 9) st.near[tile * 9 + threadIdx.x] = 0;
+        if (threadIdx.x < LISTS) {
+            st.left[tile * LISTS + threadIdx.x] = 0;
+            if (!RECORDED) st.special[tile * LISTS + threadIdx.x] = 0;
+        }
+        if (threadIdx.x == 0) st.stay[tile] = 0;
+        return;
     }
-    if (threadIdx.x == 0) st.stay[tile] = 0;
-    return;
-  }
-  Source from{begin, own, own + near_n + far_n, base, arrivals(st) + base};
-  u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(shared);
-  char* columns = shared + WARPS * KEYS * 4;
+    Source from{begin, own, own + near_n + far_n, base, arrivals(st) + base};
+    u32(*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(shared);
+    char* columns = shared + WARPS * KEYS * 4;
 #if RECORDED
-  if (near_n > 0) from_neighbours(st, lists, base);
-  if (far_n > 0) from_afar(st, tile, chain, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= CAPACITY);
-  __syncthreads();
-#endif
-  if (n <= CAPACITY && from.all <= KEEP * THREADS) {
-    work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near, marks);
-  } else {
-    // They are put in order where the list of those that come lies.
-    for (u32 k = threadIdx.x; k < from.all - from.own; k += THREADS) st.list[base + k] = from.arrive[k];
-    from.arrive = st.list + base;
+    if (near_n > 0) from_neighbours(st, lists, base);
+    if (far_n > 0)
+        from_afar(st, tile, chain, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= CAPACITY);
     __syncthreads();
-    work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near, marks);
-  }
+#endif
+    if (n <= CAPACITY && from.all <= KEEP * THREADS) {
+        work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near, marks);
+    } else {
+        // They are put in order where the list of those that come lies.
+        for (u32 k = threadIdx.x; k < from.all - from.own; k += THREADS) st.list[base + k] = from.arrive[k];
+        from.arrive = st.list + base;
+        __syncthreads();
+        work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near, marks);
+    }
 }

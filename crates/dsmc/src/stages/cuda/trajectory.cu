@@ -6,153 +6,157 @@
 #define MAX_HITS 1000
 
 struct Wall {
-  int model, unused;  // 0 specular, 1 diffuse, 2 Cercignani-Lampis-Lord
-  double temperature, velocity[3], normal, tangential;  // of a diffuse wall `normal` is the part that it accommodates
+    int model, unused;                                    // 0 specular, 1 diffuse, 2 Cercignani-Lampis-Lord
+    double temperature, velocity[3], normal, tangential;  // of a diffuse wall `normal` is the part that it accommodates
 };
 struct Molecule {
-  double mass, thermal, theta[MODES];  // thermal: 2 k / m
-  u32 degeneracy[MODES], rotation, count;  // count: modes of vibration
+    double mass, thermal, theta[MODES];      // thermal: 2 k / m
+    u32 degeneracy[MODES], rotation, count;  // count: modes of vibration
 };
 struct Domain {
-  int edge[4];              // -1 periodic, -2 open, else the number of the wall
-  u32 along[4];             // 1 where each cell along a side has a wall of its own, the first at `edge`
-  float path[2];            // `step` of Pass
-  double dt, per_metre[2];  // cells per metre, 0 where there is no axis
-  u64 seed, step;
-  const Wall* walls;
-  const Molecule* species;
-  u64* surfaces;            // SURFACE_SUMS of stages/mod.rs, in whole numbers; sides first
-  double hits, momentum, energy;  // whole numbers per molecule, per kg m/s and per J
-  const float* weights;           // `weights` of Pass
-  u32 sample, capacity;
+    int edge[4];              // -1 periodic, -2 open, else the number of the wall
+    u32 along[4];             // 1 where each cell along a side has a wall of its own, the first at `edge`
+    float path[2];            // `step` of Pass
+    double dt, per_metre[2];  // cells per metre, 0 where there is no axis
+    u64 seed, step;
+    const Wall* walls;
+    const Molecule* species;
+    u64* surfaces;                  // SURFACE_SUMS of stages/mod.rs, in whole numbers; sides first
+    double hits, momentum, energy;  // whole numbers per molecule, per kg m/s and per J
+    const float* weights;           // `weights` of Pass
+    u32 sample, capacity;
 };
 static_assert(sizeof(Domain) == DOMAIN_BYTES, "as arguments.rs has it");
 struct Motion {
-  double v[3], rotation;
-  u32 level;
+    double v[3], rotation;
+    u32 level;
 };
 #define BOLTZMANN 1.380649e-23
 
 __device__ __forceinline__ double energy_of(const Molecule& m, const Motion& a) {
-  double internal = a.rotation;
-  for (u32 k = 0; k < m.count; k++) internal += double(m.count > 1 ? a.level >> 8 * k & 0xff : a.level) * m.theta[k];
-  return 0.5 * m.mass * (a.v[0] * a.v[0] + a.v[1] * a.v[1] + a.v[2] * a.v[2]) + BOLTZMANN * internal;
+    double internal = a.rotation;
+    for (u32 k = 0; k < m.count; k++) internal += double(m.count > 1 ? a.level >> 8 * k & 0xff : a.level) * m.theta[k];
+    return 0.5 * m.mass * (a.v[0] * a.v[0] + a.v[1] * a.v[1] + a.v[2] * a.v[2]) + BOLTZMANN * internal;
 }
 
 // Levels in equilibrium: `Vibration::word` of gas/vibration.rs.
 __device__ __noinline__ u32 levels_at(const Molecule& m, double temperature, Stream& u) {
-  u32 word = 0;
-  for (u32 k = 0; k < m.count; k++) {
-    u32 q;
-    do {
-      q = 0;
-      for (u32 d = 0; d < m.degeneracy[k]; d++) q += u32(fmin(vibration_level<double>(m.theta[k] / temperature, u.open()), 65535.0));
-    } while (m.count > 1 && q > HIGHEST_OF_SEVERAL);
-    word |= (m.count > 1 ? q : q < 65535u ? q : 65535u) << 8 * k;
-  }
-  return word;
+    u32 word = 0;
+    for (u32 k = 0; k < m.count; k++) {
+        u32 q;
+        do {
+            q = 0;
+            for (u32 d = 0; d < m.degeneracy[k]; d++)
+                q += u32(fmin(vibration_level<double>(m.theta[k] / temperature, u.open()), 65535.0));
+        } while (m.count > 1 && q > HIGHEST_OF_SEVERAL);
+        word |= (m.count > 1 ? q : q < 65535u ? q : 65535u) << 8 * k;
+    }
+    return word;
 }
 
 __device__ __noinline__ void reflect(const Wall& w, const Molecule& m, const double* n, Motion& a, Stream& u) {
-  double across = a.v[0] * n[0] + a.v[1] * n[1], kind = w.model == 0 ? 0.0 : w.model == 1 ? double(u.open() < w.normal) : w.normal;
-  if (kind == 0.0 && (w.model != 2 || w.tangential == 0.0)) {
-    a.v[0] -= 2.0 * across * n[0];
-    a.v[1] -= 2.0 * across * n[1];
-    return;
-  }
-  double tangent[2] = {-n[1], n[0]}, slide[2] = {w.velocity[0] * tangent[0] + w.velocity[1] * tangent[1], w.velocity[2]};
-  double along[2] = {a.v[0] * tangent[0] + a.v[1] * tangent[1] - slide[0], a.v[2] - slide[1]};
-  double thermal = sqrt(m.thermal * w.temperature), away, t, b;
-  if (w.model == 2) {
-    double r = u.open(), angle = u.open();
-    away = thermal * cll_normal<double>(kind, -across / thermal, r, angle);
-    double size = hypot(along[0], along[1]), p = size > 0.0 ? along[0] / size : 1.0, q = size > 0.0 ? along[1] / size : 0.0;
-    r = u.open();
-    angle = u.open();
-    Two<double> v = cll_tangential<double>(w.tangential, size / thermal, r, angle);
-    t = thermal * (v.a * p - v.b * q);
-    b = thermal * (v.a * q + v.b * p);
-  } else {
-    double r = u.open(), angle = u.open();
-    Two<double> v = diffuse_tangential<double>(r, angle);
-    away = thermal * diffuse_normal<double>(u.open());
-    t = thermal * v.a;
-    b = thermal * v.b;
-  }
-  t += slide[0];
-  a.v[0] = away * n[0] + t * tangent[0];
-  a.v[1] = away * n[1] + t * tangent[1];
-  a.v[2] = b + slide[1];
-  if (m.rotation > 0) {
-    double energy = a.rotation / w.temperature, r = u.open(), angle = u.open();
-    a.rotation = w.temperature * (m.rotation == 2 ? rotation_two<double>(kind, energy, r, angle) : rotation_three<double>(kind, energy, r, angle, u.open()));
-  }
-  if (m.count > 0 && (kind == 1.0 || u.open() < kind)) a.level = levels_at(m, w.temperature, u);
+    double across = a.v[0] * n[0] + a.v[1] * n[1], kind = w.model == 0   ? 0.0
+                                                          : w.model == 1 ? double(u.open() < w.normal)
+                                                                         : w.normal;
+    if (kind == 0.0 && (w.model != 2 || w.tangential == 0.0)) {
+        a.v[0] -= 2.0 * across * n[0];
+        a.v[1] -= 2.0 * across * n[1];
+        return;
+    }
+    double tangent[2] = {-n[1], n[0]}, slide[2] = {w.velocity[0] * tangent[0] + w.velocity[1] * tangent[1], w.velocity[2]};
+    double along[2] = {a.v[0] * tangent[0] + a.v[1] * tangent[1] - slide[0], a.v[2] - slide[1]};
+    double thermal = sqrt(m.thermal * w.temperature), away, t, b;
+    if (w.model == 2) {
+        double r = u.open(), angle = u.open();
+        away = thermal * cll_normal<double>(kind, -across / thermal, r, angle);
+        double size = hypot(along[0], along[1]), p = size > 0.0 ? along[0] / size : 1.0, q = size > 0.0 ? along[1] / size : 0.0;
+        r = u.open();
+        angle = u.open();
+        Two<double> v = cll_tangential<double>(w.tangential, size / thermal, r, angle);
+        t = thermal * (v.a * p - v.b * q);
+        b = thermal * (v.a * q + v.b * p);
+    } else {
+        double r = u.open(), angle = u.open();
+        Two<double> v = diffuse_tangential<double>(r, angle);
+        away = thermal * diffuse_normal<double>(u.open());
+        t = thermal * v.a;
+        b = thermal * v.b;
+    }
+    t += slide[0];
+    a.v[0] = away * n[0] + t * tangent[0];
+    a.v[1] = away * n[1] + t * tangent[1];
+    a.v[2] = b + slide[1];
+    if (m.rotation > 0) {
+        double energy = a.rotation / w.temperature, r = u.open(), angle = u.open();
+        a.rotation = w.temperature * (m.rotation == 2 ? rotation_two<double>(kind, energy, r, angle)
+                                                      : rotation_three<double>(kind, energy, r, angle, u.open()));
+    }
+    if (m.count > 0 && (kind == 1.0 || u.open() < kind)) a.level = levels_at(m, w.temperature, u);
 }
 
 // Hit on a surface, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
 // `turned` is the normal of a segment times the position along it, or null on a side. What weighs nothing adds nothing.
-__device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, const double* n, const Molecule& m, const Motion& a, const Motion& b,
-                                   double weight, const double* turned) {
-  double p[3], across = w.velocity[0] * n[0] + w.velocity[1] * n[1], work = 0.0;
-  const double slide[3] = {w.velocity[0] - across * n[0], w.velocity[1] - across * n[1], w.velocity[2]};
-  for (int c = 0; c < 3; c++) {
-    p[c] = m.mass * (a.v[c] - b.v[c]);
-    work += p[c] * slide[c];
-  }
-  u64* to = d.surfaces + SURFACE_SUMS * u64(surface);
-  if (!WEIGHTED) weight = weight > 0.0;
-  atomicAdd(to, u64(WEIGHTED ? __double2ll_rn(weight * d.hits) : i64(weight)));
-  for (int c = 0; c < 3; c++) atomicAdd(to + 1 + c, u64(__double2ll_rn(weight * p[c] * d.momentum)));
-  atomicAdd(to + 4, u64(__double2ll_rn(weight * (energy_of(m, a) - energy_of(m, b) - work) * d.energy)));
-  if (turned) atomicAdd(to + 5, u64(__double2ll_rn(-weight * (p[0] * turned[0] + p[1] * turned[1]) * d.momentum)));
+__device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, const double* n, const Molecule& m, const Motion& a,
+                                   const Motion& b, double weight, const double* turned) {
+    double p[3], across = w.velocity[0] * n[0] + w.velocity[1] * n[1], work = 0.0;
+    const double slide[3] = {w.velocity[0] - across * n[0], w.velocity[1] - across * n[1], w.velocity[2]};
+    for (int c = 0; c < 3; c++) {
+        p[c] = m.mass * (a.v[c] - b.v[c]);
+        work += p[c] * slide[c];
+    }
+    u64* to = d.surfaces + SURFACE_SUMS * u64(surface);
+    if (!WEIGHTED) weight = weight > 0.0;
+    atomicAdd(to, u64(WEIGHTED ? __double2ll_rn(weight * d.hits) : i64(weight)));
+    for (int c = 0; c < 3; c++) atomicAdd(to + 1 + c, u64(__double2ll_rn(weight * p[c] * d.momentum)));
+    atomicAdd(to + 4, u64(__double2ll_rn(weight * (energy_of(m, a) - energy_of(m, b) - work) * d.energy)));
+    if (turned) atomicAdd(to + 5, u64(__double2ll_rn(-weight * (p[0] * turned[0] + p[1] * turned[1]) * d.momentum)));
 }
 
 // Flies for the part `left` of a step, from hit to hit. False if it left the domain.
-__device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f, u32 species, Motion& a, double weight, double left, Stream& u,
-                                   Counters* counters) {
-  const Molecule& m = d.species[species];
-  auto aim = [&] {
-    for (int k = 0; k < 2; k++) f.path[k] = a.v[k] * (left * d.dt) * d.per_metre[k];
-  };
-  aim();
-  for (u32 hits = 0;;) {
-    FlightEnd end = fly(g, f);
-    if (end.kind == NOTHING) return true;
-    left *= 1.0 - end.done;
-    u32 surface = 4 + end.segment, number;
-    double turned[2];
-    if (end.kind == SIDE) {
-      surface = u32(2 * end.axis + end.upper);
-      int edge = d.edge[surface];
-      if (edge == -2) return false;
-      if (edge == -1) {
-        f.cell[end.axis] = end.upper ? 0 : g.cells[end.axis] - 1;
-        f.offset[end.axis] = end.upper ? 0.0 : 1.0;
-        if (++hits > MAX_HITS) {
-          atomicAdd(&counters->stuck, u64(weight > 0.0));
-          return true;
-        }
-        continue;
-      }
-      end.normal[end.axis] = end.upper ? -1.0 : 1.0;
-      end.normal[1 - end.axis] = 0.0;
-      number = u32(edge) + d.along[surface] * u32(f.cell[1 - end.axis]);
-    } else {
-      const Segment& s = g.segments[end.segment];
-      double along = 0.0;
-      for (int k = 0; k < 2; k++) along += (f.cell[k] + f.offset[k] - s.middle[k]) * s.per_cell[k];
-      for (int k = 0; k < 2; k++) turned[k] = along * s.normal[k];
-      number = s.wall;
-    }
-    Motion before = a;
-    reflect(d.walls[number], m, end.normal, a, u);
-    if (COMPONENTS == 2) a.v[2] = 0.0;
-    if (d.sample) tally(d, surface, d.walls[number], end.normal, m, before, a, weight, end.kind == SIDE ? nullptr : turned);
-    if (++hits > MAX_HITS) {
-      atomicAdd(&counters->stuck, u64(weight > 0.0));
-      return true;
-    }
+__device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f, u32 species, Motion& a, double weight,
+                                   double left, Stream& u, Counters* counters) {
+    const Molecule& m = d.species[species];
+    auto aim = [&] {
+        for (int k = 0; k < 2; k++) f.path[k] = a.v[k] * (left * d.dt) * d.per_metre[k];
+    };
     aim();
-  }
+    for (u32 hits = 0;;) {
+        FlightEnd end = fly(g, f);
+        if (end.kind == NOTHING) return true;
+        left *= 1.0 - end.done;
+        u32 surface = 4 + end.segment, number;
+        double turned[2];
+        if (end.kind == SIDE) {
+            surface = u32(2 * end.axis + end.upper);
+            int edge = d.edge[surface];
+            if (edge == -2) return false;
+            if (edge == -1) {
+                f.cell[end.axis] = end.upper ? 0 : g.cells[end.axis] - 1;
+                f.offset[end.axis] = end.upper ? 0.0 : 1.0;
+                if (++hits > MAX_HITS) {
+                    atomicAdd(&counters->stuck, u64(weight > 0.0));
+                    return true;
+                }
+                continue;
+            }
+            end.normal[end.axis] = end.upper ? -1.0 : 1.0;
+            end.normal[1 - end.axis] = 0.0;
+            number = u32(edge) + d.along[surface] * u32(f.cell[1 - end.axis]);
+        } else {
+            const Segment& s = g.segments[end.segment];
+            double along = 0.0;
+            for (int k = 0; k < 2; k++) along += (f.cell[k] + f.offset[k] - s.middle[k]) * s.per_cell[k];
+            for (int k = 0; k < 2; k++) turned[k] = along * s.normal[k];
+            number = s.wall;
+        }
+        Motion before = a;
+        reflect(d.walls[number], m, end.normal, a, u);
+        if (COMPONENTS == 2) a.v[2] = 0.0;
+        if (d.sample) tally(d, surface, d.walls[number], end.normal, m, before, a, weight, end.kind == SIDE ? nullptr : turned);
+        if (++hits > MAX_HITS) {
+            atomicAdd(&counters->stuck, u64(weight > 0.0));
+            return true;
+        }
+        aim();
+    }
 }

@@ -6,125 +6,130 @@
 
 // Number weight of a particle in a cell, over the model's weight.
 __device__ __forceinline__ double weight_at(const Store& st, const Domain& d, const int* cell) {
-  return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1], 0)) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES]) : 1.0;
+    return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1], 0)) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES])
+                    : 1.0;
 }
 
 // Number of copies of a particle of number weight `weight` where it arrives: `Places::put` of stages/cpu/fly.rs. Copies are not
 // each other's nearest-neighbour partners.
 __device__ __forceinline__ u32 copies_at(const Store& st, const Domain& d, const Flight& f, double weight, u32 slot, Stream& u) {
-  u32 n = 1;
+    u32 n = 1;
 #if WEIGHTED
-  double here = weight_at(st, d, f.cell);
-  if (here != weight) {
-    n = u32(weight / here + u.open());
-    if (n == 0) atomicAdd(&st.counters->dropped, 1ull);
-    if (n > 1) atomicAdd(&st.counters->copied, u64(n - 1));
-    if (TAGGED && n > 1 && st.next.tag[slot] == 0) st.next.tag[slot] = u.word() | 1;
-  }
+    double here = weight_at(st, d, f.cell);
+    if (here != weight) {
+        n = u32(weight / here + u.open());
+        if (n == 0) atomicAdd(&st.counters->dropped, 1ull);
+        if (n > 1) atomicAdd(&st.counters->copied, u64(n - 1));
+        if (TAGGED && n > 1 && st.next.tag[slot] == 0) st.next.tag[slot] = u.word() | 1;
+    }
 #endif
-  return n;
+    return n;
 }
 
 // Sends what lies in a slot to a tile, as so many.
 __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32 copies) {
 #if RECORDED
-  hang(st, tile, slot, copies);
+    hang(st, tile, slot, copies);
 #else
-  goals(st.now)[slot] = tile;
-  if (WEIGHTED) copies_of(st.now)[slot] = copies;
+    goals(st.now)[slot] = tile;
+    if (WEIGHTED) copies_of(st.now)[slot] = copies;
 #endif
 }
 
 // Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived, as so many.
-__device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a, u32 slot, u32 copies) {
-  float2 offset = stored_offset(g, f);
-  st.next.x[slot] = offset.x;
-  st.next.y[slot] = offset.y;
-  st.next.vx[slot] = float(a.v[0]);
-  st.next.vy[slot] = float(a.v[1]);
-  st.next.vz[slot] = float(a.v[2]);
-  if (ROTATES) st.next.rotation[slot] = float(a.rotation);
-  if (VIBRATES) st.next.level[slot] = Level(a.level);
-  st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
-  u32 tile = tile_of(st, f.cell[0], f.cell[1], slot);
-  goes_to(st, tile, slot, copies);
-  atomicAdd(st.far_in + tile, copies);
+__device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a,
+                                          u32 slot, u32 copies) {
+    float2 offset = stored_offset(g, f);
+    st.next.x[slot] = offset.x;
+    st.next.y[slot] = offset.y;
+    st.next.vx[slot] = float(a.v[0]);
+    st.next.vy[slot] = float(a.v[1]);
+    st.next.vz[slot] = float(a.v[2]);
+    if (ROTATES) st.next.rotation[slot] = float(a.rotation);
+    if (VIBRATES) st.next.level[slot] = Level(a.level);
+    st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
+    u32 tile = tile_of(st, f.cell[0], f.cell[1], slot);
+    goes_to(st, tile, slot, copies);
+    atomicAdd(st.far_in + tile, copies);
 }
 
 // A leaver that may hit something, or goes far.
 __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, const Geometry& g, uint2 one) {
-  u32 tile = one.x & ~FREE, slot = one.y, index = slot - st.next_first[tile];
-  u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
-  Flight f{};
-  int2 origin = tile_coordinates(st, tile);
-  f.cell[0] = origin.x << SX | int(cell & ((1 << SX) - 1));
-  f.cell[1] = origin.y << SY | int(cell >> SX);
-  if (one.x & FREE) {
-    float x = st.next.x[slot], y = st.next.y[slot];
-    int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
-    st.next.x[slot] = x;
-    st.next.y[slot] = y;
-    st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
-    goes_to(st, tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y, tile + 1), slot, 1);
-    return;
-  }
-  f.offset[0] = st.next.x[slot];
-  f.offset[1] = st.next.y[slot];
-  Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]}, ROTATES ? st.next.rotation[slot] : 0.0f, VIBRATES ? u32(st.next.level[slot]) : 0u};
-  Stream u(WALL, d.seed, step_of(d.step), (u64(tile) << 28 | index) << 10);
-  double weight = weight_at(st, d, f.cell);
-  bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
-  u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
-  if (copies) {
-    arrive_at(st, g, f, species, a, slot, copies);
-  } else {
-    st.next.key[slot] = u16(GONE);
-    if (!stays) atomicAdd(&st.counters->removed, 1ull);
-  }
+    u32 tile = one.x & ~FREE, slot = one.y, index = slot - st.next_first[tile];
+    u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
+    Flight f{};
+    int2 origin = tile_coordinates(st, tile);
+    f.cell[0] = origin.x << SX | int(cell & ((1 << SX) - 1));
+    f.cell[1] = origin.y << SY | int(cell >> SX);
+    if (one.x & FREE) {
+        float x = st.next.x[slot], y = st.next.y[slot];
+        int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
+        st.next.x[slot] = x;
+        st.next.y[slot] = y;
+        st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
+        goes_to(st, tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y, tile + 1), slot, 1);
+        return;
+    }
+    f.offset[0] = st.next.x[slot];
+    f.offset[1] = st.next.y[slot];
+    Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]},
+             ROTATES ? st.next.rotation[slot] : 0.0f,
+             VIBRATES ? u32(st.next.level[slot]) : 0u};
+    Stream u(WALL, d.seed, step_of(d.step), (u64(tile) << 28 | index) << 10);
+    double weight = weight_at(st, d, f.cell);
+    bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
+    u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
+    if (copies) {
+        arrive_at(st, g, f, species, a, slot, copies);
+    } else {
+        st.next.key[slot] = u16(GONE);
+        if (!stays) atomicAdd(&st.counters->removed, 1ull);
+    }
 }
 
 // All of them, by warp number `warp` of `warps`. Where there are few each warp has few, so that those of a warp, which all go their own way,
 // do not wait for each other.
 __device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 warp, u32 warps) {
-  u32 n = st.counters->special, k = lane_index() * warps + warp;
-  // The first one of a small gas is asked for before their number is known.
-  uint2 one = RECORDED && k < st.capacity ? wanderer(st, st.now, k) : uint2{};
-  if (!RECORDED && n > 32 * warps) k = warp * 32 + lane_index();
-  for (bool first = RECORDED; k < n; k += 32 * warps, first = false) {
-    if (!first) one = wanderer(st, st.now, k);
-    wander_one(st, d, g, one);
-  }
+    u32 n = st.counters->special, k = lane_index() * warps + warp;
+    // The first one of a small gas is asked for before their number is known.
+    uint2 one = RECORDED && k < st.capacity ? wanderer(st, st.now, k) : uint2{};
+    if (!RECORDED && n > 32 * warps) k = warp * 32 + lane_index();
+    for (bool first = RECORDED; k < n; k += 32 * warps, first = false) {
+        if (!first) one = wanderer(st, st.now, k);
+        wander_one(st, d, g, one);
+    }
 }
 
 #if !RECORDED
 #define ROWS 4
 // A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has.
 extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st) {
-  in_turn();
-  if (halted(st)) return;
-  const u32 tile = u32(thread_index() / 32), lane = lane_index(), below = (1u << lane) - 1;
-  if (tile >= st.count) return;
-  u32 some = lane < LISTS ? st.special[tile * LISTS + lane] : 0, left = lane < LISTS ? st.left[tile * LISTS + lane] : 0;
-  u32 all = warp_reduce<Sum<u32>>(some), at = lane == 0 && all ? atomicAdd(&st.counters->special, all) : 0;
-  at = __shfl_sync(FULL_WARP, at, 0);
-  u32 base = st.next_first[tile], part = list_part(st.next_first[tile + 1] - base);
-  for (u32 lists = __ballot_sync(FULL_WARP, some > 0); lists; lists &= lists - 1) {
-    u32 which = __ffs(lists) - 1, begin = base + which * part, length = __shfl_sync(FULL_WARP, left, which);
-    for (u32 k0 = 0; k0 < length; k0 += 32 * ROWS) {
-      u32 entries[ROWS];
+    in_turn();
+    if (halted(st)) return;
+    const u32 tile = u32(thread_index() / 32), lane = lane_index(), below = (1u << lane) - 1;
+    if (tile >= st.count) return;
+    u32 some = lane < LISTS ? st.special[tile * LISTS + lane] : 0, left = lane < LISTS ? st.left[tile * LISTS + lane] : 0;
+    u32 all = warp_reduce<Sum<u32>>(some), at = lane == 0 && all ? atomicAdd(&st.counters->special, all) : 0;
+    at = __shfl_sync(FULL_WARP, at, 0);
+    u32 base = st.next_first[tile], part = list_part(st.next_first[tile + 1] - base);
+    for (u32 lists = __ballot_sync(FULL_WARP, some > 0); lists; lists &= lists - 1) {
+        u32 which = __ffs(lists) - 1, begin = base + which * part, length = __shfl_sync(FULL_WARP, left, which);
+        for (u32 k0 = 0; k0 < length; k0 += 32 * ROWS) {
+            u32 entries[ROWS];
 #pragma unroll
-      for (u32 r = 0; r < ROWS; r++) {
-        u32 k = k0 + 32 * r + lane;
-        entries[r] = k < length ? st.list[begin + k] : 0;
-      }
+            for (u32 r = 0; r < ROWS; r++) {
+                u32 k = k0 + 32 * r + lane;
+                entries[r] = k < length ? st.list[begin + k] : 0;
+            }
 #pragma unroll
-      for (u32 r = 0; r < ROWS; r++) {
-        bool wanders = entries[r] >> 28 >= FAR;
-        u32 these = __ballot_sync(FULL_WARP, wanders);
-        if (wanders) set_wanderer(st, st.now, at + __popc(these & below), tile, base + (entries[r] & INDEX), entries[r] >> 28);
-        at += __popc(these);
-      }
+            for (u32 r = 0; r < ROWS; r++) {
+                bool wanders = entries[r] >> 28 >= FAR;
+                u32 these = __ballot_sync(FULL_WARP, wanders);
+                if (wanders)
+                    set_wanderer(st, st.now, at + __popc(these & below), tile, base + (entries[r] & INDEX), entries[r] >> 28);
+                at += __popc(these);
+            }
+        }
     }
-  }
 }
 #endif

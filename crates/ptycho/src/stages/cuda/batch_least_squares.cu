@@ -1,164 +1,170 @@
 // LSQML in pieces: the residual waves of a batch, the directions of object and probe, and what each view says of the steps along them.
-// Behind batches.cu. Grids as there where nothing else is said.
+// Grids as there where nothing else is said.
 
 #include "batches.cu"
 #include "adds.cu"
 
-#define GUARD 1e-10f // added to magnitudes in the denominator
+#define GUARD 1e-10f  // added to magnitudes in the denominator
 
 // From waves P O at the detector to residual waves chi there; three sums for the errors. `poisson`: the noise, else that of magnitudes.
 extern "C" __global__ void __launch_bounds__(TEAM) residual(Batch batch, u32 poisson) {
-  const u32 n = view_number(batch, blockIdx.y);
-  float sums[3] = {0, 0, 0};
-  EACH_COUNTED(pixel) {
-    const float m = magnitude(batch, n, pixel);
-    float i = 0;
-    EACH_PART(part) {
-      const u32 at = pixel_of(pixel, part);
-      for (u32 k = 0; k < MODES; ++k) i += power(work_of(batch, blockIdx.y, k)[at]);
+    const u32 n = view_number(batch, blockIdx.y);
+    float sums[3] = {0, 0, 0};
+    EACH_COUNTED(pixel) {
+        const float m = magnitude(batch, n, pixel);
+        float i = 0;
+        EACH_PART(part) {
+            const u32 at = pixel_of(pixel, part);
+            for (u32 k = 0; k < MODES; ++k) i += power(work_of(batch, blockIdx.y, k)[at]);
+        }
+        i *= batch.scale * batch.scale;
+        const float2 both = misfit(i, i, m);
+        // Near the solution Poisson's is the ratio of magnitudes to first order.
+        const float factor = m < 0 ? 0.0f : poisson ? 0.5f * (m * m - i) / (i + 1) : m / (sqrtf(i) + GUARD) - 1;
+        sums[0] += both.x, sums[1] += both.y, sums[2] += i * factor * factor;
+        EACH_PART(part) {
+            const u32 at = pixel_of(pixel, part);
+            for (u32 k = 0; k < MODES; ++k) {
+                C* target = work_of(batch, blockIdx.y, k) + at;
+                *target = *target * (factor * batch.scale * batch.scale);
+            }
+        }
     }
-    i *= batch.scale * batch.scale;
-    const float2 both = misfit(i, i, m);
-    // Near the solution Poisson's is the ratio of magnitudes to first order.
-    const float factor = m < 0 ? 0.0f : poisson ? 0.5f * (m * m - i) / (i + 1) : m / (sqrtf(i) + GUARD) - 1;
-    sums[0] += both.x, sums[1] += both.y, sums[2] += i * factor * factor;
-    EACH_PART(part) {
-      const u32 at = pixel_of(pixel, part);
-      for (u32 k = 0; k < MODES; ++k) {
-        C* target = work_of(batch, blockIdx.y, k) + at;
-        *target = *target * (factor * batch.scale * batch.scale);
-      }
-    }
-  }
-  put_sums(batch, sums);
+    put_sums(batch, sums);
 }
 
 // conj(P) chi and |P|^2 over `count` views in their order, for a tile of 32 by TEAM / 32 pixels of object `number`; the greatest |P|^2 to `largest`.
 // Grid: (tiles along a row, tiles along a column).
 extern "C" __global__ void __launch_bounds__(TEAM)
-object_direction(Model model, Batch batch, u32 number, u32 count, C* to, float* norms, u32* largest) {
-  __shared__ u32 hits[TEAM], crowd[TEAM / WARP];
-  const Storage storage = model.storages[number];
-  const i32 left = blockIdx.x * WARP, top = blockIdx.y * (TEAM / WARP), lane = lane_index(), crew = threadIdx.x / WARP;
-  const i32 col = left + lane, row = top + crew;
-  C sum[OBJECTS];
-  float norm = 0;
+    object_direction(Model model, Batch batch, u32 number, u32 count, C* to, float* norms, u32* largest) {
+    __shared__ u32 hits[TEAM], crowd[TEAM / WARP];
+    const Storage storage = model.storages[number];
+    const i32 left = blockIdx.x * WARP, top = blockIdx.y * (TEAM / WARP), lane = lane_index(), crew = threadIdx.x / WARP;
+    const i32 col = left + lane, row = top + crew;
+    C sum[OBJECTS];
+    float norm = 0;
 #pragma unroll
-  for (int o = 0; o < OBJECTS; ++o) sum[o] = make_float2(0, 0);
-  for (u32 base = 0; base < count; base += TEAM) {
-    // Those of the next views that touch the tile, in their order.
-    bool touches = false;
-    if (base + threadIdx.x < count) {
-      const View v = model.views[view_number(batch, base + threadIdx.x)];
-      touches = v.object == number && v.col < left + WARP && v.col + NX > left && v.row < top + TEAM / WARP && v.row + NY > top;
+    for (int o = 0; o < OBJECTS; ++o) sum[o] = make_float2(0, 0);
+    for (u32 base = 0; base < count; base += TEAM) {
+        // Those of the next views that touch the tile, in their order.
+        bool touches = false;
+        if (base + threadIdx.x < count) {
+            const View v = model.views[view_number(batch, base + threadIdx.x)];
+            touches =
+                v.object == number && v.col < left + WARP && v.col + NX > left && v.row < top + TEAM / WARP && v.row + NY > top;
+        }
+        const u32 all = __ballot_sync(FULL_WARP, touches);
+        if (lane == 0) crowd[crew] = __popc(all);
+        __syncthreads();
+        u32 before = __popc(all & ((1u << lane) - 1)), found = 0;
+        for (i32 w = 0; w < TEAM / WARP; ++w) before += w < crew ? crowd[w] : 0, found += crowd[w];
+        if (touches) hits[before] = base + threadIdx.x;
+        __syncthreads();
+        for (u32 h = 0; h < found; ++h) {
+            const View v = model.views[view_number(batch, hits[h])];
+            const u32 x = col - v.col, y = row - v.row;
+            if (x >= NX || y >= NY) continue;
+            for (u32 p = 0; p < PROBES; ++p) {
+                const C probe = model.probe[((u64)probe_number(batch, v, hits[h]) * PROBES + p) * (NX * NY) + y * NX + x];
+                norm += power(probe);
+#pragma unroll
+                for (int o = 0; o < OBJECTS; ++o)
+                    sum[o] = sum[o] + conj(probe) * work_of(batch, hits[h], p * OBJECTS + o)[y * NX + x];
+            }
+        }
+        __syncthreads();
     }
-    const u32 all = __ballot_sync(FULL_WARP, touches);
-    if (lane == 0) crowd[crew] = __popc(all);
-    __syncthreads();
-    u32 before = __popc(all & ((1u << lane) - 1)), found = 0;
-    for (i32 w = 0; w < TEAM / WARP; ++w) before += w < crew ? crowd[w] : 0, found += crowd[w];
-    if (touches) hits[before] = base + threadIdx.x;
-    __syncthreads();
-    for (u32 h = 0; h < found; ++h) {
-      const View v = model.views[view_number(batch, hits[h])];
-      const u32 x = col - v.col, y = row - v.row;
-      if (x >= NX || y >= NY) continue;
-      for (u32 p = 0; p < PROBES; ++p) {
-        const C probe = model.probe[((u64)probe_number(batch, v, hits[h]) * PROBES + p) * (NX * NY) + y * NX + x];
-        norm += power(probe);
+    const bool inside = row < (i32)storage.height && col < (i32)storage.width;
+    if (inside) {
+        const u64 at = (u64)row * storage.width + col, layer = (u64)storage.height * storage.width;
+        norms[at] = norm;
 #pragma unroll
-        for (int o = 0; o < OBJECTS; ++o) sum[o] = sum[o] + conj(probe) * work_of(batch, hits[h], p * OBJECTS + o)[y * NX + x];
-      }
+        for (int o = 0; o < OBJECTS; ++o) to[storage.offset + o * layer + at] = sum[o];
     }
-    __syncthreads();
-  }
-  const bool inside = row < (i32)storage.height && col < (i32)storage.width;
-  if (inside) {
-    const u64 at = (u64)row * storage.width + col, layer = (u64)storage.height * storage.width;
-    norms[at] = norm;
-#pragma unroll
-    for (int o = 0; o < OBJECTS; ++o) to[storage.offset + o * layer + at] = sum[o];
-  }
-  put_greatest(inside ? norm : 0.0f, largest);
+    put_greatest(inside ? norm : 0.0f, largest);
 }
 
 // Sums for all objects by atomic additions to what is zero, without the greatest; the norms of the objects stand one behind the other.
 extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Batch batch, C* to, float* norms) {
-  const View view = model.views[view_number(batch, blockIdx.y)];
-  const Storage storage = model.storages[view.object];
-  const C* probe = model.probe + (u64)probe_number(batch, view, blockIdx.y) * PROBES * (NX * NY);
-  EACH_PIXEL(pixel) {
-    const u64 at = (u64)(view.row + pixel / NX) * storage.width + view.col + pixel % NX;
-    float norm = 0;
-    for (u32 p = 0; p < PROBES; ++p) norm += power(probe[p * (NX * NY) + pixel]);
-    atomicAdd(norms + storage.offset / OBJECTS + at, norm);
-    for (u32 o = 0; o < OBJECTS; ++o) {
-      C sum = make_float2(0, 0);
-      for (u32 p = 0; p < PROBES; ++p) sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(batch, blockIdx.y, p * OBJECTS + o)[pixel];
-      add_to(to + storage.offset + (u64)o * storage.height * storage.width + at, sum);
+    const View view = model.views[view_number(batch, blockIdx.y)];
+    const Storage storage = model.storages[view.object];
+    const C* probe = model.probe + (u64)probe_number(batch, view, blockIdx.y) * PROBES * (NX * NY);
+    EACH_PIXEL(pixel) {
+        const u64 at = (u64)(view.row + pixel / NX) * storage.width + view.col + pixel % NX;
+        float norm = 0;
+        for (u32 p = 0; p < PROBES; ++p) norm += power(probe[p * (NX * NY) + pixel]);
+        atomicAdd(norms + storage.offset / OBJECTS + at, norm);
+        for (u32 o = 0; o < OBJECTS; ++o) {
+            C sum = make_float2(0, 0);
+            for (u32 p = 0; p < PROBES; ++p)
+                sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(batch, blockIdx.y, p * OBJECTS + o)[pixel];
+            add_to(to + storage.offset + (u64)o * storage.height * storage.width + at, sum);
+        }
     }
-  }
 }
 
 // The greatest of values that are not negative, to `largest`. Grid: any number of blocks.
 extern "C" __global__ void __launch_bounds__(TEAM) greatest_of(const float* values, u64 count, u32* largest) {
-  float most = 0;
-  for (u64 i = thread_index(); i < count; i += thread_count()) most = fmaxf(most, values[i]);
-  put_greatest(most, largest);
+    float most = 0;
+    for (u64 i = thread_index(); i < count; i += thread_count()) most = fmaxf(most, values[i]);
+    put_greatest(most, largest);
 }
 
 // conj(O) chi and |O|^2 over the views of set `set`; the greatest |O|^2 to `largest`. Grid: (CHUNKS).
-extern "C" __global__ void __launch_bounds__(TEAM) probe_direction(Model model, Batch batch, u32 set, u32 count, C* to, float* norms, u32* largest) {
-  float most = 0;
-  EACH_PIXEL(pixel) {
-    C sum[PROBES];
-    float norm = 0;
+extern "C" __global__ void __launch_bounds__(TEAM)
+    probe_direction(Model model, Batch batch, u32 set, u32 count, C* to, float* norms, u32* largest) {
+    float most = 0;
+    EACH_PIXEL(pixel) {
+        C sum[PROBES];
+        float norm = 0;
 #pragma unroll
-    for (int p = 0; p < PROBES; ++p) sum[p] = make_float2(0, 0);
-    for (u32 i = 0; i < count; ++i) {
-      const View view = model.views[view_number(batch, i)];
-      if (view.probe != set) continue;
-      for (u32 o = 0; o < OBJECTS; ++o) {
-        const C object = patch_value(model, view, o, pixel, -1);
-        norm += power(object);
+        for (int p = 0; p < PROBES; ++p) sum[p] = make_float2(0, 0);
+        for (u32 i = 0; i < count; ++i) {
+            const View view = model.views[view_number(batch, i)];
+            if (view.probe != set) continue;
+            for (u32 o = 0; o < OBJECTS; ++o) {
+                const C object = patch_value(model, view, o, pixel, -1);
+                norm += power(object);
 #pragma unroll
-        for (int p = 0; p < PROBES; ++p) sum[p] = sum[p] + conj(object) * work_of(batch, i, p * OBJECTS + o)[pixel];
-      }
+                for (int p = 0; p < PROBES; ++p) sum[p] = sum[p] + conj(object) * work_of(batch, i, p * OBJECTS + o)[pixel];
+            }
+        }
+        norms[pixel] = norm;
+        most = fmaxf(most, norm);
+#pragma unroll
+        for (int p = 0; p < PROBES; ++p) to[((u64)set * PROBES + p) * (NX * NY) + pixel] = sum[p];
     }
-    norms[pixel] = norm;
-    most = fmaxf(most, norm);
-#pragma unroll
-    for (int p = 0; p < PROBES; ++p) to[((u64)set * PROBES + p) * (NX * NY) + pixel] = sum[p];
-  }
-  put_greatest(most, largest);
+    put_greatest(most, largest);
 }
 
 // values [layers][count] over norms [count] and a part of the largest; nothing where nothing is known.
-extern "C" __global__ void __launch_bounds__(TEAM) divide(C* values, const float* norms, const u32* largest, u64 count, u32 layers, float part) {
-  const float damping = part * __uint_as_float(*largest);
-  for (u64 i = thread_index(); i < count; i += thread_count()) {
-    const float under = norms[i] + damping, over = under > 0 ? 1 / under : 0.0f;
-    for (u32 l = 0; l < layers; ++l) values[l * count + i] = values[l * count + i] * over;
-  }
+extern "C" __global__ void __launch_bounds__(TEAM)
+    divide(C* values, const float* norms, const u32* largest, u64 count, u32 layers, float part) {
+    const float damping = part * __uint_as_float(*largest);
+    for (u64 i = thread_index(); i < count; i += thread_count()) {
+        const float under = norms[i] + damping, over = under > 0 ? 1 / under : 0.0f;
+        for (u32 l = 0; l < layers; ++l) values[l * count + i] = values[l * count + i] * over;
+    }
 }
 
 // Products of a = P dO and b = dP O with each other and with chi: aa, bb, ab, a chi, b chi.
 extern "C" __global__ void __launch_bounds__(TEAM) products(Model model, Model along, Batch batch) {
-  const View view = model.views[view_number(batch, blockIdx.y)];
-  float sums[5] = {0, 0, 0, 0, 0};
-  EACH_PIXEL(pixel) {
-    for (u32 k = 0; k < MODES; ++k) {
-      const u64 probe = ((u64)probe_number(batch, view, blockIdx.y) * PROBES + k / OBJECTS) * (NX * NY) + pixel;
-      const C a = model.probe[probe] * patch_value(along, view, k % OBJECTS, pixel, -1);
-      const C b = along.probe[probe] * patch_value(model, view, k % OBJECTS, pixel, -1), chi = work_of(batch, blockIdx.y, k)[pixel];
-      sums[0] += power(a), sums[1] += power(b), sums[2] += a.x * b.x + a.y * b.y;
-      sums[3] += a.x * chi.x + a.y * chi.y, sums[4] += b.x * chi.x + b.y * chi.y;
+    const View view = model.views[view_number(batch, blockIdx.y)];
+    float sums[5] = {0, 0, 0, 0, 0};
+    EACH_PIXEL(pixel) {
+        for (u32 k = 0; k < MODES; ++k) {
+            const u64 probe = ((u64)probe_number(batch, view, blockIdx.y) * PROBES + k / OBJECTS) * (NX * NY) + pixel;
+            const C a = model.probe[probe] * patch_value(along, view, k % OBJECTS, pixel, -1);
+            const C b = along.probe[probe] * patch_value(model, view, k % OBJECTS, pixel, -1),
+                    chi = work_of(batch, blockIdx.y, k)[pixel];
+            sums[0] += power(a), sums[1] += power(b), sums[2] += a.x * b.x + a.y * b.y;
+            sums[3] += a.x * chi.x + a.y * chi.y, sums[4] += b.x * chi.x + b.y * chi.y;
+        }
     }
-  }
-  put_sums(batch, sums);
+    put_sums(batch, sums);
 }
 
 // to += factor from.
 extern "C" __global__ void __launch_bounds__(TEAM) add(C* to, const C* from, u64 count, float factor) {
-  for (u64 i = thread_index(); i < count; i += thread_count()) to[i] = to[i] + from[i] * factor;
+    for (u64 i = thread_index(); i < count; i += thread_count()) to[i] = to[i] + from[i] * factor;
 }

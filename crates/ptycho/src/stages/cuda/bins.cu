@@ -8,7 +8,7 @@
 
 // Pixel of the waves number `part` of the bin that is counted as `pixel`.
 __device__ __forceinline__ u32 pixel_of(u32 pixel, u32 part) {
-  if (BX * BY == 1) return pixel;
-  return (pixel / MX * BY + part / BX) * NX + pixel % MX * BX + part % BX;
+    if (BX * BY == 1) return pixel;
+    return (pixel / MX * BY + part / BX) * NX + pixel % MX * BX + part % BX;
 }
 #define EACH_PART(part) for (u32 part = 0; part < BX * BY; ++part)

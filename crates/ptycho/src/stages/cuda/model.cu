@@ -11,47 +11,47 @@ __device__ __forceinline__ float power(C a) { return a.x * a.x + a.y * a.y; }
 
 // A view of a scan: the set of probes, the object, and the corner of its patch there.
 struct View {
-  u32 probe, object;
-  i32 row, col;
+    u32 probe, object;
+    i32 row, col;
 };
 
 // One object: modes [O][height][width] from `offset` in the array of all.
 struct Storage {
-  u64 offset;
-  u32 height, width;
+    u64 offset;
+    u32 height, width;
 };
 
 struct Model {
-  C* probe;  // [sets][P][NY * NX]
-  C* object;
-  const View* views;
-  const Storage* storages;
-  const C* near; // kernel of the near field, in the order of the transform; null for a far detector
+    C* probe;  // [sets][P][NY * NX]
+    C* object;
+    const View* views;
+    const Storage* storages;
+    const C* near;  // kernel of the near field, in the order of the transform; null for a far detector
 };
 
 // View `n`; where views see the probe between pixels (SHIFTED) every view has a probe of its own.
 __device__ __forceinline__ View view_at(const Model& model, u32 n) {
-  View view = model.views[n];
-  if (SHIFTED) view.probe = n;
-  return view;
+    View view = model.views[n];
+    if (SHIFTED) view.probe = n;
+    return view;
 }
 
 __device__ __forceinline__ u64 patch_of(const Model& model, const View& view, int mode) {
-  const Storage s = model.storages[view.object];
-  return s.offset + ((u64)mode * s.height + view.row) * s.width + view.col;
+    const Storage s = model.storages[view.object];
+    return s.offset + ((u64)mode * s.height + view.row) * s.width + view.col;
 }
 
 // The magnitude brought into a range, phase kept; low < 0: none.
 __device__ __forceinline__ C clipped(C value, float low, float high) {
-  float size = sqrtf(power(value));
-  if (low < 0 || (size >= low && size <= high)) return value;
-  return size > 0 ? value * ((size < low ? low : high) / size) : make_float2(low, 0);
+    float size = sqrtf(power(value));
+    if (low < 0 || (size >= low && size <= high)) return value;
+    return size > 0 ? value * ((size < low ? low : high) / size) : make_float2(low, 0);
 }
 
 // exp(-2 pi i k d / n) of both axes at a pixel of Fourier space.
 __device__ __forceinline__ float frequency_of(u32 i, u32 n) { return i < (n + 1) / 2 ? float(i) : float(i) - float(n); }
 __device__ __forceinline__ C ramp(float2 by, u32 pixel) {
-  C value;
-  sincospif(-2 * (frequency_of(pixel / NX, NY) * by.x / NY + frequency_of(pixel % NX, NX) * by.y / NX), &value.y, &value.x);
-  return value;
+    C value;
+    sincospif(-2 * (frequency_of(pixel / NX, NY) * by.x / NY + frequency_of(pixel % NX, NX) * by.y / NX), &value.y, &value.x);
+    return value;
 }

@@ -3,5 +3,5 @@
 #include "model.cu"
 
 extern "C" __global__ void __launch_bounds__(TEAM) reorder_frames(const float* from, const u32* order, float* to, u64 values) {
-  for (u64 i = thread_index(); i < values; i += thread_count()) to[i] = from[i - i % (NX * NY) + order[i % (NX * NY)]];
+    for (u64 i = thread_index(); i < values; i += thread_count()) to[i] = from[i - i % (NX * NY) + order[i % (NX * NY)]];
 }

@@ -9,115 +9,119 @@
 #define CREWS (TEAM / WARP)
 
 struct Tile {
-  u32 storage;
-  i32 row, col;
-  u32 begin, end; // of its visits
+    u32 storage;
+    i32 row, col;
+    u32 begin, end;  // of its visits
 };
 // A view that touches a tile: where the view's corner lies as seen from the tile's.
 struct Visit {
-  u32 view;
-  i32 corner; // row and column, 16 bits each
+    u32 view;
+    i32 corner;  // row and column, 16 bits each
 };
 // Views of one set of probes whose sums are taken together, in the order of the list.
 struct Part {
-  u32 probe;
-  u32 begin, end;
+    u32 probe;
+    u32 begin, end;
 };
 
 struct Sums {
-  const Tile* tiles;
-  const Visit* visits;
-  const Part* parts;
-  const u32* first_part; // of every set of probes, and the end
-  const u32* listed;     // views in the order of the parts
-  C* numerators;         // [parts][PROBES][NY * NX]
-  float* weights;        // [parts][NY * NX]
-  C* before;             // the probes at the last test
-  const float* support;  // [NY * NX], or null
-  const float* inertia;  // of every set of probes
-  float2* changes;       // [sets][blocks]
-  u32* barrier;
-  u32* passes;           // how many there were
-  float4* pool;          // real and imaginary part and weight of every value of the objects, zero between sums; or null
-  u64 values;            // of the objects
-  u32 tile_count, part_count, sets, views;
+    const Tile* tiles;
+    const Visit* visits;
+    const Part* parts;
+    const u32* first_part;  // of every set of probes, and the end
+    const u32* listed;      // views in the order of the parts
+    C* numerators;          // [parts][PROBES][NY * NX]
+    float* weights;         // [parts][NY * NX]
+    C* before;              // the probes at the last test
+    const float* support;   // [NY * NX], or null
+    const float* inertia;   // of every set of probes
+    float2* changes;        // [sets][blocks]
+    u32* barrier;
+    u32* passes;   // how many there were
+    float4* pool;  // real and imaginary part and weight of every value of the objects, zero between sums; or null
+    u64 values;    // of the objects
+    u32 tile_count, part_count, sets, views;
 };
 
 struct Update {
-  float object_inertia;
-  float low, high; // of the object's magnitude; low < 0: none
-  float tolerance;
-  u32 most, object, probe, probe_first; // passes; whether each is updated; whether the first pass leaves the object
+    float object_inertia;
+    float low, high;  // of the object's magnitude; low < 0: none
+    float tolerance;
+    u32 most, object, probe, probe_first;  // passes; whether each is updated; whether the first pass leaves the object
 };
 
 // sum += conj(a) b.
 __device__ __forceinline__ void add_overlap(C& sum, C a, C b) {
-  sum.x = fmaf(a.x, b.x, fmaf(a.y, b.y, sum.x));
-  sum.y = fmaf(a.x, b.y, fmaf(-a.y, b.x, sum.y));
+    sum.x = fmaf(a.x, b.x, fmaf(a.y, b.y, sum.x));
+    sum.y = fmaf(a.x, b.y, fmaf(-a.y, b.x, sum.y));
 }
 
 // Contribution of view `n` with its corner there to a tile's rows at this lane's column, for object mode `o`; `exits` begins with view `first`.
-__device__ __forceinline__ void add_visit(const Model& model, const C* exits, u32 first, u32 n, i32 corner, int o, C* numerator, float* weight) {
-  const int x = (int)lane_index() - (short)(corner & 0xffff), y = -(corner >> 16);
-  const C* probe = model.probe + (SHIFTED ? (u64)n : SETS > 1 ? (u64)model.views[n].probe : 0) * (PROBES * NX * NY) + x;
-  const C* exit = exits + ((u64)(n - first) * MODES + o) * (NX * NY) + x;
+__device__ __forceinline__ void add_visit(const Model& model, const C* exits, u32 first, u32 n, i32 corner, int o, C* numerator,
+                                          float* weight) {
+    const int x = (int)lane_index() - (short)(corner & 0xffff), y = -(corner >> 16);
+    const C* probe = model.probe + (SHIFTED ? (u64)n : SETS > 1 ? (u64)model.views[n].probe : 0) * (PROBES * NX * NY) + x;
+    const C* exit = exits + ((u64)(n - first) * MODES + o) * (NX * NY) + x;
 #pragma unroll
-  for (int p = 0; p < PROBES; ++p) {
+    for (int p = 0; p < PROBES; ++p) {
 #pragma unroll
-    for (int t = 0; t < TILE_ROWS; ++t) {
-      if ((u32)x < NX && (u32)(y + t) < NY) {
-        C a = probe[p * (NX * NY) + (y + t) * NX], e = __ldcs(exit + p * (OBJECTS * NX * NY) + (y + t) * NX);
-        add_overlap(numerator[t], a, e);
-        weight[t] += power(a);
-      }
+        for (int t = 0; t < TILE_ROWS; ++t) {
+            if ((u32)x < NX && (u32)(y + t) < NY) {
+                C a = probe[p * (NX * NY) + (y + t) * NX], e = __ldcs(exit + p * (OBJECTS * NX * NY) + (y + t) * NX);
+                add_overlap(numerator[t], a, e);
+                weight[t] += power(a);
+            }
+        }
     }
-  }
 }
 
 // conj(P) exit and |P|^2 summed over the visits of tile `t`, for object mode `o`: value `row` of lane `x` in warp 0 of the block.
-__device__ __forceinline__ void gather(const Model& model, const C* exits, const Sums& sums, const Tile& tile, int o, C* numerator, float* weight, float4* room) {
-  const int lane = lane_index(), crew = threadIdx.x / WARP;
+__device__ __forceinline__ void gather(const Model& model, const C* exits, const Sums& sums, const Tile& tile, int o, C* numerator,
+                                       float* weight, float4* room) {
+    const int lane = lane_index(), crew = threadIdx.x / WARP;
 #pragma unroll
-  for (int t = 0; t < TILE_ROWS; ++t) numerator[t] = make_float2(0, 0), weight[t] = 0;
-  for (u32 base = tile.begin; base < tile.end; base += TEAM) {
-    // A lane reads the visit that its crew comes to in turn `lane`.
-    u32 at = base + lane * CREWS + crew;
-    Visit mine = at < tile.end ? sums.visits[at] : Visit{0xffffffffu, 0};
+    for (int t = 0; t < TILE_ROWS; ++t) numerator[t] = make_float2(0, 0), weight[t] = 0;
+    for (u32 base = tile.begin; base < tile.end; base += TEAM) {
+        // A lane reads the visit that its crew comes to in turn `lane`.
+        u32 at = base + lane * CREWS + crew;
+        Visit mine = at < tile.end ? sums.visits[at] : Visit{0xffffffffu, 0};
 #pragma unroll 2
-    for (int turn = 0; turn < WARP; ++turn) {
-      u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
-      i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
-      if (n == 0xffffffffu) break;
-      add_visit(model, exits, 0, n, corner, o, numerator, weight);
+        for (int turn = 0; turn < WARP; ++turn) {
+            u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
+            i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
+            if (n == 0xffffffffu) break;
+            add_visit(model, exits, 0, n, corner, o, numerator, weight);
+        }
     }
-  }
 #pragma unroll
-  for (int t = 0; t < TILE_ROWS; ++t) room[(crew * TILE_ROWS + t) * WARP + lane] = make_float4(numerator[t].x, numerator[t].y, weight[t], 0);
-  __syncthreads();
-  if (crew < TILE_ROWS) {
-    float4 sum = room[crew * WARP + lane];
-    for (int c = 1; c < CREWS; ++c) {
-      float4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
-      sum.x += next.x, sum.y += next.y, sum.z += next.z;
+    for (int t = 0; t < TILE_ROWS; ++t)
+        room[(crew * TILE_ROWS + t) * WARP + lane] = make_float4(numerator[t].x, numerator[t].y, weight[t], 0);
+    __syncthreads();
+    if (crew < TILE_ROWS) {
+        float4 sum = room[crew * WARP + lane];
+        for (int c = 1; c < CREWS; ++c) {
+            float4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
+            sum.x += next.x, sum.y += next.y, sum.z += next.z;
+        }
+        numerator[0] = make_float2(sum.x, sum.y), weight[0] = sum.z;
     }
-    numerator[0] = make_float2(sum.x, sum.y), weight[0] = sum.z;
-  }
-  __syncthreads();
+    __syncthreads();
 }
 
-__device__ __forceinline__ void update_tile(const Model& model, const C* exits, const Sums& sums, u32 t, const Update& update, float4* room) {
-  const Tile tile = sums.tiles[t];
-  const Storage storage = model.storages[tile.storage];
-  for (int o = 0; o < OBJECTS; ++o) {
-    C numerator[TILE_ROWS];
-    float weight[TILE_ROWS];
-    gather(model, exits, sums, tile, o, numerator, weight, room);
-    int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
-    if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width) {
-      C* target = model.object + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
-      C sum = *target * update.object_inertia + numerator[0];
-      float over = update.object_inertia + weight[0];
-      if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
+__device__ __forceinline__ void update_tile(const Model& model, const C* exits, const Sums& sums, u32 t, const Update& update,
+                                            float4* room) {
+    const Tile tile = sums.tiles[t];
+    const Storage storage = model.storages[tile.storage];
+    for (int o = 0; o < OBJECTS; ++o) {
+        C numerator[TILE_ROWS];
+        float weight[TILE_ROWS];
+        gather(model, exits, sums, tile, o, numerator, weight, room);
+        int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
+        if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width) {
+            C* target = model.object + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
+            C sum = *target * update.object_inertia + numerator[0];
+            float over = update.object_inertia + weight[0];
+            if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
+        }
     }
-  }
 }

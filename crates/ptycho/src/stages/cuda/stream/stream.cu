@@ -4,109 +4,112 @@
 #include "probe_sums.cu"
 
 struct TileRange {
-  u32 tile, begin, end; // visits of the tile that are in the block
-  u32 slot;             // of its sums between blocks
-  u32 state;            // bit 0: the first of the tile, bit 1: the last
+    u32 tile, begin, end;  // visits of the tile that are in the block
+    u32 slot;              // of its sums between blocks
+    u32 state;             // bit 0: the first of the tile, bit 1: the last
 };
 struct PartRange {
-  u32 part, begin, end, fresh; // of the list of views
+    u32 part, begin, end, fresh;  // of the list of views
 };
 
 // conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
 // `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the block.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
-object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, C* held, float* held_weights, Update update, C* to) {
-  __shared__ float4 room[CREWS * TILE_ROWS * WARP];
-  const TileRange touch = touches[blockIdx.x];
-  const Tile tile = sums.tiles[touch.tile];
-  const Storage storage = model.storages[tile.storage];
-  const int lane = lane_index(), crew = threadIdx.x / WARP;
-  // Visits go round the crews from the tile's first one on, wherever the block begins.
-  const u32 start = touch.begin + (crew + CREWS - (touch.begin - tile.begin) % CREWS) % CREWS;
-  for (int o = 0; o < OBJECTS; ++o) {
-    C numerator[TILE_ROWS];
-    float weight[TILE_ROWS];
-    const u64 mine = (((u64)touch.slot * OBJECTS + o) * CREWS + crew) * (TILE_ROWS * WARP) + lane;
+    object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, C* held, float* held_weights,
+                Update update, C* to) {
+    __shared__ float4 room[CREWS * TILE_ROWS * WARP];
+    const TileRange touch = touches[blockIdx.x];
+    const Tile tile = sums.tiles[touch.tile];
+    const Storage storage = model.storages[tile.storage];
+    const int lane = lane_index(), crew = threadIdx.x / WARP;
+    // Visits go round the crews from the tile's first one on, wherever the block begins.
+    const u32 start = touch.begin + (crew + CREWS - (touch.begin - tile.begin) % CREWS) % CREWS;
+    for (int o = 0; o < OBJECTS; ++o) {
+        C numerator[TILE_ROWS];
+        float weight[TILE_ROWS];
+        const u64 mine = (((u64)touch.slot * OBJECTS + o) * CREWS + crew) * (TILE_ROWS * WARP) + lane;
 #pragma unroll
-    for (int t = 0; t < TILE_ROWS; ++t) {
-      numerator[t] = touch.state & 1 ? make_float2(0, 0) : held[mine + t * WARP];
-      weight[t] = touch.state & 1 ? 0.0f : held_weights[mine + t * WARP];
-    }
-    for (u32 base = start; base < touch.end; base += TEAM) {
-      u32 at = base + lane * CREWS;
-      Visit mine = at < touch.end ? sums.visits[at] : Visit{0xffffffffu, 0};
+        for (int t = 0; t < TILE_ROWS; ++t) {
+            numerator[t] = touch.state & 1 ? make_float2(0, 0) : held[mine + t * WARP];
+            weight[t] = touch.state & 1 ? 0.0f : held_weights[mine + t * WARP];
+        }
+        for (u32 base = start; base < touch.end; base += TEAM) {
+            u32 at = base + lane * CREWS;
+            Visit mine = at < touch.end ? sums.visits[at] : Visit{0xffffffffu, 0};
 #pragma unroll 2
-      for (int turn = 0; turn < WARP; ++turn) {
-        u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
-        i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
-        if (n == 0xffffffffu) break;
-        add_visit(model, exits, first, n, corner, o, numerator, weight);
-      }
-    }
-    if (!(touch.state & 2)) {
+            for (int turn = 0; turn < WARP; ++turn) {
+                u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
+                i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
+                if (n == 0xffffffffu) break;
+                add_visit(model, exits, first, n, corner, o, numerator, weight);
+            }
+        }
+        if (!(touch.state & 2)) {
 #pragma unroll
-      for (int t = 0; t < TILE_ROWS; ++t) held[mine + t * WARP] = numerator[t], held_weights[mine + t * WARP] = weight[t];
-      continue;
-    }
+            for (int t = 0; t < TILE_ROWS; ++t) held[mine + t * WARP] = numerator[t], held_weights[mine + t * WARP] = weight[t];
+            continue;
+        }
 #pragma unroll
-    for (int t = 0; t < TILE_ROWS; ++t) room[(crew * TILE_ROWS + t) * WARP + lane] = make_float4(numerator[t].x, numerator[t].y, weight[t], 0);
-    __syncthreads();
-    int row = tile.row + crew, col = tile.col + lane;
-    if (crew < TILE_ROWS && row < storage.height && col < storage.width) {
-      float4 all = room[crew * WARP + lane];
-      for (int c = 1; c < CREWS; ++c) {
-        float4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
-        all.x += next.x, all.y += next.y, all.z += next.z;
-      }
-      const u64 pixel = storage.offset + ((u64)o * storage.height + row) * storage.width + col;
-      if (to) {
-        to[pixel] = make_float2(all.x, all.y);
-      } else {
-        C* target = model.object + pixel;
-        C sum = *target * update.object_inertia + make_float2(all.x, all.y);
-        float over = update.object_inertia + all.z;
-        if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
-      }
+        for (int t = 0; t < TILE_ROWS; ++t)
+            room[(crew * TILE_ROWS + t) * WARP + lane] = make_float4(numerator[t].x, numerator[t].y, weight[t], 0);
+        __syncthreads();
+        int row = tile.row + crew, col = tile.col + lane;
+        if (crew < TILE_ROWS && row < storage.height && col < storage.width) {
+            float4 all = room[crew * WARP + lane];
+            for (int c = 1; c < CREWS; ++c) {
+                float4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
+                all.x += next.x, all.y += next.y, all.z += next.z;
+            }
+            const u64 pixel = storage.offset + ((u64)o * storage.height + row) * storage.width + col;
+            if (to) {
+                to[pixel] = make_float2(all.x, all.y);
+            } else {
+                C* target = model.object + pixel;
+                C sum = *target * update.object_inertia + make_float2(all.x, all.y);
+                float over = update.object_inertia + all.z;
+                if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
+            }
+        }
+        __syncthreads();
     }
-    __syncthreads();
-  }
 }
 
 // conj(O) exit and |O|^2 of the block's views, added to the sums of the parts. Grid: (pixels / PAIR / TEAM, pieces of the block).
-extern "C" __global__ void __launch_bounds__(TEAM, CROWD) probe_part(Model model, const C* exits, u32 first, Sums sums, const PartRange* batches) {
-  const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * PAIR;
-  if (pixel >= NX * NY) return;
-  const PartRange piece = batches[blockIdx.y];
-  C numerator[PAIR * PROBES];
-  float2 weight = make_float2(0, 0);
+extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
+    probe_part(Model model, const C* exits, u32 first, Sums sums, const PartRange* batches) {
+    const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * PAIR;
+    if (pixel >= NX * NY) return;
+    const PartRange piece = batches[blockIdx.y];
+    C numerator[PAIR * PROBES];
+    float2 weight = make_float2(0, 0);
 #if NX % 2
-  if (!piece.fresh) weight.x = sums.weights[(u64)piece.part * (NX * NY) + pixel];
+    if (!piece.fresh) weight.x = sums.weights[(u64)piece.part * (NX * NY) + pixel];
 #else
-  if (!piece.fresh) weight = *(float2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
+    if (!piece.fresh) weight = *(float2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
 #endif
 #pragma unroll
-  for (int q = 0; q < PROBES; ++q) {
-    const C* kept = sums.numerators + ((u64)piece.part * PROBES + q) * (NX * NY) + pixel;
+    for (int q = 0; q < PROBES; ++q) {
+        const C* kept = sums.numerators + ((u64)piece.part * PROBES + q) * (NX * NY) + pixel;
 #if NX % 2
-    numerator[q] = piece.fresh ? make_float2(0, 0) : *kept;
+        numerator[q] = piece.fresh ? make_float2(0, 0) : *kept;
 #else
-    float4 old = piece.fresh ? make_float4(0, 0, 0, 0) : *(const float4*)kept;
-    numerator[2 * q] = make_float2(old.x, old.y), numerator[2 * q + 1] = make_float2(old.z, old.w);
+        float4 old = piece.fresh ? make_float4(0, 0, 0, 0) : *(const float4*)kept;
+        numerator[2 * q] = make_float2(old.x, old.y), numerator[2 * q + 1] = make_float2(old.z, old.w);
 #endif
-  }
-  add_views(model, exits, first, sums.listed, piece.begin, piece.end, pixel, numerator, weight);
-  keep_part(sums, piece.part, pixel, numerator, weight);
+    }
+    add_views(model, exits, first, sums.listed, piece.begin, piece.end, pixel, numerator, weight);
+    keep_part(sums, piece.part, pixel, numerator, weight);
 }
 
 // The squared relative change of the probes that `overlap` ends its loop by, from what it has left of `blocks` blocks. Grid: 1.
 extern "C" __global__ void __launch_bounds__(TEAM) change(Sums sums, u32 blocks, float* to) {
-  __shared__ float2 scratch[CREWS];
-  float moved = 0;
-  for (u32 set = 0; set < sums.sets; ++set) {
-    float2 change = make_float2(0, 0);
-    for (u32 b = threadIdx.x; b < blocks; b += TEAM) change = change + sums.changes[set * blocks + b];
-    change = block_sum(change, scratch);
-    moved += change.x / fmaxf(change.y, 1e-37f);
-  }
-  if (threadIdx.x == 0) *to = moved;
+    __shared__ float2 scratch[CREWS];
+    float moved = 0;
+    for (u32 set = 0; set < sums.sets; ++set) {
+        float2 change = make_float2(0, 0);
+        for (u32 b = threadIdx.x; b < blocks; b += TEAM) change = change + sums.changes[set * blocks + b];
+        change = block_sum(change, scratch);
+        moved += change.x / fmaxf(change.y, 1e-37f);
+    }
+    if (threadIdx.x == 0) *to = moved;
 }
