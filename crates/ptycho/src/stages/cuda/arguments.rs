@@ -22,6 +22,8 @@ pub(super) struct ModelArgument {
     pub(super) views: u64,
     pub(super) storages: u64,
     pub(super) near: u64,
+    pub(super) spectra: u64,
+    pub(super) shifts: u64,
 }
 
 /// `Constraint`.

@@ -106,6 +106,8 @@ impl ScanViews {
             views: self.on_device.address(),
             storages: self.storages.address(),
             near: self.near,
+            spectra: 0,
+            shifts: 0,
         }
     }
 }

@@ -26,7 +26,9 @@ struct Model {
     C* object;
     const View* views;
     const Storage* storages;
-    const C* near;  // kernel of the near field, in the order of the transform; null for a far detector
+    const C* near;         // kernel of the near field, in the order of the transform; null for a far detector
+    const C* spectra;      // transforms of probes that `project` shifts for the views, in its order, and puts to `probe`; or null
+    const float2* shifts;  // of the views, then
 };
 
 // View `n`; where views see the probe between pixels (SHIFTED) every view has a probe of its own.

@@ -184,7 +184,7 @@ impl KernelConfig {
     pub(super) fn shared(&self) -> u32 {
         let FrameProcessing::Fused { fetch, .. } = self.processing else { return 0 };
         let big = if fetch || self.wide() || self.exits() > 1 { 32 * self.threads() * 8 } else { 0 };
-        big + self.context()
+        big + self.context() + if self.shifted { self.ramps() } else { 0 }
     }
 
     /// Bytes of the ramps of a view: `RAMPS` of ramps.cu.

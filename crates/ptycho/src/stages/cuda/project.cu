@@ -7,7 +7,7 @@
 // (and 4 of magnitudes); with several modes 16 + 8 more for all but the last, since g waits in the exit wave's buffer until all modes are known.
 // They are taken up again from the last one, whose g is still in registers, so that what was written last comes from the cache.
 
-#include "step.cu"
+#include "ramps.cu"
 
 // Waves from probe and object, or from the exit waves that are there. Grid as above.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
@@ -30,6 +30,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
     }
 }
 
+// P O of mode `k` of view `n`; where views see probes between pixels these are shifted on the way, and kept for the sums.
+__device__ __forceinline__ void seen_product(C* v, const Model& model, const View& view, u32 n, int k, C* ramps,
+                                             const ThreadContext& thread, C* wide, float scale) {
+    if (SHIFTED && model.spectra && k % OBJECTS == 0) {
+        shifted_probe(v, model.spectra + ((u64)model.views[n].probe * PROBES + k / OBJECTS) * (NX * NY), model.shifts[n], ramps,
+                      thread, wide);
+        keep(model.probe + ((u64)n * PROBES + k / OBJECTS) * (NX * NY), v, thread);
+        times_object(v, model, view, 0, thread, scale);
+        return;
+    }
+    product(v, model, view, k, thread, scale);
+}
+
 // Pairs of e that are asked for at once: as many as there are registers for, or what shared memory gives at once.
 #define AHEAD (FETCH ? 16 : 4)
 
@@ -40,7 +53,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             Constraint rule) {
     extern __shared__ __align__(128) char shared[];
     C* big = (C*)shared;  // the wave to come, or a wide exchange, or intensities of two kinds
-    const FrameContext context = frame_context(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+    C* ramps = big + BIG;
+    const FrameContext context = frame_context(ramps + (SHIFTED ? RAMPS : 0), CL ? blockIdx.x & (BLOCKS - 1) : 0);
     const ThreadContext& thread = context.thread;
     const float scale = SCALE;
     const u32 groups = gridDim.x >> CL;
@@ -67,9 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         const C* old = FETCH ? big : wave;
         if (threadIdx.x == 0) expect(magnitudes, 32 * THREADS * 4);
         if (CL > 0 && threadIdx.x == 0) expect(wave, 32 * THREADS * 8);
-        if (SHIFTED && threadIdx.x == 0 && i + groups < count)
-            expect(model.probe + (u64)(n + groups) * (NX * NY) + mine, 32 * THREADS * 8);
-        product(v, model, view, 0, thread, scale);
+        seen_product(v, model, view, n, 0, ramps, thread, wide, scale);
         propagate(v, model.near, thread, wide);
         float4 measured[8];
         if (FETCH) wait_barrier(context.barrier, phase), phase ^= 1;
@@ -114,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         float4* meant = seen + 8 * THREADS;         // of the estimate, then the ratios
         for (int k = 0; k < MODES; ++k) {
             const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
-            product(v, model, view, k, thread, scale);
+            seen_product(v, model, view, n, k, ramps, thread, wide, scale);
             propagate(v, model.near, thread, wide);
 #pragma unroll
             for (int s = 0; s < 32; s += 8) {

@@ -39,6 +39,16 @@ __device__ __forceinline__ void product(C* v, const Model& model, const View& vi
     }
 }
 
+// Values times the object's patch, which may be read before what is stored earlier.
+__device__ __forceinline__ void times_object(C* v, const Model& model, const View& view, int o, const ThreadContext& thread,
+                                             float scale) {
+    const C* object = model.object + patch_of(model, view, o);
+    const u32 width = model.storages[view.object].width;
+#pragma unroll
+    for (int r = 0; r < 32; ++r)
+        v[r] = v[r] * __ldg(object + (u64)row_of(thread, r) * width + (r & ((1 << XR) - 1)) * 32 + thread.lane) * scale;
+}
+
 // Adds the product to the values.
 __device__ __forceinline__ void add_product(C* v, const Model& model, const View& view, int k, const ThreadContext& thread,
                                             float scale) {

@@ -71,6 +71,11 @@ impl ShiftsInRegisters {
         if cluster > 1 { launch.cluster(cluster) } else { launch }
     }
 
+    /// Address of the transforms of the probes that were taken.
+    pub(super) fn spectra(&self) -> u64 {
+        self.spectra.address()
+    }
+
     /// Takes the transforms of probes.
     pub(super) fn take(&self, probe: &Buffer<C>) -> Result<()> {
         // SAFETY: (const C*, C*) as `transform_probes` declares; both hold the modes of all probes.

@@ -99,13 +99,12 @@ impl CudaStages {
         Ok(ModelArgument { probe: subpixel.all(operations, argument, frames, &state.probe, 0)?, ..argument })
     }
 
-    /// Prepares probes, as [`Self::seen`] does, unless they are those of the step before.
-    fn seen_again(&mut self) -> Result<ModelArgument> {
-        let argument = self.scan.model(&self.state);
+    /// Prepares probes, as [`Self::seen`] does, for a Fourier step: in registers it shifts them itself.
+    pub(super) fn seen_in_step(&mut self, argument: ModelArgument) -> Result<ModelArgument> {
         self.need_subpixel()?;
         match self {
             Self { state, frames, operations: Some(operations), subpixel: Some(subpixel), .. } => {
-                subpixel.seen(operations, argument, frames, &state.probe)
+                subpixel.seen_in_step(operations, argument, frames, &state.probe)
             }
             _ => Ok(argument),
         }
@@ -173,7 +172,8 @@ impl Stages for CudaStages {
 
     fn project(&mut self, rule: &Projection) -> Result<()> {
         self.likelihoods = None;
-        let model = self.seen_again()?;
+        let argument = self.scan.model(&self.state);
+        let model = self.seen_in_step(argument)?;
         self.frames.project(model, ConstraintArgument::from(rule))
     }
 

@@ -40,8 +40,9 @@ pub(super) struct SubpixelProbe {
     spectra: Buffer<C>,
     /// Probes as all views see them, and directions.
     all: [Option<Buffer<C>>; 2],
-    /// The former are those of the state's probes and shifts, all of them.
+    /// The former are those of the state's probes and shifts, all of them; their transforms were taken in registers.
     current: bool,
+    taken: bool,
     /// Contributions of a batch of views to the probe, and the sums over views.
     pub(super) back: Buffer<C>,
     pub(super) sums: Buffer<C>,
@@ -98,6 +99,7 @@ impl SubpixelProbe {
             spectra: pool.alloc_zeros(model.probe_len(), "ptycho: shifted probes")?,
             all: [None, None],
             current: false,
+            taken: false,
             back: nothing()?,
             sums: pool.alloc_zeros(most_parts * model.probe_len(), "ptycho: sums of the probes")?,
             norms: pool.alloc_zeros(most_parts * model.probes * model.pixels(), "ptycho: sums of the probes")?,
@@ -118,7 +120,7 @@ impl SubpixelProbe {
 
     /// Takes note that the state's probes or the shifts change, or have changed.
     pub(super) fn forget(&mut self) {
-        self.current = false;
+        (self.current, self.taken) = (false, false);
     }
 
     /// Replaces the sub-pixel remainders.
@@ -190,7 +192,35 @@ impl SubpixelProbe {
             Some(registers) => registers.take(probe)?,
             None => self.take(operations, probe)?,
         }
+        self.taken = false;
         self.shift_all(operations, argument, frames, which)
+    }
+
+    /// Takes the state's probes in registers, unless they were.
+    fn take_again(&mut self, probe: &Buffer<C>) -> Result<()> {
+        if let Some(registers) = self.registers.as_ref().filter(|_| !self.taken) {
+            registers.take(probe)?;
+            self.taken = true;
+        }
+        Ok(())
+    }
+
+    /// As [`SubpixelProbe::seen`], for a Fourier step: in registers it shifts the probes of the views of `frames` itself.
+    pub(super) fn seen_in_step(
+        &mut self,
+        operations: &mut BatchOperations,
+        argument: ModelArgument,
+        frames: &Frames,
+        probe: &Buffer<C>,
+    ) -> Result<ModelArgument> {
+        self.take_again(probe)?;
+        let Some(spectra) = self.registers.as_ref().map(ShiftsInRegisters::spectra) else {
+            return self.seen(operations, argument, frames, probe);
+        };
+        let all = self.room(frames.views, 0)?;
+        let argument = ModelArgument { probe: all.address(), spectra, shifts: self.shifts.from(self.first).value(), ..argument };
+        (self.all[0], self.current) = (Some(all), true);
+        Ok(argument)
     }
 
     /// The buffer of shifted probes, with room for those of as many views.
@@ -234,6 +264,7 @@ impl SubpixelProbe {
     ) -> Result<ModelArgument> {
         let address = match &self.all[0] {
             Some(all) if self.current => all.address(),
+            _ if self.taken => self.shift_all(operations, argument, frames, 0)?,
             _ => self.all(operations, argument, frames, probe, 0)?,
         };
         self.current = true;

@@ -27,10 +27,16 @@ impl CudaStages {
     /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them,
     /// which count from the first one of all on. With sub-pixel shifts they have those of the block.
     pub(super) fn block(&mut self, first: usize) -> Result<[ModelArgument; 2]> {
+        self.block_seen(first, false)
+    }
+
+    /// As [`CudaStages::block`]; `in_step`: for a Fourier step, which may shift the probes itself.
+    fn block_seen(&mut self, first: usize, in_step: bool) -> Result<[ModelArgument; 2]> {
         self.need_subpixel()?;
         self.begin_at(first);
         let here = block_model(self, first);
-        let (here, all) = (self.seen_in(here)?, self.scan.model(&self.state));
+        let here = if in_step { self.seen_in_step(here)? } else { self.seen_in(here)? };
+        let all = self.scan.model(&self.state);
         let before = (first * self.model.modes[0] * self.model.pixels() * size_of::<C>()) as u64;
         let probe = if self.frames.config.shifted { here.probe.wrapping_sub(before) } else { all.probe };
         Ok([here, ModelArgument { probe, ..all }])
@@ -102,10 +108,13 @@ impl StreamedStages {
     }
 
     /// A Fourier step, or none, and sums of the exit waves that it leaves.
-    fn step(&mut self, step: Option<Projection>, target: Option<&Target>) -> Result<()> {
+    ///
+    /// `first`: in the first pass of an overlap loop, which sums with the probes as the step itself shifts them.
+    fn step(&mut self, step: Option<Projection>, target: Option<&Target>, first: bool) -> Result<()> {
         let moves = step.is_some();
+        self.inner.forget_seen();
         self.sweep(Access { raw: moves, read: true, write: moves }, moves, |inner, sums, b, range| {
-            let [model, all] = inner.block(range.start)?;
+            let [model, all] = inner.block_seen(range.start, first)?;
             inner.frames.project(model, ConstraintArgument::from(&step.unwrap_or(NEUTRAL)))?;
             let Some(target) = target else { return Ok(()) };
             if matches!(target, Target::Probe) && inner.ask_block(model, true)? {
@@ -118,7 +127,7 @@ impl StreamedStages {
     /// Makes the Fourier step that was put off.
     pub(super) fn flush(&mut self) -> Result<()> {
         match self.pending.take() {
-            Some(step) => self.step(Some(step), None),
+            Some(step) => self.step(Some(step), None, true),
             None => Ok(()),
         }
     }
@@ -153,13 +162,13 @@ impl StreamedStages {
                     supports.smooth(model, &state.object, sigma)?;
                 }
                 let step = self.pending.take();
-                self.step(step, Some(&Target::Object(update)))?;
+                self.step(step, Some(&Target::Object(update)), pass == 1)?;
             }
             if !rule.probe {
                 break;
             }
             let step = self.pending.take();
-            self.step(step, Some(&Target::Probe))?;
+            self.step(step, Some(&Target::Probe), pass == 1)?;
             let Self { work: Some(BlockBuffers { sums: blocks, .. }), inner, .. } = self else { break };
             let argument = inner.scan.model(&inner.state);
             let CudaStages { cuda, model, state, frames, sums, operations, supports, .. } = inner;
@@ -200,7 +209,7 @@ impl StreamedStages {
                     supports.smooth(model, &state.object, sigma)?;
                 }
                 let step = self.pending.take();
-                self.step(step, Some(&Target::Object(update)))?;
+                self.step(step, Some(&Target::Object(update)), pass == 0)?;
             }
             if !rule.probe {
                 passes = pass + 1;
@@ -209,7 +218,7 @@ impl StreamedStages {
             let CudaStages { subpixel: Some(subpixel), .. } = &mut self.inner else { break };
             subpixel.begin(views);
             let step = self.pending.take();
-            self.step(step, Some(&Target::Probe))?;
+            self.step(step, Some(&Target::Probe), pass == 0)?;
             let CudaStages { model, state, sums, operations: Some(operations), supports: Some(supports), subpixel: Some(subpixel), .. } =
                 &mut self.inner
             else {

@@ -33,7 +33,7 @@ impl SubpixelProbe {
         supports: &mut Supports,
         operations: &mut BatchOperations,
     ) -> Result<()> {
-        self.current = false;
+        (self.current, self.taken) = (false, false);
         if let Some(registers) = self.registers.as_ref().filter(|_| !supports.apart()) {
             self.add_parts()?;
             let (before, inertia) = (&sums.before, &self.inertia);
@@ -86,10 +86,8 @@ impl SubpixelProbe {
             self.begin(frames.views);
             self.add_views(operations, seen, frames, true)?;
             self.update_probes(state, sums, supports, operations)?;
-            // Whatever comes next needs the new probes shifted, and the device has work while the change is waited for.
-            if self.registers.is_some() {
-                self.seen(operations, argument, frames, &state.probe)?;
-            }
+            // Whatever comes next needs their transforms, and the device has work while the change is waited for.
+            self.take_again(&state.probe)?;
             if pass + 1 < rule.passes && self.change(model, state, supports)? < rule.tolerance {
                 return Ok(pass + 1);
             }
