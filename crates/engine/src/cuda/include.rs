@@ -19,7 +19,9 @@ macro_rules! cuda_files {
 /// Where a file is named that is not in `files`, or one includes itself.
 pub(super) fn assembled(files: &Files, roots: &[&str]) -> String {
     let (mut text, mut seen) = (String::new(), Vec::new());
-    roots.iter().for_each(|root| include(files, root, &mut seen, &mut text));
+    for root in roots {
+        include(files, root, &mut seen, &mut text);
+    }
     text
 }
 
@@ -32,11 +34,11 @@ fn include<'a>(files: &'a Files, name: &str, seen: &mut Vec<(&'a str, bool)>, te
     let Some((file, parts)) = files.iter().find(|(file, _)| *file == name) else { panic!("there is no kernel source {name}") };
     let number = seen.len();
     seen.push((file, false));
-    *text += &format!("#line 1 \"{name}\"\n");
+    text.extend(["#line 1 \"", name, "\"\n"]);
     for (k, line) in parts.iter().flat_map(|part| part.lines()).enumerate() {
         if let Some(included) = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"')) {
             include(files, included, seen, text);
-            *text += &format!("#line {} \"{name}\"\n", k + 2);
+            text.extend(["#line ", &(k + 2).to_string(), " \"", name, "\"\n"]);
         } else {
             *text += line;
             text.push('\n');

@@ -191,7 +191,9 @@ impl<T: Format> Stages for CpuStages<T> {
                 let left = self.cpu.install(|| map_tasks(chunks_mut(&mut store.tiles, columns), |_, tiles| leave_behind(&mut tiles[0])));
                 store.move_on();
                 let mut tally = Tally::default();
-                left.into_iter().for_each(|part| tally += part);
+                for part in left {
+                    tally += part;
+                }
                 enter(&mut population.ledger, &tally, &population.species, volume);
             }
             self.cpu.install(|| self.fields.shift(ahead));
