@@ -193,8 +193,8 @@ mod tests {
             tried += 1;
             assert!(got.iter().zip(&whole).all(|(got, whole)| got.as_ref().is_none_or(|g| g == whole)), "byte {at}");
         }
-        // But for bits that fill up the last byte of an entry.
-        assert!(tried > 100 && noticed + programs.len() >= tried, "{noticed} of {tried}");
+        // But for the few bits that decompress to the same: those that fill up a last byte, lengths of codes that nothing uses.
+        assert!(tried > 100 && 50 * (tried - noticed) <= tried, "{noticed} of {tried}");
         for length in [0, 20, 60, bytes.len() - 1] {
             std::fs::write(&path, &bytes[..length]).unwrap();
             let got = Pack::open(&path).ok().and_then(|pack| pack.get(&programs[2].1.key("sm_90")));
