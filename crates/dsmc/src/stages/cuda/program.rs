@@ -32,6 +32,7 @@ const FILES: &Files = cuda_files![
     "lattice.cu",
     "order.cu",
     "pairing.cu",
+    "partners.cu",
     "sample.cu",
     "sides.cu",
     "totals.cu",
