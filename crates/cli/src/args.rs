@@ -57,7 +57,7 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
-    /// Rarefied gas: properties of a gas at rest, and the plan of a run.
+    /// Rarefied gas: properties of a gas at rest, the plan of a run, inputs of the older form.
     Dsmc {
         #[command(subcommand)]
         command: DsmcCommand,
@@ -96,8 +96,22 @@ pub(crate) enum DsmcCommand {
         /// Set a key of the input, as for `run`.
         #[arg(long = "set", value_name = "KEY=VALUE")]
         overrides: Vec<String>,
-        #[command(flatten)]
-        older: SpartaFiles,
+    },
+    /// Rewrite an input of the older form (`grid`, `physics`, `init`) as TOML.
+    Convert {
+        /// The input in the older form.
+        old: PathBuf,
+        /// File to write.
+        new: PathBuf,
+        /// Outline of a body. May be repeated.
+        #[arg(short, long, value_name = "FILE")]
+        geometry: Vec<PathBuf>,
+        /// Source of gas. May be repeated.
+        #[arg(short, long, value_name = "FILE")]
+        source: Vec<PathBuf>,
+        /// Schedule of each source, in their order.
+        #[arg(short = 'S', long, value_name = "FILE")]
+        schedule: Vec<PathBuf>,
     },
 }
 
@@ -126,20 +140,6 @@ pub(crate) struct RunTarget {
     /// Threads on the CPU; 0 takes every core.
     #[arg(long)]
     pub(crate) threads: Option<usize>,
-}
-
-/// Files that go with an input of the older form of rarefied gas, as that program took them.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct SpartaFiles {
-    /// Outline of a body, for a rarefied gas in the older form (`grid`, `physics`, `init`). May be repeated.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) geometry: Vec<PathBuf>,
-    /// Source of gas for an input in the older form. May be repeated.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) source: Vec<PathBuf>,
-    /// Schedule of each source, in their order.
-    #[arg(short = 'S', long, value_name = "FILE")]
-    pub(crate) schedule: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Args)]
@@ -172,8 +172,6 @@ pub(crate) struct RunArgs {
     /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.
     #[arg(long)]
     pub(crate) profile: bool,
-    #[command(flatten)]
-    pub(crate) older: SpartaFiles,
 }
 
 #[derive(Debug, Args)]

@@ -31,8 +31,6 @@ pub(crate) const SOLVERS: &[&dyn Entry] = &[
 pub(crate) trait Entry: Sync {
     /// Name of the solver.
     fn name(&self) -> &'static str;
-    /// Returns true if the solver has kernels for GPUs.
-    fn gpu(&self) -> bool;
     /// JSON schema of its input.
     fn schema(&self) -> serde_json::Value;
     /// Runs an input that was read and found to be its own.
@@ -62,10 +60,6 @@ pub(crate) fn entry<S: Solver>() -> impl Entry {
 impl<S: Solver> Entry for SolverEntry<S> {
     fn name(&self) -> &'static str {
         S::NAME
-    }
-
-    fn gpu(&self) -> bool {
-        S::GPU
     }
 
     fn schema(&self) -> serde_json::Value {

@@ -39,12 +39,16 @@ pub(crate) struct Averaged<'a> {
 impl Flow {
     /// Allocates and fills the domain. Files of the input are looked for in `folder`.
     pub fn new(config: &Config, folder: &Path, seed: u64, device: &Device) -> Result<Self> {
+        Self::of(Model::new(config, folder, seed)?, config, device)
+    }
+
+    /// Allocates and fills the domain of the model of an input.
+    pub fn of(model: Model, config: &Config, device: &Device) -> Result<Self> {
         // Loading and averages are work of the CPU on any device.
         let cpu = match device {
             Device::Cpu(cpu) => cpu.clone(),
             Device::Cuda(_) => Cpu::new(0)?,
         };
-        let model = Model::new(config, folder, seed)?;
         device.must_hold(memory(&model, device), "particles and averages of the gas")?;
         let initial = Initial::new(config)?;
         let mut stages = match device {

@@ -1,6 +1,6 @@
 //! Inputs of the program that this one grew from: a file with the tables `grid`, `physics` and `init` at the top becomes one with
 //! the table `dsmc`. Beside them may stand `geometry` (a file), `source` and `schedule` (a file or a list of files), which that
-//! program took on its command line as `-g`, `-s` and `-S`, as this one does.
+//! program took on its command line as `-g`, `-s` and `-S`, as `zellige dsmc convert` does.
 //!
 //! What it computed is kept: argon of hard spheres, mirrors on all sides and bodies. What it computed wrongly is not: a gas in a
 //! plane has three components of velocity, cut cells their own volume, collisions new random numbers in every step, and a source
@@ -44,18 +44,19 @@ fn table<'a, T: Deserialize<'a>>(top: &'a Map<String, Value>, key: &str, problem
     T::deserialize(&top[key]).map_err(|e| problems.push(Problem::new(key, e.to_string()))).ok()
 }
 
-/// A file or a list of files.
-fn files(top: &Map<String, Value>, key: &str, problems: &mut Vec<Problem>) -> Vec<String> {
-    let found = match top.get(key) {
+/// A file or a list of files under a key; `None` where something else stands there.
+fn named_files(value: Option<&Value>) -> Option<Vec<String>> {
+    match value {
         None => Some(Vec::new()),
         Some(Value::String(one)) => Some(vec![one.clone()]),
         Some(Value::Array(all)) => all.iter().map(|v| v.as_str().map(str::to_owned)).collect(),
         Some(_) => None,
-    };
-    found.unwrap_or_else(|| {
-        problems.push(Problem::new(key, "this is no file").allowed("a file, or a list of files"));
-        Vec::new()
-    })
+    }
+}
+
+/// The files that an input of the older form names under `geometry`, `source` or `schedule`.
+pub fn files(value: &Value, key: &str) -> Vec<String> {
+    named_files(value.get(key)).unwrap_or_default()
 }
 
 /// True if an input is of the older form.
@@ -78,8 +79,12 @@ pub fn adopt(value: &mut Value) -> Result<bool, Vec<Problem>> {
     let grid = table::<Grid>(top, "grid", &mut problems);
     let physics = table::<Physics>(top, "physics", &mut problems);
     let init = table::<Init>(top, "init", &mut problems);
-    let bodies = files(top, "geometry", &mut problems);
-    let (sources, schedules) = (files(top, "source", &mut problems), files(top, "schedule", &mut problems));
+    let [bodies, sources, schedules] = ["geometry", "source", "schedule"].map(|key| {
+        named_files(top.get(key)).unwrap_or_else(|| {
+            problems.push(Problem::new(key, "this is no file").allowed("a file, or a list of files"));
+            Vec::new()
+        })
+    });
     if !schedules.is_empty() && schedules.len() != sources.len() {
         let message = format!("{} schedules for {} sources", schedules.len(), sources.len());
         problems

@@ -92,6 +92,7 @@ impl Solver for Dsmc {
     const ROW_EACH_STEP: bool = false;
 
     type Config = Config;
+    type Prepared = Model;
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
@@ -101,18 +102,21 @@ impl Solver for Dsmc {
         &["steps"]
     }
 
-    fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        let model = Model::new(config, &environment.folder, environment.seed)?;
-        let items = model.expected as u64;
-        let traffic = cost(&model, items, config.sampling.every == 1).bytes as u64;
-        let (mut lines, warnings) = forecast::forecast(config, &model);
-        lines.push(("forecast".into(), forecast::duration(config, &model, &environment.device)));
-        let work = Some(forecast::work(config, &model, traffic as f64));
-        Ok(Plan { lines, items, memory: flow::memory(&model, &environment.device), traffic, warnings, work })
+    fn prepare(config: &Config, environment: &Environment) -> Result<Model> {
+        Model::new(config, &environment.folder, environment.seed)
     }
 
-    fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        let mut flow = Flow::new(config, &environment.folder, environment.seed, &environment.device)?;
+    fn plan_prepared(model: &Model, config: &Config, environment: &Environment) -> Result<Plan> {
+        let items = model.expected as u64;
+        let traffic = cost(model, items, config.sampling.every == 1).bytes as u64;
+        let (mut lines, warnings) = forecast::forecast(config, model);
+        lines.push(("forecast".into(), forecast::duration(config, model, &environment.device)));
+        let work = Some(forecast::work(config, model, traffic as f64));
+        Ok(Plan { lines, items, memory: flow::memory(model, &environment.device), traffic, warnings, work })
+    }
+
+    fn setup_prepared(model: Model, config: &Config, environment: &Environment) -> Result<Self> {
+        let mut flow = Flow::of(model, config, &environment.device)?;
         let totals = flow.totals()?;
         let audit_every = config.sampling.audit.unwrap_or_else(|| config.steps.div_ceil(AUDITS).max(APART)).max(1);
         let last = (flow.ledger()?, 0);
@@ -130,8 +134,7 @@ impl Solver for Dsmc {
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
-        let model = Model::new(config, &environment.folder, environment.seed)?;
-        Ok(cuda::recipes(&model, gpu))
+        Ok(cuda::recipes(&Self::prepare(config, environment)?, gpu))
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

@@ -27,7 +27,7 @@ use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
 use crate::signal::{self, Signals};
-use crate::sim::{Clock, Cost, Ending, Environment, Outcome, PlanResults, Solver};
+use crate::sim::{Clock, Cost, Ending, Environment, Outcome, Solver};
 use crate::times::{self, Phase, Times};
 
 /// Output of a run and its schedules; everything that is not physics.
@@ -190,14 +190,14 @@ pub fn run<S: Solver>(
     profiler: &mut Profiler,
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
-    run_from::<S>(config, environment, PlanResults::default(), options, profiler, sink)
+    run_from::<S>(None, config, environment, options, profiler, sink)
 }
 
-/// Runs a simulation as [`run`] does, starting from what the plan has found.
+/// Runs a simulation as [`run`] does, from what was prepared for its plan.
 pub fn run_from<S: Solver>(
+    prepared: Option<S::Prepared>,
     config: &S::Config,
     environment: &Environment,
-    found: PlanResults,
     options: &Options,
     profiler: &mut Profiler,
     sink: &mut dyn Sink,
@@ -207,7 +207,10 @@ pub fn run_from<S: Solver>(
     let before = times::elapsed();
     let saver = times::within(Phase::Reading, || Saver::<S>::new(config, environment, options))?;
     times::switch_to(Phase::SetUp);
-    let mut solver = S::setup_with_results(config, environment, found)?;
+    let mut solver = match prepared {
+        Some(prepared) => S::setup_prepared(prepared, config, environment)?,
+        None => S::setup(config, environment)?,
+    };
     let restore = |folder: &PathBuf| times::within(Phase::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
     let pending = options.resume.as_ref().map(restore).transpose()?;
     // Until here a signal ends the process at once: there is nothing to save yet.

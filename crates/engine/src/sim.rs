@@ -1,7 +1,6 @@
 //! The trait that a solver implements. The run loop ([`crate::run`]), checkpoints, progress, the profile, `bench` and
 //! the command line are written against it once, so a new solver gets all of them for nothing.
 
-use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -127,29 +126,6 @@ pub struct Environment {
     pub seed: u64,
 }
 
-/// Results of [`Solver::plan_with_results`], such as files already read, that [`Solver::setup_with_results`] would otherwise
-/// compute again.
-#[derive(Default)]
-pub struct PlanResults(Option<Box<dyn Any + Send>>);
-
-impl std::fmt::Debug for PlanResults {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Found({})", self.0.is_some())
-    }
-}
-
-impl PlanResults {
-    /// Keeps a value.
-    pub fn new<T: Any + Send>(value: T) -> Self {
-        Self(Some(Box::new(value)))
-    }
-
-    /// The value, if it is one of this type.
-    pub fn take<T: Any>(self) -> Option<T> {
-        self.0.and_then(|value| value.downcast::<T>().ok()).map(|value| *value)
-    }
-}
-
 /// A solver: the parts that every one of the four has.
 pub trait Solver: Sized {
     /// The table in the input that decides for this solver, and its name on the command line.
@@ -158,14 +134,15 @@ pub trait Solver: Sized {
     const STEP: &'static str;
     /// Name of one item: `unknown`, `particle`, `frame`.
     const ITEM: &'static str;
-    /// Availability of GPU kernels: without them `auto` means the CPU, and a GPU asked for by name is refused.
-    const GPU: bool = true;
     /// Makes a row after each step, so that a step that breaks down is found at once. Otherwise only the rows that fall due and the
     /// last one are made: for solvers whose row waits for a device, or covers all steps since the row before.
     const ROW_EACH_STEP: bool = true;
 
     /// The table of the input as typed; unknown keys are refused.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone;
+
+    /// Results that plan and set-up share, such as files read.
+    type Prepared;
 
     /// Finds every problem that can be seen without allocating anything. Paths are relative to the solver's table.
     fn check(config: &Self::Config) -> Vec<Problem>;
@@ -183,21 +160,23 @@ pub trait Solver: Sized {
         &[]
     }
 
-    /// Plans a run: what it will do and what it needs.
-    fn plan(config: &Self::Config, environment: &Environment) -> Result<Plan>;
+    /// Reads and computes what plan and set-up share.
+    fn prepare(config: &Self::Config, environment: &Environment) -> Result<Self::Prepared>;
+
+    /// Plans a run: what it will do and what it needs. Allocates nothing.
+    fn plan_prepared(prepared: &Self::Prepared, config: &Self::Config, environment: &Environment) -> Result<Plan>;
 
     /// Builds the state: the only place that allocates.
-    fn setup(config: &Self::Config, environment: &Environment) -> Result<Self>;
+    fn setup_prepared(prepared: Self::Prepared, config: &Self::Config, environment: &Environment) -> Result<Self>;
 
-    /// [`Solver::plan`], with what it has found on the way.
-    fn plan_with_results(config: &Self::Config, environment: &Environment) -> Result<(Plan, PlanResults)> {
-        Ok((Self::plan(config, environment)?, PlanResults::default()))
+    /// [`Solver::plan_prepared`] for those who set nothing up: a solver that takes long to prepare plans from the input alone here.
+    fn plan(config: &Self::Config, environment: &Environment) -> Result<Plan> {
+        Self::plan_prepared(&Self::prepare(config, environment)?, config, environment)
     }
 
-    /// [`Solver::setup`] from what the plan of the same input has found.
-    fn setup_with_results(config: &Self::Config, environment: &Environment, found: PlanResults) -> Result<Self> {
-        let _ = found;
-        Self::setup(config, environment)
+    /// [`Solver::setup_prepared`] for those who plan nothing.
+    fn setup(config: &Self::Config, environment: &Environment) -> Result<Self> {
+        Self::setup_prepared(Self::prepare(config, environment)?, config, environment)
     }
 
     /// Programs that a run of this input takes on such a GPU, as far as known beforehand; others are compiled

@@ -101,7 +101,11 @@ pub(crate) fn makers(config: &Config, model: &Model, setup: &Setup, gpu: &Proper
 impl Plasma {
     /// Allocates, puts everything in, and takes the momenta half a step back.
     pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {
-        let model = Model::new(config, seed)?;
+        Self::of(Model::new(config, seed)?, config, device)
+    }
+
+    /// Allocates and fills the box of the model of an input.
+    pub fn of(model: Model, config: &Config, device: &Device) -> Result<Self> {
         let setup = model.setup(config)?;
         device.must_hold(stages::memory(&setup, device), "particles and fields of the plasma")?;
         if let Device::Cuda(cuda) = device {

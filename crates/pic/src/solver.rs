@@ -80,6 +80,7 @@ impl Solver for Pic {
     const ITEM: &'static str = "particle";
 
     type Config = Config;
+    type Prepared = Model;
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
@@ -89,33 +90,36 @@ impl Solver for Pic {
         &["t_end", "steps"]
     }
 
-    fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        let model = Model::new(config, environment.seed)?;
+    fn prepare(config: &Config, environment: &Environment) -> Result<Model> {
+        Model::new(config, environment.seed)
+    }
+
+    fn plan_prepared(model: &Model, config: &Config, environment: &Environment) -> Result<Plan> {
         let setup = model.setup(config)?;
         if let Device::Cuda(cuda) = &environment.device {
             stages::cuda::check(&setup, cuda.properties())?;
         }
         let items: u64 = model.expected.iter().map(|n| *n as u64).sum();
         let traffic = cost(&setup, items).bytes as u64;
-        let mut warnings = warnings::of(config, &model);
-        warnings.extend(left_behind(config, &model)?);
-        let mut lines = lines(config, &model);
+        let mut warnings = warnings::of(config, model);
+        warnings.extend(left_behind(config, model)?);
+        let mut lines = lines(config, model);
         if matches!(environment.device, Device::Cuda(_)) {
-            lines.extend(makers(config, &model, &setup));
+            lines.extend(makers(config, model, &setup));
         }
         let work = Some(work(config, &setup, items));
         Ok(Plan { lines, items, memory: stages::memory(&setup, &environment.device), traffic, warnings, work })
     }
 
-    fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        let mut plasma = Plasma::new(config, environment.seed, &environment.device)?;
+    fn setup_prepared(model: Model, config: &Config, environment: &Environment) -> Result<Self> {
+        let mut plasma = Plasma::of(model, config, &environment.device)?;
         let diagnostics = Diagnostics::new(config, &mut plasma)?;
         let count = plasma.stages.ledger()?.iter().map(|l| l.injected - l.removed).sum();
         Ok(Self { config: config.clone(), plasma, diagnostics, count, device: environment.device.clone() })
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
-        let model = Model::new(config, environment.seed)?;
+        let model = Self::prepare(config, environment)?;
         let setup = model.setup(config)?;
         Ok([stages::cuda::recipes(&setup, gpu), plasma::makers(config, &model, &setup, gpu)].concat())
     }

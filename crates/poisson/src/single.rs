@@ -132,11 +132,10 @@ fn copied(values: &[f64]) -> Vec<f64> {
 const PIECE: usize = 1 << 16;
 
 impl Single {
-    pub(crate) fn new(config: &Config, environment: &Environment) -> Result<Self> {
+    pub(crate) fn new(config: &Config, choice: Choice, environment: &Environment) -> Result<Self> {
         let device = environment.device.clone();
         let folder: &Path = &environment.folder;
         let grid = setup::grid(config);
-        let choice = config.options().choose_on(&grid, &device, config.guess.is_some())?;
         let levels = levels_of(&grid, &choice);
         fits(&grid, &choice, &levels, &device)?;
         let problem = on_host(&device, || setup::problem(config, folder))?;

@@ -10,7 +10,7 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, 
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
-use crate::method::Scheme;
+use crate::method::{Choice, Scheme};
 use crate::single::{Single, levels_of};
 use crate::stack::{self, Stack};
 use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
@@ -23,6 +23,12 @@ enum Run {
     One(Box<Single>),
     /// Many right-hand sides.
     Many(Box<Stack>),
+}
+
+/// Number of right-hand sides of a batch, and the method.
+pub struct Prepared {
+    batch: Option<usize>,
+    choice: Choice,
 }
 
 fn is_gpu(device: &Device) -> bool {
@@ -56,17 +62,24 @@ impl Solver for Poisson {
     const ITEM: &'static str = "unknown";
 
     type Config = Config;
+    type Prepared = Prepared;
 
     fn check(config: &Config) -> Vec<Fault> {
         config.check()
     }
 
-    fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
+    fn prepare(config: &Config, environment: &Environment) -> Result<Prepared> {
         setup::check_files(config, &environment.folder)?;
         let (grid, device, warm) = (setup::grid(config), &environment.device, config.guess.is_some());
         let (batch, options) = (setup::batch(config, &environment.folder)?, config.options());
         let choice = if batch.is_some() { options.choose_stack(&grid, device, warm)? } else { options.choose_on(&grid, device, warm)? };
-        let levels = levels_of(&grid, &choice);
+        Ok(Prepared { batch, choice })
+    }
+
+    fn plan_prepared(prepared: &Prepared, config: &Config, environment: &Environment) -> Result<Plan> {
+        let (grid, device) = (setup::grid(config), &environment.device);
+        let Prepared { batch, choice } = prepared;
+        let levels = levels_of(&grid, choice);
         let mut lines = grid_lines(config, &grid);
         lines.push(("method".into(), choice.description.clone()));
         let (mut concurrent, mut host) = (1, if is_gpu(device) { 0 } else { cost::beside(&grid) });
@@ -74,14 +87,14 @@ impl Solver for Poisson {
             // The solution after a sweep is never touched, and the system hands out what is.
             host -= choice.precision.outer_bytes() * grid.len() as u64;
         }
-        if let Some(count) = batch {
-            if stack::together(&choice) {
-                concurrent = batch::concurrent(&grid, &choice, count, device);
+        if let Some(count) = *batch {
+            if stack::together(choice) {
+                concurrent = batch::concurrent(&grid, choice, count, device);
             }
             if !is_gpu(device) {
                 host = batch::host_bytes(&grid, count);
             }
-            lines.push(("batch".into(), stack::plan_line(count, concurrent, &choice, is_gpu(device))));
+            lines.push(("batch".into(), stack::plan_line(count, concurrent, choice, is_gpu(device))));
         }
         if levels.len() > 1 {
             let coarsest = levels[levels.len() - 1].grid.nodes()[..config.dimensions()].iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -116,10 +129,10 @@ impl Solver for Poisson {
         })
     }
 
-    fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        Ok(Self(match setup::batch(config, &environment.folder)? {
-            None => Run::One(Box::new(Single::new(config, environment)?)),
-            Some(count) => Run::Many(Box::new(Stack::new(config, count, environment)?)),
+    fn setup_prepared(prepared: Prepared, config: &Config, environment: &Environment) -> Result<Self> {
+        Ok(Self(match prepared.batch {
+            None => Run::One(Box::new(Single::new(config, prepared.choice, environment)?)),
+            Some(count) => Run::Many(Box::new(Stack::new(config, count, prepared.choice, environment)?)),
         }))
     }
 

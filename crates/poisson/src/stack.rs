@@ -115,10 +115,9 @@ pub(crate) fn plan_line(count: usize, concurrent: usize, choice: &Choice, gpu: b
 }
 
 impl Stack {
-    pub(crate) fn new(config: &Config, count: usize, environment: &Environment) -> Result<Self> {
+    pub(crate) fn new(config: &Config, count: usize, choice: Choice, environment: &Environment) -> Result<Self> {
         let device = environment.device.clone();
         let grid = setup::grid(config);
-        let choice = config.options().choose_stack(&grid, &device, config.guess.is_some())?;
         let levels = single::levels_of(&grid, &choice);
         single::fits(&grid, &choice, &levels, &device)?;
         host_must_hold(host_bytes(&grid, count), format!("{count} right-hand sides and solutions of {} unknowns", grid.unknowns()))?;

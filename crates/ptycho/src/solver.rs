@@ -11,7 +11,7 @@ use zellige_engine::parallel::{chunks, items, map, threads};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, PlanResults, Solver};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
 use crate::config::{Config, EngineConfig, Precision};
 use crate::half_sets::{self, HalfSets, TruthComparison};
@@ -20,7 +20,7 @@ use crate::noise::NoiseStatistics;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
-use crate::{bench, engines, peak, plan, programs, resolution, setup, stages, streaming};
+use crate::{bench, engines, peak, plan, programs, resolution, setup, streaming};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
@@ -212,9 +212,9 @@ impl Solver for Ptycho {
     const NAME: &'static str = "ptycho";
     const STEP: &'static str = "iteration";
     const ITEM: &'static str = "frame";
-    const GPU: bool = stages::GPU;
 
     type Config = Config;
+    type Prepared = Loaded;
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
@@ -234,26 +234,18 @@ impl Solver for Ptycho {
         on(&environment.device, || plan::of_input(config, environment))
     }
 
-    fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        on(&environment.device, || set_up(config, environment, load(config, environment)?))
+    fn prepare(config: &Config, environment: &Environment) -> Result<Loaded> {
+        on(&environment.device, || load(config, environment))
     }
 
-    fn plan_with_results(config: &Config, environment: &Environment) -> Result<(Plan, PlanResults)> {
-        on(&environment.device, || {
-            let loaded = load(config, environment)?;
-            let (model, truths, _, notes) = &loaded;
-            let read = plan::truths_read(config, truths.iter().map(Option::as_ref));
-            Ok((plan::of_model(config, environment, model, notes, &read)?, PlanResults::new(loaded)))
-        })
+    fn plan_prepared(loaded: &Loaded, config: &Config, environment: &Environment) -> Result<Plan> {
+        let (model, truths, _, notes) = loaded;
+        let read = plan::truths_read(config, truths.iter().map(Option::as_ref));
+        on(&environment.device, || plan::of_model(config, environment, model, notes, &read))
     }
 
-    fn setup_with_results(config: &Config, environment: &Environment, found: PlanResults) -> Result<Self> {
-        // Frames that the plan has read are not read again.
-        let loaded = found.take::<Loaded>();
-        on(&environment.device, || {
-            let loaded = loaded.map_or_else(|| load(config, environment), Ok)?;
-            set_up(config, environment, loaded)
-        })
+    fn setup_prepared(loaded: Loaded, config: &Config, environment: &Environment) -> Result<Self> {
+        on(&environment.device, || set_up(config, environment, loaded))
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {

@@ -92,24 +92,32 @@ impl Solver for Oscillator {
     const NAME: &'static str = "oscillator";
     const STEP: &'static str = "step";
     const ITEM: &'static str = "oscillator";
-    const GPU: bool = false;
     type Config = Config;
+    type Prepared = ();
 
     fn check(config: &Config) -> Vec<Problem> {
         problems(config)
+    }
+
+    fn only_on_cpu(_: &Config) -> Vec<&'static str> {
+        vec!["the oscillator"]
     }
 
     fn may_change() -> &'static [&'static str] {
         &["steps"]
     }
 
-    fn plan(config: &Config, _: &Environment) -> Result<Plan> {
+    fn prepare(_: &Config, _: &Environment) -> Result<()> {
+        Ok(())
+    }
+
+    fn plan_prepared((): &(), config: &Config, _: &Environment) -> Result<Plan> {
         let method = format!("leapfrog, {} steps of omega dt = {:.3}", config.steps, config.omega * config.dt);
         let (memory, traffic) = (8 * (config.steps + 3), cost_of_a_step().bytes as u64);
         Ok(Plan { lines: vec![("method".into(), method)], items: 1, memory, traffic, ..Plan::default() })
     }
 
-    fn setup(config: &Config, _: &Environment) -> Result<Self> {
+    fn setup_prepared((): (), config: &Config, _: &Environment) -> Result<Self> {
         let mut path = Vec::with_capacity(config.steps as usize + 1);
         path.push(1.0);
         Ok(Self { config: config.clone(), state: [1.0, 0.0], path, step: 0 })

@@ -24,9 +24,8 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
         let lines: Vec<String> = chosen.iter().map(|(_, c)| format!("{:26} {}\n", c.name, c.about)).collect();
         return print(&lines.concat());
     }
-    // One device for the whole table: the CPU where no case asked for can have a GPU.
-    let without = chosen.iter().all(|(s, _)| !s.gpu()).then(|| chosen.first().map(|(s, _)| s.name())).flatten();
-    let device = run::open(&arguments.target, "auto", 0, without)?;
+    // One device for the whole table.
+    let device = run::open(&arguments.target, "auto", 0, None)?;
     let on_gpu = matches!(device, Device::Cuda(_));
     let copy = device.bandwidth()? / 1e9;
     report::heading(&format!("{} ({}, {} thread(s)), copy {copy:.1} GB/s", device.name(), device.id(), device.threads()));
@@ -35,10 +34,6 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
     for (solver, case) in chosen {
         if case.gpu_only && !on_gpu {
             report::note(&format!("`{}` is skipped: it needs a GPU", case.name));
-            continue;
-        }
-        if on_gpu && !solver.gpu() {
-            report::note(&format!("`{}` is skipped: `{}` has no kernels for GPUs yet; `--device cpu` times it", case.name, solver.name()));
             continue;
         }
         let result = solver.bench(case, &device, PATIENCE)?;

@@ -1,18 +1,24 @@
-//! `zellige dsmc gas NAME`, `zellige dsmc check INPUT`: what a gas does on average, and what a run would be like.
+//! `zellige dsmc`: properties of a gas, the plan of a run, and inputs of the older form.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use zellige_dsmc::Dsmc;
 use zellige_dsmc::gas::Species;
 use zellige_dsmc::gas::table::{self, Model};
 use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::gas::vibration::Mode;
+use zellige_dsmc::seed;
+use zellige_engine::config::Source;
+use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::sim::Solver;
+use zellige_engine::files::atomic_write;
+use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::text::did_you_mean;
 
 use crate::args::{DsmcCommand, RunArgs};
 use crate::commands::{print, run};
+use crate::report;
 
 /// Boltzmann's constant, J/K.
 const BOLTZMANN: f64 = zellige_dsmc::walls::BOLTZMANN;
@@ -33,13 +39,56 @@ pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
             };
             print(&describe(&name, temperature, density)?)
         }
-        DsmcCommand::Check { input, overrides, older } => {
-            let source = run::read(&input, &overrides, &older)?;
+        DsmcCommand::Convert { old, new, geometry, source, schedule } => {
+            convert(&old, &new, [("geometry", geometry), ("source", source), ("schedule", schedule)])
+        }
+        DsmcCommand::Check { input, overrides } => {
+            let source = run::read(&input, &overrides)?;
             source.solver(&[Dsmc::NAME])?;
             let arguments = RunArgs { dry_run: true, ..RunArgs::default() };
             run::execute::<Dsmc>(source.typed::<Dsmc>()?, &arguments).map_err(|e| run::with_positions(e, &source))
         }
     }
+}
+
+/// Rewrites an input of the older form, with the files beside it by key.
+fn convert(old: &Path, new: &Path, files: [(&str, Vec<PathBuf>); 3]) -> Result<u8> {
+    let wrong = |problem| Error::input("command line", problem);
+    if new.exists() {
+        return Err(wrong(Problem::new("", format!("`{}` exists and is left as it is", new.display())).hint("name another file")));
+    }
+    if new.extension().is_none_or(|ending| ending != "toml") {
+        return Err(wrong(Problem::new("", format!("`{}` is to hold TOML", new.display())).allowed("a name that ends in .toml")));
+    }
+    let mut source = Source::read(old)?;
+    if !seed::is_older(&source.value) {
+        let problem =
+            Problem::new("", "this input is not of the older form").allowed("an input with `grid`, `physics` and `init` at the top");
+        return Err(Error::input(old.to_string_lossy(), problem));
+    }
+    let absolute = |p: &Path| std::path::absolute(p).map_err(|e| Error::file("find", p, e));
+    // Beside the new input by name, others by their whole path.
+    let folder = absolute(new)?.parent().map(Path::to_owned).unwrap_or_default();
+    let seen_from_new = |path: &Path| absolute(path).map(|p| p.strip_prefix(&folder).unwrap_or(&p).to_string_lossy().into_owned());
+    for (key, given) in files {
+        let named = if given.is_empty() { seed::files(&source.value, key).iter().map(|f| source.folder.join(f)).collect() } else { given };
+        if !named.is_empty() {
+            source.value[key] = named.iter().map(|p| seen_from_new(p)).collect::<Result<Vec<_>>>()?.into();
+        }
+    }
+    if let Err(problems) = seed::adopt(&mut source.value) {
+        return Err(source.problems(problems));
+    }
+    source.folder = folder;
+    let input = source.typed::<Dsmc>()?;
+    // Files that are missing or wrong are told of now.
+    let environment = Environment { device: Device::Cpu(Cpu::new(1)?), folder: input.folder.clone(), seed: input.run.seed };
+    Dsmc::prepare(&input.config, &environment).map_err(|e| run::named(e, &input.origin))?;
+    let text = format!("# From `{}` by `zellige dsmc convert`: {}.\n\n{}", old.display(), seed::NOTE, source.toml()?);
+    atomic_write(new, |out| std::io::Write::write_all(out, text.as_bytes()))?;
+    report::line("written", &new.display().to_string());
+    report::line("next", &format!("zellige run {}", new.display()));
+    Ok(0)
 }
 
 /// All gases.

@@ -4,7 +4,7 @@ use zellige_engine::config::{Format, Source};
 use zellige_engine::cuda::{Properties, write_pack};
 use zellige_engine::error::{Error, Problem, Result};
 
-use crate::args::{KernelsArgs, SpartaFiles};
+use crate::args::KernelsArgs;
 use crate::commands::{new, run};
 use crate::{report, solvers};
 
@@ -14,7 +14,7 @@ pub(crate) fn kernels(arguments: &KernelsArgs) -> Result<u8> {
         let parsed = new::EXAMPLES.iter().map(|(name, text)| Source::parse(text, Format::Toml, *name));
         parsed.collect::<Result<Vec<_>>>()?
     } else {
-        arguments.inputs.iter().map(|path| run::read(path, &[], &SpartaFiles::default())).collect::<Result<Vec<_>>>()?
+        arguments.inputs.iter().map(|path| run::read(path, &[])).collect::<Result<Vec<_>>>()?
     };
     let mut programs = Vec::new();
     for arch in &arguments.arch {

@@ -11,7 +11,7 @@ use zellige_ptycho::data::write;
 use zellige_ptycho::scan::Scan;
 use zellige_ptycho::setup;
 
-use crate::args::{PtychoCommand, SpartaFiles};
+use crate::args::PtychoCommand;
 use crate::commands::{print, run};
 use crate::report;
 
@@ -27,7 +27,7 @@ pub(crate) fn ptycho(command: PtychoCommand) -> Result<u8> {
     let PtychoCommand::Convert { input, outputs, overrides } = command;
     // Reading may take minutes: what cannot be written is said before.
     let targets = outputs.iter().map(|path| Ok((path, format(path)?))).collect::<Result<Vec<_>>>()?;
-    let source = run::read(&input, &overrides, &SpartaFiles::default())?;
+    let source = run::read(&input, &overrides)?;
     source.solver(&[Ptycho::NAME])?;
     let checked = source.typed::<Ptycho>()?;
     let mut scans = setup::scans(&checked.config, &checked.folder, checked.run.seed)

@@ -16,11 +16,11 @@ use zellige_engine::lock::Lock;
 use zellige_engine::profile::{Profiler, Table};
 use zellige_engine::run::{self, Options, Summary, checkpoint_path};
 use zellige_engine::schedule::Schedule;
-use zellige_engine::sim::{Ending, Environment, Outcome, Plan, PlanResults, Solver};
+use zellige_engine::sim::{Ending, Environment, Outcome, Plan, Solver};
 use zellige_engine::times::{self, Phase, Times};
 use zellige_io::Format;
 
-use crate::args::{RunArgs, RunTarget, SpartaFiles};
+use crate::args::{RunArgs, RunTarget};
 use crate::report::{self, GIT_HASH, VERSION};
 use crate::sink::{Output, RESOLVED, SUMMARY};
 use crate::{commands, solvers};
@@ -32,13 +32,13 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
     let Some(path) = arguments.input.as_ref().or(left.as_ref()) else {
         return commands::new::list("");
     };
-    let source = read(path, &arguments.overrides, &arguments.older)?;
+    let source = read(path, &arguments.overrides)?;
     let solver = source.solver(&solvers::names())?;
     solvers::find(solver)?.run(&source, arguments)
 }
 
 /// Reads an input and sets what the command line overrides.
-pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &SpartaFiles) -> Result<Source> {
+pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Source> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
     if !path.exists() && commands::new::is_example(&name) {
@@ -47,20 +47,6 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &SpartaF
     }
     let mut source = Source::read(path)?;
     source.set(overrides)?;
-    let flags = [("geometry", &older.geometry), ("source", &older.source), ("schedule", &older.schedule)];
-    let given: Vec<_> = flags.into_iter().filter(|(_, files)| !files.is_empty()).collect();
-    if let Some((flag, _)) = given.first().filter(|_| !seed::is_older(&source.value)) {
-        let problem =
-            Problem::new(format!("--{flag}"), "this input is not of the older form, with `grid`, `physics` and `init` at the top");
-        let hint = "name files of outlines and sources in the input: `file` in `[[dsmc.bodies]]` and `[[dsmc.sources]]`";
-        return Err(Error::input("command line", problem.hint(hint)));
-    }
-    for (key, files) in given {
-        // From where the command was typed, not from where the input lies.
-        let path = |p: &PathBuf| std::path::absolute(p).map_err(|e| Error::file("find", p, e));
-        let files = files.iter().map(|p| Ok(path(p)?.to_string_lossy().into_owned())).collect::<Result<Vec<_>>>()?;
-        source.value[key] = files.into();
-    }
     match seed::adopt(&mut source.value) {
         Ok(false) => {}
         Ok(true) => report::note(seed::NOTE),
@@ -140,11 +126,7 @@ fn default_folder(origin: &str) -> PathBuf {
 
 /// Runs a checked input.
 pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs) -> Result<u8> {
-    let mut without = S::only_on_cpu(&input.config);
-    if !S::GPU {
-        without = vec![S::NAME];
-    }
-    let without = without.join(", ");
+    let without = S::only_on_cpu(&input.config).join(", ");
     let asked = arguments.target.threads.unwrap_or(input.run.threads);
     let spec = spec(&arguments.target, &input.run.device)?;
     let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
@@ -157,13 +139,13 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let plural = if device.threads() == 1 { "" } else { "s" };
     report::heading(&format!("zellige {VERSION} {} on {} ({}, {} thread{plural})", S::NAME, device.name(), device.id(), device.threads()));
     let named = |error| named(error, &input.origin);
-    let planned = if arguments.dry_run {
-        // Without what a run would keep of it, which may take as long as the run.
-        S::plan(&input.config, &environment).map(|plan| (plan, PlanResults::default()))
-    } else {
-        S::plan_with_results(&input.config, &environment)
+    // Preparing may take as long as the run.
+    let prepared = if arguments.dry_run { None } else { Some(S::prepare(&input.config, &environment).map_err(named)?) };
+    let plan = match &prepared {
+        Some(prepared) => S::plan_prepared(prepared, &input.config, &environment),
+        None => S::plan(&input.config, &environment),
     };
-    let (plan, found) = planned.map_err(named)?;
+    let plan = plan.map_err(named)?;
     show(&plan, S::ITEM, S::STEP, &device);
     if asked == 0 {
         environment.device = alone(environment.device, &plan, S::STEP)?;
@@ -191,7 +173,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
     let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
     let mut output = output.after(arguments.resume.clone()).beside(arguments.checkpoint_dir.clone());
-    let result = run::run_from::<S>(&input.config, &environment, found, &options, &mut profiler, &mut output);
+    let result = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut profiler, &mut output);
     times::switch_to(Phase::End);
     // Rows are kept also when the run broke down or was interrupted.
     let finished = times::within(Phase::Output, || output.finish());

@@ -202,28 +202,40 @@ fn a_small_problem_is_not_shared_between_threads_unless_they_are_asked_for() {
 }
 
 #[test]
-fn inputs_of_the_older_form_take_their_files() {
+fn inputs_of_the_older_form_are_converted_with_their_files() {
     let folder = here();
     for name in ["dsmc/seed/source", "dsmc/jet"] {
         assert_eq!(zellige(folder.path(), &["new", name]).code, 0);
     }
-    let text = std::fs::read_to_string(folder.path().join("source.yaml")).unwrap().replace("source: left.yaml", "");
+    let text = std::fs::read_to_string(folder.path().join("source.yaml")).unwrap();
     std::fs::create_dir(folder.path().join("inputs")).unwrap();
-    std::fs::write(folder.path().join("inputs/alone.yaml"), text).unwrap();
-    let dry = |more: &[&str]| zellige(folder.path(), &[&["run", "inputs/alone.yaml", "--dry-run"], more].concat());
-    assert_eq!(dry(&["-s", "left.yaml"]).code, 0, "{}", dry(&["-s", "left.yaml"]).err);
-    // Its source has a schedule of its own, and there is no such file beside the input.
+    std::fs::write(folder.path().join("inputs/alone.yaml"), text.replace("source: left.yaml", "")).unwrap();
+    let convert = |old: &str, new: &str, more: &[&str]| zellige(folder.path(), &[&["dsmc", "convert", old, new], more].concat());
+    // Named in the input, or on the command line: the same gas, which is also what `run` makes of the older form.
+    assert_eq!(convert("source.yaml", "inputs/named.toml", &[]).code, 0);
+    let given = convert("inputs/alone.yaml", "given.toml", &["-s", "left.yaml"]);
+    assert_eq!(given.code, 0, "{}", given.err);
+    let plan = |input: &str| {
+        let dry = zellige(folder.path(), &["run", input, "--dry-run", "--device", "cpu", "--threads", "1"]);
+        assert_eq!(dry.code, 0, "{input}: {}", dry.err);
+        dry.err.lines().filter(|line| line.starts_with("  ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let plans = ["source.yaml", "inputs/named.toml", "given.toml"].map(plan);
+    assert!(plans[0].len() > 5 && plans[1] == plans[0] && plans[2] == plans[0], "{plans:#?}");
+    // Its source has a schedule of its own, and there is no such file.
     std::fs::write(folder.path().join("times.dat"), "0 10\n").unwrap();
-    for (more, expected) in [
-        (&["-s", "left.yaml", "-S", "times.dat"][..], "a schedule file is given too"),
-        (&["-s", "right.yaml"], "right.yaml"),
-        (&["-g", "none.dat"], "none.dat"),
+    for (old, new, more, expected) in [
+        ("inputs/alone.yaml", "a.toml", &["-s", "left.yaml", "-S", "times.dat"][..], "a schedule file is given too"),
+        ("inputs/alone.yaml", "a.toml", &["-s", "right.yaml"], "right.yaml"),
+        ("inputs/alone.yaml", "a.toml", &["-g", "none.dat"], "none.dat"),
+        ("jet.toml", "a.toml", &[], "not of the older form"),
+        ("source.yaml", "given.toml", &[], "exists and is left as it is"),
+        ("source.yaml", "a.yaml", &[], ".toml"),
     ] {
-        let result = dry(more);
-        assert!(result.code != 0 && result.err.contains(expected), "{more:?}: {}", result.err);
+        let result = convert(old, new, more);
+        assert!(result.code != 0 && result.err.contains(expected), "{old} {new} {more:?}: {}", result.err);
+        assert!(!folder.path().join("a.toml").exists());
     }
-    let other = zellige(folder.path(), &["run", "jet.toml", "-g", "left.yaml", "--dry-run"]);
-    assert!(other.code == 2 && other.err.contains("not of the older form"), "{}", other.err);
 }
 
 #[test]

@@ -75,6 +75,12 @@ impl Source {
         Ok(source)
     }
 
+    /// The values as TOML.
+    pub fn toml(&self) -> Result<String> {
+        let table = toml::Value::try_from(&self.value).and_then(|value| toml::to_string_pretty(&value));
+        table.map_err(|e| Error::input(&self.origin, Problem::new("", format!("the input cannot be written as TOML: {e}"))))
+    }
+
     /// Reads a text. Relative paths in it refer to the current folder.
     pub fn parse(text: &str, format: Format, origin: impl Into<String>) -> Result<Self> {
         let origin = origin.into();

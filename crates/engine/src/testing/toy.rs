@@ -101,17 +101,22 @@ impl Solver for Toy {
     const STEP: &'static str = "step";
     const ITEM: &'static str = "oscillator";
     type Config = Config;
+    type Prepared = ();
 
     fn check(config: &Config) -> Vec<Problem> {
         let none = (config.steps == 0).then(|| Problem::new("steps", "a run needs a step").allowed("at least 1"));
         none.into_iter().collect()
     }
 
-    fn plan(_: &Config, _: &Environment) -> Result<Plan> {
+    fn prepare(_: &Config, _: &Environment) -> Result<()> {
+        Ok(())
+    }
+
+    fn plan_prepared((): &(), _: &Config, _: &Environment) -> Result<Plan> {
         Ok(Plan { items: 1, memory: 16, traffic: 32, ..Plan::default() })
     }
 
-    fn setup(config: &Config, _: &Environment) -> Result<Self> {
+    fn setup_prepared((): (), config: &Config, _: &Environment) -> Result<Self> {
         Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0, half: false, agenda: Self::agenda(config, 0) })
     }
 

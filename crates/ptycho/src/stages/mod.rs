@@ -271,9 +271,6 @@ pub trait Stages: Send {
     }
 }
 
-/// Availability of kernels for GPUs.
-pub const GPU: bool = true;
-
 /// The stages of a model on a device, in single or double precision.
 pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stages>> {
     match device {

@@ -15,9 +15,10 @@ const FRAMES: usize = 9;
 /// Errors of all iterations; records are made of the end.
 fn run(config: &Config, folder: &Path, device: Device) -> Vec<[f64; 3]> {
     let environment = Environment { device, folder: folder.to_owned(), seed: 1 };
-    let (plan, found) = Ptycho::plan_with_results(config, &environment).unwrap();
+    let prepared = Ptycho::prepare(config, &environment).unwrap();
+    let plan = Ptycho::plan_prepared(&prepared, config, &environment).unwrap();
     assert!(!plan.lines.is_empty() && plan.memory > 0);
-    let mut solver = Ptycho::setup_with_results(config, &environment, found).unwrap();
+    let mut solver = Ptycho::setup_prepared(prepared, config, &environment).unwrap();
     let mut errors = Vec::new();
     while solver.outcome().is_none() {
         solver.step(&mut Profiler::off()).unwrap();

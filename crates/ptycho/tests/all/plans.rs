@@ -39,7 +39,9 @@ fn a_plan_needs_no_frames() {
     assert!(planned.iter().all(|(name, _)| name != "counts"), "{planned:?}");
     assert!(planned[0].1.starts_with("9 of 16 x 16 pixels"), "{planned:?}");
     // A run says the same and knows the counts.
-    let (plan, _) = Ptycho::plan_with_results(&made, &environment(folder.path())).unwrap();
+    let there = environment(folder.path());
+    let prepared = Ptycho::prepare(&made, &there).unwrap();
+    let plan = Ptycho::plan_prepared(&prepared, &made, &there).unwrap();
     assert!(plan.lines.iter().any(|(name, _)| name == "counts"));
     assert_eq!(plan.lines.iter().filter(|l| l.0 != "counts").cloned().collect::<Vec<_>>(), planned);
     let mut scan = simulate(&small(), "s", folder.path(), 1).unwrap();

@@ -313,15 +313,17 @@ fn the_example_gives_what_it_would_in_more_memory() {
         }
         (errors, solver.whole().state().unwrap(), solver.whole().stages.memory())
     };
-    let (plan, found) = Ptycho::plan_with_results(&config, &environment).unwrap();
+    let prepared = Ptycho::prepare(&config, &environment).unwrap();
+    let plan = Ptycho::plan_prepared(&prepared, &config, &environment).unwrap();
     plan.lines.iter().for_each(|(label, line)| println!("{label}: {line}"));
     assert!(plan.lines.iter().any(|(label, line)| label == "blocks" && line.contains("are streamed")), "{:?}", plan.lines);
-    let there = run(Ptycho::setup_with_results(&config, &environment, found).unwrap());
+    let there = run(Ptycho::setup_prepared(prepared, &config, &environment).unwrap());
     assert!(there.2 <= config.memory.bytes().unwrap() && plan.memory <= config.memory.bytes().unwrap());
     config.memory = MemoryConfig::default();
-    let (plan, found) = Ptycho::plan_with_results(&config, &environment).unwrap();
+    let prepared = Ptycho::prepare(&config, &environment).unwrap();
+    let plan = Ptycho::plan_prepared(&prepared, &config, &environment).unwrap();
     assert!(plan.lines.iter().all(|(label, _)| label != "blocks"));
-    let whole = run(Ptycho::setup_with_results(&config, &environment, found).unwrap());
+    let whole = run(Ptycho::setup_prepared(prepared, &config, &environment).unwrap());
     println!("{} and {} bytes held", there.2, whole.2);
     assert_eq!(there.0, whole.0);
     assert!(there.1 == whole.1);
