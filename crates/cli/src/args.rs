@@ -26,7 +26,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run an input file (TOML, YAML or JSON). Without a file: list the examples that come with the program.
+    /// Run input files (TOML, YAML or JSON): one, or several over the devices. Without a file: list the examples that come with the
+    /// program.
     Run(RunArgs),
     /// Time the benchmark cases on a device, with their physics checked.
     Bench(BenchArgs),
@@ -144,14 +145,16 @@ pub(crate) struct RunTarget {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
-    /// The input file.
-    pub(crate) input: Option<PathBuf>,
-    /// Folder for the results; by default `out/` and the input's name.
+    /// The input file. Several are independent runs, one at a time on each device: `--device cuda:all`, `cuda:0-3` or `cuda:0,2`.
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Folder for the results; by default `out/` and the input's name. Of several runs: the folder above theirs.
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) target: RunTarget,
-    /// Set a key of the input: `--set poisson.tolerance=1e-10`, `--set output.formats.0=bov`. May be repeated.
+    /// Set a key of the input: `--set poisson.tolerance=1e-10`, `--set output.formats.0=bov`. May be repeated. Values with commas
+    /// between them, `--set poisson.tolerance=1e-4,1e-6`, make a run each.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
     /// Check the input and print the plan; compute and write nothing.

@@ -33,6 +33,8 @@ pub(crate) trait Entry: Sync {
     fn name(&self) -> &'static str;
     /// JSON schema of its input.
     fn schema(&self) -> serde_json::Value;
+    /// Checks an input that was read and found to be its own.
+    fn check(&self, source: &Source) -> Result<()>;
     /// Runs an input that was read and found to be its own.
     fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8>;
     /// Programs that an input takes on such a GPU.
@@ -64,6 +66,10 @@ impl<S: Solver> Entry for SolverEntry<S> {
 
     fn schema(&self) -> serde_json::Value {
         config::schema::<S>()
+    }
+
+    fn check(&self, source: &Source) -> Result<()> {
+        source.typed::<S>().map(drop)
     }
 
     fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8> {

@@ -72,6 +72,19 @@ impl Interruption {
     }
 }
 
+/// Hands the signal that asked this process to stop on to another one; SIGTERM where that was the wall-time limit.
+pub fn forward(process: u32) {
+    let signal = match SIGNAL.load(Ordering::Relaxed) as i32 {
+        0 => SIGTERM,
+        signal => signal,
+    };
+    #[cfg(unix)]
+    // SAFETY: sends a signal; a process that has ended is an error that nobody needs.
+    unsafe {
+        libc::kill(process as libc::pid_t, signal);
+    }
+}
+
 /// Makes a file that grows beyond the limit on its length (`ulimit -f`) an error of the write, where the system would end the
 /// process.
 pub fn survive_limits_on_files() {

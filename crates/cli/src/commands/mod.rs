@@ -7,6 +7,7 @@ mod kernels;
 mod new;
 mod poisson;
 mod ptycho;
+mod queue;
 pub(crate) mod run;
 mod view;
 mod whole;

@@ -21,20 +21,30 @@ use zellige_engine::times::{self, Phase, Times};
 use zellige_io::Format;
 
 use crate::args::{RunArgs, RunTarget};
+use crate::commands::queue;
 use crate::report::{self, GIT_HASH, VERSION};
 use crate::sink::{Output, RESOLVED, SUMMARY};
 use crate::{commands, solvers};
 
 /// The command.
 pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
+    if queue::asked(arguments) {
+        return queue::run(arguments);
+    }
     // A run that was cut off has left its whole input beside its checkpoint.
     let left = arguments.resume.as_ref().map(|folder| folder.join(RESOLVED));
-    let Some(path) = arguments.input.as_ref().or(left.as_ref()) else {
+    let Some(path) = arguments.inputs.first().or(left.as_ref()) else {
         return commands::new::list("");
     };
     let source = read(path, &arguments.overrides)?;
     let solver = source.solver(&solvers::names())?;
     solvers::find(solver)?.run(&source, arguments)
+}
+
+/// Reads and checks an input, as far as that is possible without its files.
+pub(crate) fn check(path: &Path, overrides: &[String]) -> Result<()> {
+    let source = read(path, overrides)?;
+    solvers::find(source.solver(&solvers::names())?)?.check(&source)
 }
 
 /// Reads an input and sets what the command line overrides.

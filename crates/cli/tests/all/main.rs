@@ -7,4 +7,6 @@ mod pages;
 #[cfg(target_os = "linux")]
 mod peaks;
 #[cfg(unix)]
+mod queue;
+#[cfg(unix)]
 mod robust;
