@@ -209,7 +209,7 @@ impl Gas {
         }
     }
 
-    /// A step as kernels take it (`step_of` of common.cu).
+    /// A step as kernels take it (`step_of` of random.cu).
     fn step_word(&self, step: u64) -> u64 {
         if self.store.config.recorded { self.recorded.clock.address() + 8 * self.store.set_in_use() as u64 } else { step }
     }
