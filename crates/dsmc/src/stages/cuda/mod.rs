@@ -96,12 +96,6 @@ pub fn recipes(model: &Model, gpu: &Properties) -> Vec<Recipe> {
     program::recipes(&tiling::kernel_config(model, gpu)).into()
 }
 
-/// Stages with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
-/// measurements.
-pub fn tuned(model: &Model, cuda: &Cuda, particles: f64, threads: u32, resident: u32) -> Result<Box<dyn Stages>> {
-    new_with(model, cuda, tiling::kernel_config_with(model, cuda.properties(), particles, threads, resident))
-}
-
 /// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.
 fn fastest(model: &Model) -> f64 {
     let lightest = model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min);
