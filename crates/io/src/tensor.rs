@@ -94,9 +94,4 @@ impl Tensor {
             _ => self.to_reals().unwrap_or_default().into_iter().map(|v| Complex::new(v as f32, 0.0)).collect(),
         }
     }
-
-    /// The value of a scalar or of an array of one.
-    pub fn to_number(&self) -> Option<f64> {
-        self.to_reals().filter(|v| v.len() == 1).map(|v| v[0])
-    }
 }

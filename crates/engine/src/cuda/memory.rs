@@ -278,20 +278,6 @@ impl Cuda {
         status.result().map_err(|e| self.failed("host memory cannot be mapped", e))?;
         Ok(mapped)
     }
-
-    /// Copies `n` values of `from` to host memory, in stream order, without waiting; allowed in a graph.
-    ///
-    /// # Panics
-    /// If a range does not lie in its memory.
-    pub fn copy_to_mapped<T: Pod>(&self, from: &Buffer<T>, from_at: usize, to: &Mapped<T>, to_at: usize, n: usize) -> Result<()> {
-        assert!(from_at <= from.len && n <= from.len - from_at, "{n} values at {from_at} of a buffer of {}", from.len);
-        assert!(to_at <= to.len && n <= to.len - to_at, "{n} values at {to_at} of mapped memory of {}", to.len);
-        self.bind()?;
-        let target = to.device + (to_at * size_of::<T>()) as u64;
-        // SAFETY: both ranges lie in live memory; mapped memory is only read by volatile reads.
-        self.put(|stream| unsafe { result::memcpy_dtod_async(target, from.from(from_at).0, n * size_of::<T>(), stream) })
-            .map_err(|e| self.failed("a copy from the GPU failed", e))
-    }
 }
 
 /// Pinned host memory that the device sees. The host reads single values while the device may write them: a value is

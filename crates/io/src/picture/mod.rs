@@ -79,11 +79,6 @@ pub fn draw_field(field: &Field, options: &Options) -> Result<Canvas, String> {
     Ok(heat::draw(field, options))
 }
 
-/// Draws curves as lines.
-pub fn draw_curve(curve: &Curve, options: &Options) -> Canvas {
-    plot::draw(curve, options)
-}
-
 /// The colours of a field on a coarse raster of `columns` times `rows`, rows from the top: for a terminal. The lowest and
 /// highest value of the scale come with it. Three axes show the middle slice of the first two.
 pub fn thumbnail(field: &Field, columns: usize, rows: usize, options: &Options) -> (Vec<Rgb>, f64, f64) {

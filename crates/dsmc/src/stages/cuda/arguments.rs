@@ -55,7 +55,7 @@ pub(super) struct Counters {
     pub(super) special: u32,
 }
 
-/// `Kinetics` of hit.cu.
+/// `Kinetics` of gas.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Kinetics {
@@ -70,7 +70,7 @@ pub(super) struct Kinetics {
     pub(super) chances: ChanceTables,
 }
 
-/// `Modes` of hit.cu.
+/// `Modes` of gas.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Modes {
@@ -83,7 +83,7 @@ pub(super) struct Modes {
     pub(super) z: [f32; MODES],
 }
 
-/// `Part` of hit.cu.
+/// `Part` of gas.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Part {
@@ -92,7 +92,7 @@ pub(super) struct Part {
     pub(super) count: u32,
 }
 
-/// `Gas` of hit.cu.
+/// `Gas` of gas.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct GasArgument {
@@ -133,7 +133,7 @@ pub(super) struct PassArgument {
     pub(super) weights: u64,
 }
 
-/// `Wall` of trajectory.cu.
+/// `Wall` of reflect.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct WallArgument {
@@ -145,7 +145,7 @@ pub(super) struct WallArgument {
     pub(super) tangential: f64,
 }
 
-/// `Molecule` of trajectory.cu.
+/// `Molecule` of reflect.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct MoleculeArgument {
@@ -179,7 +179,7 @@ pub(super) struct DomainArgument {
     pub(super) capacity: u32,
 }
 
-/// `Segment` of flight.cu.
+/// `Segment` of lattice.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct SegmentArgument {
@@ -190,7 +190,7 @@ pub(super) struct SegmentArgument {
     pub(super) unused: u32,
 }
 
-/// `Geometry` of flight.cu.
+/// `Geometry` of lattice.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct GeometryArgument {
@@ -204,7 +204,7 @@ pub(super) struct GeometryArgument {
     pub(super) h: [f64; 2],
 }
 
-/// `Face` of emit.cu.
+/// `Face` of sides.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct FaceArgument {
@@ -213,7 +213,7 @@ pub(super) struct FaceArgument {
     pub(super) follow: u32,
 }
 
-/// `Beam` of emit.cu.
+/// `Beam` of sides.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct BeamArgument {
@@ -234,7 +234,7 @@ pub(super) struct SubsonicArgument {
     pub(super) temperature: f64,
 }
 
-/// `Line` of emit.cu.
+/// `Line` of sides.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct LineArgument {
@@ -244,7 +244,7 @@ pub(super) struct LineArgument {
     pub(super) velocity: [f64; 3],
 }
 
-/// `Inflow` of emit.cu.
+/// `Inflow` of sides.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct InflowArgument {

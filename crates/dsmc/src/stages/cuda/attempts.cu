@@ -2,7 +2,9 @@
 // Attempts of a cell are done LANES at a time; one that shares a particle with an earlier one waits for it, so that the result is that
 // of one after the other.
 
+#include "majorant.cu"
 #include "partners.cu"
+#include "sub_volumes.cu"
 
 #if SCHEME == 1 || SCHEME == 2
 template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start,
@@ -133,30 +135,10 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
                 }
             }
 #endif
-#if TEAMS
-            // Positive numbers are ordered as their words are.
-            __shared__ u32 most[CELLS];
-            if (lane == 0) most[slot] = 0;
-            __syncthreads();
-            seen = warp_reduce<Max<float>>(seen);
-            if (me == 0) atomicMax(most + slot, __float_as_uint(seen));
-            __syncthreads();
-            seen = __uint_as_float(most[slot]);
-#endif
-#pragma unroll
-            for (u32 k = TEAMS ? 0 : LANES / 2; k > 0; k /= 2) seen = fmaxf(seen, __shfl_xor_sync(FULL_WARP, seen, k));
+            seen = largest_seen(slot, lane, seen);
             if (attempts > 0 && lane == 0) {
                 tally.attempts += attempts;
-                float count = gas.attempts[kept] + float(attempts);
-                seen = fmaxf(seen, gas.seen[kept]);
-                if (seen > sigma_g_max) {
-                    gas.sigma_g_max[kept] = seen;
-                } else if (count >= EVIDENCE) {
-                    gas.sigma_g_max[kept] = fminf(fmaxf(sigma_g_max * FALL, seen * MARGIN), sigma_g_max);
-                    seen = count = 0.0f;
-                }
-                gas.seen[kept] = seen;
-                gas.attempts[kept] = count;
+                adapt(gas, kept, sigma_g_max, attempts, seen);
             }
             number += attempts;
         }

@@ -96,12 +96,6 @@ pub fn recipes(model: &Model, gpu: &Properties) -> Vec<Recipe> {
     program::recipes(&tiling::kernel_config(model, gpu)).into()
 }
 
-/// Stages with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
-/// measurements.
-pub fn tuned(model: &Model, cuda: &Cuda, particles: f64, threads: u32, resident: u32) -> Result<Box<dyn Stages>> {
-    new_with(model, cuda, tiling::kernel_config_with(model, cuda.properties(), particles, threads, resident))
-}
-
 /// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.
 fn fastest(model: &Model) -> f64 {
     let lightest = model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min);
@@ -209,7 +203,7 @@ impl Gas {
         }
     }
 
-    /// A step as kernels take it (`step_of` of common.cu).
+    /// A step as kernels take it (`step_of` of random.cu).
     fn step_word(&self, step: u64) -> u64 {
         if self.store.config.recorded { self.recorded.clock.address() + 8 * self.store.set_in_use() as u64 } else { step }
     }

@@ -1,6 +1,7 @@
 // Pairing, LANES threads a cell: all particles in disjoint random pairs. `stages/cpu/collide.rs` has the method.
 
 #include "hit.cu"
+#include "sub_volumes.cu"
 
 #if SCHEME == 3
 template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start,

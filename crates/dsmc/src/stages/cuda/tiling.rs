@@ -104,18 +104,17 @@ pub(super) fn kernel_config(model: &Model, properties: &Properties) -> KernelCon
     // A small gas has small tiles, and room for as many blocks as an uneven one: 64 registers a thread, which not every compiler keeps to
     // by itself.
     if even(model) && !is_small(model) {
-        let config = kernel_config_with(model, properties, EVEN.0, THREADS, EVEN.1);
+        let config = kernel_config_with(model, properties, EVEN);
         // Of particles with internal modes, or on a GPU with less shared memory, fewer blocks would fit.
         if EVEN.1 * (config.shared() + OWN) <= properties.shared_per_multiprocessor {
             return config;
         }
     }
-    kernel_config_with(model, properties, UNEVEN.0, THREADS, UNEVEN.1)
+    kernel_config_with(model, properties, UNEVEN)
 }
 
-/// Kernel configuration with another number of particles in a tile, of threads, and of blocks on a multiprocessor: for
-/// measurements.
-pub(super) fn kernel_config_with(model: &Model, properties: &Properties, best: f64, threads: u32, resident: u32) -> KernelConfig {
+/// Kernel configuration for a number of particles in a tile and of blocks on a multiprocessor.
+fn kernel_config_with(model: &Model, properties: &Properties, (best, resident): (f64, u32)) -> KernelConfig {
     let species = model.species.len();
     let best = (model.expected / (BLOCKS * f64::from(properties.multiprocessors))).clamp(FEWEST, best);
     let most = MOST_CELLS.min(MOST_KEYS / species).max(1);
@@ -138,9 +137,9 @@ pub(super) fn kernel_config_with(model: &Model, properties: &Properties, best: f
         shift,
         layers: layers_of(model, cells),
         capacity: 0,
-        threads,
+        threads: THREADS,
         resident,
-        lanes: (threads / cells as u32).clamp(1, 32),
+        lanes: (THREADS / cells as u32).clamp(1, 32),
         rotates: model.collisions.rotation,
         modes: model.collisions.modes,
         scheme: model.collisions.scheme,
@@ -172,7 +171,7 @@ pub(super) fn kernel_config_with(model: &Model, properties: &Properties, best: f
         let tiles = Tiling::new(&model.grid, shift, config.layers).len() as u32;
         let blocks = tiles.div_ceil(properties.multiprocessors.max(1)).clamp(1, resident);
         let more = room(properties.shared_per_multiprocessor / blocks);
-        config.capacity = config.capacity.max(more.min(fits).min(FOR_A_THREAD * threads as usize));
+        config.capacity = config.capacity.max(more.min(fits).min(FOR_A_THREAD * THREADS as usize));
     }
     config
 }

@@ -1,6 +1,6 @@
 // exchange: pages taken and given back, particles on their way into inboxes, and which of them a warp reads.
 
-#include "common.cu"
+#include "page.cu"
 
 // A free page, or NONE. What is given back in a launch is to be had from the next `swap_pages` on: nobody waits, nobody reads too early.
 __device__ __forceinline__ u32 take(const Store& st) {

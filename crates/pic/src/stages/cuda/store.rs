@@ -41,7 +41,7 @@ pub(super) struct Store {
     /// Particles that there is room for.
     room: usize,
     pub(super) capacity: Capacity,
-    /// Pages, as `ParticleSlot` of common.cu has them.
+    /// Pages, as `ParticleSlot` of page.cu has them.
     pub(super) slots: Buffer<u8>,
     pub(super) count: Buffer<u32>,
     pub(super) table: Buffer<u32>,

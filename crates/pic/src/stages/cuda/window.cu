@@ -1,5 +1,6 @@
 // swap_pages: between two steps. shift: the particles' part of the moving window. absorb and enter: particles from the host.
 
+#include "dissolve.cu"
 #include "lists.cu"
 #include "settle.cu"
 

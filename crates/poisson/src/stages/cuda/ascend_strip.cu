@@ -3,16 +3,7 @@
 // At step j: row j starts (red), j-1 black, j-2 gets P e_{l+1}, j-3 red, j-4 black and done; u of row j-4 is corrected,
 // and row j-5 has its residual.
 
-#include "short.cu"
-
-// The rows that follow the finished correction in ascend_correct. r and e are `ascend_finest` times the residual and correction.
-struct Correct {
-    const wide *u, *f;
-    wide* u_new;
-    real* r_new;
-    Norms norms;
-    wide ascend_finest, down;
-};
+#include "ascend_row.cu"
 
 template <bool CORRECT, class A, bool CARRY = false>
 __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse, const real* __restrict__ r,
@@ -99,13 +90,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
             } else {
                 real got[2];
                 correction.take(p / 2, got);
-                real v = covered ? got[0] : real(0), w = covered ? got[1] : real(0), beside = from_east(v);
-                real N[4] = {v, physics::between(lx[0], v, lx[1], w), w, physics::between(lx[2], w, lx[3], beside)};
-#pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    E[p2][c] += physics::between(ly[0], C[c], ly[1], N[c]);
-                    C[c] = N[c];
-                }
+                add_between(got, covered, lx, ly, C, E[p2]);
             }
             a.relax(p3, j - 3, !parity, E[p4], E[p3], E[p2], R[p3]);
             a.relax(p4, j - 4, !parity, E[p5], E[p4], E[p3], R[p4]);
@@ -140,19 +125,13 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
                     for (int c = 0; c < 4; c++) u_row[c] = CARRY ? u_row[c] + o.down * U[u1][c] : U[u1][c];
                     write4(o.u_new + (long long)row * l.pitch + x, u_row);
                     real out[4];
-                    double rr = 0, uu = 0, r1 = 0;
 #pragma unroll
                     for (int c = 0; c < 4; c++) {
                         out[c] = CARRY ? real(res[c]) : real(o.ascend_finest * res[c]);
                         peak = fmax(peak, fabs(out[c]));
-                        // Residuals are zero off the unknowns; where all are alike, shares are 1 or that.
-                        double r = res[c], u = A::plain ? keep[c] * u_row[c] : u_row[c];
-                        double share = A::plain || whole ? 1.0 : double(vx[c]);
-                        rr += share * r * r;
-                        uu += share * u * u;
-                        r1 += share * r;
                     }
-                    if (row_unknown) squares += vy * rr, u_squares += vy * uu, mean += vy * r1;
+                    RowNorms norms = row_norms<A::plain>(res, u_row, keep, vx, whole);
+                    if (row_unknown) squares += vy * norms.rr, u_squares += vy * norms.uu, mean += vy * norms.r1;
                     if (o.r_new) write4(o.r_new + (long long)row * l.pitch + x, out);
                 }
             }

@@ -116,6 +116,7 @@ impl Kernels {
 /// Source files.
 const FILES: &Files = cuda_files![
     "ascend.cu",
+    "ascend_row.cu",
     "ascend_strip.cu",
     "common.cu",
     "cubic_source.cu",
@@ -125,6 +126,7 @@ const FILES: &Files = cuda_files![
     "full_restrict.cu",
     "interpolated.cu",
     "march.cu",
+    "on_solution.cu",
     "plain.cu",
     "product.cu",
     "relax.cu",

@@ -1,6 +1,6 @@
 //! Field energies: `1/2 integral F^2` per component. A wall corner stands for half a cell.
 
-use zellige_engine::ops::reduce::{Op, reduce};
+use zellige_engine::ops::sum;
 use zellige_engine::parallel::{chunks, map};
 use zellige_engine::real::RealScalar;
 
@@ -38,7 +38,7 @@ impl<T: RealScalar> FieldSet<T> {
                     let weight = if walls[1].contains(&(row as isize)) { 0.5 } else { 1.0 };
                     weight * (e.iter().zip(j).map(|(e, j)| e.to_f64() * j.to_f64()).sum::<f64>() - 0.5 * ends - sheets)
                 });
-                grid.cell_volume() * reduce(Op::Sum, &rows)
+                grid.cell_volume() * sum(&rows)
             })
             .sum()
     }
@@ -57,7 +57,7 @@ fn energy<T: RealScalar>(grid: &Grid, component: Component, array: &[T]) -> f64 
         let weight = if walls[1].contains(&(j as isize)) { 0.5 } else { 1.0 };
         weight * (squares(row) - 0.5 * ends)
     });
-    0.5 * grid.cell_volume() * reduce(Op::Sum, &rows)
+    0.5 * grid.cell_volume() * sum(&rows)
 }
 
 fn square<T: RealScalar>(value: T) -> f64 {

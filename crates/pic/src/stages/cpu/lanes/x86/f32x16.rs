@@ -1,76 +1,31 @@
 //! Sixteen numbers: AVX-512 (F, BW, DQ, VL).
 
-#[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
-use std::ops::Neg;
 
 use zellige_engine::real::Real;
 
 use super::super::Lanes;
-use super::{arithmetic, mask};
+use super::{fused_and_rounded, lanes, mask, real, register};
 
-/// Sixteen numbers.
-#[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct F32x16(__m512);
-
-mask! { Bits(u16) }
-
-#[inline(always)]
-const fn constant(x: f32) -> F32x16 {
-    // SAFETY: sixteen numbers, bit for bit.
-    F32x16(unsafe { std::mem::transmute::<[f32; 16], __m512>([x; 16]) })
-}
-
-impl Default for F32x16 {
-    #[inline(always)]
-    fn default() -> Self {
-        Self::ZERO
-    }
-}
-
-arithmetic! { F32x16:
+register! {
+    /// Sixteen numbers.
+    F32x16 = [f32; 16] in __m512, _mm512_xor_ps,
     Add add AddAssign add_assign _mm512_add_ps;
     Sub sub SubAssign sub_assign _mm512_sub_ps;
     Mul mul MulAssign mul_assign _mm512_mul_ps;
     Div div DivAssign div_assign _mm512_div_ps;
 }
 
-impl Neg for F32x16 {
-    type Output = Self;
-    #[inline(always)]
-    fn neg(self) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm512_xor_ps(self.0, constant(-0.0).0) })
-    }
-}
+mask! { Bits(u16) }
 
 impl Real for F32x16 {
-    type Mask = Bits;
-    type Scalar = f32;
+    real! { f32 16: _mm512_set1_ps _mm512_sqrt_ps _mm512_min_ps _mm512_max_ps, _mm512_cmp_ps_mask::<_CMP_LT_OQ>, _mm512_cmp_ps_mask::<_CMP_LE_OQ> }
+    fused_and_rounded! { _mm512_fmadd_ps _mm512_roundscale_ps }
 
-    const LANES: usize = 16;
-    const ZERO: Self = constant(0.0);
-    const HALF: Self = constant(0.5);
-    const ONE: Self = constant(1.0);
-    const TWO: Self = constant(2.0);
-
-    #[inline(always)]
-    fn from_f64(x: f64) -> Self {
-        Self::splat(x as f32)
-    }
-    #[inline(always)]
-    fn splat(x: f32) -> Self {
-        // SAFETY: see the module; the same holds below.
-        Self(unsafe { _mm512_set1_ps(x) })
-    }
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        Self(unsafe { _mm512_fmadd_ps(self.0, a.0, b.0) })
-    }
     /// An estimate of 14 bits and a step of Newton's method, 2^-28 off before it is rounded: division takes four times as long.
     #[inline(always)]
     fn recip(self) -> Self {
+        // SAFETY: see the module.
         unsafe {
             let y = _mm512_rcp14_ps(self.0);
             Self(_mm512_fmadd_ps(y, _mm512_fnmadd_ps(self.0, y, Self::ONE.0), y))
@@ -79,6 +34,7 @@ impl Real for F32x16 {
     /// Likewise.
     #[inline(always)]
     fn recip_sqrt(self) -> Self {
+        // SAFETY: see the module.
         unsafe {
             let y = _mm512_rsqrt14_ps(self.0);
             let half = _mm512_mul_ps(_mm512_mul_ps(Self::HALF.0, self.0), y);
@@ -86,143 +42,70 @@ impl Real for F32x16 {
         }
     }
     #[inline(always)]
-    fn sqrt(self) -> Self {
-        Self(unsafe { _mm512_sqrt_ps(self.0) })
-    }
-    // These give the second one where a comparison does not hold, as the trait has it.
-    #[inline(always)]
-    fn min(self, o: Self) -> Self {
-        Self(unsafe { _mm512_min_ps(self.0, o.0) })
-    }
-    #[inline(always)]
-    fn max(self, o: Self) -> Self {
-        Self(unsafe { _mm512_max_ps(self.0, o.0) })
-    }
-    #[inline(always)]
     fn abs(self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm512_abs_ps(self.0) })
     }
     #[inline(always)]
-    fn floor(self) -> Self {
-        Self(unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(self.0) })
-    }
-    #[inline(always)]
-    fn ceil(self) -> Self {
-        Self(unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC }>(self.0) })
-    }
-    #[inline(always)]
-    fn lt(self, o: Self) -> Bits {
-        Bits(unsafe { _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, o.0) })
-    }
-    #[inline(always)]
-    fn le(self, o: Self) -> Bits {
-        Bits(unsafe { _mm512_cmp_ps_mask::<_CMP_LE_OQ>(self.0, o.0) })
-    }
-    #[inline(always)]
     fn select(m: Bits, a: Self, b: Self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm512_mask_blend_ps(m.0, b.0, a.0) })
     }
 }
 
 impl Lanes for F32x16 {
-    type Index = __m512i;
+    lanes! { f32 __m512i: _mm512_loadu_ps _mm512_storeu_ps _mm512_loadu_si512 _mm512_storeu_si512,
+        _mm512_or_ps _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>, _mm512_maskz_mov_ps _mm512_cvtps_epi32 _mm512_cvtepi32_ps,
+        _mm512_set1_epi32 _mm512_add_epi32 _mm512_and_si512 _mm512_sll_epi32 _mm512_srl_epi32, _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    }
 
     const CELLS: usize = 16;
     const HALVES: bool = true;
 
-    // SAFETY of all below: see the module for instructions, the trait for memory.
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self {
-        Self(unsafe { _mm512_loadu_ps(p) })
-    }
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f32) {
-        unsafe { _mm512_storeu_ps(p, self.0) }
-    }
     #[inline(always)]
     unsafe fn load_cells(p: *const u8) -> __m512i {
+        // SAFETY: see the module, and the trait for memory.
         unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast())) }
     }
     #[inline(always)]
     unsafe fn store_cells(i: __m512i, p: *mut u8) {
+        // SAFETY: see the module, and the trait for memory.
         unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(i)) }
     }
     #[inline(always)]
-    unsafe fn load_index(p: *const u32) -> __m512i {
-        unsafe { _mm512_loadu_si512(p.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn store_index(i: __m512i, p: *mut u32) {
-        unsafe { _mm512_storeu_si512(p.cast(), i) }
-    }
-    #[inline(always)]
     unsafe fn lookup(t: *const f32, i: __m512i) -> Self {
+        // SAFETY: see the module, and the trait for memory.
         Self(unsafe { _mm512_permutexvar_ps(i, _mm512_loadu_ps(t)) })
     }
     #[inline(always)]
     unsafe fn lookup_half(t: *const f32, i: __m512i) -> Self {
+        // SAFETY: see the module, and the trait for memory.
         Self(unsafe { _mm512_permutex2var_ps(_mm512_loadu_ps(t), i, _mm512_loadu_ps(t.add(16))) })
     }
     #[inline(always)]
     fn half(self, cell: __m512i) -> __m512i {
         // `cell | sign & 16`, the sign bit moved to 16.
+        // SAFETY: see the module.
         unsafe { _mm512_ternarylogic_epi32::<0xf8>(cell, _mm512_srli_epi32::<27>(_mm512_castps_si512(self.0)), _mm512_set1_epi32(16)) }
     }
     #[inline(always)]
     unsafe fn gather(p: *const f32, i: __m512i) -> Self {
+        // SAFETY: see the module, and the trait for memory.
         Self(unsafe { _mm512_i32gather_ps::<4>(i, p) })
     }
     #[inline(always)]
     fn crossed(self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
-    }
-    #[inline(always)]
-    fn either(self, o: Self) -> Bits {
-        Bits(unsafe { _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(_mm512_or_ps(self.0, o.0), Self::ZERO.0) })
-    }
-    #[inline(always)]
-    fn whole(self) -> __m512i {
-        unsafe { _mm512_cvtps_epi32(self.0) }
-    }
-    #[inline(always)]
-    fn real(i: __m512i) -> Self {
-        Self(unsafe { _mm512_cvtepi32_ps(i) })
-    }
-    #[inline(always)]
-    fn every(i: u32) -> __m512i {
-        unsafe { _mm512_set1_epi32(i as i32) }
-    }
-    #[inline(always)]
-    fn iota() -> __m512i {
-        unsafe { _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) }
-    }
-    #[inline(always)]
-    fn plus(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_add_epi32(a, b) }
-    }
-    #[inline(always)]
-    fn both(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_and_si512(a, b) }
-    }
-    #[inline(always)]
-    fn left<const N: u32>(a: __m512i) -> __m512i {
-        unsafe { _mm512_slli_epi32::<N>(a) }
-    }
-    #[inline(always)]
-    fn right<const N: u32>(a: __m512i) -> __m512i {
-        unsafe { _mm512_srli_epi32::<N>(a) }
     }
     #[inline(always)]
     fn first(n: usize) -> Bits {
         Bits(if n >= 16 { u16::MAX } else { (1 << n) - 1 })
     }
     #[inline(always)]
-    fn keep(self, m: Bits) -> Self {
-        Self(unsafe { _mm512_maskz_mov_ps(m.0, self.0) })
-    }
-    #[inline(always)]
     unsafe fn list(m: Bits, i: __m512i, to: *mut u32) -> usize {
         // To memory by way of a register: compressing stores are slow on some processors.
+        // SAFETY: see the module, and the trait for memory.
         unsafe { _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(m.0, i)) };
         m.0.count_ones() as usize
     }
@@ -230,6 +113,7 @@ impl Lanes for F32x16 {
     /// A transpose of eight registers by pairs, fours and halves; each particle is then one addition of 32 bytes.
     #[inline(always)]
     unsafe fn add_to_cells(v: [Self; 8], to: *mut f32, at: *const u32) {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let low = |a: usize| _mm512_castps_pd(_mm512_unpacklo_ps(v[a].0, v[a + 1].0));
             let high = |a: usize| _mm512_castps_pd(_mm512_unpackhi_ps(v[a].0, v[a + 1].0));
@@ -260,6 +144,7 @@ impl Lanes for F32x16 {
 /// of the register lane by lane, which is slower.
 #[inline(always)]
 pub(super) unsafe fn add_one(to: *mut f32, at: *const u32, v: __m256) {
+    // SAFETY: see the module, and the trait for memory.
     unsafe {
         let cell = to.add(at.read_volatile() as usize);
         _mm256_store_ps(cell, _mm256_add_ps(_mm256_load_ps(cell), v));

@@ -1,52 +1,25 @@
 //! Four numbers: SSE2, which every x86-64 processor has. It cannot look numbers up by lane: tables are kept by cells.
 
-#[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
-use std::ops::Neg;
 
 use zellige_engine::real::Real;
 
 use super::super::Lanes;
-use super::{arithmetic, bits, whole_numbers};
+use super::{bits, lanes, real, register};
 
-/// Four numbers.
-#[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct F32x4(__m128);
-
-bits! { Bits(__m128): _mm_and_ps _mm_or_ps _mm_xor_ps _mm_castsi128_ps(_mm_set1_epi32(-1)), _mm_movemask_ps 0xf }
-
-#[inline(always)]
-const fn constant(x: f32) -> F32x4 {
-    // SAFETY: four numbers, bit for bit.
-    F32x4(unsafe { std::mem::transmute::<[f32; 4], __m128>([x; 4]) })
-}
-
-/// 3/2 of the number whose last digit is 1: added and taken away again it leaves the nearest whole number, halves to even ones.
-const DIGITS: F32x4 = constant(1.5 * 8_388_608.0);
-
-impl Default for F32x4 {
-    #[inline(always)]
-    fn default() -> Self {
-        Self::ZERO
-    }
-}
-
-arithmetic! { F32x4:
+register! {
+    /// Four numbers.
+    F32x4 = [f32; 4] in __m128, _mm_xor_ps,
     Add add AddAssign add_assign _mm_add_ps;
     Sub sub SubAssign sub_assign _mm_sub_ps;
     Mul mul MulAssign mul_assign _mm_mul_ps;
     Div div DivAssign div_assign _mm_div_ps;
 }
 
-impl Neg for F32x4 {
-    type Output = Self;
-    #[inline(always)]
-    fn neg(self) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm_xor_ps(self.0, constant(-0.0).0) })
-    }
-}
+bits! { Bits(__m128): _mm_and_ps _mm_or_ps _mm_xor_ps _mm_castsi128_ps(_mm_set1_epi32(-1)), _mm_movemask_ps 0xf }
+
+/// 3/2 of the number whose last digit is 1: added and taken away again it leaves the nearest whole number, halves to even ones.
+const DIGITS: F32x4 = constant(1.5 * 8_388_608.0);
 
 impl F32x4 {
     /// The nearest whole number below 2^22 in size, and itself above.
@@ -58,39 +31,11 @@ impl F32x4 {
 }
 
 impl Real for F32x4 {
-    type Mask = Bits;
-    type Scalar = f32;
+    real! { f32 4: _mm_set1_ps _mm_sqrt_ps _mm_min_ps _mm_max_ps, _mm_cmplt_ps, _mm_cmple_ps }
 
-    const LANES: usize = 4;
-    const ZERO: Self = constant(0.0);
-    const HALF: Self = constant(0.5);
-    const ONE: Self = constant(1.0);
-    const TWO: Self = constant(2.0);
-
-    #[inline(always)]
-    fn from_f64(x: f64) -> Self {
-        Self::splat(x as f32)
-    }
-    #[inline(always)]
-    fn splat(x: f32) -> Self {
-        // SAFETY: see the module; the same holds below.
-        Self(unsafe { _mm_set1_ps(x) })
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Self(unsafe { _mm_sqrt_ps(self.0) })
-    }
-    // These give the second one where a comparison does not hold, as the trait has it.
-    #[inline(always)]
-    fn min(self, o: Self) -> Self {
-        Self(unsafe { _mm_min_ps(self.0, o.0) })
-    }
-    #[inline(always)]
-    fn max(self, o: Self) -> Self {
-        Self(unsafe { _mm_max_ps(self.0, o.0) })
-    }
     #[inline(always)]
     fn abs(self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm_andnot_ps(constant(-0.0).0, self.0) })
     }
     #[inline(always)]
@@ -104,36 +49,24 @@ impl Real for F32x4 {
         near + Self::ONE.keep(near.lt(self))
     }
     #[inline(always)]
-    fn lt(self, o: Self) -> Bits {
-        Bits(unsafe { _mm_cmplt_ps(self.0, o.0) })
-    }
-    #[inline(always)]
-    fn le(self, o: Self) -> Bits {
-        Bits(unsafe { _mm_cmple_ps(self.0, o.0) })
-    }
-    #[inline(always)]
     fn select(m: Bits, a: Self, b: Self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm_or_ps(_mm_and_ps(m.0, a.0), _mm_andnot_ps(m.0, b.0)) })
     }
 }
 
 impl Lanes for F32x4 {
-    type Index = __m128i;
+    lanes! { f32 __m128i: _mm_loadu_ps _mm_storeu_ps _mm_loadu_si128 _mm_storeu_si128,
+        _mm_or_ps _mm_cmpneq_ps, _mm_and_ps _mm_cvtps_epi32 _mm_cvtepi32_ps,
+        _mm_set1_epi32 _mm_add_epi32 _mm_and_si128 _mm_sll_epi32 _mm_srl_epi32, _mm_setr_epi32(0, 1, 2, 3)
+    }
 
     const CELLS: usize = 8;
     const BY_CELL: bool = true;
 
-    // SAFETY of all below: see the module for instructions, the trait for memory.
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self {
-        Self(unsafe { _mm_loadu_ps(p) })
-    }
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f32) {
-        unsafe { _mm_storeu_ps(p, self.0) }
-    }
     #[inline(always)]
     unsafe fn load_cells(p: *const u8) -> __m128i {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let zero = _mm_setzero_si128();
             _mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_cvtsi32_si128(p.cast::<i32>().read_unaligned()), zero), zero)
@@ -141,6 +74,7 @@ impl Lanes for F32x4 {
     }
     #[inline(always)]
     unsafe fn store_cells(i: __m128i, p: *mut u8) {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             // Packing saturates: the lower byte alone survives both.
             let bytes = _mm_and_si128(i, _mm_set1_epi32(0xff));
@@ -149,19 +83,13 @@ impl Lanes for F32x4 {
         }
     }
     #[inline(always)]
-    unsafe fn load_index(p: *const u32) -> __m128i {
-        unsafe { _mm_loadu_si128(p.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn store_index(i: __m128i, p: *mut u32) {
-        unsafe { _mm_storeu_si128(p.cast(), i) }
-    }
-    #[inline(always)]
     unsafe fn lookup(t: *const f32, i: __m128i) -> Self {
+        // SAFETY: see the module, and the trait for memory.
         unsafe { Self::gather(t, i) }
     }
     #[inline(always)]
     unsafe fn lookup_four(t: *const f32, at: __m128i) -> [Self; 4] {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let [i, j, k, l] = std::mem::transmute::<__m128i, [u32; 4]>(at);
             let rows = [t.add(i as usize), t.add(j as usize), t.add(k as usize), t.add(l as usize)];
@@ -171,6 +99,7 @@ impl Lanes for F32x4 {
     }
     #[inline(always)]
     unsafe fn gather(p: *const f32, i: __m128i) -> Self {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let [i, j, k, l] = std::mem::transmute::<__m128i, [u32; 4]>(i);
             Self(_mm_setr_ps(*p.add(i as usize), *p.add(j as usize), *p.add(k as usize), *p.add(l as usize)))
@@ -181,38 +110,20 @@ impl Lanes for F32x4 {
         (self + DIGITS) - DIGITS
     }
     #[inline(always)]
-    fn either(self, o: Self) -> Bits {
-        Bits(unsafe { _mm_cmpneq_ps(_mm_or_ps(self.0, o.0), Self::ZERO.0) })
-    }
-    #[inline(always)]
-    fn whole(self) -> __m128i {
-        unsafe { _mm_cvtps_epi32(self.0) }
-    }
-    #[inline(always)]
-    fn real(i: __m128i) -> Self {
-        Self(unsafe { _mm_cvtepi32_ps(i) })
-    }
-    whole_numbers! { __m128i: _mm_set1_epi32 _mm_add_epi32 _mm_and_si128 _mm_sll_epi32 _mm_srl_epi32 }
-    #[inline(always)]
-    fn iota() -> __m128i {
-        unsafe { _mm_setr_epi32(0, 1, 2, 3) }
-    }
-    #[inline(always)]
     fn first(n: usize) -> Bits {
+        // SAFETY: see the module.
         Bits(unsafe { _mm_castsi128_ps(_mm_cmpgt_epi32(_mm_set1_epi32(n.min(4) as i32), Self::iota())) })
-    }
-    #[inline(always)]
-    fn keep(self, m: Bits) -> Self {
-        Self(unsafe { _mm_and_ps(m.0, self.0) })
     }
     #[inline(always)]
     unsafe fn list(m: Bits, i: __m128i, to: *mut u32) -> usize {
         let mut bits = m.number();
         let n = bits.count_ones() as usize;
         // Most groups have none or one.
+        // SAFETY: see the module, and the trait for memory.
         let all = unsafe { std::mem::transmute::<__m128i, [u32; 4]>(i) };
         let mut k = 0;
         while bits != 0 {
+            // SAFETY: see the module, and the trait for memory.
             unsafe { *to.add(k) = all[(bits.trailing_zeros() & 3) as usize] };
             bits &= bits - 1;
             k += 1;
@@ -223,6 +134,7 @@ impl Lanes for F32x4 {
     /// Two transposes of four by four; each particle is then two additions of 16 bytes.
     #[inline(always)]
     unsafe fn add_to_cells(v: [Self; 8], to: *mut f32, at: *const u32) {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let low = transpose([v[0].0, v[1].0, v[2].0, v[3].0]);
             let high = transpose([v[4].0, v[5].0, v[6].0, v[7].0]);

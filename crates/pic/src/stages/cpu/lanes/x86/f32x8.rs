@@ -1,151 +1,59 @@
 //! Eight numbers: AVX2 and FMA.
 
-#[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
-use std::ops::Neg;
 
 use zellige_engine::real::Real;
 
 use super::super::Lanes;
 use super::f32x16::add_one;
-use super::{arithmetic, bits, whole_numbers};
+use super::{bits, fused_and_rounded, lanes, places, real, register};
 
-/// Eight numbers.
-#[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct F32x8(__m256);
-
-bits! { Bits(__m256): _mm256_and_ps _mm256_or_ps _mm256_xor_ps _mm256_castsi256_ps(_mm256_set1_epi32(-1)), _mm256_movemask_ps 0xff }
-
-#[inline(always)]
-const fn constant(x: f32) -> F32x8 {
-    // SAFETY: eight numbers, bit for bit.
-    F32x8(unsafe { std::mem::transmute::<[f32; 8], __m256>([x; 8]) })
-}
-
-impl Default for F32x8 {
-    #[inline(always)]
-    fn default() -> Self {
-        Self::ZERO
-    }
-}
-
-arithmetic! { F32x8:
+register! {
+    /// Eight numbers.
+    F32x8 = [f32; 8] in __m256, _mm256_xor_ps,
     Add add AddAssign add_assign _mm256_add_ps;
     Sub sub SubAssign sub_assign _mm256_sub_ps;
     Mul mul MulAssign mul_assign _mm256_mul_ps;
     Div div DivAssign div_assign _mm256_div_ps;
 }
 
-impl Neg for F32x8 {
-    type Output = Self;
-    #[inline(always)]
-    fn neg(self) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm256_xor_ps(self.0, constant(-0.0).0) })
-    }
-}
+bits! { Bits(__m256): _mm256_and_ps _mm256_or_ps _mm256_xor_ps _mm256_castsi256_ps(_mm256_set1_epi32(-1)), _mm256_movemask_ps 0xff }
 
-/// For each mask of eight lanes the numbers of those that hold, in order.
-static PLACES: [[u32; 8]; 256] = {
-    let mut places = [[0; 8]; 256];
-    let mut mask = 0;
-    while mask < 256 {
-        let (mut lane, mut n) = (0, 0);
-        while lane < 8 {
-            if mask >> lane & 1 == 1 {
-                places[mask][n] = lane;
-                n += 1;
-            }
-            lane += 1;
-        }
-        mask += 1;
-    }
-    places
-};
+/// For each mask the lanes that hold.
+static PLACES: [[u32; 8]; 256] = places();
 
 impl Real for F32x8 {
-    type Mask = Bits;
-    type Scalar = f32;
+    real! { f32 8: _mm256_set1_ps _mm256_sqrt_ps _mm256_min_ps _mm256_max_ps, _mm256_cmp_ps::<_CMP_LT_OQ>, _mm256_cmp_ps::<_CMP_LE_OQ> }
+    fused_and_rounded! { _mm256_fmadd_ps _mm256_round_ps }
 
-    const LANES: usize = 8;
-    const ZERO: Self = constant(0.0);
-    const HALF: Self = constant(0.5);
-    const ONE: Self = constant(1.0);
-    const TWO: Self = constant(2.0);
-
-    #[inline(always)]
-    fn from_f64(x: f64) -> Self {
-        Self::splat(x as f32)
-    }
-    #[inline(always)]
-    fn splat(x: f32) -> Self {
-        // SAFETY: see the module; the same holds below.
-        Self(unsafe { _mm256_set1_ps(x) })
-    }
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        Self(unsafe { _mm256_fmadd_ps(self.0, a.0, b.0) })
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Self(unsafe { _mm256_sqrt_ps(self.0) })
-    }
-    // These give the second one where a comparison does not hold, as the trait has it.
-    #[inline(always)]
-    fn min(self, o: Self) -> Self {
-        Self(unsafe { _mm256_min_ps(self.0, o.0) })
-    }
-    #[inline(always)]
-    fn max(self, o: Self) -> Self {
-        Self(unsafe { _mm256_max_ps(self.0, o.0) })
-    }
     #[inline(always)]
     fn abs(self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm256_andnot_ps(constant(-0.0).0, self.0) })
     }
     #[inline(always)]
-    fn floor(self) -> Self {
-        Self(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(self.0) })
-    }
-    #[inline(always)]
-    fn ceil(self) -> Self {
-        Self(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC }>(self.0) })
-    }
-    #[inline(always)]
-    fn lt(self, o: Self) -> Bits {
-        Bits(unsafe { _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, o.0) })
-    }
-    #[inline(always)]
-    fn le(self, o: Self) -> Bits {
-        Bits(unsafe { _mm256_cmp_ps::<_CMP_LE_OQ>(self.0, o.0) })
-    }
-    #[inline(always)]
     fn select(m: Bits, a: Self, b: Self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm256_blendv_ps(b.0, a.0, m.0) })
     }
 }
 
 impl Lanes for F32x8 {
-    type Index = __m256i;
+    lanes! { f32 __m256i: _mm256_loadu_ps _mm256_storeu_ps _mm256_loadu_si256 _mm256_storeu_si256,
+        _mm256_or_ps _mm256_cmp_ps::<_CMP_NEQ_UQ>, _mm256_and_ps _mm256_cvtps_epi32 _mm256_cvtepi32_ps,
+        _mm256_set1_epi32 _mm256_add_epi32 _mm256_and_si256 _mm256_sll_epi32 _mm256_srl_epi32, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)
+    }
 
     const CELLS: usize = 8;
 
-    // SAFETY of all below: see the module for instructions, the trait for memory.
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self {
-        Self(unsafe { _mm256_loadu_ps(p) })
-    }
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f32) {
-        unsafe { _mm256_storeu_ps(p, self.0) }
-    }
     #[inline(always)]
     unsafe fn load_cells(p: *const u8) -> __m256i {
+        // SAFETY: see the module, and the trait for memory.
         unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(p.cast())) }
     }
     #[inline(always)]
     unsafe fn store_cells(i: __m256i, p: *mut u8) {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let low = _mm256_setr_epi8(
                 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -155,53 +63,29 @@ impl Lanes for F32x8 {
         }
     }
     #[inline(always)]
-    unsafe fn load_index(p: *const u32) -> __m256i {
-        unsafe { _mm256_loadu_si256(p.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn store_index(i: __m256i, p: *mut u32) {
-        unsafe { _mm256_storeu_si256(p.cast(), i) }
-    }
-    #[inline(always)]
     unsafe fn lookup(t: *const f32, i: __m256i) -> Self {
+        // SAFETY: see the module, and the trait for memory.
         Self(unsafe { _mm256_permutevar8x32_ps(_mm256_loadu_ps(t), i) })
     }
     #[inline(always)]
     unsafe fn gather(p: *const f32, i: __m256i) -> Self {
+        // SAFETY: see the module, and the trait for memory.
         Self(unsafe { _mm256_i32gather_ps::<4>(p, i) })
     }
     #[inline(always)]
     fn crossed(self) -> Self {
+        // SAFETY: see the module.
         Self(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
     }
     #[inline(always)]
-    fn either(self, o: Self) -> Bits {
-        Bits(unsafe { _mm256_cmp_ps::<_CMP_NEQ_UQ>(_mm256_or_ps(self.0, o.0), Self::ZERO.0) })
-    }
-    #[inline(always)]
-    fn whole(self) -> __m256i {
-        unsafe { _mm256_cvtps_epi32(self.0) }
-    }
-    #[inline(always)]
-    fn real(i: __m256i) -> Self {
-        Self(unsafe { _mm256_cvtepi32_ps(i) })
-    }
-    whole_numbers! { __m256i: _mm256_set1_epi32 _mm256_add_epi32 _mm256_and_si256 _mm256_sll_epi32 _mm256_srl_epi32 }
-    #[inline(always)]
-    fn iota() -> __m256i {
-        unsafe { _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7) }
-    }
-    #[inline(always)]
     fn first(n: usize) -> Bits {
+        // SAFETY: see the module.
         Bits(unsafe { _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n.min(8) as i32), Self::iota())) })
-    }
-    #[inline(always)]
-    fn keep(self, m: Bits) -> Self {
-        Self(unsafe { _mm256_and_ps(m.0, self.0) })
     }
     #[inline(always)]
     unsafe fn list(m: Bits, i: __m256i, to: *mut u32) -> usize {
         let bits = m.number();
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let places = _mm256_loadu_si256(PLACES[bits as usize].as_ptr().cast());
             _mm256_storeu_si256(to.cast(), _mm256_permutevar8x32_epi32(i, places));
@@ -212,6 +96,7 @@ impl Lanes for F32x8 {
     /// A transpose of eight by eight; each particle is then one addition of 32 bytes.
     #[inline(always)]
     unsafe fn add_to_cells(v: [Self; 8], to: *mut f32, at: *const u32) {
+        // SAFETY: see the module, and the trait for memory.
         unsafe {
             let low = |a: usize| _mm256_castps_pd(_mm256_unpacklo_ps(v[a].0, v[a + 1].0));
             let high = |a: usize| _mm256_castps_pd(_mm256_unpackhi_ps(v[a].0, v[a + 1].0));

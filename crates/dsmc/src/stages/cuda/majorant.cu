@@ -1,0 +1,38 @@
+// (sigma g)max of the cells, which attempts bring up to date.
+
+#include "gas.cu"
+
+#define EVIDENCE 2000.0f
+#define FALL 0.9f
+#define MARGIN 1.05f
+
+// The largest of what the threads of a cell have seen.
+__device__ __forceinline__ float largest_seen(u32 slot, u32 lane, float seen) {
+#if TEAMS
+    // Positive numbers are ordered as their words are.
+    __shared__ u32 most[CELLS];
+    if (lane == 0) most[slot] = 0;
+    __syncthreads();
+    seen = warp_reduce<Max<float>>(seen);
+    if (lane_index() == 0) atomicMax(most + slot, __float_as_uint(seen));
+    __syncthreads();
+    seen = __uint_as_float(most[slot]);
+#endif
+#pragma unroll
+    for (u32 k = TEAMS ? 0 : LANES / 2; k > 0; k /= 2) seen = fmaxf(seen, __shfl_xor_sync(FULL_WARP, seen, k));
+    return seen;
+}
+
+// Raises (sigma g)max of a pair and cell to what has been seen, or lowers it where enough attempts have seen less.
+__device__ __forceinline__ void adapt(const Gas& gas, u64 kept, float sigma_g_max, u32 attempts, float seen) {
+    float count = gas.attempts[kept] + float(attempts);
+    seen = fmaxf(seen, gas.seen[kept]);
+    if (seen > sigma_g_max) {
+        gas.sigma_g_max[kept] = seen;
+    } else if (count >= EVIDENCE) {
+        gas.sigma_g_max[kept] = fminf(fmaxf(sigma_g_max * FALL, seen * MARGIN), sigma_g_max);
+        seen = count = 0.0f;
+    }
+    gas.seen[kept] = seen;
+    gas.attempts[kept] = count;
+}
