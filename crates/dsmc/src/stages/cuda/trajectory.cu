@@ -5,28 +5,9 @@
 
 #define MAX_HITS 1000
 
-struct Wall {
-    int model, unused;                                    // 0 specular, 1 diffuse, 2 Cercignani-Lampis-Lord
-    double temperature, velocity[3], normal, tangential;  // of a diffuse wall `normal` is the part that it accommodates
-};
-struct Molecule {
-    double mass, thermal, theta[MODES];      // thermal: 2 k / m
-    u32 degeneracy[MODES], rotation, count;  // count: modes of vibration
-};
-struct Domain {
-    int edge[4];              // -1 periodic, -2 open, else the number of the wall
-    u32 along[4];             // 1 where each cell along a side has a wall of its own, the first at `edge`
-    float path[2];            // `step` of Pass
-    double dt, per_metre[2];  // cells per metre, 0 where there is no axis
-    u64 seed, step;
-    const Wall* walls;
-    const Molecule* species;
-    u64* surfaces;                  // SURFACE_SUMS of stages/mod.rs, in whole numbers; sides first
-    double hits, momentum, energy;  // whole numbers per molecule, per kg m/s and per J
-    const float* weights;           // `weights` of Pass
-    u32 sample, capacity;
-};
-static_assert(sizeof(Domain) == DOMAIN_BYTES, "as arguments.rs has it");
+#include "wall.cuh"
+#include "domain.cuh"
+
 struct Motion {
     double v[3], rotation;
     u32 level;
