@@ -1,18 +1,14 @@
-//! Items: functions, structs and constants.
-
-use std::fmt::Write as _;
+//! Items: functions and constants; structs have a file of their own.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
-use syn::{
-    Attribute, Fields, FnArg, GenericParam, Generics, Item, ItemConst, ItemFn, ItemStruct, Result, ReturnType, Safety, Token,
-    TypeParamBound,
-};
+use syn::{Attribute, FnArg, GenericParam, Generics, Item, ItemConst, ItemFn, Result, ReturnType, Safety, Token, TypeParamBound};
 
 use crate::emit::{Emitter, refuse};
 use crate::names;
 use crate::stmt::Tail;
+use crate::structure::Structure;
 use crate::types;
 
 /// The attribute: the item as it is, and the constant with its C++.
@@ -21,28 +17,30 @@ pub(crate) fn device(arguments: &TokenStream, item: TokenStream) -> Result<Token
         return Err(refuse(arguments, "takes no arguments"));
     }
     let mut item: Item = syn::parse2(item)?;
-    let (ident, vis, attrs, text) = match &mut item {
-        Item::Fn(f) => (f.sig.ident.clone(), f.vis.clone(), f.attrs.clone(), function(f)?),
+    let (ident, vis, attrs, text, argument) = match &mut item {
+        Item::Fn(f) => (f.sig.ident.clone(), f.vis.clone(), f.attrs.clone(), function(f)?.to_token_stream(), None),
         Item::Struct(s) => {
-            let text = structure(s)?;
+            let structure = Structure::of(s)?;
             if !s.attrs.iter().any(|a| a.path().is_ident("repr")) {
                 // The layout of C++.
                 s.attrs.push(syn::parse_quote!(#[repr(C)]));
             }
-            (s.ident.clone(), s.vis.clone(), s.attrs.clone(), text)
+            (s.ident.clone(), s.vis.clone(), s.attrs.clone(), structure.text(), Some(structure.argument()))
         }
-        Item::Const(c) => (c.ident.clone(), c.vis.clone(), c.attrs.clone(), constant(c)?),
+        Item::Const(c) => (c.ident.clone(), c.vis.clone(), c.attrs.clone(), constant(c)?.to_token_stream(), None),
         other => return Err(refuse(other, "stands on a function, a struct or a constant")),
     };
     let name = format_ident!("{}", names::constant(&ident.to_string()), span = ident.span());
     let doc = format!("[`{ident}`] as CUDA C++.");
     let cfgs = attrs.iter().filter(|a: &&Attribute| a.path().is_ident("cfg"));
+    let argument = argument.into_iter().flatten();
     Ok(quote! {
         #item
         #(#cfgs)*
         #[doc = #doc]
         #[allow(dead_code)]
         #vis const #name: &str = #text;
+        #(#argument)*
     })
 }
 
@@ -97,20 +95,6 @@ fn function(item: &ItemFn) -> Result<String> {
     Ok(format!("{head}__device__ inline {output} {name}({}) {{\n{}}}\n", parameters.join(", "), emitter.out))
 }
 
-fn structure(item: &ItemStruct) -> Result<String> {
-    let Fields::Named(fields) = &item.fields else {
-        return Err(refuse(&item.ident, "a struct has named fields"));
-    };
-    let generics = generics(&item.generics, false)?;
-    let mut text = format!("{}struct {} {{\n", template(&generics), names::cpp(&item.ident));
-    for field in &fields.named {
-        let ty = types::parse(&field.ty, &generics)?;
-        let name = field.ident.as_ref().map(names::cpp).unwrap_or_default();
-        let _ = writeln!(text, "    {} {name};", ty.cpp().unwrap_or_default());
-    }
-    Ok(text + "};\n")
-}
-
 fn constant(item: &ItemConst) -> Result<String> {
     let mut emitter = Emitter::new(Vec::new(), &TokenStream::new());
     let ty = types::parse(&item.ty, &[])?;
@@ -118,7 +102,7 @@ fn constant(item: &ItemConst) -> Result<String> {
     Ok(format!("static constexpr {} {} = {};\n", ty.cpp().unwrap_or_default(), names::cpp(&item.ident), value.text))
 }
 
-fn template(generics: &[String]) -> String {
+pub(crate) fn template(generics: &[String]) -> String {
     if generics.is_empty() {
         return String::new();
     }
@@ -127,7 +111,7 @@ fn template(generics: &[String]) -> String {
 }
 
 /// The names of the type parameters. Those of functions are bound by `Real` or `RealScalar`.
-fn generics(generics: &Generics, bound_needed: bool) -> Result<Vec<String>> {
+pub(crate) fn generics(generics: &Generics, bound_needed: bool) -> Result<Vec<String>> {
     const ONLY: &str = "generic over `R: Real` or `R: RealScalar` only";
     let is_real = |bound: &TypeParamBound| matches!(bound, TypeParamBound::Trait(t) if t.path.segments.last().is_some_and(|s| s.ident == "Real" || s.ident == "RealScalar"));
     let mut names = Vec::new();

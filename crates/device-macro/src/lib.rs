@@ -16,6 +16,13 @@
 //! pub const PHYSICS: &[&str] = &device_source![limited];
 //! ```
 //!
+//! # Structs of kernels
+//!
+//! Fields may also be arrays, other device structs, and pointers to memory of the device, also of types that only the
+//! kernel has: `*const real` is `const real*` in C++ and, since only the device follows it, the address as `u64` in Rust.
+//! The C++ text compares size and offsets with those that Rust's compiler has. Launches take such structs with `arg`,
+//! which leaves zeros between fields; those generic over a real type, with `f32` or `f64`.
+//!
 //! # What it says
 //!
 //! Scalars (`f32 f64 i32 u32 i64 u64 usize bool`; `usize` is `unsigned long long`), plain structs, `let`, assignment,
@@ -40,6 +47,7 @@ mod literal;
 mod methods;
 mod names;
 mod stmt;
+mod structure;
 mod types;
 
 /// Emits the function, struct or constant that it stands on as CUDA C++ too. See the crate's documentation.
@@ -49,7 +57,7 @@ pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
         Ok(tokens) => tokens.into(),
         // The item itself stays, so that the one error is not followed by others about a name that is missing.
         Err(error) => {
-            let mut tokens = item;
+            let mut tokens = TokenStream::from(structure::without_pointers(item.into()));
             tokens.extend(TokenStream::from(error.to_compile_error()));
             tokens
         }

@@ -68,7 +68,22 @@ fn parted<R: Real>(p: Pair<R>, x: R) -> Pair<R> {
 
 #[test]
 fn structs_masks_and_trait_methods() {
-    assert_eq!(PAIR_CUDA, "template <typename R>\nstruct Pair {\n    R first;\n    R double_;\n};\n");
+    assert_eq!(
+        PAIR_CUDA,
+        "\
+template <typename R>
+struct Pair {
+    R first;
+    R double_;
+};
+static_assert(sizeof(Pair<float>) ==    8, \"size of Pair<float> in Rust\");
+static_assert(__builtin_offsetof(Pair<float>, first) ==    0, \"offset of Pair<float>::first in Rust\");
+static_assert(__builtin_offsetof(Pair<float>, double_) ==    4, \"offset of Pair<float>::double_ in Rust\");
+static_assert(sizeof(Pair<double>) ==   16, \"size of Pair<double> in Rust\");
+static_assert(__builtin_offsetof(Pair<double>, first) ==    0, \"offset of Pair<double>::first in Rust\");
+static_assert(__builtin_offsetof(Pair<double>, double_) ==    8, \"offset of Pair<double>::double_ in Rust\");
+"
+    );
     assert_eq!(
         PARTED_CUDA,
         "\
@@ -79,7 +94,8 @@ __device__ inline Pair<R> parted(Pair<R> p, R x) {
 }
 "
     );
-    assert_eq!(PARTICLE_CUDA, "struct Particle {\n    float x;\n    unsigned int cell;\n    double weight;\n    bool alive;\n};\n");
+    let declaration = "struct Particle {\n    float x;\n    unsigned int cell;\n    double weight;\n    bool alive;\n};\nstatic_assert(";
+    assert!(PARTICLE_CUDA.starts_with(declaration), "{PARTICLE_CUDA}");
 }
 
 /// Precedence: C++ binds comparisons tighter than `&`, Rust the other way round.

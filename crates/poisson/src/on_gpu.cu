@@ -1,11 +1,6 @@
 // Right-hand sides and solutions in the caller's memory on the device: dense, C order, x fastest.
 
-// The unknowns of the finest grid: nodes, first and one past the last unknown, 1 where an end has half a control volume.
-struct Extent {
-    u64 nodes[3];
-    u64 lo[3], hi[3];
-    int half_lo[3], half_hi[3];
-};
+#include "extent.cuh"
 
 // f = rhs + added - shift, and over the unknowns the sums of v f and v f^2, with v the share of a whole control volume, and the largest
 // |f|; the last value counts numbers of rhs, sides included, that are not finite. `added` and `f` may be null; `f` may be `rhs`.

@@ -1,8 +1,9 @@
 //! A plan for right-hand sides that lie in a GPU's memory: sums, sides and the mean on the device, so that nothing of the size of
 //! the grid goes to the host.
 
-use bytemuck::{Pod, Zeroable};
-use zellige_engine::cuda::{Buffer, Cuda, Kernel, Recipe};
+use zellige_device_macro::{device, device_source};
+use zellige_engine::cuda::{Buffer, Cuda, Files, Kernel, Recipe};
+use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
 
 use crate::fold::{Reference, System};
@@ -13,16 +14,20 @@ const BLOCKS: u32 = 1024;
 
 /// Sources and constants of the program.
 pub(crate) fn recipe() -> Recipe {
-    Recipe::new("poisson-on-gpu", &[include_str!("on_gpu.cu")], &[], &["source"])
+    const FILES: &Files = cuda_files!["on_gpu.cu"; "extent.cuh" => &device_source![Extent]];
+    Recipe::of_files("poisson-on-gpu", FILES, &["on_gpu.cu"], &[], &["source"])
 }
 
-/// Argument of `on_gpu.cu`.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
+/// Unknowns of the finest grid.
+#[device]
+#[derive(Debug, Clone, Copy)]
 struct Extent {
     nodes: [u64; 3],
+    /// First unknown.
     lo: [u64; 3],
+    /// One past the last unknown.
     hi: [u64; 3],
+    /// 1 where an end has half a control volume.
     half_lo: [i32; 3],
     half_hi: [i32; 3],
 }
@@ -95,7 +100,7 @@ impl Sides {
         let address = |b: Option<&Buffer<f64>>| b.map_or(0, Buffer::address);
         let launch = self.kernel.launch(BLOCKS, 256).arg(from).arg(address(added)).arg(shift).arg(address(to));
         // SAFETY: the arguments of `source` in order; all arrays cover the grid, and each block has four values in `partial`.
-        unsafe { launch.plain(self.field).arg(&self.partial).run() }?;
+        unsafe { launch.arg(self.field).arg(&self.partial).run() }?;
         let (mut sum, mut square, mut max, mut none) = (0.0, 0.0, 0.0_f64, 0.0);
         for block in self.cuda.download(&self.partial)?.chunks_exact(4) {
             (sum, square, none) = (sum + block[0], square + block[1], none + block[3]);

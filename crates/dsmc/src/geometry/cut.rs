@@ -4,14 +4,14 @@
 //! cell, and whole cells further left. Nothing needs to be known of how pieces hang together, and the sum over all cells is
 //! the area of the outline, because every crossing of a face is one number for the cells on both sides.
 
-use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 
 use super::lattice::{BITS, FINE, Point, rounded};
 
 /// A piece of a segment in a cell, on a lattice of 2^-24 of a cell, counted from the lower corner of the cell that lists it. The
 /// gas is to the right of `a -> b`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[device]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Start point.
     pub a: [i32; 2],

@@ -32,9 +32,12 @@ mod split;
 mod sub_volumes;
 
 pub use curve::{Curve, Form, Gas, Shape};
+pub(crate) use cut::PIECE_CUDA;
 pub use cut::Piece;
 pub use outline::{Body, Outlines};
 pub use sub_volumes::SMALLEST;
+
+use zellige_device_macro::device;
 
 use crate::grid::{Grid, Side};
 use cut::{OwnedPiece, cuts, touched};
@@ -112,14 +115,15 @@ pub enum FlightEnd {
 }
 
 /// A position in a cell with its winding.
+#[device]
 #[derive(Debug, Clone, Copy)]
-struct Reference {
+pub(crate) struct Reference {
     at: [i32; 2],
     winding: i32,
 }
 
 /// See [`Geometry::lists`].
-pub(crate) type Lists<'a> = (&'a [u32], &'a [u32], &'a [Piece], Vec<[i32; 3]>);
+pub(crate) type Lists<'a> = (&'a [u32], &'a [u32], &'a [Piece], &'a [Reference]);
 
 /// Everything that particles and cells need to know of the bodies.
 #[derive(Debug, Clone)]
@@ -304,8 +308,7 @@ impl Geometry {
     /// The lists of pieces as they are kept: one more than the index of a cell in the second list (0 without pieces, empty without
     /// bodies), where the pieces of each begin and the end, all pieces, and a position in each such cell with its winding.
     pub(crate) fn lists(&self) -> Lists<'_> {
-        let references = self.references.iter().map(|r| [r.at[0], r.at[1], r.winding]).collect();
-        (&self.slots, &self.first, &self.pieces, references)
+        (&self.slots, &self.first, &self.pieces, &self.references)
     }
 
     fn reference(&self, cell: usize) -> Option<Reference> {

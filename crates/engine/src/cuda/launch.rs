@@ -200,9 +200,9 @@ impl Kernel {
     }
 }
 
-/// Value that can be passed to a kernel.
+/// Value that can be passed to a kernel: numbers, buffers and the structs of `#[device]`.
 pub trait Argument {
-    /// The type as the kernel sees it.
+    /// The type as the kernel sees it: of structs, bytes with zeros between fields.
     type Value: Pod;
     /// The value.
     fn value(self) -> Self::Value;
@@ -218,7 +218,21 @@ macro_rules! plain_arguments {
         }
     )*};
 }
-plain_arguments!(f32, f64, i8, u8, i16, u16, i32, u32, i64, u64);
+plain_arguments!(f32, f64, i8, u8, i16, u16, i32, u32, i64, u64, usize);
+
+impl Argument for bool {
+    type Value = u8;
+    fn value(self) -> u8 {
+        self.into()
+    }
+}
+
+impl<A: Argument, const N: usize> Argument for [A; N] {
+    type Value = [A::Value; N];
+    fn value(self) -> [A::Value; N] {
+        self.map(A::value)
+    }
+}
 
 impl<T: Pod> Argument for &Buffer<T> {
     type Value = u64;
@@ -297,7 +311,7 @@ impl Launch<'_> {
         self.plain(argument.value())
     }
 
-    /// The next argument, a plain structure laid out as in C. Alignments up to 8 bytes.
+    /// The next argument, a plain value laid out as in C. Alignments up to 8 bytes.
     pub fn plain<T: Pod>(mut self, value: T) -> Self {
         let words = size_of::<T>().div_ceil(8);
         if self.count == ARGUMENTS || self.used + words > ARGUMENT_WORDS || align_of::<T>() > 8 {

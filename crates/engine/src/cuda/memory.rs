@@ -13,6 +13,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys;
 
 use super::context::{Cuda, Inner};
+use super::launch::Argument;
 use crate::error::{Error, Result};
 use crate::large::zeros;
 
@@ -89,6 +90,9 @@ fn allocate<T: Pod>(cuda: &Cuda, count: &Arc<ByteCount>, n: usize, what: &str) -
     cuda.fill_zero(&mut buffer)?;
     Ok(buffer)
 }
+
+/// Buffer of values as kernels see them.
+pub type BufferOf<A> = Buffer<<A as Argument>::Value>;
 
 /// `len` values of `T` in device memory. Freed when dropped, after the work that uses it.
 pub struct Buffer<T> {

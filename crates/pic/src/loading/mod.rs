@@ -17,6 +17,7 @@ pub use self::half_step_back::back_push;
 use self::lanes::Draws;
 pub(crate) use self::portions::joined;
 use self::quiet::Halton;
+pub(crate) use self::uniform::UNIFORM_SOURCE_CUDA;
 pub use self::uniform::UniformSource;
 use crate::config::species::Positions;
 use crate::sampling::{Purpose, Stream, purpose};

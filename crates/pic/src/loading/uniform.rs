@@ -1,25 +1,30 @@
 //! Starts that are the same in every cell: a few numbers from which a GPU makes the particles.
 
-use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 
 use super::Source;
 use crate::config::species::Positions;
 use crate::sampling::{Purpose, purpose};
 use crate::setup::{Load, Profile, ThermalSpread};
 
-/// `UniformSource` of uniform_source.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
+/// Numbers from which the particles of a species are made.
+#[device]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UniformSource {
     seed: u64,
+    /// Rows of cells of the box.
     rows: u64,
+    /// Mean momentum.
     drift: [f64; 3],
+    /// Spread of the momentum.
     width: [f64; 3],
+    /// Purposes of random numbers.
     place: u32,
     momentum: u32,
     per_cell: u32,
     random: u32,
     warm: u32,
+    /// Set for one dimension.
     line: u32,
 }
 

@@ -6,8 +6,9 @@
 //! in the registers of a thread; what the segments hand on is composed by a scan, so that a system is read once and
 //! written once. A batch in the plane is a middle axis that nothing is done along.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use num_complex::Complex;
+use zellige_device_macro::device_source;
 use zellige_engine::cuda::{Buffer, Cuda, Files, Graph, Kernel, Mapped, Pool, Properties, Recipe};
 use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
@@ -15,12 +16,14 @@ use zellige_engine::large::zeros;
 use zellige_engine::ops::fft::{CudaPlans, CudaReal};
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
-use self::axis::{LineLayout, Lines};
+use self::arguments::{Field, LEVELS, LineLayout, Modes};
+use self::axis::Lines;
 use super::transform::{Scalar, TransformType, angles};
 use crate::grid::{Axis, Bc, Grid};
 use crate::physics::PHYSICS;
 use crate::stages::Norms;
 
+mod arguments;
 pub(super) mod axis;
 mod borrowed;
 
@@ -69,8 +72,12 @@ fn waiting<T>(last: &Axis, shared: u32) -> u32 {
 }
 
 /// Source files.
-const FILES: &Files =
-    cuda_files!["extend.cu", "lines.cu", "residual.cu", "segments.cu", "split.cu", "transform.cu"; "physics.cuh" => PHYSICS];
+const FILES: &Files = cuda_files!["extend.cu", "lines.cu", "residual.cu", "segments.cu", "split.cu", "transform.cu"; "physics.cuh" => PHYSICS,
+    "transform.cuh" => &device_source![arguments::Split, arguments::Transform],
+    "line_layout.cuh" => &device_source![arguments::LineLayout],
+    "modes.cuh" => &device_source![arguments::Modes],
+    "field.cuh" => &device_source![arguments::Field],
+];
 
 /// Sources and constants of the program for a grid on such a GPU.
 pub(super) fn recipe_on<T: Real>(grid: &Grid, gpu: &Properties) -> Recipe {
@@ -104,32 +111,6 @@ pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> R
     let defines = defines.map(|(name, value)| (name.to_owned(), value));
     let names = [&axis::Kernels::NAMES[..], &["transpose", "lines", "centre", "residual", "finish", "from_double", "to_double"]].concat();
     Recipe::of_files("poisson-direct", FILES, &["transform.cu", "extend.cu", "lines.cu", "residual.cu"], &defines, &names)
-}
-
-/// Argument of `lines.cu`: the modes of all parts.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Modes {
-    part: [u64; 17],
-    at: [u32; 18],
-    count: u32,
-    outer: u32,
-}
-
-/// Argument of `residual.cu`.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Field {
-    first: u64,
-    system: u64,
-    middle: u64,
-    last: u64,
-    unknowns: [u32; 3],
-    tiles: [u32; 3],
-    lo: [i32; 3],
-    hi: [i32; 3],
-    weight: [f64; 3],
-    volume: f64,
 }
 
 /// Additional task of [`Solver::residual`].
@@ -369,7 +350,7 @@ impl<T: Real> Solver<T> {
             ResidualTask::NormsAndCopy => (&self.relaxed, &mut self.u),
             ResidualTask::Norms | ResidualTask::Relax => (&self.u, &mut self.relaxed),
         };
-        let launch = self.kernels.residual.launch((blocks, self.systems as u32), 256).arg(from).arg(&self.f).arg(to).plain(self.field);
+        let launch = self.kernels.residual.launch((blocks, self.systems as u32), 256).arg(from).arg(&self.f).arg(to).arg(self.field);
         let launch = launch.arg(what as i32).arg(omega).arg(&self.active).arg(&mut self.partial);
         // SAFETY: the field is that of the grid, which all arrays cover once a system; a block has its own place in `partial`.
         unsafe { launch.run()? };
@@ -431,7 +412,7 @@ impl<T: Real> Solver<T> {
             None => (&mut self.x, 1, &self.flat, &self.deltas[0]),
         };
         let count = within * self.systems;
-        let mut modes = Modes { part: [0; 17], at: [0; 18], count: last.parts.len() as u32, outer: count as u32 };
+        let mut modes = Modes { part: [0; LEVELS + 1], at: [0; LEVELS + 2], count: last.parts.len() as u32, outer: count as u32 };
         for (k, part) in last.parts.iter().enumerate() {
             (modes.part[k], modes.at[k], modes.at[k + 1]) = (part.modes.address(), part.at as u32, (part.at + part.width) as u32);
         }
@@ -450,7 +431,7 @@ impl<T: Real> Solver<T> {
         centre(0)?;
         let places = last.len * count;
         let launch =
-            self.kernels.lines.launch(places.div_ceil(self.block[0] as usize) as u32, self.block[1]).shared(self.waiting).plain(modes);
+            self.kernels.lines.launch(places.div_ceil(self.block[0] as usize) as u32, self.block[1]).shared(self.waiting).arg(modes);
         // SAFETY: the parts hold all row pairs of their modes; the tables cover these.
         unsafe { launch.arg(outer).arg(within as u32).arg(inner).run()? };
         centre(self.systems)
@@ -478,7 +459,7 @@ fn field(grid: &Grid, axes: [&Axis; 3]) -> Field {
         system: grid.len() as u64,
         middle: stride[1] as u64,
         last: stride[0] as u64,
-        unknowns: count.map(|n| n as u32),
+        n: count.map(|n| n as u32),
         tiles: [count[0].div_ceil(columns), count[1].div_ceil(256 / columns), count[2].div_ceil(steps)].map(|n| n as u32),
         lo: axes.map(|a| side(a.lo)),
         hi: axes.map(|a| side(a.hi)),

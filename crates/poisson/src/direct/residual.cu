@@ -3,15 +3,7 @@
 // in registers. The formulae are those of `physics`. Bytes: u and f once, and `to` once where it is written.
 
 #include "split.cu"
-
-// Nodes of the first unknown, from system to system, along the middle and the last axis; unknowns; 1 / h^2.
-struct Field {
-    u64 first, system, middle, last;
-    unsigned n[3], tiles[3];
-    int lo[3], hi[3];  // 0 Dirichlet, 1 Neumann, 2 periodic
-    double weight[3];
-    double volume;
-};
+#include "field.cuh"
 
 enum { NORMS, RELAX, NORMS_AND_COPY };
 

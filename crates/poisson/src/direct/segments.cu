@@ -1,12 +1,7 @@
 // A system's place, its multipliers in closed form, and what goes from segment to segment of its rows.
 
 #include "split.cu"
-
-// The modes of each part: `at[k] .. at[k + 1]` of every outer mode, one outer mode behind the other, `outer` of them.
-struct Modes {
-    Z* part[17];
-    unsigned at[18], count, outer;
-};
+#include "modes.cuh"
 
 // A system: its first value, and the distance from row pair to row pair.
 struct Line {

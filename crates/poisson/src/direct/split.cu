@@ -20,19 +20,7 @@ __device__ Z times_i(Z a) { return {-a.y, a.x}; }
 __device__ Z conjugate(Z a) { return {a.x, -a.y}; }
 __device__ Z none() { return {0, 0}; }
 
-// One split: `groups` DFTs of `m` points a line.
-struct Split {
-    Z* modes;
-    const Z* table;
-    unsigned n, radix, m, groups;
-};
-
-// All splits of a line of `n` intervals, and its rest of `rest` ones, extended (periodic: as it is).
-struct Transform {
-    Split levels[16];
-    Z* extended;
-    unsigned count, kind, n, len, rest, room;
-};
+#include "transform.cuh"
 
 // One split by an odd factor of places d and m - d.
 __device__ void fold_odd(Z* z, const Split& v, Z* w, unsigned d, bool sine, real scale) {

@@ -3,14 +3,7 @@
 // round. Bytes: 2 values a node.
 
 #include "split.cu"
-
-// Source and destination of lines: rows of the grid in pairs, or (`grid` is null) complex lines one behind the other.
-struct LineLayout {
-    real* grid;
-    Z* lines;
-    u64 first, system, last;              // node of the first unknown, and nodes from system to system, from row to row
-    unsigned middle, rows, middles, end;  // nodes and rows along the middle axis, the same of all systems, rows along the last
-};
+#include "line_layout.cuh"
 
 __device__ unsigned node_of(const Transform& transform, unsigned i) {
     return transform.kind == SINE ? i + 1 : transform.kind == MIRRORED ? transform.len - 1 - i : i;

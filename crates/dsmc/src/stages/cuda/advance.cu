@@ -13,21 +13,7 @@ typedef float Average;  // of the last few samples
 typedef double Average;
 #endif
 
-struct Pass {
-    float step[2];            // cells per velocity along each axis: dt / h, 0 where there is no axis
-    u32 stride, unused;       // tiles * KEYS
-    const u8* reach;          // by tile and cell; geometry/mod.rs
-    Average* sums;            // [KEPT][tile][key]
-    const double* factor;     // 2 k/m by species, then 2 k theta/m of each mode by species
-    const u32* follow_first;  // faces of sides that follow the gas within, by tile; one more than tiles
-    const uint2* follow;      // cell in the tile, number of the face
-    const double* memory;     // by face
-    double* moving;           // MOVING numbers a face
-    const double* mass;       // by species
-    const float* weights;     // by tile and cell, where they differ: molecules of a particle
-};
-
-static_assert(sizeof(Pass) == PASS_BYTES, "as arguments.rs has it");
+#include "pass.cuh"
 
 __device__ __forceinline__ Sorted sorted_in(char* shared) {
     float* f = reinterpret_cast<float*>(shared);

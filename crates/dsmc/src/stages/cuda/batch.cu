@@ -86,23 +86,22 @@ extern "C" __global__ void __launch_bounds__(128) close_batch(const __grid_const
 }
 
 // Sums of `fresh` over regions of the domain, with the weights of cells: [region][species][sum - from]. One block a region, species
-// and sum; `tiles` are those along x.
-extern "C" __global__ void __launch_bounds__(256) sum_regions(const double* fresh, const float* weights, u64 stride, u32 tiles,
-                                                              uint2 cells, uint2 regions, u32 from, double* out) {
+// and sum.
+extern "C" __global__ void __launch_bounds__(256) sum_regions(const __grid_constant__ Regions r, double* out) {
     __shared__ double scratch[8];
-    u32 rx = blockIdx.x % regions.x, ry = blockIdx.x / regions.x, q = from + blockIdx.z, species = blockIdx.y;
-    auto edge = [](u32 r, u32 n, u32 all) { return u32((u64(r) * n + all - 1) / all); };
-    u32 x0 = edge(rx, cells.x, regions.x), x1 = edge(rx + 1, cells.x, regions.x);
-    u32 y0 = edge(ry, cells.y, regions.y), y1 = edge(ry + 1, cells.y, regions.y);
+    u32 rx = blockIdx.x % r.count[0], ry = blockIdx.x / r.count[0], q = r.from + blockIdx.z, species = blockIdx.y;
+    auto edge = [](u32 k, u32 n, u32 all) { return u32((u64(k) * n + all - 1) / all); };
+    u32 x0 = edge(rx, r.cells[0], r.count[0]), x1 = edge(rx + 1, r.cells[0], r.count[0]);
+    u32 y0 = edge(ry, r.cells[1], r.count[1]), y1 = edge(ry + 1, r.cells[1], r.count[1]);
     u64 n = u64(x1 - x0) * (y1 - y0);
     double sum = 0.0;
     for (u64 k = threadIdx.x; k < n; k += blockDim.x) {
         u32 x = x0 + u32(k % (x1 - x0)), y = y0 + u32(k / (x1 - x0));
-        u64 tile = u64((y >> SY) * tiles + (x >> SX)) * LAYERS, slot = (y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1));
+        u64 tile = u64((y >> SY) * r.tiles + (x >> SX)) * LAYERS, slot = (y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1));
         double of_cell = 0.0;
         for (u32 layer = 0; layer < LAYERS; layer++)
-            of_cell += fresh[q * stride + (tile + layer) * KEYS + slot * SPECIES + species];
-        sum += WEIGHTED ? double(weights[tile * CELLS + slot]) * of_cell : of_cell;
+            of_cell += r.fresh[q * r.stride + (tile + layer) * KEYS + slot * SPECIES + species];
+        sum += WEIGHTED ? double(r.weights[tile * CELLS + slot]) * of_cell : of_cell;
     }
     sum = block_reduce<Sum<double>>(sum, scratch);
     if (threadIdx.x == 0) out[(u64(blockIdx.x) * SPECIES + species) * gridDim.z + blockIdx.z] = sum;

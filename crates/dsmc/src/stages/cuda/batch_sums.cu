@@ -3,31 +3,7 @@
 
 #include "common.cu"
 #include "values.cuh"
-
-// A species: mass, kg; degrees of freedom of rotation; its modes of vibration.
-struct Molecule {
-    double mass, freedom, theta[MODES], degeneracy[MODES];
-    u32 modes, unused;
-};
-
-// Mean of cross-section times relative speed of a pair: `rate T^power`.
-struct MeanRate {
-    double rate, power;
-};
-
-struct Batches {
-    double *fresh, *all;   // sums since the last batch, [sum][tile][key], and of all batches, in the tile of the first layer
-    double* square;        // `Cells::square`: [value][cell]
-    u32* filled;           // batches with particles: [line][cell]
-    const double* weight;  // molecules of a particle over the volume of the cell; 0 where there is none
-    const Molecule* molecules;
-    const MeanRate* rates;  // [species][species]
-    const double* speeds;   // mean speed at 1 K by species
-    u64 stride, cells;      // numbers of a sum, cells with those that fill the last tiles
-    double count, samples;  // number of this batch, from 1; samples of each
-};
-
-static_assert(sizeof(Molecule) == MOLECULE_BYTES && sizeof(Batches) == BATCHES_BYTES, "as batches.rs has it");
+#include "batches.cuh"
 
 #define LINES (SPECIES > 1 ? 1 + SPECIES : 1)
 #define OF_LINE 14  // values of a line: `OF_SPECIES`

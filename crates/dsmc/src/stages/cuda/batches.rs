@@ -2,47 +2,16 @@
 
 use std::ops::Range;
 
-use bytemuck::{Pod, Zeroable};
-use zellige_engine::cuda::{Buffer, Kernel, Pool};
+use zellige_engine::cuda::{Argument, Buffer, BufferOf, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::Gas;
+use super::batch_arguments::{self, MeanRate, Molecule, Regions};
 use super::tiling::Tiling;
-use crate::gas::vibration::MODES;
 use crate::model::Model;
 use crate::sampling;
 use crate::stages::Batches;
-
-/// `Molecule` of batch_sums.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct BatchMolecule {
-    mass: f64,
-    freedom: f64,
-    theta: [f64; MODES],
-    degeneracy: [f64; MODES],
-    modes: u32,
-    unused: u32,
-}
-
-/// `Batches` of batch_sums.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct BatchesArgument {
-    fresh: u64,
-    all: u64,
-    square: u64,
-    filled: u64,
-    weight: u64,
-    molecules: u64,
-    rates: u64,
-    speeds: u64,
-    stride: u64,
-    cells: u64,
-    count: f64,
-    samples: f64,
-}
 
 /// Sums and scatter of all batches; empty before the first.
 #[derive(Debug)]
@@ -52,8 +21,8 @@ pub(super) struct Closed {
     square: Buffer<f64>,
     filled: Buffer<u32>,
     weight: Buffer<f64>,
-    molecules: Buffer<BatchMolecule>,
-    rates: Buffer<[f64; 2]>,
+    molecules: BufferOf<Molecule>,
+    rates: BufferOf<MeanRate>,
     speeds: Buffer<f64>,
     /// Sums of regions.
     regions: Buffer<f64>,
@@ -90,12 +59,12 @@ impl Closed {
         };
         let weights: Vec<f64> = map(indices(cells), |c, _| tiling.padded_cell(c).map_or(0.0, weight));
         self.weight = self.pool.buffer_from(&weights, what)?;
-        let molecules: Vec<_> = model.species.iter().map(molecule).collect();
+        let molecules: Vec<_> = model.species.iter().map(|s| molecule(s).value()).collect();
         self.molecules = self.pool.buffer_from(&molecules, what)?;
         // Powers of the temperature, which two of them tell.
         let rate = |a: usize, b: usize| {
             let [one, two] = [1.0, 2.0].map(|t| model.mean_rate(a, b, t));
-            [one, (two / one).log2()]
+            MeanRate { rate: one, power: (two / one).log2() }.value()
         };
         let rates: Vec<_> = (0..species).flat_map(|a| (0..species).map(move |b| rate(a, b))).collect();
         self.rates = self.pool.buffer_from(&rates, what)?;
@@ -105,16 +74,15 @@ impl Closed {
     }
 }
 
-fn molecule(species: &crate::gas::Species) -> BatchMolecule {
+fn molecule(species: &crate::gas::Species) -> Molecule {
     let modes = species.vibration.modes();
     let each = |f: &dyn Fn(&crate::gas::vibration::Mode) -> f64| std::array::from_fn(|m| modes.get(m).map_or(0.0, f));
-    BatchMolecule {
+    Molecule {
         mass: species.mass,
         freedom: f64::from(species.rotation),
         theta: each(&|m| m.theta),
         degeneracy: each(&|m| f64::from(m.degeneracy)),
         modes: modes.len() as u32,
-        unused: 0,
     }
 }
 
@@ -133,7 +101,7 @@ impl Batches for Gas {
         self.closed.reserve(&self.model, &tiling, self.averages.sums().len())?;
         let (fresh, stride) = (self.averages.sums().address(), self.averages.stride() as u64);
         let c = &mut self.closed;
-        let argument = BatchesArgument {
+        let argument = batch_arguments::Batches {
             fresh,
             all: c.all.address(),
             square: c.square.address(),
@@ -147,7 +115,7 @@ impl Batches for Gas {
             count: count as f64,
             samples: samples as f64,
         };
-        let launch = self.store.kernels.batch.close_batch.launch((argument.cells as u32).div_ceil(128), 128).plain(argument);
+        let launch = self.store.kernels.batch.close_batch.launch((argument.cells as u32).div_ceil(128), 128).arg(argument);
         // SAFETY: the argument as declared; every list has the length that its numbers say.
         unsafe { launch.run()? };
         self.take_surfaces(surfaces)
@@ -163,10 +131,16 @@ impl Batches for Gas {
             self.closed.regions = self.closed.pool.alloc_zeros(n, "dsmc: batches")?;
         }
         let grid = [(regions[0] * regions[1]) as u32, species as u32, kept.len() as u32];
-        let launch = self.store.kernels.batch.sum_regions.launch(grid, 256);
-        let launch = launch.arg(self.averages.sums()).arg(&self.tables.weights).arg(self.averages.stride() as u64);
-        let launch = launch.arg(tiling.tiles[0] as u32).plain(tiling.cells.map(|n| n as u32)).plain(regions.map(|n| n as u32));
-        let launch = launch.arg(kept.start as u32).arg(&mut self.closed.regions);
+        let argument = Regions {
+            fresh: self.averages.sums().address(),
+            weights: self.tables.weights.address(),
+            stride: self.averages.stride() as u64,
+            tiles: tiling.tiles[0] as u32,
+            cells: tiling.cells.map(|n| n as u32),
+            count: regions.map(|n| n as u32),
+            from: kept.start as u32,
+        };
+        let launch = self.store.kernels.batch.sum_regions.launch(grid, 256).arg(argument).arg(&mut self.closed.regions);
         // SAFETY: the arguments as declared; one number a block.
         unsafe { launch.run()? };
         let found = self.cuda.download(&self.closed.regions)?;

@@ -20,38 +20,7 @@ static_assert(KEYS < 0x7fff, "keys have 15 bits");
 // Direction of a leaver: 0 to 8 the neighbour (dy + 1) * 3 + dx + 1, or
 enum Direction : u32 { FAR = 9, PENDING = 10 };  // any other tile, by `goal`; not yet known
 
-struct Columns {
-    float *x, *y, *vx, *vy, *vz, *rotation;
-    Level* level;
-    u16* key;
-    u32* tag;  // a number that a particle shares with its last partner
-};
-
-struct Counters {
-    u64 injected, removed, collisions, attempts, exceeded, stuck, copied, dropped;
-    u32 fresh, refused;    // particles behind the regions, injected during the last step; those that found no room
-    u32 fullest, special;  // most particles that a tile with more than INDEX had; entries of `wanderers`
-};
-
-struct Store {
-    Columns now, next;
-    u32 *first, *next_first;                    // begin of each region; one more than tiles
-    u32* list;                                  // by region: leavers of each list: way << 28 | slot in the region
-    u32 *left, *special;                        // by tile and list: leavers, and those of them that are FAR or PENDING
-    u32* stay;                                  // by tile: particles that stay
-    u32* near;                                  // by tile and way: leavers
-    const u32 *old_list, *old_left, *old_near;  // `list`, `left`, `near` of the step before; the same addresses but of small gases
-    u32 *near_in, *far_in;                      // by tile: those that will come from neighbours and from afar
-    u32 *near_n, *far_n;                        // by tile: those that come now
-    u32* filled;                                // by tile: of those from afar, how many are in `arrivals`
-    u32 *chains, *link;                         // of small gases, in place of `goals`: those from afar by tile (arrive.cu)
-    uint2* wanderers;                           // of small gases: who is FAR or PENDING
-    Counters* counters;
-    int cells[2], tiles[2];
-    u32 count, capacity;  // tiles; slots of a column
-};
-
-static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
+#include "store.cuh"
 
 // More lists lie in columns that hold nothing yet or nothing more: by region of `next` the slots of `now` from which particles come,
 // until the pass over the tile writes there; and from the end of the pass over all tiles, which turns `now` into `next`, to the exchange of the next

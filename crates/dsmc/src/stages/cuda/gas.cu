@@ -15,36 +15,7 @@
 #define TEAM LANES
 #endif
 
-struct Kinetics {
-    float rate, power, soft, share[2], thermal, pool;  // Kinetics of collide.rs
-    u32 inelastic, species[2];
-    int chances[2][MODES];  // of vibration by Millikan and White: index of each one's table, or -1
-};
-struct Modes {
-    u32 rotation, count;       // modes of vibration
-    float z_rotation, t_star;  // t_star: Parker's, 0 where z is constant
-    float theta[MODES], degeneracy[MODES], z[MODES];
-};
-struct Part {
-    float fraction;
-    u32 first, count;  // outline
-};
-struct Gas {
-    const Kinetics* pairs;
-    const Modes* modes;
-    const u32* lookup;                     // [a * SPECIES + b]
-    const float* rate;                     // by tile and cell
-    float *sigma_g_max, *seen, *attempts;  // by pair, tile and cell
-    const u32* divided;  // by tile and cell: first part, with their number in the upper 8 bits; 0 where it is whole
-    const Part* parts;   // the first is unused
-    const int2* outline;
-    u64 seed, step, stride;  // stride: tiles * CELLS
-    const float* chances;    // [table][point]
-    float across[2];         // squared lengths of a cell's edges over that of the first
-    u32 jeans, unused;
-};
-
-static_assert(sizeof(Gas) == GAS_BYTES, "as arguments.rs has it");
+#include "gas.cuh"
 
 // The particles of a tile in order.
 struct Sorted {

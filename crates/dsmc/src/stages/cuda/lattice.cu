@@ -20,29 +20,9 @@
 struct Point {
     i64 x, y;
 };
-struct Piece {
-    int a[2], b[2];
-    u32 segment;
-};
-struct Reference {
-    int at[2], winding;
-};
-struct Segment {
-    double normal[2], middle[2],
-        per_cell[2];  // the middle in cells; change of the position along it, -1 to 1, for a cell along each axis
-    u32 wall, unused;
-};
-static_assert(sizeof(Segment) == SEGMENT_BYTES, "as arguments.rs has it");
-struct Geometry {
-    const u32 *slots, *first;  // by cell: one more than its index in `first`, 0 without pieces
-    const Piece* pieces;
-    const Reference* references;
-    const Segment* segments;
-    const u8* inside;  // by cell without pieces: whether it is in a body
-    int cells[2];
-    double h[2];
-};
-static_assert(sizeof(Geometry) == GEOMETRY_BYTES, "as arguments.rs has it");
+
+#include "geometry.cuh"
+
 struct Flight {
     int cell[2];
     double offset[2], path[2];

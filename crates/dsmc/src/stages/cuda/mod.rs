@@ -13,6 +13,7 @@
 
 mod arguments;
 mod averages;
+mod batch_arguments;
 mod batches;
 mod program;
 mod recorded;
@@ -26,7 +27,6 @@ mod tiling;
 use zellige_engine::cuda::{Buffer, Cuda, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Result};
 
-use self::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument};
 use self::averages::Averages;
 use self::batches::Closed;
 use self::program::KernelConfig;
@@ -179,10 +179,10 @@ pub fn memory(model: &Model) -> u64 {
 }
 
 impl Gas {
-    fn gas(&self, step: u64) -> GasArgument {
+    fn gas(&self, step: u64) -> arguments::Gas {
         let t = &self.tables;
         let [sigma_g_max, seen, attempts] = self.majorants.each_ref().map(Buffer::address);
-        GasArgument {
+        arguments::Gas {
             pairs: t.pairs.address(),
             modes: t.modes.address(),
             lookup: t.lookup.address(),
@@ -199,7 +199,6 @@ impl Gas {
             chances: t.chances.address(),
             across: collide::across(&self.model),
             jeans: u32::from(self.model.collisions.z_definition == ZDefinition::Jeans),
-            unused: 0,
         }
     }
 
@@ -213,12 +212,11 @@ impl Gas {
         [0, 1].map(|d| (self.model.dt * self.model.cells_per_metre(d)) as f32)
     }
 
-    fn pass(&self) -> PassArgument {
+    fn pass(&self) -> arguments::Pass {
         let t = &self.tables;
-        PassArgument {
+        arguments::Pass {
             step: self.path(),
             stride: (self.store.tiling.len() * self.store.config.keys()) as u32,
-            unused: 0,
             reach: t.reach.address(),
             sums: self.averages.address(),
             factor: t.factor.address(),
@@ -231,13 +229,13 @@ impl Gas {
         }
     }
 
-    fn domain(&self, step: u64, sample: bool) -> DomainArgument {
+    fn domain(&self, step: u64, sample: bool) -> arguments::Domain {
         let edge = |e: &Edge| match e {
             Edge::Periodic => -1,
             Edge::Open => -2,
             Edge::Wall(wall) | Edge::Walls(wall) => *wall as i32,
         };
-        DomainArgument {
+        arguments::Domain {
             edge: self.model.edges.each_ref().map(edge),
             along: self.model.edges.map(|e| u32::from(matches!(e, Edge::Walls(_)))),
             path: self.path(),
@@ -257,9 +255,9 @@ impl Gas {
         }
     }
 
-    fn geometry(&self) -> GeometryArgument {
+    fn geometry(&self) -> arguments::Geometry {
         let t = &self.tables;
-        GeometryArgument {
+        arguments::Geometry {
             slots: t.slots.address(),
             first: t.first.address(),
             pieces: t.pieces.address(),
@@ -271,9 +269,9 @@ impl Gas {
         }
     }
 
-    fn inflow(&self) -> InflowArgument {
+    fn inflow(&self) -> arguments::Inflow {
         let (t, model) = (&self.tables, &self.model);
-        InflowArgument {
+        arguments::Inflow {
             faces: t.faces.address(),
             beams: t.beams.address(),
             given: t.given.address(),

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
+use zellige_device_macro::device_source;
 use zellige_engine::cuda::{Cuda, Files, Kernel, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::{cuda_files, real};
 
-use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, SegmentArgument, StoreArgument};
-use super::batches::{BatchKernels, BatchMolecule, BatchesArgument};
+use super::batches::BatchKernels;
+use super::{arguments, batch_arguments};
 use crate::gas::millikan::{LARGEST, POINTS};
-use crate::gas::vibration::{HIGHEST, MODES};
+use crate::gas::vibration::HIGHEST;
+use crate::geometry;
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
 use crate::sampling::VALUES_OF_SUMS;
@@ -53,6 +55,14 @@ const FILES: &Files = cuda_files![
     "physics.cuh" => PHYSICS,
     "walls.cuh" => WALLS,
     "values.cuh" => VALUES_OF_SUMS,
+    "store.cuh" => &device_source![arguments::Columns, arguments::Counters, arguments::Store],
+    "gas.cuh" => &device_source![arguments::Kinetics, arguments::Modes, arguments::Part, arguments::Gas],
+    "pass.cuh" => &device_source![arguments::Pass],
+    "wall.cuh" => &device_source![arguments::Wall, arguments::Molecule],
+    "domain.cuh" => &device_source![arguments::Domain],
+    "geometry.cuh" => &device_source![geometry::Piece, geometry::Reference, arguments::Segment, arguments::Geometry],
+    "inflow.cuh" => &device_source![arguments::Face, arguments::Beam, arguments::SubsonicBoundary, arguments::Line, arguments::Inflow],
+    "batches.cuh" => &device_source![batch_arguments::Molecule, batch_arguments::MeanRate, batch_arguments::Batches, batch_arguments::Regions],
 ];
 
 /// Marks by which the threads that share a cell find out who waits for whom; a power of two. Two particles may share one.
@@ -179,7 +189,6 @@ impl KernelConfig {
             define("MARKS", &MARKS),
             define("ROTATES", &u8::from(self.rotates)),
             define("VIBRATES", &self.modes),
-            define("MODES", &MODES),
             define("KEPT", &self.kept()),
             define("ALONG_Z", &u8::from(self.along_z)),
             define("FIRST_INTERNAL", &self.internal()),
@@ -197,18 +206,9 @@ impl KernelConfig {
             define("CROWDED", &u8::from(self.crowded)),
             define("BRIEF", &u8::from(self.brief)),
             define("RECORDED", &u8::from(self.recorded)),
-            define("STORE_BYTES", &size_of::<StoreArgument>()),
-            define("GAS_BYTES", &size_of::<GasArgument>()),
-            define("PASS_BYTES", &size_of::<PassArgument>()),
-            define("DOMAIN_BYTES", &size_of::<DomainArgument>()),
-            define("SEGMENT_BYTES", &size_of::<SegmentArgument>()),
             define("SURFACE_SUMS", &SURFACE_SUMS),
-            define("GEOMETRY_BYTES", &size_of::<GeometryArgument>()),
-            define("INFLOW_BYTES", &size_of::<InflowArgument>()),
             define("FIRST_MODE", &self.values[0]),
             define("FIRST_WITH_Z", &self.values[1]),
-            define("MOLECULE_BYTES", &size_of::<BatchMolecule>()),
-            define("BATCHES_BYTES", &size_of::<BatchesArgument>()),
         ]
     }
 }
@@ -254,7 +254,7 @@ impl Kernels {
 }
 
 /// Definitions that flights depend on, and batches.
-const OF_FLIGHTS: [&str; 15] = [
+const OF_FLIGHTS: [&str; 14] = [
     "SPECIES",
     "COMPONENTS",
     "SX",
@@ -263,7 +263,6 @@ const OF_FLIGHTS: [&str; 15] = [
     "THREADS",
     "ROTATES",
     "VIBRATES",
-    "MODES",
     "HIGHEST_OF_SEVERAL",
     "TAGGED",
     "BODIES",
@@ -271,7 +270,7 @@ const OF_FLIGHTS: [&str; 15] = [
     "RECORDED",
     "SURFACE_SUMS",
 ];
-const AVERAGES: [&str; 16] = [
+const AVERAGES: [&str; 15] = [
     "SPECIES",
     "COMPONENTS",
     "SX",
@@ -280,7 +279,6 @@ const AVERAGES: [&str; 16] = [
     "THREADS",
     "ROTATES",
     "VIBRATES",
-    "MODES",
     "KEPT",
     "ALONG_Z",
     "FIRST_INTERNAL",
@@ -294,9 +292,7 @@ const AVERAGES: [&str; 16] = [
 pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     let defines = config.defines();
     // Of these, only what each depends on: the same program then does for many runs.
-    let of = |names: &[&str]| -> Vec<_> {
-        defines.iter().filter(|d| names.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect()
-    };
+    let of = |names: &[&str]| -> Vec<_> { defines.iter().filter(|d| names.contains(&d.0.as_str())).cloned().collect() };
     let flights = &FLIGHTS[..if config.recorded { 3 } else { 6 }];
     [
         Recipe::of_files("dsmc gas", FILES, &["totals.cu", "fly.cu"], &defines, &BULK),

@@ -9,7 +9,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::Gas;
-use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, StoreArgument};
+use super::arguments::{self, Domain, Geometry, Inflow, Pass, Store};
 
 /// Steps that are put on the stream as one: as many as there are, else fewer.
 const TOGETHER: [u64; 3] = [16, 4, 1];
@@ -17,7 +17,7 @@ const TOGETHER: [u64; 3] = [16, 4, 1];
 const APART: u64 = 64;
 
 /// Everything that the launches of a step take.
-type Arguments = (StoreArgument, GasArgument, PassArgument, DomainArgument, GeometryArgument, InflowArgument);
+type Arguments = (Store, arguments::Gas, Pass, Domain, Geometry, Inflow);
 
 /// Steps, with what the first of them was recorded with.
 type Record = (Box<Arguments>, Graph);

@@ -2,16 +2,8 @@
 
 #include "common.cu"
 #include "random.cu"
+#include "wall.cuh"
 #include "walls.cuh"
-
-struct Wall {
-    int model, unused;                                    // 0 specular, 1 diffuse, 2 Cercignani-Lampis-Lord
-    double temperature, velocity[3], normal, tangential;  // of a diffuse wall `normal` is the part that it accommodates
-};
-struct Molecule {
-    double mass, thermal, theta[MODES];      // thermal: 2 k / m
-    u32 degeneracy[MODES], rotation, count;  // count: modes of vibration
-};
 
 struct Motion {
     double v[3], rotation;

@@ -1,39 +1,10 @@
 // Injection through each face of open sides: `walls/inflow.rs`, `walls/subsonic.rs`, `stages/cpu/inflow.rs`.
 
 #include "wander.cu"
-
-struct Face {
-    int cell[2];
-    u32 side, follow;  // follow: number of its averages, 0xffffffff where the gas beyond is given
-};
-struct Beam {
-    double density, temperature, velocity[3], mass, mean;  // mean: particles through a face and step
-};
-struct SubsonicBoundary {
-    u32 what, unused;  // 0 outlet of a pressure, 1 inlet of a pressure, 2 inlet of a flux
-    double value, temperature;
-};
-struct Line {
-    double ends[4], normal[2], temperature, velocity[3];  // ends in cells, from the corner of the domain
-};
-struct Inflow {
-    const Face* faces;
-    const Beam* beams;              // [side][species]
-    const SubsonicBoundary* given;  // by side
-    const double* moving;
-    const double* volume;  // by number of the averages: molecules a particle over the free volume of the cell
-    u32* offsets;          // by face and species: particles before it
-    const Line* lines;
-    const u32* groups;  // by line: particles before its schedule, before each species; at the end all
-    const double* fractions;
-    double per_flux[2];  // by axis, face area times dt over the weight
-    u32 face_count, line_count;
-};
+#include "inflow.cuh"
 
 // Particles from lines in this step.
 __device__ __forceinline__ u32 from_lines(const Inflow& in) { return in.groups[in.line_count * (1 + SPECIES)]; }
-
-static_assert(sizeof(Inflow) == INFLOW_BYTES, "as arguments.rs has it");
 
 __device__ __forceinline__ double face_normal(u32 side, int axis) { return int(side / 2) != axis ? 0.0 : side % 2 ? -1.0 : 1.0; }
 

@@ -93,13 +93,13 @@ impl Gas {
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
             if let Some([_, _, gather]) = &store.kernels.exchange {
-                gather.launch((store.tiling.len() as u32).div_ceil(8), 256).plain(st).run()?;
+                gather.launch((store.tiling.len() as u32).div_ceil(8), 256).arg(st).run()?;
             }
             if fed && !self.tallied() {
-                store.early(store.kernels.tally_faces.launch(1, 1024)).plain(st).plain(domain).plain(inflow).run()?;
+                store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
             }
             let launch = store.early(store.kernels.trace_flights.launch(emitters + wanderers, 128));
-            launch.plain(st).plain(domain).plain(geometry).plain(inflow).arg(emitters).run()
+            launch.arg(st).arg(domain).arg(geometry).arg(inflow).arg(emitters).run()
         }
     }
 
@@ -256,7 +256,7 @@ impl Stages for Gas {
             self.complete_exchange()?;
         }
         let launch = self.store.kernels.totals.launch(TOTAL_BLOCKS, 256);
-        let launch = launch.plain(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&self.tables.weights);
+        let launch = launch.arg(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&self.tables.weights);
         let launch = launch.arg(&mut self.totals);
         // SAFETY: the arguments as declared; six sums a block.
         unsafe { launch.run()? };

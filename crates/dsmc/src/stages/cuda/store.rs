@@ -11,7 +11,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{indices, items, map};
 
-use super::arguments::{Columns, Counters, DomainArgument, GasArgument, InflowArgument, PassArgument, StoreArgument};
+use super::arguments::{self, Columns, Counters};
 use super::program::{KernelConfig, Kernels};
 use super::tiling::Tiling;
 use crate::grid::Grid;
@@ -53,7 +53,17 @@ impl Set {
 
     fn argument(&self) -> Columns {
         let [x, y, vx, vy, vz] = self.numbers.each_ref().map(Buffer::address);
-        [x, y, vx, vy, vz, self.rotation.address(), self.level.address(), self.key.address(), self.tag.address()]
+        Columns {
+            x,
+            y,
+            vx,
+            vy,
+            vz,
+            rotation: self.rotation.address(),
+            level: self.level.address(),
+            key: self.key.address(),
+            tag: self.tag.address(),
+        }
     }
 }
 
@@ -115,12 +125,12 @@ impl Store {
     }
 
     /// As kernels see it.
-    pub(super) fn argument(&self) -> StoreArgument {
+    pub(super) fn argument(&self) -> arguments::Store {
         let (now, next) = (self.current, 1 - self.current);
         // Columns aside, a step writes its own buffers while the next one reads them.
         let (then, write) = if self.config.recorded { (now, next) } else { (0, 0) };
         let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
-        StoreArgument {
+        arguments::Store {
             now: self.sets[now].argument(),
             next: self.sets[next].argument(),
             first: self.first[now].address(),
@@ -130,7 +140,9 @@ impl Store {
             special: self.special.address(),
             stay,
             near: self.near[write].address(),
-            old: [&self.list, &self.left, &self.near].map(|b| b[then].address()),
+            old_list: self.list[then].address(),
+            old_left: self.left[then].address(),
+            old_near: self.near[then].address(),
             near_in,
             far_in,
             near_n,
@@ -152,8 +164,8 @@ impl Store {
     pub(super) fn exchange(
         &self,
         clock: Option<&Buffer<u64>>,
-        domain: DomainArgument,
-        inflow: InflowArgument,
+        domain: arguments::Domain,
+        inflow: arguments::Inflow,
         tallied: bool,
     ) -> Result<()> {
         let (st, tiles) = (self.argument(), self.tiling.len() as u32);
@@ -161,10 +173,10 @@ impl Store {
         let layout = self.early(self.kernels.layout.launch(1 + u32::from(tallied), 1024));
         // SAFETY: the arguments as declared; the first kernel takes two slots, none where they are 0.
         unsafe {
-            layout.plain(st).plain(domain).plain(inflow).arg(before).arg(clock).run()?;
+            layout.arg(st).arg(domain).arg(inflow).arg(before).arg(clock).run()?;
             let Some([place, deliver, _]) = &self.kernels.exchange else { return Ok(()) };
-            place.launch(PLACERS, 256).plain(st).run()?;
-            deliver.launch(tiles, 256).plain(st).run()
+            place.launch(PLACERS, 256).arg(st).run()?;
+            deliver.launch(tiles, 256).arg(st).run()
         }
     }
 
@@ -175,11 +187,11 @@ impl Store {
     }
 
     /// The pass over all tiles: 0 only puts in order, 1 is a step, 2 one with samples.
-    pub(super) fn advance(&self, mode: usize, gas: GasArgument, pass: PassArgument) -> Result<()> {
+    pub(super) fn advance(&self, mode: usize, gas: arguments::Gas, pass: arguments::Pass) -> Result<()> {
         let (st, config) = (self.argument(), &self.config);
         let launch = self.early(self.kernels.advance[mode].launch(self.tiling.len() as u32, config.threads)).shared(config.shared());
         // SAFETY: the arguments as declared.
-        unsafe { launch.plain(st).plain(gas).plain(pass).run() }
+        unsafe { launch.arg(st).arg(gas).arg(pass).run() }
     }
 
     /// Index of the set of columns that is read.

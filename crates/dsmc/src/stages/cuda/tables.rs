@@ -1,16 +1,14 @@
 //! Tables of the kernels: molecules, pairs, walls, the bodies, injections.
 
-use bytemuck::{Pod, Zeroable};
-use zellige_engine::cuda::{Buffer, Pool};
+use bytemuck::Zeroable;
+use zellige_engine::cuda::{Argument, Buffer, BufferOf, Pool};
 use zellige_engine::error::Result;
 
-use super::arguments::{
-    BeamArgument, FaceArgument, Kinetics, LineArgument, Modes, MoleculeArgument, Part, SegmentArgument, SubsonicArgument, WallArgument,
-};
+use super::arguments::{self, Beam, Face, Kinetics, Line, Modes, Molecule, Part, Segment, Wall};
 use super::tiling::Tiling;
 use crate::gas::Relaxation;
 use crate::gas::millikan::Chances;
-use crate::geometry::Piece;
+use crate::geometry::{Piece, Reference};
 use crate::grid::Side;
 use crate::model::{Edge, Model, Scheme};
 use crate::stages::cpu::collide;
@@ -21,15 +19,15 @@ use crate::walls::{BOLTZMANN, Model as WallModel};
 /// Tables on the device.
 #[derive(Debug)]
 pub(super) struct Tables {
-    pub(super) pairs: Buffer<Kinetics>,
-    pub(super) modes: Buffer<Modes>,
+    pub(super) pairs: BufferOf<Kinetics>,
+    pub(super) modes: BufferOf<Modes>,
     /// Chances of vibration by Millikan and White: `[table][point]`.
     pub(super) chances: Buffer<f32>,
     pub(super) lookup: Buffer<u32>,
     /// By tile and cell.
     pub(super) rate: Buffer<f32>,
     pub(super) divided: Buffer<u32>,
-    pub(super) parts: Buffer<Part>,
+    pub(super) parts: BufferOf<Part>,
     pub(super) outline: Buffer<[i32; 2]>,
     pub(super) reach: Buffer<u8>,
     /// [`Model::relative`] by tile and cell; empty where all are 1.
@@ -39,22 +37,22 @@ pub(super) struct Tables {
     /// Mass by species, characteristic temperature (K) by mode and species.
     pub(super) mass: Buffer<f64>,
     pub(super) theta: Buffer<f64>,
-    pub(super) walls: Buffer<WallArgument>,
-    pub(super) molecules: Buffer<MoleculeArgument>,
+    pub(super) walls: BufferOf<Wall>,
+    pub(super) molecules: BufferOf<Molecule>,
     pub(super) slots: Buffer<u32>,
     pub(super) first: Buffer<u32>,
-    pub(super) pieces: Buffer<Piece>,
-    pub(super) references: Buffer<[i32; 3]>,
-    pub(super) segments: Buffer<SegmentArgument>,
+    pub(super) pieces: BufferOf<Piece>,
+    pub(super) references: BufferOf<Reference>,
+    pub(super) segments: BufferOf<Segment>,
     pub(super) inside: Buffer<u8>,
-    pub(super) faces: Buffer<FaceArgument>,
-    pub(super) beams: Buffer<BeamArgument>,
-    pub(super) given: Buffer<SubsonicArgument>,
+    pub(super) faces: BufferOf<Face>,
+    pub(super) beams: BufferOf<Beam>,
+    pub(super) given: BufferOf<arguments::SubsonicBoundary>,
     pub(super) volume: Buffer<f64>,
     pub(super) memory: Buffer<f64>,
     pub(super) follow_first: Buffer<u32>,
     pub(super) follow: Buffer<[u32; 2]>,
-    pub(super) lines: Buffer<LineArgument>,
+    pub(super) lines: BufferOf<Line>,
     pub(super) fractions: Buffer<f64>,
     /// The most that comes through faces in a step. What follows the gas within may bring more: it is watched.
     pub(super) bound: u64,
@@ -103,7 +101,7 @@ impl Tables {
             slots: up.all(slots)?,
             first: up.all(first)?,
             pieces: up.all(pieces)?,
-            references: up.all(&references)?,
+            references: up.all(references)?,
             segments: up.all(&segments(model))?,
             inside: up.all(
                 &(0..if bodies { model.grid.len() } else { 0 }).map(|c| u8::from(model.geometry.fraction(c) <= 0.5)).collect::<Vec<_>>(),
@@ -127,8 +125,8 @@ struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    fn all<T: Pod>(&self, from: &[T]) -> Result<Buffer<T>> {
-        self.pool.buffer_from(from, "dsmc: tables")
+    fn all<A: Argument + Copy>(&self, from: &[A]) -> Result<BufferOf<A>> {
+        self.pool.buffer_from(&from.iter().map(|a| a.value()).collect::<Vec<_>>(), "dsmc: tables")
     }
 }
 
@@ -190,22 +188,22 @@ fn divided(model: &Model, tiling: &Tiling) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]
     (table, parts, outlines)
 }
 
-fn walls(model: &Model) -> Vec<WallArgument> {
+fn walls(model: &Model) -> Vec<Wall> {
     let wall = |w: &crate::walls::Wall| {
         let (model, normal, tangential) = match w.model {
             WallModel::Specular => (0, 0.0, 0.0),
             WallModel::Diffuse { accommodation } => (1, accommodation, 1.0),
             WallModel::Cll { normal, tangential } => (2, normal, tangential),
         };
-        WallArgument { model, unused: 0, temperature: w.temperature, velocity: w.velocity, normal, tangential }
+        Wall { model, temperature: w.temperature, velocity: w.velocity, normal, tangential }
     };
     model.walls.iter().map(wall).collect()
 }
 
-fn molecules(model: &Model) -> Vec<MoleculeArgument> {
+fn molecules(model: &Model) -> Vec<Molecule> {
     let molecule = |s: &crate::gas::Species| {
         let (thermal, count) = (2.0 * BOLTZMANN / s.mass, s.vibration.modes().len() as u32);
-        let mut all = MoleculeArgument { mass: s.mass, thermal, rotation: s.rotation, count, ..MoleculeArgument::zeroed() };
+        let mut all = Molecule { mass: s.mass, thermal, rotation: s.rotation, count, ..Molecule::zeroed() };
         for (m, mode) in s.vibration.modes().iter().enumerate() {
             (all.theta[m], all.degeneracy[m]) = (mode.theta, mode.degeneracy);
         }
@@ -214,31 +212,31 @@ fn molecules(model: &Model) -> Vec<MoleculeArgument> {
     model.species.iter().map(molecule).collect()
 }
 
-fn segments(model: &Model) -> Vec<SegmentArgument> {
+fn segments(model: &Model) -> Vec<Segment> {
     let grid = &model.grid;
     let one = |s: &crate::geometry::Segment| {
         let (middle, per_metre) = (s.middle(), s.per_metre());
         let middle = [0, 1].map(|d| (middle[d] - grid.origin[d]) / grid.h[d]);
         let per_cell = [0, 1].map(|d| per_metre[d] * grid.h[d]);
-        SegmentArgument { normal: s.normal, middle, per_cell, wall: s.wall, unused: 0 }
+        Segment { normal: s.normal, middle, per_cell, wall: s.wall }
     };
     model.geometry.segments().iter().map(one).collect()
 }
 
-fn lines(model: &Model) -> Vec<LineArgument> {
+fn lines(model: &Model) -> Vec<Line> {
     let grid = &model.grid;
     let line = |s: &crate::source::LineSource| {
         let at = |end: usize, d: usize| (s.ends[end][d] - grid.origin[d]) / grid.h[d];
-        LineArgument { ends: [at(0, 0), at(0, 1), at(1, 0), at(1, 1)], normal: s.normal, temperature: s.temperature, velocity: s.velocity }
+        Line { ends: [at(0, 0), at(0, 1), at(1, 0), at(1, 1)], normal: s.normal, temperature: s.temperature, velocity: s.velocity }
     };
     model.sources.iter().map(line).collect()
 }
 
 /// Injection through open sides.
 struct Inflow {
-    faces: Vec<FaceArgument>,
-    beams: Vec<BeamArgument>,
-    given: Vec<SubsonicArgument>,
+    faces: Vec<Face>,
+    beams: Vec<Beam>,
+    given: Vec<arguments::SubsonicBoundary>,
     volume: Vec<f64>,
     memory: Vec<f64>,
     follow_first: Vec<u32>,
@@ -248,8 +246,8 @@ struct Inflow {
 
 fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
     let grid = &model.grid;
-    let nothing = SubsonicArgument { what: 0, unused: 0, value: 0.0, temperature: 0.0 };
-    let none = BeamArgument { density: 0.0, temperature: 1.0, velocity: [0.0; 3], mass: 1.0, mean: 0.0 };
+    let nothing = arguments::SubsonicBoundary { what: 0, value: 0.0, temperature: 0.0 };
+    let none = Beam { density: 0.0, temperature: 1.0, velocity: [0.0; 3], mass: 1.0, mean: 0.0 };
     let mut all = Inflow {
         faces: Vec::new(),
         beams: vec![none; 4 * model.species.len()],
@@ -269,7 +267,7 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
             let beam = Stream { density, temperature: gas.temperature, velocity: gas.velocity, mass: species.mass };
             let mean = beam.flux(side.normal()) * grid.h[1 - side.axis] * model.dt / model.weight;
             all.beams[side.index() * model.species.len() + s] =
-                BeamArgument { density, temperature: gas.temperature, velocity: gas.velocity, mass: species.mass, mean };
+                Beam { density, temperature: gas.temperature, velocity: gas.velocity, mass: species.mass, mean };
             // Cell weights: by the least of them.
             let least = model.weights.iter().copied().fold(f32::MAX, f32::min);
             let mean = if model.weighted() { mean / f64::from(least) } else { mean };
@@ -279,9 +277,13 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
         }
         if let Some((given, _)) = model.given[side.index()] {
             all.given[side.index()] = match given {
-                SubsonicBoundary::Outlet { pressure } => SubsonicArgument { value: pressure, ..nothing },
-                SubsonicBoundary::Inlet { pressure, temperature } => SubsonicArgument { what: 1, value: pressure, temperature, ..nothing },
-                SubsonicBoundary::Flow { flux, temperature } => SubsonicArgument { what: 2, value: flux, temperature, ..nothing },
+                SubsonicBoundary::Outlet { pressure } => arguments::SubsonicBoundary { value: pressure, ..nothing },
+                SubsonicBoundary::Inlet { pressure, temperature } => {
+                    arguments::SubsonicBoundary { what: 1, value: pressure, temperature, ..nothing }
+                }
+                SubsonicBoundary::Flow { flux, temperature } => {
+                    arguments::SubsonicBoundary { what: 2, value: flux, temperature, ..nothing }
+                }
             };
         }
         for along in 0..n {
@@ -295,7 +297,7 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
                 all.volume.push(model.weight_of(grid.index(cell)) / model.cell_volume(grid.index(cell)));
                 all.memory.push(memory);
             }
-            all.faces.push(FaceArgument { cell: cell.map(|c| c as i32), side: side.index() as u32, follow });
+            all.faces.push(Face { cell: cell.map(|c| c as i32), side: side.index() as u32, follow });
         }
     }
     following.sort_unstable();

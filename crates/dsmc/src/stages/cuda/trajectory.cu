@@ -2,23 +2,10 @@
 
 #include "flight.cu"
 #include "reflect.cu"
+#include "domain.cuh"
 
 #define MAX_HITS 1000
 
-struct Domain {
-    int edge[4];              // -1 periodic, -2 open, else the number of the wall
-    u32 along[4];             // 1 where each cell along a side has a wall of its own, the first at `edge`
-    float path[2];            // `step` of Pass
-    double dt, per_metre[2];  // cells per metre, 0 where there is no axis
-    u64 seed, step;
-    const Wall* walls;
-    const Molecule* species;
-    u64* surfaces;                  // SURFACE_SUMS of stages/mod.rs, in whole numbers; sides first
-    double hits, momentum, energy;  // whole numbers per molecule, per kg m/s and per J
-    const float* weights;           // `weights` of Pass
-    u32 sample, capacity;
-};
-static_assert(sizeof(Domain) == DOMAIN_BYTES, "as arguments.rs has it");
 // Hit on a surface, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
 // `turned` is the normal of a segment times the position along it, or null on a side. What weighs nothing adds nothing.
 __device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, const double* n, const Molecule& m, const Motion& a,

@@ -1,22 +1,26 @@
-//! The structures that kernels take, as `common.cu`, `walls.cu`, `gather.cu`, `advance.cu` and `charge.cu` declare them.
+//! The structs that kernels of particles take.
 
 use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 
 use crate::grid::{Grid, ParticleSide};
 use crate::particles::Species;
-use crate::stages::Bins;
+use crate::stages;
 
-/// `Domain`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Box, its tiles and its sides.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Domain {
     cells: [i32; 2],
     tiles: [i32; 2],
     pitch: i32,
+    /// Lower and upper side of x, then of y, as particles meet them: 0 periodic, 1 reflect, 2 absorb, 3 thermal.
     sides: [i32; 4],
-    /// Cells that the window has moved past the tiles.
+    /// Cells that the window has moved past the tiles, which stand still; a column that it has left is the last one then.
     passed: i32,
+    /// Values of an array with guards.
     length: i64,
+    /// `u_th` of each side.
     thermal: [f64; 4],
 }
 
@@ -42,65 +46,89 @@ impl Domain {
     }
 }
 
-/// `Inbox`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct InboxArgument {
-    pub(super) count: u64,
-    pub(super) pages: u64,
-    pub(super) table: u64,
+/// Particles that come to a unit: how many, how many pages there are for them, and which (`inbox_room` of each unit).
+#[device]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inbox {
+    pub(super) count: *mut u32,
+    pub(super) pages: *mut u32,
+    pub(super) table: *mut u32,
 }
 
-/// `Store`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct StoreArgument {
-    pub(super) slots: u64,
-    pub(super) count: u64,
-    pub(super) table: u64,
-    pub(super) now: InboxArgument,
-    pub(super) next: InboxArgument,
-    pub(super) ring: u64,
-    pub(super) outbox: u64,
-    pub(super) common: u64,
-    pub(super) place: u64,
-    pub(super) team: u64,
-    pub(super) members: u64,
-    pub(super) owner: u64,
-    pub(super) heavy: u64,
-    pub(super) spare: u64,
-    pub(super) counters: u64,
+/// Particles of a species.
+#[device]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Store {
+    /// Pages, see `ParticleSlot`; cells are x | y << 8 in the tile.
+    pub(super) slots: *mut u8,
+    /// Particles of a list.
+    pub(super) count: *mut u32,
+    /// Its pages, `room` of each.
+    pub(super) table: *mut u32,
+    /// Particles that came in the last step and are read in this one.
+    pub(super) now: Inbox,
+    /// Those that leave in this one.
+    pub(super) next: Inbox,
+    /// Free pages.
+    pub(super) ring: *mut u32,
+    /// OUT records of each warp.
+    pub(super) outbox: *mut Record,
+    /// Records that found no page.
+    pub(super) common: *mut Record,
+    /// Numbers of those in the inbox.
+    pub(super) place: *mut u32,
+    /// Place in `members` of the helpers of each unit of a tile, and how many there are.
+    pub(super) team: *mut uint2,
+    /// Helpers.
+    pub(super) members: *mut u32,
+    /// Unit of a tile that each of them helps.
+    pub(super) owner: *mut u32,
+    /// Units to be split.
+    pub(super) heavy: *mut u32,
+    /// Helpers without a tile among those that had one.
+    pub(super) spare: *mut u32,
+    pub(super) counters: *mut Counters,
     pub(super) units: u32,
+    /// Units of a tile.
     pub(super) parts: u32,
     pub(super) room: u32,
     pub(super) inbox_room: u32,
     pub(super) ring_mask: u32,
     pub(super) common_room: u32,
+    /// Helpers there are, numbered behind the units.
     pub(super) helpers: u32,
+    /// Particles of a unit at most, and after a split.
     pub(super) limit: u32,
     pub(super) target: u32,
-    pub(super) unused: u32,
 }
 
-/// `Counters`.
-#[repr(C)]
+/// Counts of a store, kept on the device.
+#[device]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub(super) struct Counters {
+    /// Ring of free pages: next to take, next place, end of those to be had now.
     head: u32,
     tail: u32,
     limit: u32,
+    /// Common records.
     common: u32,
+    /// Units taken.
     ticket: u32,
+    /// Records that found no room.
     pub(super) lost: u32,
+    /// Lists that could not grow.
     tight: u32,
+    /// Units to be split.
     heavy: u32,
     /// Helpers that have or had a tile, and those of them without one.
     pub(super) helping: u32,
     pub(super) spare: u32,
+    /// End and begin of the part of `members` in use.
     filled: u32,
     begin: u32,
     pub(super) removed: u64,
     injected: u64,
+    /// Weight out, energy out and energy in, each as two words of 2^-40.
     out: [u64; 6],
 }
 
@@ -142,10 +170,10 @@ impl Counters {
     }
 }
 
-/// `Bins`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct BinsArgument {
+/// Bins along an axis of a histogram: edges, and the position of the box's corner and a cell's length.
+#[device]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bins {
     from: f64,
     spacing: f64,
     position: [f64; 2],
@@ -153,8 +181,8 @@ pub(super) struct BinsArgument {
     count: i32,
 }
 
-impl BinsArgument {
-    pub(super) fn new(bins: &Bins) -> Self {
+impl Bins {
+    pub(super) fn new(bins: &stages::Bins) -> Self {
         Self { from: bins.from, spacing: bins.spacing, position: bins.position, column: bins.column as i32, count: bins.count as i32 }
     }
 
@@ -164,41 +192,33 @@ impl BinsArgument {
     }
 }
 
-/// `Fields`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct FieldsArgument {
-    pub(super) fields: [u64; 6],
-    pub(super) external: [u64; 6],
+/// Fields that particles feel.
+#[device]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields {
+    /// Ex, Ey, Ez, Bx, By, Bz over all nodes with guards.
+    pub(super) f: [*const real; 6],
+    /// Fields added to them; null where there is none.
+    pub(super) external: [*const real; 6],
 }
 
-/// `Push` in single precision.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Push32 {
-    pub(super) alpha: f32,
-    pub(super) step: [f32; 2],
+/// Push of a species.
+#[device]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PushOf<R> {
+    /// `q dt / 2m`.
+    pub(super) alpha: R,
+    /// `dt / h`.
+    pub(super) step: [R; 2],
     /// K, 4/K and 2/K.
-    pub(super) unit: [f32; 3],
+    pub(super) unit: [R; 3],
+    /// Sign of the charge.
     pub(super) sign: i32,
-    pub(super) unused: i32,
 }
 
-/// `Push` in double precision.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Push64 {
-    pub(super) alpha: f64,
-    pub(super) step: [f64; 2],
-    /// K, 4/K and 2/K.
-    pub(super) unit: [f64; 3],
-    pub(super) sign: i32,
-    pub(super) unused: i32,
-}
-
-/// `Walls`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Walls: their random numbers.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Walls {
     pub(super) purpose: u32,
     /// The kernel ahead is `swap_pages` of another species in the same step.

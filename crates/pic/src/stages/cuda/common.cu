@@ -22,13 +22,7 @@ template <> __device__ __forceinline__ float inverse_gamma<float>(Vec3<float> u)
 }
 #endif
 
-struct Domain {
-    int cells[2], tiles[2];
-    int pitch, sides[4];  // what particles meet: x lower, x upper, y lower, y upper: 0 periodic, 1 reflect, 2 absorb, 3 thermal
-    int passed;  // cells that the window has moved past the tiles, which stand still; a column that it has left is the last one then
-    long long length;   // values of an array with guards
-    double thermal[4];  // u_th of each side
-};
+#include "domain.cuh"
 
 // First cell of a column of tiles; below 0 where the window has left a part of it behind.
 __device__ __forceinline__ int first_cell(const Domain& d, int column) {
@@ -60,36 +54,7 @@ struct Record {
 #endif
 };
 
-struct Counters {
-    u32 head, tail, limit, common;   // ring of free pages: next to take, next place, end of those to be had now; common records
-    u32 ticket, lost, tight, heavy;  // units taken; records that found no room; lists that could not grow; units to be split
-    u32 helping, spare, filled,
-        begin;  // helpers that have or had a tile; of these, without one; end and begin of what is used of `members`
-    u64 removed, injected, out[6];  // ledger: counts; weight out, energy out, energy in, each as two words of 2^-40
-};
-
-// Particles that come to a unit: how many, how many pages there are for them, and which (`inbox_room` of each unit).
-struct Inbox {
-    u32 *count, *pages, *table;
-};
-
-struct Store {
-    u8* slots;                // pages, see `ParticleSlot`; cells are x | y << 8 in the tile
-    u32* count;               // particles of a list
-    u32* table;               // its pages, `room` of each
-    Inbox now, next;          // what came in the last step and is read in this one; what leaves in this one
-    u32* ring;                // free pages
-    Record *outbox, *common;  // OUT records of each warp; those that found no page
-    u32* place;               // of those, their number in the inbox
-    uint2* team;              // of each unit of a tile: where its helpers stand in `members`, and how many
-    u32 *members, *owner;     // helpers; the unit of a tile that each of them helps
-    u32 *heavy, *spare;       // units to be split; helpers without a tile among those that had one
-    Counters* counters;
-    u32 units, parts, room, inbox_room;  // `parts`: units of a tile
-    u32 ring_mask, common_room;
-    u32 helpers, limit, target,
-        unused;  // helpers there are, numbered behind the units; particles of a unit at most, and after a split
-};
+#include "store.cuh"
 
 // Sums of positive numbers that do not depend on the order: two words in units of 2^-40.
 __device__ __forceinline__ void add_exact(u64* sum, double value) {

@@ -56,11 +56,8 @@ extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Y
     j[(p.j + BELOW) * l.pitch + p.i] = sum;
 }
 
-// All passes of an axis as one symmetric filter: taps[m] is the weight at the distance m.
-struct Taps {
-    double weight[MOST_TAPS];
-    int count, axis;
-};
+#include "taps.cuh"
+
 // Result of the filter along an axis for component c at a node.
 template <class T> __device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const T* from, int c, const Node& p) {
     int axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;

@@ -17,13 +17,9 @@ struct Point {
 };
 // Charge unit K of a particle: with weights, K w as an even integer, that of a light one rounded at random (integers.rs).
 typedef UnitOf<real> Unit;
-struct Push {
-    real alpha;    // q dt / 2m
-    real step[2];  // dt / h
-    real unit[3];  // K, 4/K, 2/K
-    int sign;      // of the charge
-    int unused;
-};
+
+#include "push.cuh"
+typedef PushOf<real> Push;
 
 #if WEIGHTED
 __device__ __forceinline__ Unit unit_of(const Push& p, real w) { return unit_weighted(p.unit[0], w, real(int(bits(w) & 255))); }

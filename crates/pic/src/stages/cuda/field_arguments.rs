@@ -1,49 +1,76 @@
-//! The structures that the kernels of the fields take, as `yee_grid.cu`, `fused_fields.cu` and `current.cu` declare them.
+//! The structs that the kernels of the fields take.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
+use zellige_device_macro::device;
 
 use crate::stages::Smoothing;
 
 /// Weights of a filter at most: 32 passes and a compensator reach 33 nodes. A power of two.
 pub(super) const MOST_TAPS: usize = 64;
 
-/// `YeeGrid` in `yee_grid.cu`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Fields and their grid.
+#[device]
+#[derive(Debug, Clone, Copy, Zeroable)]
 pub(super) struct YeeGrid {
-    pub(super) arrays: [[u64; 3]; 4],
-    pub(super) psi: [[[u64; 2]; 4]; 2],
-    pub(super) layer: [u64; 2],
+    pub(super) e: [*mut real; 3],
+    pub(super) b: [*mut real; 3],
+    pub(super) j: [*mut real; 3],
+    pub(super) scratch: [*mut real; 3],
+    /// Memory of the layers: of B and E, per derivative and side; null where there is none.
+    pub(super) psi: [[[*mut real; 2]; 4]; 2],
+    /// Coefficients per axis: at corners from the wall, then halfway.
+    pub(super) layer: [*const Coefficients; 2],
     pub(super) cells: [i32; 2],
     pub(super) nodes: [i32; 2],
     pub(super) thick: [i32; 2],
     pub(super) pitch: i32,
+    /// Lower and upper side of x, then of y: 0 periodic, 1 conductor, 2 magnetic.
     pub(super) fields: [i32; 4],
+    /// For particles: 0 periodic, 1 mirror, 2 drop.
     pub(super) particles: [i32; 4],
-    pub(super) unused: i32,
+    /// `dt / 2h`.
     pub(super) half: [f64; 2],
+    /// `dt / h`.
     pub(super) whole: [f64; 2],
+    /// `1 / h`.
     pub(super) inverse: [f64; 2],
     pub(super) dt: f64,
 }
 
-/// `FusedFields` in `fused_fields.cu`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Output of the fused update, and its current.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct FusedFields {
-    pub(super) arrays: [[u64; 3]; 2],
-    pub(super) sums: u64,
-    pub(super) clear: u64,
+    pub(super) e: [*mut real; 3],
+    pub(super) b: [*mut real; 3],
+    /// Integers of this step, `length` a component.
+    pub(super) sums: *const i64,
+    /// Those of the next one.
+    pub(super) clear: *mut i64,
     pub(super) length: i64,
-    pub(super) scales: [f64; 3],
+    pub(super) scale: [f64; 3],
+    /// Set if J has a part of this step already.
     pub(super) more: i32,
-    pub(super) unused: i32,
 }
 
-/// `Taps` in `current.cu`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Corners whose charge is checked.
+#[device]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Corners {
+    pub(super) rho: *const f64,
+    pub(super) all: *const f64,
+    pub(super) base: *mut f64,
+    pub(super) variance: *mut f64,
+    pub(super) forget: *const u8,
+    pub(super) range: [i32; 4],
+    pub(super) turn: i32,
+}
+
+/// All passes of an axis as one symmetric filter.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Taps {
+    /// Weight at each distance, in nodes.
     pub(super) weight: [f64; MOST_TAPS],
     pub(super) count: i32,
     pub(super) axis: i32,

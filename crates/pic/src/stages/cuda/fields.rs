@@ -176,12 +176,10 @@ impl Fields {
             })
         });
         YeeGrid {
-            arrays: [
-                [0, 1, 2].map(|c| self.advancing[0][c].address()),
-                [3, 4, 5].map(|c| self.advancing[0][c].address()),
-                self.three(&self.current),
-                self.three(&self.scratch),
-            ],
+            e: [0, 1, 2].map(|c| self.advancing[0][c].address()),
+            b: [3, 4, 5].map(|c| self.advancing[0][c].address()),
+            j: self.three(&self.current),
+            scratch: self.three(&self.scratch),
             psi: [[[0; 2]; 4]; 2],
             layer: [self.coefficients[0].address(), self.coefficients[1].address()],
             cells: grid.cells.map(|n| n as i32),
@@ -190,7 +188,6 @@ impl Fields {
             pitch: grid.pitch() as i32,
             fields: [field_sides[0][0], field_sides[0][1], field_sides[1][0], field_sides[1][1]],
             particles: [particle_sides[0][0], particle_sides[0][1], particle_sides[1][0], particle_sides[1][1]],
-            unused: 0,
             half: whole.map(|w| 0.5 * w),
             whole,
             inverse: grid.h.map(|h| 1.0 / h),
@@ -218,9 +215,9 @@ impl Fields {
     pub(super) fn j(&mut self) -> Result<[u64; 3]> {
         if self.current.is_empty() {
             self.current = self.pool.alloc_zeros(3 * self.grid.len() * bytes(self.precision), "fields")?;
-            self.yee.arrays[2] = self.three(&self.current);
+            self.yee.j = self.three(&self.current);
         }
-        Ok(self.yee.arrays[2])
+        Ok(self.yee.j)
     }
 
     /// Takes the energies.
@@ -230,7 +227,7 @@ impl Fields {
             // SAFETY: as declared; ENERGY_BLOCKS partial sums a component.
             unsafe {
                 let volume = self.grid.cell_volume();
-                self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).plain(self.yee).arg(&self.partial).run()?;
+                self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).arg(self.yee).arg(&self.partial).run()?;
                 let rest = self.kernel("energies_rest").launch(6, 256);
                 rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(&self.sums).run()
             }
@@ -254,12 +251,12 @@ impl Fields {
             // At most 7 rows and 7 columns are near sides.
             let near = 7 * (self.grid.nodes(0) + self.grid.nodes(1)) as u32;
             // SAFETY: as declared; the arrays of the Yee grid are those of this run.
-            unsafe { early(&cuda, self.kernel("fold").launch((near.div_ceil(256), 3), 256)).plain(self.yee).run()? };
+            unsafe { early(&cuda, self.kernel("fold").launch((near.div_ceil(256), 3), 256)).arg(self.yee).run()? };
             if filtered {
                 for axis in [0, 1] {
                     let taps = Taps::new(self.smoothing[axis], axis);
                     // SAFETY: as above; at most MOST_TAPS weights by the check of the input, asserted by the copy into them.
-                    unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.yee).plain(taps).run()? };
+                    unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).arg(self.yee).arg(taps).run()? };
                 }
             }
             self.leave_out(sheets)?;
@@ -276,7 +273,7 @@ impl Fields {
         assert!(sheet.node < self.grid.nodes(sheet.axis) && sheet.values.len() <= self.grid.nodes(1 - sheet.axis), "a sheet lies inside");
         let launch = self.kernel("put_line").launch(count.div_ceil(256), 256);
         // SAFETY: as declared; the line lies inside.
-        unsafe { launch.plain(self.yee).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(sheet.node as i32).run() }
+        unsafe { launch.arg(self.yee).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(sheet.node as i32).run() }
     }
 
     /// From time n to n + 1: B half a step, E a step, B half a step.
@@ -288,7 +285,7 @@ impl Fields {
             self.add_work()?;
             for name in ["advance_b<false>", "advance_e", "advance_b<true>"] {
                 // SAFETY: as declared.
-                unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).plain(self.yee).run()? };
+                unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).arg(self.yee).run()? };
             }
             self.add_work()
         })
@@ -312,25 +309,25 @@ impl Fields {
         assert!(sums.len() == 3 * length && clear.len() == 3 * length, "three components of integers");
         let three = |of: &Vec<Buffer<u8>>, first: usize| [0, 1, 2].map(|c| of[first + c].address());
         let fused_fields = FusedFields {
-            arrays: [three(&self.advancing[1], 0), three(&self.advancing[1], 3)],
+            e: three(&self.advancing[1], 0),
+            b: three(&self.advancing[1], 3),
             sums: sums.address(),
             clear: clear.address(),
             length: length as i64,
-            scales: current.scales,
+            scale: current.scales,
             more: i32::from(current.more),
-            unused: 0,
         };
         // 48 bytes of integers besides; operations as in `field`.
         let cost = self.cost(12.0 + 48.0 / bytes(self.precision) as f64, 45.0);
         let [x, y] = [0, 1].map(|axis| (self.grid.cells[axis] as u32).div_ceil(FUSED_TILE[axis]));
         profiler.stage_on(&cuda, "field", cost, || {
             // SAFETY: as declared; both sets of arrays have all nodes with guards.
-            unsafe { early(&cuda, self.kernel("fused_fields").launch((x, y), 256)).plain(self.yee).plain(fused_fields).run() }
+            unsafe { early(&cuda, self.kernel("fused_fields").launch((x, y), 256)).arg(self.yee).arg(fused_fields).run() }
         })?;
         self.advancing.swap(0, 1);
         for c in 0..3 {
-            self.yee.arrays[0][c] = self.advancing[0][c].address();
-            self.yee.arrays[1][c] = self.advancing[0][3 + c].address();
+            self.yee.e[c] = self.advancing[0][c].address();
+            self.yee.b[c] = self.advancing[0][3 + c].address();
         }
         Ok(())
     }
@@ -340,7 +337,7 @@ impl Fields {
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "shift fields", self.cost(18.0, 0.0), || {
             // SAFETY: as declared; a block a row, nine arrays.
-            unsafe { self.kernel("shift_fields").launch((self.grid.rows() as u32, 9), 256).plain(self.yee).run()? };
+            unsafe { self.kernel("shift_fields").launch((self.grid.rows() as u32, 9), 256).arg(self.yee).run()? };
             ahead.iter().try_for_each(|line| self.put_line(line))?;
             for (memory, buffer) in &self.psi {
                 let launch = self.kernel("shift_memory").launch((memory.len / memory.row) as u32, 256);
@@ -348,7 +345,7 @@ impl Fields {
                 unsafe { launch.arg(buffer).arg(memory.row as i32).arg(i32::from(memory.moves_down())).run()? };
             }
             // SAFETY: as declared.
-            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).plain(self.yee).run() }
+            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).arg(self.yee).run() }
         })
     }
 

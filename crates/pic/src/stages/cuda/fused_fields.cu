@@ -10,14 +10,7 @@
 #define EX (FUSED_X + 3)  // nodes -1 .. FUSED_X + 1 of E
 #define EY (FUSED_Y + 3)
 
-struct FusedFields {
-    real *e[3], *b[3];      // what is written
-    const long long* sums;  // of this step, `length` a component
-    long long* clear;       // of the next one
-    long long length;
-    double scale[3];
-    int more, unused;  // J has a part of this step already
-};
+#include "fused_fields.cuh"
 
 #define PASSES ((EX * EY + 255) / 256)
 

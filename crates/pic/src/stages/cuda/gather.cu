@@ -4,11 +4,8 @@
 // F = c0 + x c1 + y (c2 + x c3), one 16-byte word: six loads a particle. Fields come scaled by alpha = q dt / 2m.
 
 #include "common.cu"
+#include "fields.cuh"
 
-struct Fields {
-    const real* f[6];         // Ex, Ey, Ez, Bx, By, Bz over all nodes with guards
-    const real* external[6];  // added to them; null where there is none
-};
 struct FieldValues {
     real ex, ey, ez, bx, by, bz;
 };

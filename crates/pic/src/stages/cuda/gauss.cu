@@ -65,12 +65,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-struct Corners {
-    const double *rho, *all;
-    double *base, *variance;
-    const u8* forget;
-    int range[4], turn, unused;
-};
+#include "corners.cuh"
+
 // `ChargeErrors` of the host: no corner was seen before where the limit is negative.
 struct ChargeErrors {
     double most, change, limit;

@@ -23,11 +23,8 @@ extern "C" __global__ void __launch_bounds__(256)
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) { add_charge(d, tile, slot, p, far); });
 }
 
-// `Bins` of the host: edges, and the position of the box's corner and a cell's length.
-struct Bins {
-    double from, spacing, position[2];
-    int column, count;
-};
+#include "bins.cuh"
+
 __device__ __forceinline__ double column_of(const Bins& b, const Tile& tile, const ParticleSlot& slot) {
     u32 cell = slot.cell();
     Quad q = slot.four();

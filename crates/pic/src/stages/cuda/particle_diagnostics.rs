@@ -4,7 +4,7 @@ use zellige_engine::cuda::Launch;
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map_tasks};
 
-use super::arguments::BinsArgument;
+use super::arguments;
 use super::program::KernelConfig;
 use super::store::Store;
 use super::{CudaStages, Population};
@@ -21,7 +21,7 @@ const BLOCKS: usize = 2048;
 impl Population {
     /// Has the particles counted, for `totals`.
     pub(super) fn number(&self) -> Result<()> {
-        let launch = self.store.kernels.number.launch(1, 1024).plain(self.store.argument());
+        let launch = self.store.kernels.number.launch(1, 1024).arg(self.store.argument());
         // SAFETY: a store, and the last of five numbers.
         unsafe { launch.arg(self.totals.from(4)).run() }
     }
@@ -36,7 +36,7 @@ impl CudaStages {
     /// With the domain and the store of a species as arguments.
     fn of<'a>(&self, launch: Launch<'a>, species: usize) -> Launch<'a> {
         let population = &self.species[species];
-        launch.plain(population.domain()).plain(population.store.argument())
+        launch.arg(population.domain()).arg(population.store.argument())
     }
 
     /// Adds the charge of a species to the sums at hand, which are zero, the first component of them.
@@ -55,7 +55,7 @@ impl CudaStages {
         let out = self.pool.alloc_zeros::<f64>(2 * blocks, "pic: extent of a histogram")?;
         let launch = self.of(store.kernels.extent.launch(blocks as u32, 256), species);
         // SAFETY: as declared; two numbers a block.
-        unsafe { launch.plain(BinsArgument::new(axis)).arg(&out).run()? };
+        unsafe { launch.arg(arguments::Bins::new(axis)).arg(&out).run()? };
         let found = self.cuda.download(&out)?;
         Ok(found.as_chunks::<2>().0.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], [low, high]| [a.min(*low), b.max(*high)]))
     }
@@ -65,10 +65,10 @@ impl CudaStages {
         let store = &self.species[species].store;
         let count: usize = axes.iter().map(|a| a.count).product();
         let sums = self.pool.alloc_zeros::<u64>(2 * count, "pic: bins of a histogram")?;
-        let [x, y] = [0, 1].map(|k| axes.get(k).map_or_else(BinsArgument::all, BinsArgument::new));
+        let [x, y] = [0, 1].map(|k| axes.get(k).map_or_else(arguments::Bins::all, arguments::Bins::new));
         let launch = self.of(store.kernels.bins.launch(store.all_units() as u32, 256), species);
         // SAFETY: as declared; two words for each pair of bins.
-        unsafe { launch.plain(x).plain(y).arg(&sums).run()? };
+        unsafe { launch.arg(x).arg(y).arg(&sums).run()? };
         let found = self.cuda.download(&sums)?;
         Ok(found.as_chunks::<2>().0.iter().map(|[whole, rest]| *whole as f64 + *rest as f64 * (-64.0_f64).exp2()).collect())
     }

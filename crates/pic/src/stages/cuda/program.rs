@@ -2,13 +2,16 @@
 
 use std::fmt;
 
+use zellige_device_macro::device_source;
 use zellige_engine::cuda::{Cuda, Files, Kernel, Program, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::{cuda_files, real};
 
+use super::{arguments, field_arguments};
 use crate::deviates::DEVIATES;
 use crate::gauss::GAUSS;
 use crate::integers::INTEGERS;
+use crate::loading;
 use crate::particles::{Pusher, Species};
 use crate::physics::PHYSICS;
 use crate::shapes::SHAPES;
@@ -52,6 +55,17 @@ pub(super) const FILES: &Files = cuda_files![
     "integers.cuh" => INTEGERS,
     "deviates.cuh" => DEVIATES,
     "gauss.cuh" => GAUSS,
+    "domain.cuh" => &device_source![arguments::Domain],
+    "store.cuh" => &device_source![arguments::Counters, arguments::Inbox, arguments::Store],
+    "fields.cuh" => &device_source![arguments::Fields],
+    "push.cuh" => &device_source![arguments::PushOf],
+    "walls.cuh" => &device_source![arguments::Walls],
+    "bins.cuh" => &device_source![arguments::Bins],
+    "uniform_source.cuh" => &device_source![loading::UniformSource],
+    "yee_grid.cuh" => &device_source![field_arguments::YeeGrid],
+    "fused_fields.cuh" => &device_source![field_arguments::FusedFields],
+    "taps.cuh" => &device_source![field_arguments::Taps],
+    "corners.cuh" => &device_source![field_arguments::Corners],
 ];
 
 /// Most threads of a block that advances without checks.

@@ -8,7 +8,7 @@ use zellige_engine::record::Values;
 use zellige_engine::rng::Philox;
 use zellige_engine::sim::Cost;
 
-use super::arguments::{FieldsArgument, Push32, Push64, Walls};
+use super::arguments::{self, PushOf, Walls};
 use super::fields::Charge;
 use super::{CudaStages, Current, Population, early, unit_of};
 use crate::gauss::{ChargeCheck, ChargeErrors};
@@ -34,7 +34,7 @@ impl CudaStages {
         Cost { bytes: n * (4.0 + 10.0 * store.kernel_config.real() as f64), flops: FLOPS * n, items: n }
     }
 
-    /// With `Push` of a species as the next argument.
+    /// With the push of a species as the next argument.
     pub(super) fn push<'a>(&self, launch: Launch<'a>, population: &Population) -> Launch<'a> {
         let (s, grid) = (&population.species, &self.setup.grid);
         let alpha = 0.5 * s.charge_to_mass() * grid.dt;
@@ -45,9 +45,9 @@ impl CudaStages {
         match self.setup.precision {
             Precision::F32 => {
                 let (step, unit) = (step.map(|v| v as f32), unit.map(|v| v as f32));
-                launch.plain(Push32 { alpha: alpha as f32, step, unit, sign, unused: 0 })
+                launch.arg(PushOf { alpha: alpha as f32, step, unit, sign })
             }
-            Precision::F64 => launch.plain(Push64 { alpha, step, unit, sign, unused: 0 }),
+            Precision::F64 => launch.arg(PushOf { alpha, step, unit, sign }),
         }
     }
 
@@ -78,7 +78,7 @@ impl CudaStages {
         let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
         let launch = launch.arg(&self.sums[which]).arg(x).arg(y).arg(z).arg(n as u64).arg(u32::from(current.more));
         // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
-        unsafe { launch.plain(current.scales).run() }
+        unsafe { launch.arg(current.scales).run() }
     }
 
     /// J where the last step left it in integers.
@@ -117,8 +117,8 @@ impl CudaStages {
         }
         let population = &self.species[species];
         let (store, kernel_config) = (&population.store, &population.store.kernel_config);
-        let fields = FieldsArgument {
-            fields: std::array::from_fn(|c| self.fields.total_field(c)),
+        let fields = arguments::Fields {
+            f: std::array::from_fn(|c| self.fields.total_field(c)),
             external: std::array::from_fn(|c| self.fields.external(c)),
         };
         // Species in their order: each waits in the end for all those ahead.
@@ -129,11 +129,11 @@ impl CudaStages {
         let walls = Walls { purpose: purpose::walls(species), overlaps, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
         let launch = early(&self.cuda, kernel.launch(store.blocks(), kernel_config.block).shared(kernel_config.shared()));
-        let launch = self.push(launch.plain(population.domain()).plain(store.argument()).plain(fields), population);
+        let launch = self.push(launch.arg(population.domain()).arg(store.argument()).arg(fields), population);
         // SAFETY: the arguments as declared; lists, sums and fields are as large as the kernel expects.
-        unsafe { launch.plain(walls).arg(&self.sums[self.adding]).arg(&population.measured).run()? };
+        unsafe { launch.arg(walls).arg(&self.sums[self.adding]).arg(&population.measured).run()? };
         if measure {
-            let launch = store.kernels.total.launch(4, 256).plain(store.argument()).arg(&population.measured).arg(&population.totals);
+            let launch = store.kernels.total.launch(4, 256).arg(store.argument()).arg(&population.measured).arg(&population.totals);
             // SAFETY: a store, four sums of each unit of it, and room for four totals.
             unsafe { launch.run()? };
         }

@@ -9,7 +9,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
-use super::arguments::{Counters, Domain, InboxArgument, StoreArgument};
+use super::arguments::{self, Counters, Domain};
 use super::capacity::{Capacity, HEAVY};
 use super::program::{KernelConfig, Kernels, maker};
 use super::{early, tiles};
@@ -117,7 +117,7 @@ impl Store {
     /// particles are to be made in the cells of the new column.
     pub(super) fn shift(&mut self, domain: Domain, per_cell: usize) -> Result<()> {
         let fresh = (self.kernel_config.tile[1] * per_cell.div_ceil(self.kernel_config.parts)) as u32;
-        let launch = self.kernels.shift.launch(self.blocks(), self.kernel_config.block).plain(domain).plain(self.argument());
+        let launch = self.kernels.shift.launch(self.blocks(), self.kernel_config.block).arg(domain).arg(self.argument());
         // SAFETY: a domain, a store and a number, as declared.
         unsafe { launch.arg(fresh).run()? };
         self.passed = (self.passed + 1) % (self.tiles[0] * self.kernel_config.tile[0]);
@@ -211,12 +211,12 @@ impl Store {
     }
 
     /// As kernels see it.
-    pub(super) fn argument(&self) -> StoreArgument {
+    pub(super) fn argument(&self) -> arguments::Store {
         let inbox = |which: usize| {
             let Inbox { count, pages, table } = &self.inbox[which];
-            InboxArgument { count: count.address(), pages: pages.address(), table: table.address() }
+            arguments::Inbox { count: count.address(), pages: pages.address(), table: table.address() }
         };
-        StoreArgument {
+        arguments::Store {
             slots: self.slots.address(),
             count: self.count.address(),
             table: self.table.address(),
@@ -241,14 +241,13 @@ impl Store {
             helpers: self.capacity.helpers as u32,
             limit: self.capacity.limit() as u32,
             target: self.capacity.target as u32,
-            unused: 0,
         }
     }
 
     /// After a pass over all particles: what left is what came. Does not wait.
     pub(super) fn swap_pages(&mut self) -> Result<()> {
         // SAFETY: a store, whose buffers are alive and as large as `allocate` made them.
-        unsafe { early(&self.cuda, self.kernels.swap_pages.launch(1, 1024)).plain(self.argument()).run()? };
+        unsafe { early(&self.cuda, self.kernels.swap_pages.launch(1, 1024)).arg(self.argument()).run()? };
         self.current = 1 - self.current;
         Ok(())
     }
@@ -302,7 +301,7 @@ impl Store {
         let Some(Maker { make_column, offsets, .. }) = &self.maker else { unreachable!("`reserve_column` comes first") };
         // Into the inbox that is read next.
         self.current = 1 - self.current;
-        let launch = make_column.launch(n.div_ceil(256) as u32, 256).plain(uniform_source).plain(domain).plain(self.argument());
+        let launch = make_column.launch(n.div_ceil(256) as u32, 256).arg(uniform_source).arg(domain).arg(self.argument());
         // SAFETY: a formula, a domain, a store, two offsets of each particle of a cell where they are read, and a column.
         unsafe { launch.arg(offsets).arg(column).run()? };
         self.swap_pages()?;
@@ -318,13 +317,13 @@ impl Store {
         self.reserve(n, x * y * uniform_source.per_cell().div_ceil(self.kernel_config.parts))?;
         self.load_maker(offsets)?;
         let Some(Maker { fill, offsets, .. }) = &self.maker else { unreachable!("made just now") };
-        let launch = fill.launch(self.blocks(), self.kernel_config.block).plain(uniform_source).plain(domain).plain(self.argument());
+        let launch = fill.launch(self.blocks(), self.kernel_config.block).arg(uniform_source).arg(domain).arg(self.argument());
         // SAFETY: a formula, a domain, a store with room for what it makes, and two offsets of each particle of a cell where they are read.
         unsafe { launch.arg(offsets).run()? };
         self.swap_pages()?;
         // Inboxes get pages for those that leave in the first step: of hot particles, more than the common list holds.
         // SAFETY: a store.
-        unsafe { self.kernels.absorb.launch(self.blocks(), self.kernel_config.block).plain(self.argument()).run()? };
+        unsafe { self.kernels.absorb.launch(self.blocks(), self.kernel_config.block).arg(self.argument()).run()? };
         self.swap_pages()?;
         // Nothing may have been lost.
         self.counters()?;
@@ -365,11 +364,11 @@ impl Store {
             // Into the inbox that is read next.
             self.current = 1 - self.current;
             // SAFETY: a store and a number; the records are there.
-            unsafe { self.kernels.enter.launch(n.div_ceil(256), 256).plain(self.argument()).arg(n).run()? };
+            unsafe { self.kernels.enter.launch(n.div_ceil(256), 256).arg(self.argument()).arg(n).run()? };
             self.swap_pages()?;
             if listed || n as usize != p.len() {
                 // SAFETY: a store.
-                unsafe { self.kernels.absorb.launch(self.blocks(), self.kernel_config.block).plain(self.argument()).run()? };
+                unsafe { self.kernels.absorb.launch(self.blocks(), self.kernel_config.block).arg(self.argument()).run()? };
                 self.swap_pages()?;
             }
             begin = end;

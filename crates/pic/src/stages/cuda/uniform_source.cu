@@ -2,13 +2,7 @@
 // both have the same bits.
 
 #include "deviates.cuh"
-
-struct UniformSource {
-    u64 seed, rows;                    // rows of cells of the box
-    double drift[3], width[3];         // mean and spread of the momentum
-    u32 place, momentum;               // purposes of random numbers
-    u32 per_cell, random, warm, line;  // `line`: one dimension
-};
+#include "uniform_source.cuh"
 
 // Offsets and momentum of particle `k` of a cell. `offsets`: two of each particle where they are not random.
 __device__ __forceinline__ void make(const UniformSource& m, const double* offsets, u64 column, u64 row, u32 k, double* v) {

@@ -8,10 +8,7 @@ __device__ __noinline__ real2_t thermal_pair(uint4 w) {
     return {real(r * cosine), real(r * sine)};
 }
 
-struct Walls {
-    u32 purpose, overlaps;
-    u64 seed, step;
-};
+#include "walls.cuh"
 
 __device__ __noinline__ bool meet_walls(const Domain& d, const Walls& walls, Counters* counters, int& x, int& y, real* v,
                                         real weight) {

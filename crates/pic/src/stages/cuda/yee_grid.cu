@@ -10,16 +10,8 @@ typedef REAL real;
 struct Coefficients {
     real keep, feed, stretch;
 };
-struct YeeGrid {
-    real *e[3], *b[3], *j[3], *scratch[3];
-    real* psi[2][4][2];            // memory of the layers: of B and E, per derivative and side; null where there is none
-    const Coefficients* layer[2];  // per axis: at corners from the wall, then halfway
-    int cells[2], nodes[2], thick[2];
-    int pitch, fields[4],
-        particles[4];  // sides: x lower, x upper, y lower, y upper. 0 periodic; 1 conductor, 2 magnetic; 1 mirror, 2 drop
-    int unused;
-    double half[2], whole[2], inverse[2], dt;  // dt/2h, dt/h, 1/h
-};
+
+#include "yee_grid.cuh"
 
 struct Node {
     int i, j, at;

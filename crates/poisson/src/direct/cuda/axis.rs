@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Kernel, Pool, Program};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlan, CudaPlans, Direction, Shape};
 
 use super::Real;
+use super::arguments::{self, LEVELS, LineLayout, Transform};
 use crate::direct::transform::{Split, TransformType, split};
 use crate::grid::Axis;
 
 /// Intervals up to which the extension is as good as another split: there launches cost more than bytes.
 pub(in crate::direct) const SMALL: usize = 128;
-/// Splits that a launch can carry: of 2^20 intervals into [`SMALL`], and a few.
-const LEVELS: usize = 16;
 
 /// The kernels of `transform.cu`.
 pub(super) struct Kernels {
@@ -34,67 +33,26 @@ impl Kernels {
     }
 }
 
-/// Argument of `split.cu`.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SplitArgument {
-    modes: u64,
-    table: u64,
-    intervals: u32,
-    radix: u32,
-    points: u32,
-    groups: u32,
-}
-
-impl SplitArgument {
+impl arguments::Split {
     /// A split with the addresses of its modes and rotations.
     fn of(split: &Split, modes: u64, table: u64) -> Self {
-        let [intervals, radix, points, groups] = [split.intervals, split.radix, split.points, split.groups].map(|v| v as u32);
-        Self { modes, table, intervals, radix, points, groups }
+        let [n, radix, m, groups] = [split.intervals, split.radix, split.points, split.groups].map(|v| v as u32);
+        Self { modes, table, n, radix, m, groups }
     }
 }
 
-/// Argument of `transform.cu`.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct TransformArgument {
-    levels: [SplitArgument; LEVELS],
-    extended: u64,
-    count: u32,
-    kind: u32,
-    intervals: u32,
-    len: u32,
-    rest: u32,
-    room: u32,
-}
-
-impl TransformArgument {
+impl Transform {
     /// The splits of a line, and `rest` intervals that are left, extended at an address; 0 where nothing is.
-    fn of(axis: &Axis, levels: &[SplitArgument; LEVELS], splits: &[Split], rest: usize, extended: u64) -> Self {
+    fn of(axis: &Axis, levels: &[arguments::Split; LEVELS], splits: &[Split], rest: usize, extended: u64) -> Self {
         let kind = match TransformType::of(axis) {
             TransformType::Sine => 0,
             TransformType::Cosine => 1,
             TransformType::Quarter { mirrored } => 2 + u32::from(mirrored),
             TransformType::Fourier | TransformType::Flat => 4,
         };
-        let [intervals, len, rest, room] = [axis.intervals(), axis.unknowns().len(), rest, line(axis)].map(|v| v as u32);
-        Self { levels: *levels, extended, count: splits.len() as u32, kind, intervals, len, rest, room }
+        let [n, len, rest, room] = [axis.intervals(), axis.unknowns().len(), rest, line(axis)].map(|v| v as u32);
+        Self { levels: *levels, extended, count: splits.len() as u32, kind, n, len, rest, room }
     }
-}
-
-/// Argument of `transform.cu`.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct LineLayout {
-    pub grid: u64,
-    pub lines: u64,
-    pub first: u64,
-    pub system: u64,
-    pub last: u64,
-    pub middle: u32,
-    pub rows: u32,
-    pub middles: u32,
-    pub end: u32,
 }
 
 /// Range of modes of all lines of the axis, and the DFT that computes them.
@@ -118,7 +76,7 @@ pub(super) struct Lines<T> {
     pub count: usize,
     pub parts: Vec<Part<T>>,
     norm: f64,
-    argument: TransformArgument,
+    argument: Transform,
     /// Bytes of a line in shared memory; 0 where it does not fit.
     shared: u32,
     threads: u32,
@@ -155,10 +113,10 @@ impl<T: Real> Lines<T> {
         assert!(splits.len() <= LEVELS, "a line of {n} intervals is split {} times", splits.len());
         let buffer = |values: usize| pool.alloc_zeros::<Complex<T>>(values * count, "direct solver: modes of an axis");
         let table = |values: &[Complex<T>]| pool.buffer_from(values, "direct solver: rotations");
-        let (mut parts, mut at, mut levels) = (Vec::new(), 0, [SplitArgument::zeroed(); LEVELS]);
+        let (mut parts, mut at, mut levels) = (Vec::new(), 0, [arguments::Split::zeroed(); LEVELS]);
         for (split, level) in splits.iter().zip(&mut levels) {
             let (modes, rotations) = (buffer(split.width())?, table(&split.rotations::<T>())?);
-            *level = SplitArgument::of(split, modes.address(), rotations.address());
+            *level = arguments::Split::of(split, modes.address(), rotations.address());
             let fft = plans.get::<T>(Shape::lines(split.points, count * split.groups))?;
             parts.push(Part { at, width: split.width(), modes, fft, extended: None, _table: rotations });
             at += split.width();
@@ -170,7 +128,7 @@ impl<T: Real> Lines<T> {
             extended = extension.address();
             parts.push(Part { at, width: len - at, modes: buffer(len - at)?, fft, extended: Some(extension), _table: table(&[])? });
         }
-        let argument = TransformArgument::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended);
+        let argument = Transform::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended);
         let bytes = (line(axis) * size_of::<Complex<T>>()) as u32;
         // Eight nodes a thread keep several blocks on a multiprocessor, which wait at their barriers in turn.
         let threads = (len.div_ceil(8).next_multiple_of(32)).clamp(32, 512) as u32;
@@ -188,7 +146,7 @@ impl<T: Real> Lines<T> {
         let scale = T::of(scale * self.norm);
         let launch = kernels.gather.launch(self.count as u32, self.threads).shared(self.shared);
         // SAFETY: `layout` has `count` lines of `len` nodes; the addresses are those of the parts.
-        unsafe { launch.plain(self.argument).plain(layout).arg(&mut self.scratch).plain(scale).run()? };
+        unsafe { launch.arg(self.argument).arg(layout).arg(&mut self.scratch).plain(scale).run()? };
         let (rest, kind, lines) = (self.argument.rest, self.argument.kind as i32, self.count as u32);
         for part in &mut self.parts {
             let Some(extended) = &mut part.extended else {
@@ -218,7 +176,7 @@ impl<T: Real> Lines<T> {
         }
         let launch = kernels.scatter.launch(self.count as u32, self.threads).shared(self.shared);
         // SAFETY: as in `forward`.
-        unsafe { launch.plain(self.argument).plain(layout).arg(&mut self.scratch).run() }
+        unsafe { launch.arg(self.argument).arg(layout).arg(&mut self.scratch).run() }
     }
 }
 

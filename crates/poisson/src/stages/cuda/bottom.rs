@@ -3,14 +3,15 @@
 //! systems along y are solved by elimination instead (eliminate.cu), unless the axis is periodic or a system is singular.
 //! Where the modes are sines, FFTs take the place of the products (sines.rs), and the level may be larger.
 
-use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
+use super::arguments;
 use super::data::Data;
 use super::eigen::Modes;
 use super::sines::{self, Sines};
-use super::tables::{LevelArgument, Number};
+use super::tables::Number;
 use crate::grid::{Axis, Grid, Level};
 
 /// Rows and columns of a block's tile and its threads.
@@ -23,37 +24,45 @@ const ELIMINATING: u32 = 256;
 const PLANE: [usize; 5] = [257, 129, 65, 33, 17];
 const SPACE: [usize; 3] = [65, 33, 17];
 
-/// `Product` of product.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// `C = A B`, or `A` transformed.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Product {
-    a: u64,
-    b: u64,
-    c: u64,
+    a: *const real,
+    b: *const real,
+    c: *mut real,
     batch_a: i64,
     batch_b: i64,
     batch_c: i64,
+    /// Rows of A and C.
     m: i32,
+    /// Columns of A, a multiple of 32.
     k: i32,
+    /// Rows of B, zeros follow.
     rows_b: i32,
     pitch_a: i32,
+    /// Of B and C.
     pitch_b: i32,
+    /// Set if A is the matrix: it can be read before the kernel ahead has ended.
     modes_first: i32,
+    /// 1: over `-(x + y + z)`, the eigenvalues; row and column are y and x; 2: z, and y and x together.
     scale: i32,
     pitch: i32,
-    x: u64,
-    y: u64,
-    z: u64,
+    x: *const real,
+    y: *const real,
+    z: *const real,
 }
 
-/// `Elimination` of eliminate.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Elimination along y.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Elimination {
-    r: u64,
-    e: u64,
-    weights: u64,
-    values: u64,
+    r: *const real,
+    e: *mut real,
+    /// Of y.
+    weights: *const real,
+    /// Eigenvalues along x.
+    values: *const real,
     first: i32,
     last: i32,
     columns: i32,
@@ -139,13 +148,19 @@ fn table(pool: &Pool, number: Number, values: &[f64]) -> Result<Buffer<u8>> {
 }
 
 /// A field of the bottom level, of zeros.
-fn field(pool: &Pool, number: Number, argument: &LevelArgument) -> Result<Buffer<u8>> {
+fn field(pool: &Pool, number: Number, argument: &arguments::Level) -> Result<Buffer<u8>> {
     pool.alloc_zeros::<u8>(argument.values() * number.bytes(), "poisson bottom: field")
 }
 
 impl BottomSolver {
     /// Builds the solver of the bottom level where the modes are sines.
-    fn of_sines(pool: &Pool, (level, grid): (usize, &Grid), argument: &LevelArgument, number: Number, (r, e): (u64, u64)) -> Result<Self> {
+    fn of_sines(
+        pool: &Pool,
+        (level, grid): (usize, &Grid),
+        argument: &arguments::Level,
+        number: Number,
+        (r, e): (u64, u64),
+    ) -> Result<Self> {
         let (values, solution_omega) = sines::tables(grid);
         let (tables, between) = (table(pool, number, &values)?, field(pool, number, argument)?);
         let places = solution_omega.map(|at| tables.address() + (at * number.bytes()) as u64);
@@ -158,7 +173,7 @@ impl BottomSolver {
     pub(super) fn new(
         pool: &Pool,
         (level, grid): (usize, &Grid),
-        argument: &LevelArgument,
+        argument: &arguments::Level,
         (number, limit): (Number, u32),
         (r, e): (u64, u64),
     ) -> Result<Self> {
@@ -201,11 +216,11 @@ impl BottomSolver {
         for (s, (d, back)) in order.enumerate() {
             if eliminates && s == 1 {
                 let to = fields[1].address();
-                let [_, along, _] = argument.axes;
+                let along = &argument.y;
                 let elimination = Elimination {
                     r: from,
                     e: to,
-                    weights: along.w(),
+                    weights: along.w,
                     values: x,
                     first: along.first,
                     last: along.last,
@@ -309,9 +324,9 @@ impl Data {
         // SAFETY: the argument of the kernel, made for this level's fields; what it keeps fits the shared memory asked for.
         unsafe {
             match argument {
-                Argument::Product(product) => launch.plain(product).run(),
-                Argument::Elimination(elimination) => launch.plain(elimination).run(),
-                Argument::Rows(sines) | Argument::Columns(sines) => launch.plain(sines).run(),
+                Argument::Product(product) => launch.arg(product).run(),
+                Argument::Elimination(elimination) => launch.arg(elimination).run(),
+                Argument::Rows(sines) | Argument::Columns(sines) => launch.arg(sines).run(),
             }
         }
     }

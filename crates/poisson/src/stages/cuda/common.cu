@@ -9,28 +9,7 @@ namespace physics {
 typedef REAL real;
 typedef WIDE wide;
 
-// One axis of a level. Tables of the operator and of the regular transfers may be read a few entries beyond either
-// end: zeros there, or the wrapped entry on a periodic axis.
-struct Axis {
-    int n, first, last, periodic;  // nodes; unknowns are first <= i < last
-    const real* w;                 // [2i], [2i+1]: weights west and east
-    const wide* ww;                // the same in `wide`
-    const wide* volume;            // length of the control volume
-    const real* line;              // [2i], [2i+1]: weights of coarse nodes i/2 and i/2 + 1 at fine node i
-    const real* full;              // [3I..3I+2]: weights of fine nodes 2I-1, 2I, 2I+1 at coarse node I, 0 off the unknowns
-    const int* parent;             // the general transfer: coarse node west of (or at) i, weights in `ends`
-    const real* ends;              // [2i], [2i+1]: weights of coarse nodes parent and parent + 1
-    const int* child;              // fine node under coarse node I
-    const real* shares;            // [3I..3I+2]: weights of fine nodes child-1, child, child+1, 0 off the unknowns
-    const int* base;               // cubic interpolation: first of four coarse nodes
-    const wide* cubic;             // [4i..4i+3]: their weights
-};
-
-struct Level {
-    Axis x, y, z;
-    int pitch;
-    long long plane;
-};
+#include "level.cuh"
 
 template <class T> __device__ __forceinline__ const T* weights(const Axis& a);
 template <> __device__ __forceinline__ const real* weights<real>(const Axis& a) { return a.w; }
@@ -74,12 +53,8 @@ __device__ __forceinline__ void join(Partial& p, const Partial& q) {
     p.rr += q.rr, p.max = fmax(p.max, q.max), p.uu += q.uu, p.r += q.r;
 }
 
-// Destination of the norms of a pass: a partial result a block, their total here and at the host, and the blocks that have arrived, 0 before
-// and after.
-struct Norms {
-    Partial *partials, *totals, *host;
-    u32* arrived;
-};
+#include "norms.cuh"
+
 // Joins the results of the blocks of a plane of them, in a fixed order and in the block that comes last. `p`: of a warp, in its first lane;
 // `warps` of the block's have not returned before.
 __device__ __forceinline__ void join_norms(Partial p, int warps, const Norms& o) {

@@ -1,14 +1,14 @@
 //! The fields of one problem on a GPU and the launches of the kernels on them. Which kernels make a stage is in
 //! `mod.rs`.
 
-use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Argument as _, Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
+use super::arguments;
 use super::bands::{BandHeights, OWN_TURN, bands};
 use super::bottom::BottomSolver;
 use super::program::{COARSE, Kernels, NODES, OnSolution, OperatorWeights, RESTRICTING, ROWS, WARPS};
-use super::tables::{LevelArgument, Number, Tables, halves};
+use super::tables::{Number, Tables, halves};
 use crate::grid::{Axis, Grid, Level};
 use crate::physics::Chebyshev;
 use crate::stages::Smoother;
@@ -48,7 +48,7 @@ fn weights(x: &Axis, y: &Axis) -> OperatorWeights {
 
 /// One level's fields: `r` and `u` twice where a pass reads neighbours of what it writes.
 pub(super) struct Fields {
-    pub argument: LevelArgument,
+    pub argument: arguments::Level,
     pub nodes: usize,
     /// Plane, even around, in x by whole lanes: a marching sweep is possible.
     pub marches: bool,
@@ -82,7 +82,7 @@ impl Fields {
 
     /// Columns and rows of a pass over the unknowns, and of one that also restricts.
     pub(super) fn extent(&self) -> [usize; 2] {
-        [0, 1].map(|d| self.argument.axes[d].n as usize)
+        [0, 1].map(|d| self.argument.axes()[d].n as usize)
     }
 
     pub(super) fn r(&self) -> &Buffer<u8> {
@@ -103,7 +103,7 @@ impl Fields {
 
     /// Blocks of the kernels that take a thread a node.
     pub(super) fn blocks(&self) -> (u32, u32, u32) {
-        let [x, y, z] = self.argument.axes.map(|a| a.n as u32);
+        let [x, y, z] = self.argument.axes().map(|a| a.n as u32);
         (x.div_ceil(NODES.0), y.div_ceil(NODES.1), z)
     }
 
@@ -144,16 +144,6 @@ pub(super) struct Data {
     pub host: Mapped<f64>,
     /// The norms of the last pass are partial sums that nobody has asked for yet.
     pub pending: bool,
-}
-
-/// `Norms` of common.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct NormsArgument {
-    partials: u64,
-    totals: u64,
-    host: u64,
-    arrived: u64,
 }
 
 /// A number in the precision of the kernel's parameter.
@@ -246,15 +236,15 @@ impl Data {
     }
 
     pub(super) fn nodes<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
-        kernel.launch(self.levels[level].blocks(), NODES).plain(self.levels[level].argument)
+        kernel.launch(self.levels[level].blocks(), NODES).arg(self.levels[level].argument)
     }
 
     /// The fused downward pass.
     pub(super) fn descend(&self, level: usize, omega: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
+        let [x, y, _] = c.argument.axes().map(|a| 2 * a.n as usize);
         let launch = self.overlapping(self.kernels.passes(l.weights).0.launch(bands(x, y, l.heights.descend), 32 * WARPS));
-        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(c.r());
+        let launch = launch.arg(l.argument).arg(c.argument).arg(l.r()).arg(c.r());
         // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
         unsafe { number(launch, self.inner, omega).arg(l.heights.descend as i32).run() }
     }
@@ -262,9 +252,9 @@ impl Data {
     /// The fused upward pass.
     pub(super) fn ascend(&self, level: usize, pre: f64, post: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let [x, y, _] = l.argument.axes().map(|a| a.n as usize);
         let launch = self.overlapping(self.kernels.passes(l.weights).1.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
-        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
+        let launch = launch.arg(l.argument).arg(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
         // SAFETY: the arguments of `ascend` in order; the tables and fields belong to these two levels.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
     }
@@ -273,15 +263,15 @@ impl Data {
     /// as `r - A e` on a plain level.
     pub(super) fn ascend_correct(&mut self, level: usize, pre: f64, post: f64, carry: bool) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let [x, y, _] = l.argument.axes().map(|a| a.n as usize);
         let (kernel, height) = if carry && l.plain() {
             (&self.kernels.ascend_carry_plain, l.heights.carry)
         } else {
             (self.kernels.passes(l.weights).2, l.heights.correct)
         };
         let launch = self.overlapping(kernel.launch(bands(x, y, height), 32 * WARPS));
-        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f()).arg(l.other_u());
-        let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.plain(self.norms_argument());
+        let launch = launch.arg(l.argument).arg(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f()).arg(l.other_u());
+        let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.arg(self.norms_argument());
         let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
         // SAFETY: the arguments of `ascend_correct` and `ascend_carry` in order; u and r are written to the copies that are not read, and
         // `partials` has one entry a block.
@@ -296,9 +286,9 @@ impl Data {
     }
 
     /// Location where a pass leaves its norms.
-    pub(super) fn norms_argument(&self) -> NormsArgument {
+    pub(super) fn norms_argument(&self) -> arguments::Norms {
         let [partials, totals, arrived] = [self.partials.address(), self.totals.address(), self.arrived.address()];
-        NormsArgument { partials, totals, host: self.host.value(), arrived }
+        arguments::Norms { partials, totals, host: self.host.value(), arrived }
     }
 
     /// Joins `count` partial sums.
@@ -313,13 +303,13 @@ impl Data {
         let l = &self.levels[level];
         if l.marches && !correct {
             let ([x, y], height) = (l.extent(), l.heights.residual);
-            let launch = self.overlapping(self.kernels.marching_residual.launch(bands(x, y, height), 32 * WARPS)).plain(l.argument);
+            let launch = self.overlapping(self.kernels.marching_residual.launch(bands(x, y, height), 32 * WARPS)).arg(l.argument);
             let launch = number(launch.arg(l.u()).arg(l.f()).arg(l.r()), self.outer, self.scale);
             // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a block.
-            unsafe { launch.plain(self.norms_argument()).arg(height as i32).run() }?;
+            unsafe { launch.arg(self.norms_argument()).arg(height as i32).run() }?;
         } else {
             let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
-            let launch = kernel.launch(l.sums(), NODES).plain(l.argument).arg(l.u());
+            let launch = kernel.launch(l.sums(), NODES).arg(l.argument).arg(l.u());
             let launch = if correct { launch.arg(&l.e).arg(l.f()).arg(l.other_u()) } else { launch.arg(l.f()) };
             let launch = number(launch.arg(l.r()), self.outer, self.scale);
             let launch = if correct { number(launch, self.outer, 1.0 / self.scale) } else { launch };
@@ -350,7 +340,7 @@ impl Data {
     pub(super) fn remove_mean(&mut self) -> Result<f64> {
         let l = &self.levels[0];
         // SAFETY: the arguments of `weigh` in order; `partials` has one entry a block.
-        unsafe { self.kernels.weigh.launch(l.sums(), NODES).plain(l.argument).arg(l.f()).arg(&self.partials).run() }?;
+        unsafe { self.kernels.weigh.launch(l.sums(), NODES).arg(l.argument).arg(l.f()).arg(&self.partials).run() }?;
         let (a, b, c) = l.sums();
         self.norms((a * b * c) as usize)?;
         // SAFETY: the arguments of `shift_u` in order.
@@ -446,10 +436,10 @@ impl Data {
     /// One marching red-black sweep on `A u = f`, or two in one pass.
     pub(super) fn sweep(&mut self, level: usize, omega: f64, two: bool) -> Result<()> {
         let l = &self.levels[level];
-        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let [x, y, _] = l.argument.axes().map(|a| a.n as usize);
         let (kernel, height) = if two { (&self.kernels.two_sweeps, l.heights.two_sweeps) } else { (&self.kernels.sweep, l.heights.sweep) };
         let launch = self.overlapping(kernel.launch(bands(x, y, height), 32 * WARPS));
-        let launch = launch.plain(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
+        let launch = launch.arg(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
         // SAFETY: the arguments of `sweep` and `two_sweeps` in order; the result goes to another field.
         unsafe { number(launch, self.outer, omega).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
@@ -468,14 +458,14 @@ impl Data {
 
     pub(super) fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let n: [u32; 3] = std::array::from_fn(|d| (c.argument.axes[d].n as u32).div_ceil(COARSE[d]));
-        kernel.launch(n, RESTRICTING).plain(l.argument).plain(c.argument)
+        let n: [u32; 3] = std::array::from_fn(|d| (c.argument.axes()[d].n as u32).div_ceil(COARSE[d]));
+        kernel.launch(n, RESTRICTING).arg(l.argument).arg(c.argument)
     }
 
     /// `e += P e_{l+1}`.
     pub(super) fn prolong(&self, level: usize) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let launch = self.nodes(&self.kernels.prolong, level).plain(c.argument);
+        let launch = self.nodes(&self.kernels.prolong, level).arg(c.argument);
         // SAFETY: the arguments of `prolong` in order.
         unsafe { launch.arg(&c.e).arg(&l.e).run() }
     }

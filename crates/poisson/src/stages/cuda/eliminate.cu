@@ -9,12 +9,7 @@
 
 constexpr int LINE = 9;  // 288 rows
 
-struct Elimination {
-    const real* r;
-    real* e;
-    const real *weights, *values;  // of y; eigenvalues along x
-    int first, last, columns, pitch;
-};
+#include "elimination.cuh"
 
 extern "C" __global__ __launch_bounds__(256) void eliminate(Elimination o) {
     const int column = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32, row = LINE * lane;

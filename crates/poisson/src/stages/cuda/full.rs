@@ -11,17 +11,17 @@ impl Data {
     /// `u_l = P u_{l+1}` by cubics and `r_l = f_l - A u_l` in one pass.
     pub(super) fn full_residual(&self, level: usize) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let [x, y, _] = l.argument.axes().map(|a| a.n as usize);
         let height = l.heights.interpolate;
         let launch = self.overlapping(self.kernels.full_residual.launch(bands(x, y, height), 32 * WARPS));
-        let launch = launch.plain(l.argument).plain(c.argument).arg(c.u()).arg(l.u()).arg(l.f()).arg(l.r());
+        let launch = launch.arg(l.argument).arg(c.argument).arg(c.u()).arg(l.u()).arg(l.f()).arg(l.r());
         // SAFETY: the arguments of `full_residual` in order; of u the kernel reads held nodes only, which it does not change.
         unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
     }
 
     /// Returns true if two levels below `level` are made in one pass.
     pub(super) fn restricts_two(&self, level: usize) -> bool {
-        let marches = |l: usize| self.levels[l].full && self.levels[l].argument.axes[..2].iter().all(|a| a.periodic == 0);
+        let marches = |l: usize| self.levels[l].full && self.levels[l].argument.axes()[..2].iter().all(|a| a.periodic == 0);
         level + 2 < self.levels.len() && marches(level) && self.levels[level + 1].fused
     }
 
@@ -32,14 +32,14 @@ impl Data {
             let n = &self.levels[level + 2];
             let ([x, y], height) = (n.extent().map(|n| 4 * n), l.heights.restrict_two);
             let launch = self.overlapping(self.kernels.full_restrict_two.launch(bands_of(OWN_TWO, x, y, height), 32 * WARPS));
-            let launch = launch.plain(l.argument).plain(c.argument).plain(n.argument).arg(l.f()).arg(c.f()).arg(n.f());
+            let launch = launch.arg(l.argument).arg(c.argument).arg(n.argument).arg(l.f()).arg(c.f()).arg(n.f());
             // SAFETY: the arguments of `full_restrict_two` in order.
             return unsafe { launch.arg(height as i32).run() };
         }
         if l.full {
             let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.restrict);
             let launch = self.overlapping(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
-            let launch = launch.plain(l.argument).plain(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
+            let launch = launch.arg(l.argument).arg(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
             // SAFETY: the arguments of `full_restrict` in order.
             return unsafe { launch.run() };
         }
@@ -52,19 +52,19 @@ impl Data {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let launch = if l.full && !last {
             // Interpolation makes the unknowns.
-            let [x, y, _] = c.argument.axes.map(|a| a.n as u32);
+            let [x, y, _] = c.argument.axes().map(|a| a.n as u32);
             self.overlapping(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
         } else {
             self.overlapping(self.kernels.inject.launch(c.blocks(), NODES))
         };
         // SAFETY: the arguments of `inject` and `full_edges` in order.
-        unsafe { launch.plain(l.argument).plain(c.argument).arg(l.u()).arg(c.u()).run() }
+        unsafe { launch.arg(l.argument).arg(c.argument).arg(l.u()).arg(c.u()).run() }
     }
 
     /// `u = P u_{l+1}`.
     pub(super) fn interpolate(&self, level: usize, linear: bool) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let launch = self.nodes(&self.kernels.interpolate, level).plain(c.argument);
+        let launch = self.nodes(&self.kernels.interpolate, level).arg(c.argument);
         // SAFETY: the arguments of `interpolate` in order.
         unsafe { launch.arg(c.u()).arg(l.u()).arg(i32::from(linear)).run() }
     }

@@ -13,6 +13,7 @@
 //! Nothing waits but [`Stages::load`], [`Stages::solution`] and [`Stages::norms`]; a sequence of stages is recorded as a
 //! graph once and replayed. Sums have a fixed order: results are the same bit by bit from run to run.
 
+mod arguments;
 mod bands;
 mod borrowed;
 mod bottom;
@@ -139,7 +140,7 @@ impl CudaStages {
     /// Dense host values into the right-hand side, or a copy of the solution.
     fn upload(&mut self, values: &[f64], solution: Option<usize>) -> Result<()> {
         let l = &self.data.levels[0];
-        let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
+        let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
         let rows_at_once = (PIECE / nx).clamp(1, 65535);
         let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(ny * nz), "poisson: copies from the host")?;
         // Untouched values need be neither read nor sent: the staging buffer holds zeros.
@@ -150,7 +151,7 @@ impl CudaStages {
             }
             let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
             let field = solution.map_or_else(|| l.f.as_ref().unwrap_or(&l.u[0]), |copy| &l.u[copy]);
-            let launch = self.data.kernels.pack.launch(grid, 256).plain(l.argument).arg(&staging).arg(field);
+            let launch = self.data.kernels.pack.launch(grid, 256).arg(l.argument).arg(&staging).arg(field);
             // SAFETY: the arguments of `pack` in order; the rows lie in the staging buffer and in the field.
             unsafe { launch.arg((piece * rows_at_once) as i32).arg(i32::from(solution.is_none())).run() }?;
         }
@@ -160,13 +161,13 @@ impl CudaStages {
     /// A copy of the solution over all nodes.
     fn dense(&self, copy: usize) -> Result<Vec<f64>> {
         let l = &self.data.levels[0];
-        let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
+        let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
         let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
         let mut out = zeros(nx * ny * nz);
         let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
         for (piece, part) in out.chunks_mut(nx * rows_at_once).enumerate() {
             let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let launch = self.data.kernels.unpack.launch(grid, 256).plain(l.argument).arg(&l.u[copy]).arg(&staging);
+            let launch = self.data.kernels.unpack.launch(grid, 256).arg(l.argument).arg(&l.u[copy]).arg(&staging);
             // SAFETY: the arguments of `unpack` in order; the rows lie in the staging buffer and in the field.
             unsafe { launch.arg((piece * rows_at_once) as i32).run() }?;
             self.data.cuda.download_to(&staging, 0, part)?;

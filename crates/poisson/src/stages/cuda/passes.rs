@@ -26,7 +26,7 @@ impl Data {
 
     /// Both levels' arguments and what lies below, `u` and `f`.
     fn level_arguments<'a>(&self, launch: Launch<'a>, level: usize) -> Launch<'a> {
-        self.overlapping(launch).plain(self.levels[level].argument).plain(self.levels[level + 1].argument)
+        self.overlapping(launch).arg(self.levels[level].argument).arg(self.levels[level + 1].argument)
     }
 
     /// The first sweep of a cycle on level `level` and `r_{l+1} = R (f - A u)`; with `norms` also those of `f - A u` before it, for
@@ -42,7 +42,7 @@ impl Data {
         };
         let launch = self.level_arguments(kernel.launch(bands(x, y, height), 32 * WARPS), level);
         let launch = if norms && zero { launch } else { launch.arg(l.u()) }.arg(l.f()).arg(l.other_u()).arg(c.r());
-        let launch = if norms { launch.plain(self.norms_argument()) } else { launch };
+        let launch = if norms { launch.arg(self.norms_argument()) } else { launch };
         // SAFETY: the arguments of `descend_solution`, `descend_solution_norms` or `descend_zero_norms` in order; u is written to the copy that is not read, and
         // `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
@@ -75,7 +75,7 @@ impl Data {
             (&kernels.ascend_solution, l.heights.ascend_solution)
         };
         let launch = self.level_arguments(kernel.launch(bands(x, y, height), 32 * WARPS), level);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).plain(self.norms_argument());
+        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(self.norms_argument());
         // SAFETY: the arguments of `ascend_solution_norms` in order; u is written to the copy that is not read, and `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
@@ -91,7 +91,7 @@ impl Data {
         let (l, c) = (&self.levels[0], &self.levels[1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.ascend_descend);
         let launch = self.level_arguments(kernels.ascend_descend.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS), 0);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(c.r()).plain(self.norms_argument());
+        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(c.r()).arg(self.norms_argument());
         // SAFETY: the arguments of `ascend_descend` in order; u is written to the copy that is not read, and `partials` has one entry a warp.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
         self.mark_smoothed(0, pre, true);

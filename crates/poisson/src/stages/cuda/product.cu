@@ -7,17 +7,7 @@
 
 constexpr int SHARES = 16;
 
-struct Product {
-    const real *a, *b;
-    real* c;
-    long long batch_a, batch_b, batch_c;
-    int m, k, rows_b;      // rows of A and C; columns of A, a multiple of 32; rows of B, zeros follow
-    int pitch_a, pitch_b;  // of B and C
-    int modes_first;       // A is the matrix: it can be read before the kernel ahead has ended
-    int scale;             // 1: over -(x + y + z), the eigenvalues; row and column are y and x; 2: z, and y and x together
-    int pitch;
-    const real *x, *y, *z;
-};
+#include "product.cuh"
 
 struct alignas(16) Four {
     real v[4];

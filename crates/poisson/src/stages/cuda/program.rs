@@ -1,9 +1,11 @@
 //! The kernels' sources and how they are compiled.
 
+use zellige_device_macro::device_source;
 use zellige_engine::cuda::{Cuda, Files, Kernel, Program, Recipe};
 use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
 
+use super::{arguments, bottom, sines};
 use crate::physics::PHYSICS;
 use crate::problem::Precision;
 
@@ -143,6 +145,11 @@ const FILES: &Files = cuda_files![
     "sweep.cu",
     "transfer.cu";
     "physics.cuh" => PHYSICS,
+    "level.cuh" => &device_source![arguments::Axis, arguments::Level],
+    "norms.cuh" => &device_source![arguments::Norms],
+    "product.cuh" => &device_source![bottom::Product],
+    "elimination.cuh" => &device_source![bottom::Elimination],
+    "sines.cuh" => &device_source![sines::Sines],
 ];
 
 /// Files with the kernels of every precision.

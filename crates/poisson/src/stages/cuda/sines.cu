@@ -8,17 +8,7 @@
 // Source: Van Loan, Computational Frameworks for the Fast Fourier Transform (1992), sections 1.7 and 4.4.
 
 #include "sine_transform.cu"
-
-struct Sines {
-    const real* from;
-    real* to;
-    const Complex* roots;
-    const real *x, *y;  // eigenvalues along the axes
-    double scale;
-    int n, lines;       // points of a continued line; lines between the ends
-    int width, stride;  // lines of a block at once; points of a line in shared memory
-    int pitch;
-};
+#include "sines.cuh"
 
 // Twice the sums of sines, times `scale`, along the rows 1 .. lines. Launch: blocks of width * n/8 threads over the pairs of rows.
 extern "C" __global__ __launch_bounds__(256, sizeof(real) == 4 ? 4 : 1) void sines_rows(Sines o) {

@@ -4,10 +4,11 @@
 
 use std::f64::consts::PI;
 
-use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 
+use super::arguments;
 use super::bottom::{Argument, BottomLaunch};
-use super::tables::{LevelArgument, Number};
+use super::tables::Number;
 use crate::grid::{Axis, Bc, Grid};
 
 /// Intervals of an axis: a thread has eight points of the line continued to twice its length, a block at most 1024 threads.
@@ -15,22 +16,26 @@ const INTERVALS: std::ops::RangeInclusive<usize> = 16..=1024;
 /// Threads of a block that transforms rows.
 const ROW_THREADS: usize = 256;
 
-/// `Sines` of sines.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Transform of all lines of an axis.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Sines {
-    from: u64,
-    to: u64,
-    roots: u64,
-    x: u64,
-    y: u64,
+    from: *const real,
+    to: *mut real,
+    roots: *const Complex,
+    /// Eigenvalues along the axes.
+    x: *const real,
+    y: *const real,
     scale: f64,
+    /// Points of a continued line.
     n: i32,
+    /// Lines between the ends.
     lines: i32,
+    /// Lines of a block at once.
     width: i32,
+    /// Points of a line in shared memory.
     stride: i32,
     pitch: i32,
-    unused: i32,
 }
 
 /// Pairs of columns of a block: 32 bytes of a row.
@@ -92,7 +97,7 @@ pub(super) fn tables(grid: &Grid) -> (Vec<f64>, [usize; 4]) {
 /// The launches from `r` over `between` to `e`, with the addresses of the [`tables`].
 pub(super) fn steps(
     grid: &Grid,
-    argument: &LevelArgument,
+    argument: &arguments::Level,
     number: Number,
     [r, between, e]: [u64; 3],
     tables: [u64; 4],
@@ -112,7 +117,6 @@ pub(super) fn steps(
         width: rows(x) as i32,
         stride: stride(2 * nx) as i32,
         pitch: argument.pitch,
-        unused: 0,
     };
     let along = Sines { from: between, roots: roots_y, scale: 0.5 / ny as f64, n: 2 * ny as i32, lines: nx as i32 - 1, ..there };
     let along = Sines { width: columns(number) as i32, stride: stride(2 * ny) as i32, ..along };

@@ -1,9 +1,10 @@
 //! The operator and the transfers of each level as tables in device memory, and the arguments that point at them.
 
-use bytemuck::{NoUninit, Pod, Zeroable};
+use bytemuck::NoUninit;
 use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
+use super::arguments;
 use crate::grid::{Axis, Level, Transfer};
 
 /// Entries that marching kernels may read before a table's first and after its last.
@@ -20,51 +21,6 @@ pub(super) enum Number {
 impl Number {
     pub(super) fn bytes(self) -> usize {
         if self == Self::F32 { 4 } else { 8 }
-    }
-}
-
-/// `Axis` of common.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
-pub(super) struct AxisArgument {
-    pub n: i32,
-    pub first: i32,
-    pub last: i32,
-    pub periodic: i32,
-    w: u64,
-    ww: u64,
-    volume: u64,
-    line: u64,
-    full: u64,
-    parent: u64,
-    ends: u64,
-    child: u64,
-    shares: u64,
-    base: u64,
-    cubic: u64,
-}
-
-/// `Level` of common.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
-pub(super) struct LevelArgument {
-    pub axes: [AxisArgument; 3],
-    pub pitch: i32,
-    unused: i32,
-    pub plane: i64,
-}
-
-impl AxisArgument {
-    /// Address of the weights of the operator: west and east of every node, in the correction's format.
-    pub(super) fn w(&self) -> u64 {
-        self.w
-    }
-}
-
-impl LevelArgument {
-    /// Values of a field, gaps included.
-    pub(super) fn values(&self) -> usize {
-        self.plane as usize * self.axes[2].n as usize
     }
 }
 
@@ -195,14 +151,14 @@ fn cubic(fine: &Axis, coarse: &Axis, t: &Transfer) -> (Vec<i32>, Vec<f64>) {
 
 /// The tables of all levels in one buffer, which must outlive the arguments.
 pub(super) struct Tables {
-    pub levels: Vec<LevelArgument>,
+    pub levels: Vec<arguments::Level>,
     _buffer: Buffer<u8>,
 }
 
 impl Tables {
     pub(super) fn new(pool: &Pool, levels: &[Level], inner: Number, outer: Number) -> Result<Self> {
         let mut blob = TableBuffer::default();
-        let mut arguments = vec![LevelArgument::default(); levels.len()];
+        let mut arguments = vec![arguments::Level::default(); levels.len()];
         for (l, level) in levels.iter().enumerate() {
             let pitch = level.grid.axes[0].nodes.next_multiple_of(32);
             arguments[l].pitch = pitch as i32;
@@ -212,7 +168,7 @@ impl Tables {
                 let coarse = levels.get(l + 1).map(|c| &c.grid.axes[d]);
                 let transfer = level.transfer.as_ref().map(|t| &t[d]).zip(coarse);
                 let t = AxisTables::new(axis, transfer);
-                let a = &mut arguments[l].axes[d];
+                let a = &mut *arguments[l].axes_mut()[d];
                 let (unknowns, periodic) = (axis.unknowns(), axis.periodic());
                 (a.n, a.first, a.last, a.periodic) = (axis.nodes as i32, unknowns.start as i32, unknowns.end as i32, i32::from(periodic));
                 a.w = blob.padded(inner, 2, periodic, &t.weights);
@@ -228,13 +184,13 @@ impl Tables {
                 a.cubic = blob.numbers(outer, &weights);
                 if halves(transfer) {
                     a.line = blob.padded(inner, 2, periodic, &line(transfer));
-                    arguments[l + 1].axes[d].full = blob.padded(inner, 3, false, &full(transfer, coarse));
+                    arguments[l + 1].axes_mut()[d].full = blob.padded(inner, 3, false, &full(transfer, coarse));
                 }
             }
         }
         let buffer = pool.buffer_from(&blob.bytes, "poisson tables")?;
         let start = buffer.address();
-        for a in arguments.iter_mut().flat_map(|l| l.axes.iter_mut()) {
+        for a in arguments.iter_mut().flat_map(|l| l.axes_mut()) {
             // Tables that a kernel does not read have no place in the blob; their pointers stay inside it.
             for p in [&mut a.w, &mut a.ww, &mut a.volume, &mut a.line, &mut a.full, &mut a.parent] {
                 *p += start;

@@ -1,12 +1,12 @@
 //! Diagnostics of the fields on the device: `gauss.cu`.
 
-use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
 
 use super::{BLOCK, Fields, Taps};
-use crate::gauss::{ChargeCheck, ChargeErrors, Rounding};
+use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::stages::Sheet;
+use crate::stages::cuda::field_arguments;
 
 /// Blocks that sum something up: that many partial sums.
 const BLOCKS: u32 = 512;
@@ -41,31 +41,6 @@ pub(super) struct Work {
     left_out: Buffer<u32>,
 }
 
-/// `Corners` of gauss.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct CornersArgument {
-    rho: u64,
-    all: u64,
-    base: u64,
-    variance: u64,
-    forget: u64,
-    range: [i32; 4],
-    turn: i32,
-    unused: i32,
-}
-
-/// `Rounding` of gauss.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct RoundingArgument([f64; 6]);
-
-impl From<Rounding<f64>> for RoundingArgument {
-    fn from(r: Rounding<f64>) -> Self {
-        Self([r.steps, r.reading, r.of_field, r.passed, r.charge, r.sigmas])
-    }
-}
-
 impl Fields {
     /// Room for the charge of all species.
     pub(in crate::stages::cuda) fn no_charge(&self, smoothed: bool) -> Result<Charge> {
@@ -80,14 +55,14 @@ impl Fields {
         assert!(sums.len() >= self.grid.len() && charge.rho.len() == self.grid.len());
         // SAFETY: as declared; all arrays have all nodes with guards.
         unsafe {
-            self.kernel("charge_of").launch(blocks, threads).plain(self.yee).arg(sums).arg(unit).arg(&charge.one).run()?;
+            self.kernel("charge_of").launch(blocks, threads).arg(self.yee).arg(sums).arg(unit).arg(&charge.one).run()?;
             if !charge.scratch.is_empty() {
                 for (axis, from, to) in [(0, &charge.one, &charge.scratch), (1, &charge.scratch, &charge.one)] {
-                    let launch = self.kernel("smooth_charge").launch(blocks, threads).plain(self.yee);
-                    launch.plain(Taps::new(self.smoothing[axis], axis)).arg(from).arg(to).run()?;
+                    let launch = self.kernel("smooth_charge").launch(blocks, threads).arg(self.yee);
+                    launch.arg(Taps::new(self.smoothing[axis], axis)).arg(from).arg(to).run()?;
                 }
             }
-            let launch = self.kernel("sum_charge").launch(blocks, threads).plain(self.yee);
+            let launch = self.kernel("sum_charge").launch(blocks, threads).arg(self.yee);
             launch.arg(&charge.one).arg(&charge.rho).arg(&charge.all).run()
         }
     }
@@ -101,7 +76,7 @@ impl Fields {
         }
         let Some(corners) = &self.corners else { unreachable!("made above") };
         let partial = self.pool.alloc_zeros::<f64>(3 * BLOCKS as usize, "pic: residual")?;
-        let launch = self.kernel("check_scale").launch(BLOCKS, 256).plain(self.yee);
+        let launch = self.kernel("check_scale").launch(BLOCKS, 256).arg(self.yee);
         // SAFETY: as declared; three numbers a block.
         unsafe { launch.arg(&charge.all).arg(&partial).run()? };
         let found = self.cuda.download(&partial)?;
@@ -113,7 +88,7 @@ impl Fields {
             return Ok(ChargeErrors::NONE);
         }
         let forget = self.pool.buffer_from(&check.forget.iter().map(|f| u8::from(*f)).collect::<Vec<_>>(), "pic: columns")?;
-        let argument = CornersArgument {
+        let argument = field_arguments::Corners {
             rho: charge.rho.address(),
             all: charge.all.address(),
             base: corners.base.address(),
@@ -121,11 +96,10 @@ impl Fields {
             forget: forget.address(),
             range: [columns.start, columns.end, rows.start, rows.end].map(|k| k as i32),
             turn: check.shift(self.grid.pitch()) as i32,
-            unused: 0,
         };
-        let launch = self.kernel("check_charge").launch(BLOCKS, 256).plain(self.yee).plain(argument);
+        let launch = self.kernel("check_charge").launch(BLOCKS, 256).arg(self.yee).arg(argument);
         // SAFETY: as declared; the ranges lie inside, a flag for each of their columns.
-        unsafe { launch.plain(RoundingArgument::from(rounding)).arg(&partial).run()? };
+        unsafe { launch.arg(rounding).arg(&partial).run()? };
         let seen = |[most, change, limit]: &[f64; 3]| ChargeErrors { most: *most, worst: (*limit >= 0.0).then_some([*change, *limit]) };
         Ok(self.cuda.download(&partial)?.as_chunks::<3>().0.iter().map(seen).fold(ChargeErrors::NONE, ChargeErrors::join))
     }
@@ -164,7 +138,7 @@ impl Fields {
     pub(super) fn add_work(&self) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
         let factor = 0.5 * self.grid.dt * self.grid.cell_volume();
-        let launch = super::early(&self.cuda, self.kernel("power").launch(BLOCKS, 256)).plain(self.yee).arg(&work.left_out);
+        let launch = super::early(&self.cuda, self.kernel("power").launch(BLOCKS, 256)).arg(self.yee).arg(&work.left_out);
         // SAFETY: as declared; a sum for each block.
         unsafe { launch.arg(work.columns.len() as u32).arg(factor).arg(&work.sums).run() }
     }

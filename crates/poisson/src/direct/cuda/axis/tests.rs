@@ -19,8 +19,8 @@ const PAIRS: [(Bc, Bc); 5] = [
 type Z = Complex<f64>;
 const ZERO: Z = Complex::new(0.0, 0.0);
 
-type Gather = unsafe extern "C" fn(TransformArgument, LineLayout, *mut Z, f64);
-type Scatter = unsafe extern "C" fn(TransformArgument, LineLayout, *mut Z);
+type Gather = unsafe extern "C" fn(Transform, LineLayout, *mut Z, f64);
+type Scatter = unsafe extern "C" fn(Transform, LineLayout, *mut Z);
 type Shrink = unsafe extern "C" fn(*const Z, *mut Z, u32, u32, i32, f64);
 type Extend = unsafe extern "C" fn(*const Z, *mut Z, u32, u32, i32);
 
@@ -48,11 +48,11 @@ impl TestKernels {
         let (kind, n, len) = (TransformType::of(axis), axis.intervals(), axis.unknowns().len());
         let (splits, rest) = split(kind, n, small);
         let mut parts = Vec::new();
-        let (mut at, mut levels) = (0, [SplitArgument::zeroed(); LEVELS]);
+        let (mut at, mut levels) = (0, [arguments::Split::zeroed(); LEVELS]);
         let mut tables: Vec<Vec<Z>> = splits.iter().map(Split::rotations).collect();
         for ((split, level), table) in splits.iter().zip(&mut levels).zip(&mut tables) {
             let mut part = Modes { split: Some(*split), at, width: split.width(), values: vec![ZERO; split.width() * count] };
-            *level = SplitArgument::of(split, part.values.as_mut_ptr() as u64, table.as_mut_ptr() as u64);
+            *level = arguments::Split::of(split, part.values.as_mut_ptr() as u64, table.as_mut_ptr() as u64);
             at += part.width;
             parts.push(part);
         }
@@ -61,7 +61,7 @@ impl TestKernels {
         if len > at {
             parts.push(Modes { split: None, at, width: len - at, values: vec![ZERO; (len - at) * count] });
         }
-        let argument = TransformArgument::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended.as_mut_ptr() as u64);
+        let argument = Transform::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended.as_mut_ptr() as u64);
         let mut scratch = vec![Z::new(f64::NAN, f64::NAN); line(axis) * count];
         // SAFETY: the parameters of the kernels.
         let (gather, scatter, shrink, extend) = unsafe {
