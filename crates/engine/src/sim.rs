@@ -134,7 +134,7 @@ pub struct PlanResults(Option<Box<dyn Any + Send>>);
 
 impl std::fmt::Debug for PlanResults {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Found({})", self.0.is_some())
+        write!(f, "PlanResults({})", self.0.is_some())
     }
 }
 
