@@ -78,6 +78,7 @@ impl<T: Number> Work<T> for Run<'_, T> {
 #[derive(Clone, Copy)]
 struct C<V>(V, V);
 
+// SAFETY of all its functions: the caller has the instructions of `V`.
 impl<V: Lanes> C<V> {
     #[inline(always)]
     unsafe fn add(self, o: Self) -> Self {

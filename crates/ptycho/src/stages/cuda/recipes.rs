@@ -18,10 +18,12 @@ const FILES: &Files = cuda_files![
     "batch_likelihood.cu",
     "batch_sweep.cu",
     "batches.cu",
+    "begin.cu",
     "bins.cu",
     "columns.cu",
     "constrain.cu",
     "dft.cu",
+    "exchanges.cu",
     "frame.cu",
     "hopper.cu",
     "likelihood.cu",
@@ -50,6 +52,7 @@ const FILES: &Files = cuda_files![
     "supports.cu",
     "tiles.cu",
     "vectors.cu",
+    "view_sums.cu",
     "wavefield.cu",
 ];
 
