@@ -8,7 +8,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost};
 
-use crate::config::{Config, EngineConfig, EngineName, ScanConfig};
+use crate::config::{Config, EngineConfig, EngineName, Precision, ScanConfig};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Propagation, Truth};
 use crate::simulate::{Optic, Pair, SimulateConfig};
@@ -89,6 +89,7 @@ pub const CASES: &[Case] = &[
         about: "the same, 64 x 64 pixels counted of waves of 128 x 128. At most twice the time of dm-500x128",
         gpu_only: true,
     },
+    Case { name: "ptycho/double-500x128", about: "difference map in doubles, 500 frames of 128 x 128", gpu_only: true },
     Case { name: "ptycho/dm-16x2048", about: "difference map, 16 frames of 2048 x 2048", gpu_only: true },
     Case { name: "ptycho/ml-1000x128", about: "Gaussian likelihood, 1000 frames of 128 x 128. Required 1.0 ms, aim 0.6", gpu_only: true },
 ];
@@ -117,6 +118,7 @@ const EXPECTED: &[(&str, f64)] = &[
     ("ptycho/dm-200x512m4", 0.24942),
     ("ptycho/dm-60x1024", 0.24086),
     ("ptycho/epie-1000x128", 0.10766),
+    ("ptycho/double-500x128", 0.12553),
 ];
 /// Distance over the one of [`EXPECTED`], and over the earlier one, that passes.
 const MORE: f64 = 1.05;
@@ -135,7 +137,7 @@ pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
     }
     let (engine, size) = name.strip_prefix("ptycho/")?.split_once('-')?;
     let engine = match engine {
-        "dm" | "near" | "subpixel" | "resampled" => EngineName::Dm,
+        "dm" | "near" | "subpixel" | "resampled" | "double" => EngineName::Dm,
         "epie" => EngineName::Epie,
         "ml" => EngineName::Ml,
         _ => return None,
@@ -161,6 +163,9 @@ pub fn config(name: &str) -> Option<Config> {
     let resample = made.resample;
     let mut config = Config::new(ScanConfig { simulate: Some(made), ..ScanConfig::default() }, engine);
     (config.probe.modes, config.subpixel, config.resample) = (modes, kind("subpixel"), resample);
+    if kind("double") {
+        config.precision = Precision::F64;
+    }
     Some(config)
 }
 
@@ -199,6 +204,8 @@ struct Iterations {
     /// Likelihood error of the first iteration.
     error: f64,
     ran: bool,
+    /// Bytes of a number.
+    number: usize,
     /// Milliseconds that copies of an iteration take by themselves, where frames come and go.
     copies: Option<f64>,
 }
@@ -230,6 +237,7 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         let (rates, [up, down]) = (gpu.host_rates()?, outline.traffic.map(|n| n as f64));
         copies = Some(1e3 * (up / rates[0]).max(down / rates[1]));
     }
+    let number = budget.demand.number();
     let mut reconstruction = Reconstruction::within(&config, model, device, 1, &budget)?;
     reconstruction.advance(&mut Profiler::off())?;
     let error = reconstruction.errors()?[1];
@@ -238,7 +246,7 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     }
     let relative_distance = relative_distance(&mut reconstruction, truth.as_ref())?;
     let expected = EXPECTED.iter().find(|(name, _)| *name == case.name).map(|(_, relative_distance)| *relative_distance);
-    Ok(Box::new(Iterations { reconstruction, each, truth, expected, relative_distance, later: None, error, ran: false, copies }))
+    Ok(Box::new(Iterations { reconstruction, each, truth, expected, relative_distance, later: None, error, ran: false, number, copies }))
 }
 
 /// Distance of the object from the truth; without a truth on the same pixels a number that passes no check.
@@ -281,7 +289,7 @@ impl Bench for Iterations {
     }
 
     fn cost(&self) -> Cost {
-        let one = cost(&self.reconstruction.model, self.reconstruction.engine().name.keeps_exits());
+        let one = cost(&self.reconstruction.model, self.reconstruction.engine().name.keeps_exits(), self.number);
         let n = self.each as f64;
         Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
     }

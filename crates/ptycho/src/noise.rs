@@ -61,13 +61,13 @@ impl std::ops::AddAssign for NoiseStatistics {
 }
 
 /// Values of each frame of `pixels` pixels, with moduli as `mag` of the model has them: one over the number of pixels that count,
-/// and their mean [`modulus_variance`].
-pub fn of_frames(mag: &[f32], pixels: usize) -> Vec<[f32; 2]> {
+/// and their mean [`modulus_variance`] in single precision.
+pub fn of_frames(mag: &[f32], pixels: usize) -> Vec<[f64; 2]> {
     map(chunks(mag, pixels), |_, frame| {
         let counted = || frame.iter().filter(|m| **m >= 0.0);
-        let over = 1.0 / (counted().count().max(1) as f32);
+        let over = 1.0 / counted().count().max(1) as f64;
         let sum: f64 = counted().map(|m| modulus_variance(f64::from(m * m))).sum();
-        [over, (sum * f64::from(over)) as f32]
+        [over, f64::from((sum * f64::from(over as f32)) as f32)]
     })
 }
 

@@ -3,7 +3,7 @@
 
 use zellige_engine::device::Device;
 
-use crate::config::{Config, Precision};
+use crate::config::Config;
 use crate::model::Model;
 use crate::simulate::SimulateConfig;
 use crate::stages::{self, MemoryBudget};
@@ -26,24 +26,23 @@ pub(crate) fn give_back() {
 /// Bytes at the most on the CPU, half-scans and results included; mapped files excluded. `truths`: modes of the
 /// truths of scans, with which objects and probes are compared.
 pub(crate) fn of(config: &Config, model: &Model, device: &Device, budget: &MemoryBudget, truths: &[usize]) -> u64 {
-    let double = config.precision == Precision::F64;
     let threads = device.threads() as u64;
     let pixels = (model.views.len() * model.counted()) as u64;
     let moduli = 4 * pixels;
-    let mapped = budget.folder_for(model, double).map_or(0, |_| stages::mapped(model, budget.demand.waves, double));
+    let mapped = budget.folder_for(model).map_or(0, |_| stages::mapped(model, &budget.demand));
     // A thread that never has a view does not touch its scratch memory.
-    let scratch = threads.min(model.views.len() as u64) * stages::cpu::scratch_bytes(model, budget.demand.likelihood, double);
-    let mut held = moduli + stages::held(model, &budget.demand, double) + scratch - mapped;
+    let scratch = threads.min(model.views.len() as u64) * stages::cpu::scratch_bytes(model, &budget.demand);
+    let mut held = moduli + stages::held(model, &budget.demand) + scratch - mapped;
     if config.frc {
         // Each half of the views, but whole objects and probes.
         let half = Model { views: model.views.iter().step_by(2).copied().collect(), ..stages::without_frames(model) };
-        held += moduli + 2 * (stages::held(&half, &budget.demand, double) + scratch) - mapped;
+        held += moduli + 2 * (stages::held(&half, &budget.demand) + scratch) - mapped;
     }
     if config.output.local_errors {
         held = held.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
     }
     held = held.saturating_add(if truths.is_empty() { 0 } else { of_truths(model, truths) });
-    let moment = stages::passing(model, &budget.demand, double).max(at_end(config, model, threads, truths));
+    let moment = stages::passing(model, &budget.demand).max(at_end(config, model, threads, truths));
     let most = making(config, model, threads).max(setting_up(config, model, threads)).max(held.saturating_add(moment));
     FLOOR.saturating_add(most)
 }

@@ -4,7 +4,7 @@ use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::sim::{Environment, Plan, WorkEstimate};
 
-use crate::config::{Config, Precision, WaveStorage};
+use crate::config::{Config, WaveStorage};
 use crate::model::Model;
 use crate::scan::{Scan, Truth};
 use crate::stages::cuda::KernelConfig;
@@ -94,19 +94,20 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
         let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
         lines.insert(1, ("resampled".to_owned(), what));
     }
+    let [budget, _] = streaming::memory_budgets(config, &environment.device);
     if model.subpixel {
         let at = match &environment.device {
-            Device::Cuda(gpu) if !KernelConfig::of(model, gpu.properties()).fused() => "; in several launches around cuFFT",
+            Device::Cuda(gpu) if !KernelConfig::of(model, gpu.properties(), budget.demand.double).fused() => {
+                "; in several launches around cuFFT"
+            }
             _ => "",
         };
         lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
     }
-    let double = config.precision == Precision::F64;
-    let [budget, _] = streaming::memory_budgets(config, &environment.device);
     let made = config.scan.iter().filter_map(|s| s.simulate.as_ref()).map(|made| made.illumination.modes);
     let truths: Vec<usize> = made.chain(read.iter().copied()).collect();
     let mut memory = peak::of(config, model, &environment.device, &budget, &truths);
-    if let Some(folder) = budget.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
+    if let Some(folder) = budget.folder_for(model).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
     }
     if let Device::Cuda(gpu) = &environment.device {
@@ -126,18 +127,19 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
         warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part.max(0.0)));
     }
-    let bytes = crate::solver::cost(model, exits).bytes;
-    Ok(Plan { lines, items: views as u64, memory, traffic: bytes as u64, warnings, work: Some(work(config, model, bytes)) })
+    let number = budget.demand.number();
+    let bytes = crate::solver::cost(model, exits, number).bytes;
+    Ok(Plan { lines, items: views as u64, memory, traffic: bytes as u64, warnings, work: Some(work(config, model, number, bytes)) })
 }
 
-/// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), and of frames that
-/// come one after the other launches for each.
-fn work(config: &Config, model: &Model, bytes: f64) -> WorkEstimate {
+/// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), twice that in doubles,
+/// and of frames that come one after the other launches for each.
+fn work(config: &Config, model: &Model, number: usize, bytes: f64) -> WorkEstimate {
     let steps: f64 = config.engine.iter().map(|e| e.iterations() as f64).sum();
     let in_turn: f64 = config.engine.iter().filter(|e| !e.name.keeps_exits()).map(|e| e.iterations() as f64).sum();
     let pixels = (model.views.len() * model.pixels() * model.exits()) as f64;
     let launches = 22.0 + 2.0 * model.views.len() as f64 * in_turn / steps.max(1.0);
-    WorkEstimate { steps, thread_seconds: 40e-9 * pixels, launches, bytes }
+    WorkEstimate { steps, thread_seconds: 10e-9 * number as f64 * pixels, launches, bytes }
 }
 
 /// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean

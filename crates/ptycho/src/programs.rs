@@ -18,7 +18,7 @@ pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Pr
         Device::Cuda(gpu) => budget.streaming_plan(model, gpu).is_some(),
         Device::Cpu(_) => budget.allowance.is_some(),
     };
-    let kernel_config = KernelConfig { atomic: atomic && !streamed, ..KernelConfig::of(model, gpu) };
+    let kernel_config = KernelConfig { atomic: atomic && !streamed, ..KernelConfig::of(model, gpu, budget.demand.double) };
     let ptypy = config.compatibility == Compatibility::Ptypy;
     let needed: Vec<Needed> =
         config.engine.iter().flat_map(|engine| needed(engine, ptypy)).chain(streamed.then_some(Needed::Streaming)).collect();

@@ -10,7 +10,7 @@ use zellige_engine::parallel::{each, items_mut};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use crate::config::{AffinePart, Config, EngineConfig, Precision};
+use crate::config::{AffinePart, Config, EngineConfig};
 use crate::engines::{self, Engine, EngineState, ProblemSize};
 use crate::model::{Model, State, View};
 use crate::modes;
@@ -47,9 +47,10 @@ impl Reconstruction {
 
     /// Sets up as [`Reconstruction::new`] does, within memory limits.
     pub fn within(config: &Config, mut model: Model, device: &Device, seed: u64, budget: &MemoryBudget) -> Result<Self> {
-        let problem = ProblemSize::of(&model, config.compatibility, seed);
+        let mut problem = ProblemSize::of(&model, config.compatibility, seed);
+        problem.sizes.number = budget.demand.number() as f64;
         let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &problem, i))).collect();
-        let stages = stages::open_within(&model, device, config.precision == Precision::F64, budget)?;
+        let stages = stages::open_within(&model, device, budget)?;
         // The stages have it.
         model.start = State::default();
         let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();

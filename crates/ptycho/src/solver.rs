@@ -13,7 +13,7 @@ use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
-use crate::config::{Config, EngineConfig, Precision};
+use crate::config::{Config, EngineConfig};
 use crate::half_sets::{self, HalfSets, TruthComparison};
 use crate::model::Model;
 use crate::noise::NoiseStatistics;
@@ -156,10 +156,11 @@ impl Ptycho {
     }
 }
 
-/// Model traffic of an iteration: exit waves read and written, moduli, exit waves again for object and probe.
-pub fn cost(model: &Model, exits: bool) -> Cost {
+/// Model traffic of an iteration with numbers of `number` bytes: exit waves read and written, moduli, exit waves again for object
+/// and probe.
+pub fn cost(model: &Model, exits: bool, number: usize) -> Cost {
     let (pixels, modes) = ((model.views.len() * model.pixels()) as f64, model.exits() as f64);
-    let bytes = 4.0 * (model.views.len() * model.counted()) as f64 + if exits { 24.0 * modes } else { 0.0 } * pixels;
+    let bytes = 4.0 * (model.views.len() * model.counted()) as f64 + if exits { 6.0 * number as f64 * modes } else { 0.0 } * pixels;
     let transforms = 3.0 * modes;
     Cost { bytes, flops: transforms * 5.0 * pixels * (model.pixels() as f64).log2(), items: model.views.len() as f64 }
 }
@@ -218,11 +219,6 @@ impl Solver for Ptycho {
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
-    }
-
-    fn only_on_cpu(config: &Config) -> Vec<&'static str> {
-        let list = [(config.precision == Precision::F64, "double precision")];
-        list.into_iter().filter_map(|(used, what)| used.then_some(what)).collect()
     }
 
     fn may_change() -> &'static [&'static str] {
@@ -348,7 +344,8 @@ impl Solver for Ptycho {
     }
 
     fn cost(&self) -> Cost {
-        cost(&self.whole.model, self.whole.engine().name.keeps_exits())
+        let number = self.config.memory_budget(1.0).demand.number();
+        cost(&self.whole.model, self.whole.engine().name.keeps_exits(), number)
     }
 
     fn cases() -> &'static [Case] {

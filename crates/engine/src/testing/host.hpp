@@ -25,6 +25,9 @@ struct alignas(8) float2 {
 struct alignas(16) double2 {
     double x, y;
 };
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
 struct uint2 {
     unsigned x, y;
 };
@@ -134,9 +137,18 @@ template <class T> T atomicAdd(T* place, T value) {
     return before;
 }
 static unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
-static void sincospif(float turns, float* s, float* c) {
-    *s = (float)std::sin(3.141592653589793 * turns), *c = (float)std::cos(3.141592653589793 * turns);
+// Functions by the type of their argument, as CUDA has them.
+using std::fabs;
+using std::fma;
+using std::fmax;
+using std::lgamma;
+using std::log;
+using std::sqrt;
+template <class T> void sincospi(T turns, T* s, T* c) {
+    *s = (T)std::sin(3.141592653589793 * turns), *c = (T)std::cos(3.141592653589793 * turns);
 }
+static void sincospif(float turns, float* s, float* c) { sincospi(turns, s, c); }
+template <class T> T rsqrt(T x) { return 1 / std::sqrt(x); }
 static float __fadd_rn(float a, float b) { return a + b; }
 static float __fmul_rn(float a, float b) { return a * b; }
 static double __dadd_rn(double a, double b) { return a + b; }

@@ -38,7 +38,7 @@ pub use memory::{MemoryConfig, WaveStorage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Precision; double for checks, on the CPU only.
+    /// Precision of the computation.
     #[serde(default)]
     pub precision: Precision,
     /// `"ptypy"` takes PtyPy's defaults for keys left out.
@@ -308,6 +308,7 @@ impl Config {
             batches: [largest(|_| true), largest(|e| e.name.keeps_exits())],
             positions: self.engine.iter().any(|e| e.positions.is_some()),
             default_batch: self.engine.iter().any(|e| e.name == EngineName::Lsqml && e.batch.is_none()),
+            double: self.precision == Precision::F64,
         };
         let allowance = self.memory.bytes().map(|bytes| (bytes as f64 * part) as u64);
         MemoryBudget {

@@ -56,7 +56,7 @@ impl ProblemSize {
             object: model.object_len(),
             sizes: DataSizes::of(model),
             power: model.power,
-            noise: noise::of_frames(&model.mag, model.counted()).into_iter().map(|[_, variance]| f64::from(variance)).collect(),
+            noise: noise::of_frames(&model.mag, model.counted()).into_iter().map(|[_, variance]| variance).collect(),
             seed,
             compatibility,
         }

@@ -17,6 +17,8 @@ pub struct DataSizes {
     pub views: f64,
     /// Operations of a transform, a value.
     pub transform: f64,
+    /// Bytes of a number.
+    pub number: f64,
 }
 
 impl DataSizes {
@@ -28,13 +30,14 @@ impl DataSizes {
             counted: views * model.counted() as f64,
             views,
             transform: 5.0 * (model.pixels() as f64).log2(),
+            number: 4.0,
         }
     }
 
-    /// Cost of a stage by bytes per value of the waves, passes over the moduli and number of transforms.
+    /// Cost of a stage by bytes per value of the waves in single precision, passes over the moduli and number of transforms.
     pub(super) fn cost(&self, bytes: f64, moduli: f64, transforms: f64) -> Cost {
         Cost {
-            bytes: bytes * self.values + 4.0 * moduli * self.counted,
+            bytes: bytes * self.number / 4.0 * self.values + 4.0 * moduli * self.counted,
             flops: transforms * self.transform * self.values,
             items: self.views,
         }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
-use zellige_engine::error::{Error, Result};
+use zellige_engine::error::Result;
 use zellige_engine::ops::fft::CudaPlans;
 
 use self::cuda::KernelConfig;
@@ -275,12 +275,7 @@ pub trait Stages: Send {
 pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stages>> {
     match device {
         Device::Cpu(cpu) => Ok(cpu::new(model, cpu, double)),
-        Device::Cuda(_) if double => {
-            let message = "ptychography uses single precision on GPUs".to_owned();
-            let hint = Some("use `precision = \"f32\"`, or `--device cpu`".into());
-            Err(Error::Device { device: device.name().into(), message, hint })
-        }
-        Device::Cuda(gpu) => cuda::new(model, gpu),
+        Device::Cuda(gpu) => cuda::new(model, gpu, double),
     }
 }
 
@@ -309,15 +304,15 @@ impl MemoryBudget {
 
     /// Bytes that a run takes on `gpu` if it holds all frames.
     pub fn resident(&self, model: &Model, gpu: &Cuda) -> u64 {
-        let pool = if self.object_sums(model, gpu).atomic { 16 * model.object_len() as u64 } else { 0 };
+        let pool = if self.object_sums(model, gpu).atomic { 4 * (self.demand.number() * model.object_len()) as u64 } else { 0 };
         // Frames in an order of their own are for kernels that do without cuFFT.
         let sequence = self.demand.sequence && CudaPlans::new(gpu).is_err();
         plan::resident(model, gpu.properties(), plan::KeptData { sequence, ..self.demand }) + pool
     }
 
     /// The folder of files for moduli and exit waves, where a run on the CPU must not hold them.
-    pub fn folder_for(&self, model: &Model, double: bool) -> Option<PathBuf> {
-        let fits = |allowance| memory(model, &self.demand, double) <= allowance;
+    pub fn folder_for(&self, model: &Model) -> Option<PathBuf> {
+        let fits = |allowance| memory(model, &self.demand) <= allowance;
         let folder = || self.folder.clone().unwrap_or_else(std::env::temp_dir);
         self.allowance.is_some_and(|allowance| !fits(allowance)).then(folder)
     }
@@ -333,21 +328,20 @@ impl MemoryBudget {
 }
 
 /// The stages of a model within memory limits; what does not fit on a GPU is streamed.
-pub fn open_within(model: &Model, device: &Device, double: bool, budget: &MemoryBudget) -> Result<Box<dyn Stages>> {
+pub fn open_within(model: &Model, device: &Device, budget: &MemoryBudget) -> Result<Box<dyn Stages>> {
+    let double = budget.demand.double;
     match device {
-        Device::Cuda(gpu) if !double => match budget.streaming_plan(model, gpu) {
+        Device::Cuda(gpu) => match budget.streaming_plan(model, gpu) {
             Some(streaming) => cuda::new_within(model, gpu, streaming),
-            None => cuda::new_with(
-                model,
-                gpu,
-                KernelConfig { atomic: budget.object_sums(model, gpu).atomic, ..KernelConfig::of(model, gpu.properties()) },
-            ),
+            None => {
+                let config = KernelConfig::of(model, gpu.properties(), double);
+                cuda::new_with(model, gpu, KernelConfig { atomic: budget.object_sums(model, gpu).atomic, ..config })
+            }
         },
-        Device::Cpu(cpu) if budget.folder_for(model, double).is_some() => {
-            let folder = budget.folder_for(model, double).unwrap_or_default();
-            cpu::new_in(model, cpu, double, &folder)
-        }
-        _ => open(model, device, double),
+        Device::Cpu(cpu) => match budget.folder_for(model) {
+            Some(folder) => cpu::new_in(model, cpu, double, &folder),
+            None => open(model, device, double),
+        },
     }
 }
 
@@ -356,21 +350,20 @@ const FREE: f64 = 0.9;
 
 /// Bytes that the stages of a model need on the CPU for what the engines keep, exit waves and those of a batch included; buffers of
 /// threads are [`cpu::scratch_bytes`].
-pub fn memory(model: &Model, demand: &plan::KeptData, double: bool) -> u64 {
-    held(model, demand, double) + passing(model, demand, double)
+pub fn memory(model: &Model, demand: &plan::KeptData) -> u64 {
+    held(model, demand) + passing(model, demand)
 }
 
 /// Memory that stays from one iteration to the next, bytes.
-pub fn held(model: &Model, demand: &plan::KeptData, double: bool) -> u64 {
+pub fn held(model: &Model, demand: &plan::KeptData) -> u64 {
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     // The state, gradients and what becomes of them; the last probe.
     let pairs = if demand.likelihood { SLOTS as u64 } else { 1 };
-    let word = if double { 8 } else { 4 };
-    mapped(model, demand.waves, double) + word * (pairs * (probe + object) + probe)
+    mapped(model, demand) + demand.number() as u64 * (pairs * (probe + object) + probe)
 }
 
 /// Memory that is needed within an iteration only, bytes.
-pub fn passing(model: &Model, demand: &plan::KeptData, double: bool) -> u64 {
+pub fn passing(model: &Model, demand: &plan::KeptData) -> u64 {
     let views = model.views.len();
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     let (largest_batch, batch) = (demand.largest_batch(views), views.min(cpu::BATCH));
@@ -379,17 +372,15 @@ pub fn passing(model: &Model, demand: &plan::KeptData, double: bool) -> u64 {
     // Shifted probes and what comes back of a batch of views, and sums of whole objects.
     let subpixel = if model.subpixel { (4 * batch * model.modes[0] * model.pixels()) as u64 + probe + object } else { 0 };
     let norms = if batch > 1 || demand.likelihood || model.subpixel { object / 2 } else { 0 };
-    let word = if double { 8 } else { 4 };
-    word * (directions + 2 * waves as u64 + subpixel + norms + probe)
+    demand.number() as u64 * (directions + 2 * waves as u64 + subpixel + norms + probe)
 }
 
 /// The model without its frames.
 pub(crate) use cuda::without_frames;
 
 /// Bytes of frames and exit waves of these.
-pub fn mapped(model: &Model, exits: bool, double: bool) -> u64 {
-    let word = if double { 8 } else { 4 };
-    let views = model.views.len() as u64;
-    let waves = if exits { views * (model.pixels() * model.exits()) as u64 * 2 * word } else { 0 };
+pub fn mapped(model: &Model, demand: &plan::KeptData) -> u64 {
+    let (word, views) = (demand.number() as u64, model.views.len() as u64);
+    let waves = if demand.waves { views * (model.pixels() * model.exits()) as u64 * 2 * word } else { 0 };
     views * model.counted() as u64 * word + waves
 }

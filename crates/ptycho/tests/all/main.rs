@@ -26,6 +26,7 @@ mod streamed;
 mod streamed_cuda;
 mod subpixel;
 mod twins_cuda;
+mod twins_doubles;
 mod twins_engines;
 mod twins_modes;
 mod twins_places;

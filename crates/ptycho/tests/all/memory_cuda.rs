@@ -7,7 +7,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
-use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionConfig, PositionMethod};
+use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionConfig, PositionMethod, Precision};
 use zellige_ptycho::scan::Propagation;
 use zellige_ptycho::simulate::{Optic, Pair, SimulateConfig};
 
@@ -46,6 +46,7 @@ fn the_plan_tells_what_a_gpu_takes() {
         config.engine[0].positions = Some(positions);
     };
     let some = |share: f64| move |config: &mut Config| config.memory.device = Some(format!("{} MiB", (share * 64.0) as u64));
+    let double = |config: &mut Config| config.precision = Precision::F64;
     let plain = |_: &mut Config| {};
     let cases = [
         ("registers", case(400, 128, 1, Dm, plain)),
@@ -65,6 +66,12 @@ fn the_plan_tells_what_a_gpu_takes() {
         ("resampled", case(200, 64, 1, Dm, resampled)),
         ("positions", case(400, 128, 1, Dm, positions)),
         ("half-scans", case(400, 128, 1, Dm, |config| config.frc = true)),
+        ("doubles", case(200, 128, 1, Dm, double)),
+        ("likelihood in doubles", case(200, 128, 1, Ml, double)),
+        (
+            "doubles in blocks",
+            case(500, 128, 1, Dm, |config| (config.precision, config.memory.device) = (Precision::F64, Some("192 MiB".into()))),
+        ),
         ("in blocks", case(1000, 128, 1, Dm, some(3.0))),
         ("likelihood in blocks", case(1000, 128, 1, Ml, some(1.5))),
     ];

@@ -26,7 +26,7 @@ fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
 }
 
 fn summed(model: &Model, cuda: &Cuda, atomic: bool) -> Box<dyn Stages> {
-    new_with(model, cuda, KernelConfig { atomic, ..KernelConfig::of(model, cuda.properties()) }).unwrap()
+    new_with(model, cuda, KernelConfig { atomic, ..KernelConfig::of(model, cuda.properties(), false) }).unwrap()
 }
 
 #[test]
@@ -113,10 +113,7 @@ fn deterministic_runs_are_gathered() {
         (errors, run.stages.state().unwrap())
     };
     let budget: MemoryBudget = config.memory_budget(1.0);
-    assert_eq!(
-        steps(stages::open_within(&model, &Device::Cuda(cuda.clone()), false, &budget).unwrap()),
-        steps(summed(&model, &cuda, false))
-    );
+    assert_eq!(steps(stages::open_within(&model, &Device::Cuda(cuda.clone()), &budget).unwrap()), steps(summed(&model, &cuda, false)));
 }
 
 /// A raster whose steps are a part of a frame.
@@ -192,7 +189,7 @@ fn times() {
         (512, 1, 100, 0.1),
     ] {
         let model = raster(frame, modes, views, step);
-        let kind = KernelConfig { processing: FrameProcessing::MultiPass, ..KernelConfig::of(&model, cuda.properties()) };
+        let kind = KernelConfig { processing: FrameProcessing::MultiPass, ..KernelConfig::of(&model, cuda.properties(), false) };
         let rule = |probe| Overlap {
             probe,
             object: true,

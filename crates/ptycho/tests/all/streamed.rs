@@ -12,7 +12,7 @@ use zellige_ptycho::resolution::RingCorrelation;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::SimulateConfig;
-use zellige_ptycho::stages::cuda::stream::plan::{self, StreamingPlan};
+use zellige_ptycho::stages::cuda::stream::plan::{self, KeptData, StreamingPlan};
 use zellige_ptycho::stages::{self, MemoryBudget, Stages, cpu};
 
 use super::common::Bench;
@@ -44,7 +44,7 @@ fn arrays_in_files_give_the_same_bits() {
             assert_eq!(held.0, mapped.0, "{case:?}, {name:?}");
             assert!(held.1 == mapped.1, "{case:?}, {name:?}");
             // Data in files take no memory: moduli, and two numbers a mode where exit waves are kept. Rows are padded.
-            let least = stages::mapped(&model, name.keeps_exits(), false);
+            let least = stages::mapped(&model, &KeptData { waves: name.keeps_exits(), ..KeptData::default() });
             assert!(held.2 >= mapped.2 + least, "{name:?}: {} and {}, {least} less", held.2, mapped.2);
         }
     }
@@ -106,7 +106,7 @@ fn half_scans_in_files_correlate_alike() {
     let (config, start, half) = half_scans();
     let cpu = Device::Cpu(Cpu::new(2).unwrap());
     let little = MemoryBudget { allowance: Some(100 << 10), folder: Some(folder.path().to_owned()), ..config.memory_budget(1.0) };
-    assert!(little.folder_for(&half, false).is_some());
+    assert!(little.folder_for(&half).is_some());
     let held = correlated(&config, &start, &cpu, &config.memory_budget(1.0));
     assert_eq!(held.len(), 1);
     assert!(correlated(&config, &start, &cpu, &little) == held);
@@ -238,10 +238,10 @@ fn a_million_views() {
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
     told("stages on the processor");
     if let Some(gpu) = zellige_engine::testing::gpu() {
-        let mut stages = stages::cuda::new(&model, &gpu).unwrap();
+        let mut stages = stages::cuda::new(&model, &gpu, false).unwrap();
         told("stages on the GPU, kernels compiled");
         engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-        stages = stages::cuda::new(&model, &gpu).unwrap();
+        stages = stages::cuda::new(&model, &gpu, false).unwrap();
         told("stages on the GPU again");
         drop(stages);
     }

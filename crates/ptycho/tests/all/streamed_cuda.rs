@@ -23,7 +23,7 @@ fn demand(name: EngineName) -> KeptData {
 }
 
 /// Data that the solver keeps for an input of this engine.
-fn demand_of(engine: &EngineConfig) -> KeptData {
+pub(super) fn demand_of(engine: &EngineConfig) -> KeptData {
     Config::new(ScanConfig::default(), engine.clone()).memory_budget(1.0).demand
 }
 
@@ -131,7 +131,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
         for counts in [true, false] {
             let model = if counts { counted(model(case)) } else { model(case) };
             for config in &configs {
-                let mut whole = run(&model, config, new(&model, &cuda).unwrap());
+                let mut whole = run(&model, config, new(&model, &cuda, false).unwrap());
                 let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
                 let streaming_plans = streaming_plans(&model, cuda.properties(), demand_of(config), false);
@@ -163,7 +163,7 @@ fn half_precision_keeps_waves_to_its_rounding() {
     let model = counted(model(Case { views: 61, ..PLAIN }));
     // With a bound by the input: at one by the counts some frames are just inside with one rounding and outside with the other.
     let config = EngineConfig { overlap_passes: Some(1), fourier_bound: Some(0.25), ..EngineConfig::new(EngineName::Dm, 3) };
-    let mut whole = run(&model, &config, new(&model, &cuda).unwrap());
+    let mut whole = run(&model, &config, new(&model, &cuda, false).unwrap());
     for _ in 0..3 {
         whole.step(None);
     }
@@ -238,7 +238,7 @@ fn waves_are_moved_alike() {
     let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
     let config = EngineConfig::new(EngineName::Dm, 6);
     let (_, streaming) = streaming_plans(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
-    let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, streaming).unwrap()].map(|stages| {
+    let runs = [new(&model, &cuda, false).unwrap(), new_within(&model, &cuda, streaming).unwrap()].map(|stages| {
         let mut run = run(&model, &config, stages);
         run.step(None);
         run.stages.roll(&[[2, 7]], &[[2, 7]]).unwrap();
@@ -258,7 +258,7 @@ fn waves_are_turned_alike() {
         let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| [0.5 * s[0] + 0.1, s[1] - 0.2]).collect();
         let config = EngineConfig::new(EngineName::Dm, 6);
         let (_, streaming) = streaming_plans(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
-        let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, streaming).unwrap()].map(|stages| {
+        let runs = [new(&model, &cuda, false).unwrap(), new_within(&model, &cuda, streaming).unwrap()].map(|stages| {
             let mut run = run(&model, &config, stages);
             run.step(None);
             run.stages.set_views(&model.views, &shifts).unwrap();
@@ -285,7 +285,7 @@ fn places_are_judged_alike() {
         let fits = |v: &View, by: [i32; 2]| v.row + by[0] >= 0 && v.col + by[1] >= 0;
         let moved: Vec<[i32; 2]> = moved.iter().zip(&model.views).map(|(by, v)| if fits(v, *by) { *by } else { [0, 0] }).collect();
         let (_, streaming) = streaming_plans(&model, cuda.properties(), demand(EngineName::Epie), false)[1];
-        let [whole, part] = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, streaming).unwrap()]
+        let [whole, part] = [new(&model, &cuda, false).unwrap(), new_within(&model, &cuda, streaming).unwrap()]
             .map(|mut stages| (stages.trial(&moved).unwrap(), stages.slope().unwrap()));
         assert_eq!(whole, part, "{case:?}");
     }
@@ -366,7 +366,7 @@ fn times() {
             times.sort_by(f64::total_cmp);
             (times[0], times[1], run.stages.memory() as f64 * 1e-9)
         };
-        let (least, median, memory) = time(new(&model, &cuda).unwrap());
+        let (least, median, memory) = time(new(&model, &cuda, false).unwrap());
         println!("{name:?}, half {half}: all on the device {least:.2} ms (median {median:.2}), {memory:.2} GB");
         // All in blocks that stay; the frames alone twice the memory for frames; half of what a resident run takes; next to nothing.
         let frames = 2.0 * (views * 128 * 128) as f64;

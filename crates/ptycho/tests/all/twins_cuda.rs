@@ -1,6 +1,6 @@
 //! The stages on a GPU against those on the CPU, and against PtyPy's trajectories. Skipped without a GPU.
 //!
-//! Tolerances: both run in single precision. A sum of `n` terms in whatever order is off by some `sqrt(n) eps`, a transform by some
+//! Tolerances of single precision: a sum of `n` terms in whatever order is off by some `sqrt(n) eps`, a transform by some
 //! `log2 n eps`: a few 1e-6 an iteration for errors and fields, which the difference map doubles or so from one to the next.
 
 use num_complex::Complex;
@@ -139,9 +139,18 @@ const CASES: [Case; 36] = [
     Case { between: true, near: true, frame: [63, 50], modes: [2, 1], sets: 2, ..PLAIN },
 ];
 
-/// Stages on both, and on the GPU in pieces.
-pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'static str, Box<dyn Stages>)> {
-    let kind = KernelConfig::of(model, cuda.properties());
+/// Part of a tolerance of single precision that a GPU in doubles keeps to, whose rounding is 2e-9 of it: 2e-5 becomes 1e-10.
+pub(super) fn part(double: bool) -> f64 {
+    if double { 5e-6 } else { 1.0 }
+}
+
+/// Stages on both, on the GPU in doubles or in pieces and as it chooses.
+pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda, double: bool) -> Vec<(&'static str, Box<dyn Stages>)> {
+    if double {
+        let cpu = stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true);
+        return vec![("processor", cpu), ("GPU in doubles", stages::cuda::new(model, cuda, true).unwrap())];
+    }
+    let kind = KernelConfig::of(model, cuda.properties(), false);
     let mut list = vec![
         ("processor", stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true)),
         ("GPU in pieces", new_with(model, cuda, KernelConfig { processing: FrameProcessing::MultiPass, ..kind }).unwrap()),
@@ -163,47 +172,52 @@ pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'st
 fn stages_of_the_projections_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for case in CASES {
-        let model = model(case);
-        let errors = first_errors(&model);
-        let shares = errors.iter().zip(of_frames(&model.mag, model.counted())).map(|(e, [_, v])| e[0] / f64::from(v));
-        let share = shares.sum::<f64>() / errors.len() as f64;
-        for rule in [
-            Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.9 * mean(&errors)[0], noise: 0.0, likelihood: true },
-            Projection { a: -0.5, b: 0.75, c: 2.0, bound: 0.0, noise: 0.0, likelihood: true },
-            // A bound of its own for each frame: some are inside it and some are not.
-            Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, noise: share, likelihood: true },
-        ] {
-            let mut found = Vec::new();
-            for (name, mut stages) in all(&model, &cuda) {
-                stages.set_support(Some(&engines::disc(0.7, case.frame)), None).unwrap();
-                stages.exits_from_product().unwrap();
-                // A start of its own, so that products and exit waves differ.
-                let mut state = model.start.clone();
-                state.object.iter_mut().enumerate().for_each(|(i, o)| *o *= Complex::from_polar(1.0, 0.3 * (i as f64).sin()));
-                stages.set_state(&state).unwrap();
-                stages.project(&rule).unwrap();
-                let overlap = Overlap {
-                    probe: true,
-                    object: true,
-                    object_first: case.sets == 1,
-                    tolerance: 1e-3,
-                    passes: 3,
-                    object_inertia: 0.1,
-                    probe_inertia: vec![0.2; case.sets],
-                    limits: stages::ObjectLimits { clip: Some([0.2, 1.2]), smooth: None },
-                };
-                stages.overlap(&overlap).unwrap();
-                found.push((name, stages.errors().unwrap(), stages.state().unwrap(), stages.intensities(&[1]).unwrap().remove(0)));
-            }
-            let (_, errors, state, intensity) = &found[0];
-            for (name, e, s, i) in &found[1..] {
-                let what = format!("{case:?}, {rule:?}, {name}");
-                close(&what, e, errors, 2e-5);
-                assert!(off(&s.probe, &state.probe) < 1e-5, "{what}: probe {:e}", off(&s.probe, &state.probe));
-                assert!(off(&s.object, &state.object) < 1e-5, "{what}: object {:e}", off(&s.object, &state.object));
-                let worst = i.iter().zip(intensity).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                assert!(worst < 1e-4 * intensity.iter().copied().fold(0.0, f64::max), "{what}: intensity {worst}");
-            }
+        projections_agree(case, &cuda, false);
+    }
+}
+
+/// Stages of DM and RAAR on both.
+pub(super) fn projections_agree(case: Case, cuda: &zellige_engine::cuda::Cuda, double: bool) {
+    let model = model(case);
+    let errors = first_errors(&model);
+    let shares = errors.iter().zip(of_frames(&model.mag, model.counted())).map(|(e, [_, v])| e[0] / v);
+    let share = shares.sum::<f64>() / errors.len() as f64;
+    for rule in [
+        Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.9 * mean(&errors)[0], noise: 0.0, likelihood: true },
+        Projection { a: -0.5, b: 0.75, c: 2.0, bound: 0.0, noise: 0.0, likelihood: true },
+        // A bound of its own for each frame: some are inside it and some are not.
+        Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, noise: share, likelihood: true },
+    ] {
+        let mut found = Vec::new();
+        for (name, mut stages) in all(&model, cuda, double) {
+            stages.set_support(Some(&engines::disc(0.7, case.frame)), None).unwrap();
+            stages.exits_from_product().unwrap();
+            // A start of its own, so that products and exit waves differ.
+            let mut state = model.start.clone();
+            state.object.iter_mut().enumerate().for_each(|(i, o)| *o *= Complex::from_polar(1.0, 0.3 * (i as f64).sin()));
+            stages.set_state(&state).unwrap();
+            stages.project(&rule).unwrap();
+            let overlap = Overlap {
+                probe: true,
+                object: true,
+                object_first: case.sets == 1,
+                tolerance: 1e-3,
+                passes: 3,
+                object_inertia: 0.1,
+                probe_inertia: vec![0.2; case.sets],
+                limits: stages::ObjectLimits { clip: Some([0.2, 1.2]), smooth: None },
+            };
+            stages.overlap(&overlap).unwrap();
+            found.push((name, stages.errors().unwrap(), stages.state().unwrap(), stages.intensities(&[1]).unwrap().remove(0)));
+        }
+        let (_, errors, state, intensity) = &found[0];
+        for (name, e, s, i) in &found[1..] {
+            let what = format!("{case:?}, {rule:?}, {name}");
+            close(&what, e, errors, 2e-5 * part(double));
+            assert!(off(&s.probe, &state.probe) < 1e-5 * part(double), "{what}: probe {:e}", off(&s.probe, &state.probe));
+            assert!(off(&s.object, &state.object) < 1e-5 * part(double), "{what}: object {:e}", off(&s.object, &state.object));
+            let worst = i.iter().zip(intensity).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-4 * part(double) * intensity.iter().copied().fold(0.0, f64::max), "{what}: intensity {worst}");
         }
     }
 }
@@ -231,7 +245,7 @@ fn shifted_probes_are_those_of_the_state() {
             stages.project(&RULE).unwrap();
             stages.errors().unwrap()
         };
-        let found: Vec<_> = all(&model, &cuda).into_iter().map(|(_, stages)| run(stages)).collect();
+        let found: Vec<_> = all(&model, &cuda, false).into_iter().map(|(_, stages)| run(stages)).collect();
         found[1..].iter().for_each(|errors| close(change, errors, &found[0], LIMIT));
     }
 }
@@ -246,11 +260,11 @@ fn first_errors(model: &Model) -> Vec<[f64; 3]> {
 
 /// A run on a GPU, as [`Bench`] makes one on the CPU.
 pub(super) fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, processing: Option<FrameProcessing>) -> Bench {
-    let kind = KernelConfig::of(model, cuda.properties());
+    let kind = KernelConfig::of(model, cuda.properties(), false);
     bench_of(model, config, cuda, KernelConfig { processing: processing.unwrap_or(kind.processing), ..kind })
 }
 
-fn bench_of(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, kind: KernelConfig) -> Bench {
+pub(super) fn bench_of(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, kind: KernelConfig) -> Bench {
     let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::Ptypy, 1), 0);
     let mut stages = new_with(model, cuda, kind).unwrap();
     engines::begin(&*engine, &mut *stages, model.frame).unwrap();
@@ -308,7 +322,8 @@ fn sweeps_agree() {
             here.step(None);
             let (errors, state) = (here.stages.errors().unwrap(), here.stages.state().unwrap());
             for registers in [true, false] {
-                let mut there = bench_of(&model, &config, &cuda, KernelConfig { registers, ..KernelConfig::of(&model, cuda.properties()) });
+                let mut there =
+                    bench_of(&model, &config, &cuda, KernelConfig { registers, ..KernelConfig::of(&model, cuda.properties(), false) });
                 there.step(None);
                 let what = format!("{case:?}, {:?}, in registers: {registers}", config.name);
                 // Every view starts from what the one before left: noise divided by weak light grows by a third or so from one to the next,
@@ -322,10 +337,13 @@ fn sweeps_agree() {
     }
 }
 
+/// Models of noise, and whether brightness floats.
+pub(super) const RULES: [(Noise, bool); 4] =
+    [(Noise::Gaussian, false), (Noise::Gaussian, true), (Noise::Poisson, false), (Noise::Euclid, true)];
+
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn the_likelihood_agrees() {
-    const RULES: [(Noise, bool); 4] = [(Noise::Gaussian, false), (Noise::Gaussian, true), (Noise::Poisson, false), (Noise::Euclid, true)];
     let Some(cuda) = testing::gpu() else { return };
     for (case, rules) in [
         // A program for each shape and noise takes the compiler seconds: every noise once, every shape once.
@@ -345,36 +363,42 @@ fn the_likelihood_agrees() {
         (Case { between: true, frame: [63, 45], modes: [2, 2], sets: 2, ..PLAIN }, &RULES[1..2]),
         (Case { between: true, near: true, frame: [64, 96], modes: [2, 1], ..PLAIN }, &RULES[1..2]),
     ] {
-        let model = model(case);
-        for (noise, floating) in rules.iter().copied() {
-            let rule = Likelihood { noise, floating, floating_left_out: case.sets == 2, smoothness: 0.1, probe: true, object: true };
-            let run = |mut stages: Box<dyn Stages>| {
-                let value = stages.gradient(&rule).unwrap();
-                stages.combine(Slot::Direction, [0.0; 2], Slot::Gradient, [-1.0, -2.0]).unwrap();
-                let line = stages.line(&rule).unwrap();
-                let dots = stages.dot(Slot::Direction, Slot::Gradient).unwrap();
-                let errors = stages.errors().unwrap();
-                stages.combine(Slot::State, [0.5, 1.0], Slot::Gradient, [1e-3, 1e-4]).unwrap();
-                (value, line, dots, errors, stages.state().unwrap())
-            };
-            let cpu = zellige_engine::device::Cpu::new(2).unwrap();
-            let here = run(stages::cpu::new(&model, &cpu, true));
-            let there = run(stages::cuda::new(&model, &cuda).unwrap());
-            let what = format!("{case:?}, {noise:?}");
-            let same = |name: &str, a: f64, b: f64, limit: f64| assert!((a - b).abs() <= limit * b.abs(), "{what}: {name} {a} and {b}");
-            same("value", there.0, here.0, 1e-5);
-            // Terms of both signs: some digits are lost in the sum.
-            same("slope", there.1[0], here.1[0], 1e-4);
-            // Poisson's goes with one over the square of the modelled counts: pixels that are all but dark, where rounding of brighter ones
-            // is a part of their own 1e-3, make most of the sum (1.6e-4 was measured).
-            same("curvature", there.1[1], here.1[1], if noise == Noise::Poisson { 2e-3 } else { 1e-4 });
-            (0..2).for_each(|i| same("product", there.2[i], here.2[i], 1e-4));
-            for (a, b) in there.3.iter().zip(&here.3) {
-                same("likelihood", a[1], b[1], 1e-5);
-            }
-            assert!(off(&there.4.probe, &here.4.probe) < 1e-4, "{what}: probe {:e}", off(&there.4.probe, &here.4.probe));
-            assert!(off(&there.4.object, &here.4.object) < 1e-4, "{what}: object {:e}", off(&there.4.object, &here.4.object));
+        likelihood_agrees(case, rules, &cuda, false);
+    }
+}
+
+/// Gradient and line of a likelihood on both.
+pub(super) fn likelihood_agrees(case: Case, rules: &[(Noise, bool)], cuda: &zellige_engine::cuda::Cuda, double: bool) {
+    let model = model(case);
+    for (noise, floating) in rules.iter().copied() {
+        let rule = Likelihood { noise, floating, floating_left_out: case.sets == 2, smoothness: 0.1, probe: true, object: true };
+        let run = |mut stages: Box<dyn Stages>| {
+            let value = stages.gradient(&rule).unwrap();
+            stages.combine(Slot::Direction, [0.0; 2], Slot::Gradient, [-1.0, -2.0]).unwrap();
+            let line = stages.line(&rule).unwrap();
+            let dots = stages.dot(Slot::Direction, Slot::Gradient).unwrap();
+            let errors = stages.errors().unwrap();
+            stages.combine(Slot::State, [0.5, 1.0], Slot::Gradient, [1e-3, 1e-4]).unwrap();
+            (value, line, dots, errors, stages.state().unwrap())
+        };
+        let cpu = zellige_engine::device::Cpu::new(2).unwrap();
+        let here = run(stages::cpu::new(&model, &cpu, true));
+        let there = run(stages::cuda::new(&model, cuda, double).unwrap());
+        let what = format!("{case:?}, {noise:?}");
+        let same =
+            |name: &str, a: f64, b: f64, limit: f64| assert!((a - b).abs() <= limit * part(double) * b.abs(), "{what}: {name} {a} and {b}");
+        same("value", there.0, here.0, 1e-5);
+        // Terms of both signs: some digits are lost in the sum.
+        same("slope", there.1[0], here.1[0], 1e-4);
+        // Poisson's goes with one over the square of the modelled counts: pixels that are all but dark, where rounding of brighter ones
+        // is a part of their own 1e-3, make most of the sum (1.6e-4 was measured).
+        same("curvature", there.1[1], here.1[1], if noise == Noise::Poisson { 2e-3 } else { 1e-4 });
+        (0..2).for_each(|i| same("product", there.2[i], here.2[i], 1e-4));
+        for (a, b) in there.3.iter().zip(&here.3) {
+            same("likelihood", a[1], b[1], 1e-5);
         }
+        assert!(off(&there.4.probe, &here.4.probe) < 1e-4 * part(double), "{what}: probe {:e}", off(&there.4.probe, &here.4.probe));
+        assert!(off(&there.4.object, &here.4.object) < 1e-4 * part(double), "{what}: object {:e}", off(&there.4.object, &here.4.object));
     }
 }
 
@@ -403,16 +427,18 @@ fn equal_runs_give_equal_bits() {
 fn a_saved_state_goes_on_the_same_way() {
     let Some(cuda) = testing::gpu() else { return };
     for (name, between) in [(EngineName::Dm, false), (EngineName::Dm, true), (EngineName::Sdr, true), (EngineName::Ml, true)] {
-        goes_on(name, between, &cuda);
+        goes_on(name, between, &cuda, false);
     }
 }
 
-fn goes_on(name: EngineName, between: bool, cuda: &zellige_engine::cuda::Cuda) {
+/// A saved state goes on with the same bits.
+pub(super) fn goes_on(name: EngineName, between: bool, cuda: &zellige_engine::cuda::Cuda, double: bool) {
     let model = model(Case { between, ..PLAIN });
     let config = EngineConfig::new(name, 6);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
-    let mut run = bench(&model, &config, cuda, None);
+    let bench = || bench_of(&model, &config, cuda, KernelConfig::of(&model, cuda.properties(), double));
+    let mut run = bench();
     for _ in 0..3 {
         run.step(None);
     }
@@ -424,7 +450,7 @@ fn goes_on(name: EngineName, between: bool, cuda: &zellige_engine::cuda::Cuda) {
     let mut writer = zellige_engine::checkpoint::Writer::create(&path, "ptycho").unwrap();
     run.stages.save("stages.", &mut writer).unwrap();
     writer.finish().unwrap();
-    let mut again = bench(&model, &config, cuda, None);
+    let mut again = bench();
     again.stages.restore("stages.", &zellige_engine::checkpoint::Reader::open(&path, "ptycho").unwrap()).unwrap();
     (again.k, again.memory) = (run.k, run.memory);
     for _ in 0..3 {

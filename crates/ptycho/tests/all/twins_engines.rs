@@ -9,17 +9,18 @@ use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName}
 use zellige_ptycho::engines::{self, EngineState, ProblemSize};
 use zellige_ptycho::model::{Model, State};
 use zellige_ptycho::positions::exact;
-use zellige_ptycho::stages::cuda::FrameProcessing;
+use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig};
 use zellige_ptycho::stages::{self, Projection, Stages, Sweep};
 
 use super::common::{Bench, Reference, distance, seen};
-use super::twins_cuda::{Case, PLAIN, all, bench, close, model, off};
+use super::twins_cuda::{Case, PLAIN, all, bench, bench_of, close, model, off, part};
 
 /// A run of an engine on both; what its errors, probe and object may differ by.
-pub(super) fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64) {
+pub(super) fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64, double: bool) {
+    let limit = limit * part(double);
     let model = model(case);
     let mut here = Bench::new(&model, config, Compatibility::Ptypy, 2, true);
-    let mut there = bench(&model, config, cuda, None);
+    let mut there = bench_of(&model, config, cuda, KernelConfig::of(&model, cuda.properties(), double));
     for _ in 0..config.iterations() {
         here.step(None);
         there.step(None);
@@ -65,7 +66,7 @@ fn sweeps_in_pieces_and_with_supports_agree() {
                 ..EngineConfig::new(name, 1)
             };
             // As for one mode above: noise over weak light grows from view to view.
-            engines_agree(case, &config, &cuda, 5e-4);
+            engines_agree(case, &config, &cuda, 5e-4, false);
         }
     }
 }
@@ -79,7 +80,7 @@ fn waves_that_are_kept_agree_when_positions_change() {
         let model = model(Case { between: true, near, frame: [48, 64], ..PLAIN });
         let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| [0.5 * s[0] + 0.1, s[1] - 0.2]).collect();
         let rule = Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, noise: 0.0, likelihood: true };
-        let mut found = all(&model, &cuda).into_iter().map(|(_, mut stages)| {
+        let mut found = all(&model, &cuda, false).into_iter().map(|(_, mut stages)| {
             stages.exits_from_product().unwrap();
             stages.project(&rule).unwrap();
             stages.set_views(&model.views, &shifts).unwrap();
@@ -119,7 +120,7 @@ fn least_squares_agree() {
             ..EngineConfig::new(EngineName::Lsqml, 2)
         };
         // Ten batches, each from what the one before left.
-        engines_agree(case, &config, &cuda, 2e-4);
+        engines_agree(case, &config, &cuda, 2e-4, false);
     }
 }
 
@@ -185,10 +186,10 @@ fn supports_and_smoothing_agree() {
             let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(4), ..config };
             // The difference map doubles what rounding leaves from one iteration to the next, and objects are divided by the little light that the
             // support in Fourier space lets out of the one in real space (5.4e-5 was measured in one, with probes alike to 3e-6).
-            engines_agree(case, &EngineConfig { name: EngineName::Dm, iterations: Some(2), ..config }, &cuda, 2e-4);
+            engines_agree(case, &EngineConfig { name: EngineName::Dm, iterations: Some(2), ..config }, &cuda, 2e-4, false);
         }
         let config = EngineConfig { probe_update_start: Some(0), smooth_gradient: Some(2.0), smoothness: Some(0.01), ..both };
-        engines_agree(case, &EngineConfig { name: EngineName::Ml, iterations: Some(2), ..config }, &cuda, 2e-4);
+        engines_agree(case, &EngineConfig { name: EngineName::Ml, iterations: Some(2), ..config }, &cuda, 2e-4, false);
     }
 }
 
@@ -281,7 +282,7 @@ fn brightness_floats_for_its_engine_alone() {
         // A remainder of it would be seen.
         let left = compare("still floating", &on_cpu(&[ml(true), ml(true)], true));
         assert!(left > 100.0 * limit, "{case:?}: {left:e}");
-        for (name, stages) in cuda.iter().flat_map(|cuda| all(&model, cuda)).skip(1) {
+        for (name, stages) in cuda.iter().flat_map(|cuda| all(&model, cuda, false)).skip(1) {
             let there = compare(name, &stacked(&model, &engines, stages));
             assert!(there < limit, "{case:?}, {name}: {there:e}");
         }

@@ -10,15 +10,17 @@ use super::twins_cuda::{Case, PLAIN, model};
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn modes_are_made_orthogonal_to_the_same_bits() {
     let Some(cuda) = testing::gpu() else { return };
-    for case in [
-        Case { modes: [4, 1], ..PLAIN },
-        Case { frame: [128, 128], modes: [2, 1], sets: 2, views: 6, ..PLAIN },
+    for (case, double) in [
+        (Case { modes: [4, 1], ..PLAIN }, false),
+        (Case { modes: [4, 1], ..PLAIN }, true),
+        (Case { frame: [128, 128], modes: [2, 1], sets: 2, views: 6, ..PLAIN }, false),
         // More than a block of pixels, and not a whole number of them.
-        Case { frame: [75, 63], modes: [3, 2], sets: 2, views: 6, ..PLAIN },
+        (Case { frame: [75, 63], modes: [3, 2], sets: 2, views: 6, ..PLAIN }, false),
+        (Case { frame: [75, 63], modes: [3, 2], sets: 2, views: 6, ..PLAIN }, true),
     ] {
         let model = model(case);
         let (count, pixels) = (case.modes[0], model.pixels());
-        let mut there = stages::cuda::new(&model, &cuda).unwrap();
+        let mut there = stages::cuda::new(&model, &cuda, double).unwrap();
         let before = there.probe().unwrap();
         let products = there.probe_products(count, pixels).unwrap();
         let expected: Vec<Complex<f64>> = before.chunks_exact(count * pixels).flat_map(|set| modes::products(set, count)).collect();
@@ -28,8 +30,8 @@ fn modes_are_made_orthogonal_to_the_same_bits() {
         let mixed = before.chunks_exact(count * pixels).zip(basis.chunks_exact(count * count));
         let mixed: Vec<Complex<f64>> = mixed.flat_map(|(set, basis)| modes::change(basis, set, count)).collect();
         let after = there.probe().unwrap();
-        let single = |v: &Complex<f64>| Complex::new(f64::from(v.re as f32), f64::from(v.im as f32));
-        assert!(after == mixed.iter().map(single).collect::<Vec<_>>(), "{case:?}");
+        let rounded = |v: &Complex<f64>| if double { *v } else { Complex::new(f64::from(v.re as f32), f64::from(v.im as f32)) };
+        assert!(after == mixed.iter().map(rounded).collect::<Vec<_>>(), "{case:?}");
         assert!(after != before, "{case:?}");
     }
 }

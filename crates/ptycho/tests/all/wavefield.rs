@@ -11,7 +11,7 @@ use zellige_ptycho::stages::{self, Likelihood, Noise, Slot, Stages};
 
 use super::common::Bench;
 use super::physics::{from_truth, input, made, restart_is_bit_equal};
-use super::twins_cuda::{Case, PLAIN, all, model, off};
+use super::twins_cuda::{Case, PLAIN, all, model, off, part};
 use super::twins_engines::engines_agree;
 
 /// Damping of probe and object.
@@ -77,10 +77,12 @@ fn the_wavefield_is_its_definition() {
         // Sums of some dozen views and a transform's rounding.
         compare("single precision", &mut *stages::cpu::new(&model, &cpu, false), 1e-5);
         if let Some(cuda) = &cuda {
-            for (name, mut stages) in all(&model, cuda).into_iter().skip(1) {
-                compare(name, &mut *stages, 1e-5);
+            for double in [false, true] {
+                for (name, mut stages) in all(&model, cuda, double).into_iter().skip(1) {
+                    compare(name, &mut *stages, 1e-5 * part(double));
+                }
             }
-            let atomic = KernelConfig { atomic: true, ..KernelConfig::of(&model, cuda.properties()) };
+            let atomic = KernelConfig { atomic: true, ..KernelConfig::of(&model, cuda.properties(), false) };
             compare("atomic sums", &mut *new_with(&model, cuda, atomic).unwrap(), 1e-5);
         }
     }
@@ -147,6 +149,6 @@ fn engines_with_the_wavefield_agree() {
     for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }, Case { between: true, ..PLAIN }] {
         let config = EngineConfig { line_steps: Some(2), smooth_gradient: Some(1.0), ..ml(2) };
         // As in `supports_and_smoothing_agree`.
-        engines_agree(case, &config, &cuda, 2e-4);
+        engines_agree(case, &config, &cuda, 2e-4, false);
     }
 }

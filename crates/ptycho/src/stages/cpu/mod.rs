@@ -35,6 +35,7 @@ use zellige_engine::large::{Aligned, Large};
 use zellige_engine::parallel::thread;
 
 use crate::model::{Model, Transfer, View};
+use crate::stages::cuda::stream::plan::KeptData;
 use crate::stages::{SLOTS, Stages};
 use bins::Bins;
 use fft::{Plan, Shape, Workspace};
@@ -150,10 +151,10 @@ pub(crate) const BATCH: usize = shift::BATCH;
 
 /// Bytes of a thread's buffers, as `Scratch` has them: waves on both sides of the transform, planes, and three more waves for a
 /// likelihood.
-pub fn scratch_bytes(model: &Model, likelihood: bool, double: bool) -> u64 {
+pub fn scratch_bytes(model: &Model, demand: &KeptData) -> u64 {
     let planes =
-        4 * model.exits() + 7 + if likelihood { 4 * model.exits() } else { 0 } + if model.subpixel { 2 * model.modes[0] } else { 0 };
-    (planes * Shape::new(model.frame).plane() * if double { 8 } else { 4 }) as u64
+        4 * model.exits() + 7 + if demand.likelihood { 4 * model.exits() } else { 0 } + if model.subpixel { 2 * model.modes[0] } else { 0 };
+    (planes * Shape::new(model.frame).plane() * demand.number()) as u64
 }
 
 /// The stages of a model on the CPU, in single or double precision.

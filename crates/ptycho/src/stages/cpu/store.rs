@@ -161,7 +161,7 @@ pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: 
             *out = T::from_f64(f64::from(m));
         }
         let [[_, noise]] = noise::of_frames(frame, frame.len())[..] else { unreachable!("one frame") };
-        [frame.iter().filter(|m| **m >= 0.0).count() as f64, f64::from(noise)]
+        [frame.iter().filter(|m| **m >= 0.0).count() as f64, noise]
     });
     Ok((out, valid))
 }

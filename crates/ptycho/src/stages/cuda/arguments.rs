@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::number::Number;
 use crate::stages::{Overlap, Projection, Sweep};
 
 /// `Storage`.
@@ -28,38 +29,43 @@ pub(super) struct ModelArgument {
 
 /// `Constraint`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct ConstraintArgument {
-    a: f32,
-    b: f32,
-    c: f32,
-    bound: f32,
-    noise: f32,
+#[derive(Debug, Clone, Copy, Zeroable)]
+pub(super) struct ConstraintArgument<T> {
+    a: T,
+    b: T,
+    c: T,
+    bound: T,
+    noise: T,
 }
 
-impl From<&Projection> for ConstraintArgument {
+// SAFETY: numbers of one type, without padding.
+unsafe impl<T: Number> Pod for ConstraintArgument<T> {}
+
+impl<T: Number> From<&Projection> for ConstraintArgument<T> {
     fn from(rule: &Projection) -> Self {
         // In doubles the three are such that parts of e cancel exactly; so they are for whole numbers in single precision.
-        Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: rule.bound as f32, noise: rule.noise as f32 }
+        let [a, b, c, bound, noise] = [rule.a, rule.b, rule.c, rule.bound, rule.noise].map(T::from_wide);
+        Self { a, b, c, bound, noise }
     }
 }
 
-impl From<&Sweep> for ConstraintArgument {
+impl<T: Number> From<&Sweep> for ConstraintArgument<T> {
     fn from(rule: &Sweep) -> Self {
-        Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: 0.0, noise: 0.0 }
+        let [a, b, c] = [rule.a, rule.b, rule.c].map(T::from_wide);
+        Self { a, b, c, bound: T::default(), noise: T::default() }
     }
 }
 
 /// `PieStep`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct PieStepArgument {
-    by_object: f32,
-    object_local: f32,
-    by_probe: f32,
-    probe_local: f32,
-    low: f32,
-    high: f32,
+#[derive(Debug, Clone, Copy, Zeroable)]
+pub(super) struct PieStepArgument<T> {
+    by_object: T,
+    object_local: T,
+    by_probe: T,
+    probe_local: T,
+    low: T,
+    high: T,
     object: u32,
     probe: u32,
     keep: u32,
@@ -67,20 +73,23 @@ pub(super) struct PieStepArgument {
     support: u64,
 }
 
-impl PieStepArgument {
+// SAFETY: six numbers and four words, 40 or 64 bytes, and an address: no padding.
+unsafe impl<T: Number> Pod for PieStepArgument<T> {}
+
+impl<T: Number> PieStepArgument<T> {
     /// `support`: address of the mask of the probes, or 0.
     pub(super) fn new(rule: &Sweep, keep: bool, support: u64) -> Self {
         let [low, high] = clip(rule.clip);
-        let [by_object, by_probe] = rule.step.map(|x| x as f32);
-        let [object_local, probe_local] = rule.local.map(|x| x as f32);
+        let [by_object, by_probe] = rule.step.map(T::from_wide);
+        let [object_local, probe_local] = rule.local.map(T::from_wide);
         let (object, probe, keep) = (rule.object.into(), rule.probe.into(), keep.into());
         Self { by_object, object_local, by_probe, probe_local, low, high, object, probe, keep, unused: 0, support }
     }
 }
 
 /// Range of the modulus, -1 for none.
-fn clip(range: Option<[f64; 2]>) -> [f32; 2] {
-    range.map_or([-1.0, -1.0], |r| r.map(|x| x as f32))
+fn clip<T: Number>(range: Option<[f64; 2]>) -> [T; 2] {
+    range.unwrap_or([-1.0; 2]).map(T::from_wide)
 }
 
 /// `Sums`.
@@ -110,19 +119,22 @@ pub(super) struct SumsArgument {
 
 /// `Update`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct UpdateArgument {
-    object_inertia: f32,
-    low: f32,
-    high: f32,
-    tolerance: f32,
+#[derive(Debug, Clone, Copy, Zeroable)]
+pub(super) struct UpdateArgument<T> {
+    object_inertia: T,
+    low: T,
+    high: T,
+    tolerance: T,
     most: u32,
     object: u32,
     probe: u32,
     probe_first: u32,
 }
 
-impl UpdateArgument {
+// SAFETY: four numbers and four words, without padding.
+unsafe impl<T: Number> Pod for UpdateArgument<T> {}
+
+impl<T: Number> UpdateArgument<T> {
     /// Update of nothing.
     pub(super) fn none() -> Self {
         Self::zeroed()
@@ -134,14 +146,14 @@ impl UpdateArgument {
     }
 }
 
-impl From<&Overlap> for UpdateArgument {
+impl<T: Number> From<&Overlap> for UpdateArgument<T> {
     fn from(rule: &Overlap) -> Self {
         let [low, high] = clip(rule.limits.clip);
         Self {
-            object_inertia: rule.object_inertia as f32,
+            object_inertia: T::from_wide(rule.object_inertia),
             low,
             high,
-            tolerance: rule.tolerance as f32,
+            tolerance: T::from_wide(rule.tolerance),
             most: rule.passes,
             object: rule.object.into(),
             probe: rule.probe.into(),

@@ -20,9 +20,9 @@ __device__ __forceinline__ void scatter(const Model& model, const C* exits, cons
     for (int o = 0; o < OBJECTS; ++o) {
         const C* exit = exits + ((u64)n * MODES + o) * (NX * NY) + begin;
         C sum[STRIP];
-        float weight[STRIP];
+        real weight[STRIP];
 #pragma unroll
-        for (int i = 0; i < STRIP; ++i) sum[i] = make_float2(0, 0), weight[i] = 0;
+        for (int i = 0; i < STRIP; ++i) sum[i] = make_real2(0, 0), weight[i] = 0;
 #pragma unroll(PROBES <= 4 ? PROBES : 2)
         for (int p = 0; p < PROBES; ++p) {
 #pragma unroll
@@ -48,9 +48,9 @@ __device__ __forceinline__ void scatter(const Model& model, const C* exits, cons
 
 // Value `i` of the objects from the pool, which is left empty.
 __device__ __forceinline__ void update_object_value(const Model& model, const Sums& sums, u64 i, const Update& update) {
-    const float4 all = __ldcg(sums.pool + i);
-    sums.pool[i] = make_float4(0, 0, 0, 0);
-    C sum = model.object[i] * update.object_inertia + make_float2(all.x, all.y);
-    float over = update.object_inertia + all.z;
+    const real4 all = from_cache(sums.pool + i);
+    sums.pool[i] = make_real4(0, 0, 0, 0);
+    C sum = model.object[i] * update.object_inertia + make_real2(all.x, all.y);
+    real over = update.object_inertia + all.z;
     if (over > 0) model.object[i] = clipped(sum * (1 / over), update.low, update.high);
 }

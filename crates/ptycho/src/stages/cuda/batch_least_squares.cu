@@ -4,23 +4,21 @@
 #include "batches.cu"
 #include "adds.cu"
 
-#define GUARD 1e-10f  // added to magnitudes in the denominator
-
 // From waves P O at the detector to residual waves chi there; three sums for the errors. `poisson`: the noise, else that of magnitudes.
 extern "C" __global__ void __launch_bounds__(TEAM) residual(Batch batch, u32 poisson) {
     const u32 n = view_number(batch, blockIdx.y);
-    float sums[3] = {0, 0, 0};
+    real sums[3] = {0, 0, 0};
     EACH_COUNTED(pixel) {
-        const float m = magnitude(batch, n, pixel);
-        float i = 0;
+        const real m = magnitude(batch, n, pixel);
+        real i = 0;
         EACH_PART(part) {
             const u32 at = pixel_of(pixel, part);
             for (u32 k = 0; k < MODES; ++k) i += power(work_of(batch, blockIdx.y, k)[at]);
         }
         i *= batch.scale * batch.scale;
-        const float2 both = misfit(i, i, m);
+        const real2 both = misfit(i, i, m);
         // Near the solution Poisson's is the ratio of magnitudes to first order.
-        const float factor = m < 0 ? 0.0f : poisson ? 0.5f * (m * m - i) / (i + 1) : m / (sqrtf(i) + GUARD) - 1;
+        const real factor = m < 0 ? 0.0f : poisson ? 0.5f * (m * m - i) / (i + 1) : m / (sqrt(i) + GUARD) - 1;
         sums[0] += both.x, sums[1] += both.y, sums[2] += i * factor * factor;
         EACH_PART(part) {
             const u32 at = pixel_of(pixel, part);
@@ -36,15 +34,15 @@ extern "C" __global__ void __launch_bounds__(TEAM) residual(Batch batch, u32 poi
 // conj(P) chi and |P|^2 over `count` views in their order, for a tile of 32 by TEAM / 32 pixels of object `number`; the greatest |P|^2 to `largest`.
 // Grid: (tiles along a row, tiles along a column).
 extern "C" __global__ void __launch_bounds__(TEAM)
-    object_direction(Model model, Batch batch, u32 number, u32 count, C* to, float* norms, u32* largest) {
+    object_direction(Model model, Batch batch, u32 number, u32 count, C* to, real* norms, word* largest) {
     __shared__ u32 hits[TEAM], crowd[TEAM / WARP];
     const Storage storage = model.storages[number];
     const i32 left = blockIdx.x * WARP, top = blockIdx.y * (TEAM / WARP), lane = lane_index(), crew = threadIdx.x / WARP;
     const i32 col = left + lane, row = top + crew;
     C sum[OBJECTS];
-    float norm = 0;
+    real norm = 0;
 #pragma unroll
-    for (int o = 0; o < OBJECTS; ++o) sum[o] = make_float2(0, 0);
+    for (int o = 0; o < OBJECTS; ++o) sum[o] = make_real2(0, 0);
     for (u32 base = 0; base < count; base += TEAM) {
         // Those of the next views that touch the tile, in their order.
         bool touches = false;
@@ -85,17 +83,17 @@ extern "C" __global__ void __launch_bounds__(TEAM)
 }
 
 // Sums for all objects by atomic additions to what is zero, without the greatest; the norms of the objects stand one behind the other.
-extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Batch batch, C* to, float* norms) {
+extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Batch batch, C* to, real* norms) {
     const View view = model.views[view_number(batch, blockIdx.y)];
     const Storage storage = model.storages[view.object];
     const C* probe = model.probe + (u64)probe_number(batch, view, blockIdx.y) * PROBES * (NX * NY);
     EACH_PIXEL(pixel) {
         const u64 at = (u64)(view.row + pixel / NX) * storage.width + view.col + pixel % NX;
-        float norm = 0;
+        real norm = 0;
         for (u32 p = 0; p < PROBES; ++p) norm += power(probe[p * (NX * NY) + pixel]);
         atomicAdd(norms + storage.offset / OBJECTS + at, norm);
         for (u32 o = 0; o < OBJECTS; ++o) {
-            C sum = make_float2(0, 0);
+            C sum = make_real2(0, 0);
             for (u32 p = 0; p < PROBES; ++p)
                 sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(batch, blockIdx.y, p * OBJECTS + o)[pixel];
             add_to(to + storage.offset + (u64)o * storage.height * storage.width + at, sum);
@@ -104,21 +102,21 @@ extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, B
 }
 
 // The greatest of values that are not negative, to `largest`. Grid: any number of blocks.
-extern "C" __global__ void __launch_bounds__(TEAM) greatest_of(const float* values, u64 count, u32* largest) {
-    float most = 0;
-    for (u64 i = thread_index(); i < count; i += thread_count()) most = fmaxf(most, values[i]);
+extern "C" __global__ void __launch_bounds__(TEAM) greatest_of(const real* values, u64 count, word* largest) {
+    real most = 0;
+    for (u64 i = thread_index(); i < count; i += thread_count()) most = fmax(most, values[i]);
     put_greatest(most, largest);
 }
 
 // conj(O) chi and |O|^2 over the views of set `set`; the greatest |O|^2 to `largest`. Grid: (CHUNKS).
 extern "C" __global__ void __launch_bounds__(TEAM)
-    probe_direction(Model model, Batch batch, u32 set, u32 count, C* to, float* norms, u32* largest) {
-    float most = 0;
+    probe_direction(Model model, Batch batch, u32 set, u32 count, C* to, real* norms, word* largest) {
+    real most = 0;
     EACH_PIXEL(pixel) {
         C sum[PROBES];
-        float norm = 0;
+        real norm = 0;
 #pragma unroll
-        for (int p = 0; p < PROBES; ++p) sum[p] = make_float2(0, 0);
+        for (int p = 0; p < PROBES; ++p) sum[p] = make_real2(0, 0);
         for (u32 i = 0; i < count; ++i) {
             const View view = model.views[view_number(batch, i)];
             if (view.probe != set) continue;
@@ -130,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(TEAM)
             }
         }
         norms[pixel] = norm;
-        most = fmaxf(most, norm);
+        most = fmax(most, norm);
 #pragma unroll
         for (int p = 0; p < PROBES; ++p) to[((u64)set * PROBES + p) * (NX * NY) + pixel] = sum[p];
     }
@@ -139,10 +137,10 @@ extern "C" __global__ void __launch_bounds__(TEAM)
 
 // values [layers][count] over norms [count] and a part of the largest; nothing where nothing is known.
 extern "C" __global__ void __launch_bounds__(TEAM)
-    divide(C* values, const float* norms, const u32* largest, u64 count, u32 layers, float part) {
-    const float damping = part * __uint_as_float(*largest);
+    divide(C* values, const real* norms, const word* largest, u64 count, u32 layers, real part) {
+    const real damping = part * from_bits(*largest);
     for (u64 i = thread_index(); i < count; i += thread_count()) {
-        const float under = norms[i] + damping, over = under > 0 ? 1 / under : 0.0f;
+        const real under = norms[i] + damping, over = under > 0 ? 1 / under : 0.0f;
         for (u32 l = 0; l < layers; ++l) values[l * count + i] = values[l * count + i] * over;
     }
 }
@@ -150,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(TEAM)
 // Products of a = P dO and b = dP O with each other and with chi: aa, bb, ab, a chi, b chi.
 extern "C" __global__ void __launch_bounds__(TEAM) products(Model model, Model along, Batch batch) {
     const View view = model.views[view_number(batch, blockIdx.y)];
-    float sums[5] = {0, 0, 0, 0, 0};
+    real sums[5] = {0, 0, 0, 0, 0};
     EACH_PIXEL(pixel) {
         for (u32 k = 0; k < MODES; ++k) {
             const u64 probe = ((u64)probe_number(batch, view, blockIdx.y) * PROBES + k / OBJECTS) * (NX * NY) + pixel;
@@ -165,6 +163,6 @@ extern "C" __global__ void __launch_bounds__(TEAM) products(Model model, Model a
 }
 
 // to += factor from.
-extern "C" __global__ void __launch_bounds__(TEAM) add(C* to, const C* from, u64 count, float factor) {
+extern "C" __global__ void __launch_bounds__(TEAM) add(C* to, const C* from, u64 count, real factor) {
     for (u64 i = thread_index(); i < count; i += thread_count()) to[i] = to[i] + from[i] * factor;
 }

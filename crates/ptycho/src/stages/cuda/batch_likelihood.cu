@@ -6,33 +6,33 @@
 // Two sums whose ratio is the brightness that fits a frame best.
 extern "C" __global__ void __launch_bounds__(TEAM) brighten(Batch batch) {
     const u32 n = view_number(batch, blockIdx.y);
-    float sums[2] = {0, 0};
+    real sums[2] = {0, 0};
     EACH_COUNTED(pixel) {
-        float2 both = brightness(batch.power[(u64)blockIdx.y * (MX * MY) + pixel], magnitude(batch, n, pixel));
+        real2 both = brightness(batch.power[(u64)blockIdx.y * (MX * MY) + pixel], magnitude(batch, n, pixel));
         sums[0] += both.x, sums[1] += both.y;
     }
     put_sums(batch, sums);
 }
 
 // Brightness of the batch's views from the sums of `chunks` blocks each. A thread a view.
-extern "C" __global__ void __launch_bounds__(TEAM) view_brightness(Batch batch, u32 chunks, u32 count, float* factors) {
+extern "C" __global__ void __launch_bounds__(TEAM) view_brightness(Batch batch, u32 chunks, u32 count, real* factors) {
     const u64 i = thread_index();
     if (i >= count) return;
     double up = 0, down = 0;
     for (u32 c = 0; c < chunks; ++c) up += batch.sums[(i * chunks + c) * 2], down += batch.sums[(i * chunks + c) * 2 + 1];
-    float factor = float(up / down);
-    if (!(fabsf(factor) < 1e37f)) factor = 1;
+    real factor = real(up / down);
+    if (!(fabs(factor) < real(1e37))) factor = 1;
     else if (NOISE == 2) factor *= factor;
     factors[view_number(batch, i)] = factor;
 }
 
 // The value; intensities become what waves are multiplied by.
-extern "C" __global__ void __launch_bounds__(TEAM) weigh(Batch batch, const float* factors, u32 left_out) {
+extern "C" __global__ void __launch_bounds__(TEAM) weigh(Batch batch, const real* factors, u32 left_out) {
     const u32 n = view_number(batch, blockIdx.y);
-    const float factor = factors[n], weight = batch.scale * batch.scale * (left_out ? 1.0f : factor);
-    float sum[1] = {0};
+    const real factor = factors[n], weight = batch.scale * batch.scale * (left_out ? 1.0f : factor);
+    real sum[1] = {0};
     EACH_COUNTED(pixel) {
-        const float2 both = value_and_slope(batch.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor, magnitude(batch, n, pixel));
+        const real2 both = value_and_slope(batch.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor, magnitude(batch, n, pixel));
         sum[0] += both.x;
         EACH_PART(part) {
             const u32 at = pixel_of(pixel, part);
@@ -46,13 +46,13 @@ extern "C" __global__ void __launch_bounds__(TEAM) weigh(Batch batch, const floa
 }
 
 // First and second order of the value, where `first` and `second` [views][MODES][NY * NX] are the orders of the waves.
-extern "C" __global__ void __launch_bounds__(TEAM) bend(Batch batch, const C* first, const C* second, const float* factors) {
+extern "C" __global__ void __launch_bounds__(TEAM) bend(Batch batch, const C* first, const C* second, const real* factors) {
     const u32 n = view_number(batch, blockIdx.y);
-    const float factor = factors[n], scale = batch.scale * batch.scale * factor;
-    float sums[2] = {0, 0};
+    const real factor = factors[n], scale = batch.scale * batch.scale * factor;
+    real sums[2] = {0, 0};
     EACH_COUNTED(pixel) {
-        const float m = magnitude(batch, n, pixel), i = batch.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor;
-        float once = 0, twice = 0;
+        const real m = magnitude(batch, n, pixel), i = batch.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor;
+        real once = 0, twice = 0;
         EACH_PART(part) {
             for (u32 k = 0; k < MODES; ++k) {
                 const u64 at = ((u64)blockIdx.y * MODES + k) * (NX * NY) + pixel_of(pixel, part);
@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) bend(Batch batch, const C* fi
             }
         }
         once *= scale, twice *= scale;
-        const float slope = value_and_slope(i, m).y;
+        const real slope = value_and_slope(i, m).y;
         sums[0] += slope * once, sums[1] += slope * twice + curvature(i, m) * once * once;
     }
     put_sums(batch, sums);

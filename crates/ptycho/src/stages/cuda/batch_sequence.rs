@@ -7,13 +7,14 @@
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Graph, Kernel, Pool, Program};
 use zellige_engine::error::Result;
 
+use super::Pair;
 use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument};
 use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
+use super::number::{C, Number};
 use super::program::TEAM;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
-use super::{C, Pair};
 use crate::model::Model;
 use crate::stages::Sweep;
 
@@ -21,11 +22,11 @@ use crate::stages::Sweep;
 const GROUP: usize = 64;
 
 /// Kernels and buffers.
-pub(super) struct BatchSequence {
+pub(super) struct BatchSequence<T: Number> {
     cuda: Cuda,
     pool: Pool,
     kernels: Kernels,
-    buffers: GroupBuffers,
+    buffers: GroupBuffers<T>,
     /// Recorded launches of whole groups, and of the last one.
     recorded: [Option<RecordedGroup>; 2],
 }
@@ -40,20 +41,20 @@ struct Kernels {
 }
 
 /// Buffers of a group's launches besides the state.
-struct GroupBuffers {
+struct GroupBuffers<T: Number> {
     /// All views, and those of the group at work.
     order: Buffer<u32>,
     group: Buffer<u32>,
     /// Steps of the probes, shaped like them; zero between batches.
-    steps: Buffer<C>,
+    steps: Buffer<C<T>>,
     /// Greatest values: of every set before the group and after each batch, of every view's patch.
-    brightest: Buffer<u32>,
-    last: Buffer<u32>,
-    clearest: Buffer<u32>,
+    brightest: Buffer<T::Word>,
+    last: Buffer<T::Word>,
+    clearest: Buffer<T::Word>,
     /// Buffers of sub-pixel shifts: the probes as seen by the views of a batch, and the greatest value that each view of the group
     /// sees.
-    own: Buffer<C>,
-    seen: Buffer<u32>,
+    own: Buffer<C<T>>,
+    seen: Buffer<T::Word>,
 }
 
 /// Launches of a whole group, once there were two alike.
@@ -67,17 +68,17 @@ struct RecordedGroup {
 }
 
 /// One sweep.
-struct Pass<'a> {
+struct Pass<'a, T> {
     rule: &'a Sweep,
     argument: ModelArgument,
     batch_size: usize,
     sets: usize,
     /// Address of the waves that are kept, or 0.
     waves: u64,
-    supports: Option<&'a Supports>,
+    supports: Option<&'a Supports<T>>,
 }
 
-impl BatchSequence {
+impl<T: Number> BatchSequence<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, program: &Program) -> Result<Self> {
         let greatest = || pool.alloc_zeros(0, "ptycho: greatest values");
         let order = || pool.alloc_zeros(model.views.len(), "ptycho: order");
@@ -111,10 +112,10 @@ impl BatchSequence {
         &mut self,
         model: &Model,
         argument: ModelArgument,
-        state: &mut Pair,
-        frames: &mut Frames,
-        operations: &mut BatchOperations,
-        (supports, mut subpixel): (Option<&Supports>, Option<&mut SubpixelProbe>),
+        state: &mut Pair<T>,
+        frames: &mut Frames<T>,
+        operations: &mut BatchOperations<T>,
+        (supports, mut subpixel): (Option<&Supports<T>>, Option<&mut SubpixelProbe<T>>),
         rule: &Sweep,
         order: &[u32],
     ) -> Result<()> {
@@ -175,9 +176,9 @@ impl BatchSequence {
     }
 }
 
-impl Pass<'_> {
+impl<T: Number> Pass<'_, T> {
     /// Addresses that recorded launches depend on.
-    fn addresses(&self, state: &Pair, frames: &Frames, operations: &BatchOperations, buffers: &GroupBuffers) -> Vec<u64> {
+    fn addresses(&self, state: &Pair<T>, frames: &Frames<T>, operations: &BatchOperations<T>, buffers: &GroupBuffers<T>) -> Vec<u64> {
         let batch = operations.batch(frames, 0, 0);
         let [real, apart] = self.supports.map_or([0, 0], |s| [s.real(), s.fourier()]);
         let arrays = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
@@ -190,28 +191,36 @@ impl Pass<'_> {
 
 impl Kernels {
     /// Gives the probes their steps, and the brightest pixel of each set to the address.
-    fn finish(&self, operations: &BatchOperations, state: &Pair, steps: u64, sets: usize, brightest: u64, support: u64) -> Result<()> {
+    fn finish<T: Number>(
+        &self,
+        operations: &BatchOperations<T>,
+        state: &Pair<T>,
+        steps: u64,
+        sets: usize,
+        brightest: u64,
+        support: u64,
+    ) -> Result<()> {
         let launch = self.finish.launch((operations.chunks(), sets as u32), TEAM).arg(&state.probe).arg(steps).arg(support);
         // SAFETY: (C*, C*, const float*, u32*) as `finish` declares; both are as long as the probes.
         unsafe { launch.arg(brightest).run() }
     }
 
     /// The `count` views in the group's list.
-    fn group(
+    fn group<T: Number>(
         &self,
-        pass: &Pass,
+        pass: &Pass<T>,
         cuda: &Cuda,
-        buffers: &mut GroupBuffers,
-        state: &mut Pair,
-        frames: &Frames,
-        operations: &mut BatchOperations,
-        mut subpixel: Option<&mut SubpixelProbe>,
+        buffers: &mut GroupBuffers<T>,
+        state: &mut Pair<T>,
+        frames: &Frames<T>,
+        operations: &mut BatchOperations<T>,
+        mut subpixel: Option<&mut SubpixelProbe<T>>,
         count: usize,
     ) -> Result<()> {
         let Pass { rule, argument, batch_size, sets, waves, supports } = *pass;
         let chunks = operations.chunks();
         let real = supports.map_or(0, Supports::real);
-        let (formula, step) = (ConstraintArgument::from(rule), PieStepArgument::new(rule, waves != 0, real));
+        let (formula, step) = (ConstraintArgument::<T>::from(rule), PieStepArgument::<T>::new(rule, waves != 0, real));
         let apart = supports.filter(|s| s.apart() && rule.probe);
         // A support is put on all sets of probes after every batch. A last batch of one view goes as the others do, wherever a pass ends.
         let at_once = rule.batch <= 1 && subpixel.is_none() && apart.is_none() && (real == 0 || sets == 1);
@@ -248,7 +257,7 @@ impl Kernels {
                 unsafe { launch.run()? };
                 if rule.probe && !at_once {
                     let launch = self.step_probe.launch(chunks, TEAM).plain(here).plain(batch).arg(i as u32);
-                    let launch = launch.arg(clearest).plain(step).arg(1.0 / views as f32);
+                    let launch = launch.arg(clearest).plain(step).arg(T::from_wide(1.0) / T::from_wide(views as f64));
                     // SAFETY: (Model, Batch, u32, const u32*, PieStep, float, C*) as `step_probe` declares.
                     unsafe { launch.arg(steps).run()? };
                 }

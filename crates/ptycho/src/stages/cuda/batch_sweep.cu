@@ -9,10 +9,10 @@
 extern "C" __global__ void __launch_bounds__(TEAM) difference(Batch batch, C* waves, Constraint rule) {
     const u32 n = view_number(batch, blockIdx.y);
     const Blend blend = blend_of(rule, 0);
-    float sums[3] = {0, 0, 0};
+    real sums[3] = {0, 0, 0};
     EACH_COUNTED(pixel) {
-        const float m = magnitude(batch, n, pixel);
-        float model = 0, estimate = 0;
+        const real m = magnitude(batch, n, pixel);
+        real model = 0, estimate = 0;
         EACH_PART(part) {
             const u32 at = pixel_of(pixel, part);
             const C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (batch.wave_order ? batch.wave_order[at] : at) : 0;
@@ -21,8 +21,8 @@ extern "C" __global__ void __launch_bounds__(TEAM) difference(Batch batch, C* wa
                 model += power(g), estimate += power(g * rule.c + e * (1 - rule.c));
             }
         }
-        const float2 both = misfit(model, estimate, m);
-        const float q = ratio(estimate, m), by_g = fmaf(blend.g_ratio, q, blend.g), by_e = fmaf(blend.e_ratio, q, blend.e);
+        const real2 both = misfit(model, estimate, m);
+        const real q = ratio(estimate, m), by_g = fma(blend.g_ratio, q, blend.g), by_e = fma(blend.e_ratio, q, blend.e);
         sums[0] += both.x, sums[1] += both.y;
         EACH_PART(part) {
             const u32 at = pixel_of(pixel, part);
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) difference(Batch batch, C* wa
 
 // Errors of the views in `batch.list` from the sums of `chunks` blocks each. A thread a view.
 extern "C" __global__ void __launch_bounds__(TEAM)
-    view_errors(Batch batch, u32 chunks, u32 count, const float2* weight, float* errors) {
+    view_errors(Batch batch, u32 chunks, u32 count, const real2* weight, real* errors) {
     const u64 i = thread_index();
     if (i >= count) return;
     double sums[3] = {0, 0, 0};
@@ -49,28 +49,28 @@ extern "C" __global__ void __launch_bounds__(TEAM)
         for (int s = 0; s < 3; ++s) sums[s] += batch.sums[3 * c + s];
     }
     const u32 n = batch.list[i];
-    errors[3 * (u64)n] = float(sums[1] * weight[n].x), errors[3 * (u64)n + 1] = float(sums[0] / (MX * MY));
-    errors[3 * (u64)n + 2] = float(sums[2] / (NX * NY));
+    errors[3 * (u64)n] = real(sums[1] * weight[n].x), errors[3 * (u64)n + 1] = real(sums[0] / (MX * MY));
+    errors[3 * (u64)n + 2] = real(sums[2] / (NX * NY));
 }
 
 // The object gets what view `i` of the batch asks for, where views see probes of their own with the greatest |P|^2 of each in `brightest`; its
 // greatest |O|^2 in the view to `clearest`.
 extern "C" __global__ void __launch_bounds__(TEAM)
-    step_object(Model model, Batch batch, u32 i, const u32* brightest, u32* clearest, PieStep step) {
+    step_object(Model model, Batch batch, u32 i, const word* brightest, word* clearest, PieStep step) {
     const View view = model.views[view_number(batch, i)];
     const Storage storage = model.storages[view.object];
     const C* probe = model.probe + (u64)probe_number(batch, view, i) * PROBES * (NX * NY);
-    const float largest = __uint_as_float(brightest[SHIFTED ? i : view.probe]);
-    float most = 0;
+    const real largest = from_bits(brightest[SHIFTED ? i : view.probe]);
+    real most = 0;
     EACH_PIXEL(pixel) {
-        float norm = 0, seen = 0;
+        real norm = 0, seen = 0;
         for (u32 p = 0; p < PROBES; ++p) norm += power(probe[p * (NX * NY) + pixel]);
-        const float w = pie_weight(step.object_step, step.object_mix, largest, norm);
+        const real w = pie_weight(step.object_step, step.object_mix, largest, norm);
         for (u32 o = 0; o < OBJECTS; ++o) {
             C* target = model.object + patch_of(model, view, o) + (u64)(pixel / NX) * storage.width + pixel % NX;
             C value = *target;
             if (step.object) {
-                C sum = make_float2(0, 0);
+                C sum = make_real2(0, 0);
                 for (u32 p = 0; p < PROBES; ++p)
                     sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(batch, i, p * OBJECTS + o)[pixel];
                 value = clipped(value + sum * w, step.low, step.high);
@@ -78,26 +78,26 @@ extern "C" __global__ void __launch_bounds__(TEAM)
             }
             seen += power(value);
         }
-        most = fmaxf(most, seen);
+        most = fmax(most, seen);
     }
     put_greatest(most, clearest);
 }
 
 // Contribution of view `i` to the probe, added to `steps` [sets][P][NY * NX]; of the one that it sees itself, to its place in [views][P][NY * NX].
 extern "C" __global__ void __launch_bounds__(TEAM)
-    step_probe(Model model, Batch batch, u32 i, const u32* clearest, PieStep step, float share, C* steps) {
+    step_probe(Model model, Batch batch, u32 i, const word* clearest, PieStep step, real share, C* steps) {
     const View view = model.views[view_number(batch, i)];
     const Storage storage = model.storages[view.object];
     C* to = steps + (u64)probe_number(batch, view, i) * PROBES * (NX * NY);
-    const float largest = __uint_as_float(*clearest);
+    const real largest = from_bits(*clearest);
     EACH_PIXEL(pixel) {
         const C* object = model.object + patch_of(model, view, 0) + (u64)(pixel / NX) * storage.width + pixel % NX;
         const u64 layer = (u64)storage.height * storage.width;
-        float norm = 0;
+        real norm = 0;
         for (u32 o = 0; o < OBJECTS; ++o) norm += power(object[o * layer]);
-        const float w = pie_weight(step.probe_step * share, step.probe_mix, largest, norm);
+        const real w = pie_weight(step.probe_step * share, step.probe_mix, largest, norm);
         for (u32 p = 0; p < PROBES; ++p) {
-            C sum = make_float2(0, 0);
+            C sum = make_real2(0, 0);
             for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(batch, i, p * OBJECTS + o)[pixel];
             to[p * (NX * NY) + pixel] = SHIFTED ? sum * w : to[p * (NX * NY) + pixel] + sum * w;
         }
@@ -108,30 +108,30 @@ extern "C" __global__ void __launch_bounds__(TEAM)
 // greatest
 // |P|^2 of the view's set to `next`; those of the other sets come over from `now`.
 extern "C" __global__ void __launch_bounds__(TEAM)
-    step_on(Model model, Batch batch, u32 more, u32 sets, const u32* clearest, const u32* now, u32* next, PieStep step) {
+    step_on(Model model, Batch batch, u32 more, u32 sets, const word* clearest, const word* now, word* next, PieStep step) {
     const View view = model.views[view_number(batch, 0)], after = model.views[view_number(batch, more ? 1 : 0)];
     const Storage storage = model.storages[view.object];
     const u64 layer = (u64)storage.height * storage.width;
     C* probe = model.probe + (u64)view.probe * PROBES * (NX * NY);
     const C* later = model.probe + (u64)after.probe * PROBES * (NX * NY);
-    const float largest = __uint_as_float(*clearest);
-    float most = 0;
+    const real largest = from_bits(*clearest);
+    real most = 0;
     EACH_PIXEL(pixel) {
         const C* object = model.object + patch_of(model, view, 0) + (u64)(pixel / NX) * storage.width + pixel % NX;
-        const float inside = step.support ? step.support[pixel] : 1.0f;
-        float seen = 0, norm = 0;
+        const real inside = step.support ? step.support[pixel] : 1.0f;
+        real seen = 0, norm = 0;
         for (u32 o = 0; o < OBJECTS; ++o) seen += power(object[o * layer]);
-        const float w = pie_weight(step.probe_step, step.probe_mix, largest, seen);
+        const real w = pie_weight(step.probe_step, step.probe_mix, largest, seen);
         for (u32 p = 0; p < PROBES; ++p) {
             C value = probe[p * (NX * NY) + pixel];
             if (step.probe) {
-                C sum = make_float2(0, 0);
+                C sum = make_real2(0, 0);
                 for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(batch, 0, p * OBJECTS + o)[pixel];
                 probe[p * (NX * NY) + pixel] = value = (value + sum * w) * inside;
             }
             norm += power(value);
         }
-        most = fmaxf(most, norm);
+        most = fmax(most, norm);
         // Differences and objects are read by whoever writes here, and by nobody else.
         for (u32 k = 0; more && k < MODES; ++k)
             work_of(batch, 0, k)[pixel] =
@@ -143,19 +143,19 @@ extern "C" __global__ void __launch_bounds__(TEAM)
 }
 
 // Probes get their steps, and lose what lies outside of the support; the greatest |P|^2 of each set to `brightest`.
-extern "C" __global__ void __launch_bounds__(TEAM) finish(C* probe, C* steps, const float* support, u32* brightest) {
+extern "C" __global__ void __launch_bounds__(TEAM) finish(C* probe, C* steps, const real* support, word* brightest) {
     const u64 first = (u64)blockIdx.y * PROBES * (NX * NY);
-    float most = 0;
+    real most = 0;
     EACH_PIXEL(pixel) {
-        const float inside = support ? support[pixel] : 1.0f;
-        float norm = 0;
+        const real inside = support ? support[pixel] : 1.0f;
+        real norm = 0;
         for (u32 p = 0; p < PROBES; ++p) {
             const u64 at = first + p * (NX * NY) + pixel;
             const C now = (probe[at] + steps[at]) * inside;
-            probe[at] = now, steps[at] = make_float2(0, 0);
+            probe[at] = now, steps[at] = make_real2(0, 0);
             norm += power(now);
         }
-        most = fmaxf(most, norm);
+        most = fmax(most, norm);
     }
     put_greatest(most, brightest + blockIdx.y);
 }

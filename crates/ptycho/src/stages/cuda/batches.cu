@@ -10,14 +10,14 @@ struct Batch {
     const u32* wave_order;  // and a wave's value
     const float* mag;
     C* work;       // [views][MODES][NY * NX]
-    float* power;  // [views][MY * MX]
+    real* power;   // [views][MY * MX]
     double* sums;  // [views][CHUNKS][..]
-    u32 first;
-    float scale;  // what a transform to the detector leaves out
+    word first;
+    real scale;  // what a transform to the detector leaves out
 };
 
 __device__ __forceinline__ u32 view_number(const Batch& batch, u32 i) { return batch.list ? batch.list[i] : batch.first + i; }
-__device__ __forceinline__ float magnitude(const Batch& batch, u32 n, u32 pixel) {
+__device__ __forceinline__ real magnitude(const Batch& batch, u32 n, u32 pixel) {
     return batch.mag[(u64)n * (MX * MY) + (batch.mag_order ? batch.mag_order[pixel] : pixel)];
 }
 __device__ __forceinline__ C* work_of(const Batch& batch, u32 i, u32 k) { return batch.work + ((u64)i * MODES + k) * (NX * NY); }
@@ -30,14 +30,14 @@ __device__ __forceinline__ u32 probe_number(const Batch& batch, const View& view
 #define EACH_COUNTED(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += gridDim.x * TEAM)
 
 // The greatest of values that are not negative, over all blocks: their bits have the same order.
-__device__ __forceinline__ void put_greatest(float value, u32* to) {
-    __shared__ float scratch[TEAM / WARP];
-    value = block_reduce<Max<float>>(value, scratch);
-    if (threadIdx.x == 0) atomicMax(to, __float_as_uint(value));
+__device__ __forceinline__ void put_greatest(real value, word* to) {
+    __shared__ real scratch[TEAM / WARP];
+    value = block_reduce<Max<real>>(value, scratch);
+    if (threadIdx.x == 0) atomicMax(to, bits_of(value));
 }
 
 // Sums of a block, in doubles, to its slot.
-template <int COUNT> __device__ __forceinline__ void put_sums(const Batch& batch, const float (&value)[COUNT]) {
+template <int COUNT> __device__ __forceinline__ void put_sums(const Batch& batch, const real (&value)[COUNT]) {
     __shared__ double scratch[TEAM / WARP];
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
@@ -55,7 +55,7 @@ __device__ __forceinline__ C patch_value(const Model& model, const View& view, u
     const u32 at = axis ? view.col + x : view.row + y, end = axis ? storage.width : storage.height,
               stride = axis ? 1 : storage.width;
     const u32 low = at > 0, high = at + 1 < end;
-    return (here[high * stride] - here[-(i64)(low * stride)]) * (1.0f / float(greatest(low + high, 1u)));
+    return (here[high * stride] - here[-(i64)(low * stride)]) * (1.0f / real(greatest(low + high, 1u)));
 }
 
 // work = P O of the first pair of arrays, and of the second if `both`.
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) multiply(Model model, Model o
 // Intensities at the detector to `power`.
 extern "C" __global__ void __launch_bounds__(TEAM) intensity(Batch batch) {
     EACH_COUNTED(pixel) {
-        float sum = 0;
+        real sum = 0;
         EACH_PART(part) {
             const u32 at = pixel_of(pixel, part);
             for (u32 k = 0; k < MODES; ++k) sum += power(work_of(batch, blockIdx.y, k)[at]);
@@ -85,18 +85,18 @@ extern "C" __global__ void __launch_bounds__(TEAM) intensity(Batch batch) {
 // Summed squared deviations of the magnitudes to `sums`.
 extern "C" __global__ void __launch_bounds__(TEAM) deviation(Batch batch) {
     const u32 n = view_number(batch, blockIdx.y);
-    float sum[1] = {0};
+    real sum[1] = {0};
     EACH_COUNTED(pixel) {
-        const float i = batch.power[(u64)blockIdx.y * (MX * MY) + pixel];
+        const real i = batch.power[(u64)blockIdx.y * (MX * MY) + pixel];
         sum[0] += misfit(i, i, magnitude(batch, n, pixel)).y;
     }
     put_sums(batch, sum);
 }
 
 // Re <waves, other waves> of all modes to `to` [views][MY * MX]: half of what intensities change by.
-extern "C" __global__ void __launch_bounds__(TEAM) change(Batch batch, const C* other, float* to) {
+extern "C" __global__ void __launch_bounds__(TEAM) change(Batch batch, const C* other, real* to) {
     EACH_COUNTED(pixel) {
-        float sum = 0;
+        real sum = 0;
         EACH_PART(part) {
             const u32 at = pixel_of(pixel, part);
             for (u32 k = 0; k < MODES; ++k) {
@@ -109,14 +109,14 @@ extern "C" __global__ void __launch_bounds__(TEAM) change(Batch batch, const C* 
 }
 
 // Derivatives of the squared deviation by the position, as `slope` of positions.cu: five sums.
-extern "C" __global__ void __launch_bounds__(TEAM) slopes(Batch batch, const float* down, const float* across) {
+extern "C" __global__ void __launch_bounds__(TEAM) slopes(Batch batch, const real* down, const real* across) {
     const u32 n = view_number(batch, blockIdx.y);
-    float sums[5] = {0, 0, 0, 0, 0};
+    real sums[5] = {0, 0, 0, 0, 0};
     EACH_COUNTED(pixel) {
         const u64 at = (u64)blockIdx.y * (MX * MY) + pixel;
-        const float m = magnitude(batch, n, pixel), i = batch.power[at];
+        const real m = magnitude(batch, n, pixel), i = batch.power[at];
         if (m < 0 || !(i > 0)) continue;
-        const float size = sqrtf(i), y = down[at] / size, x = across[at] / size, off = 2 * (size - m);
+        const real size = sqrt(i), y = down[at] / size, x = across[at] / size, off = 2 * (size - m);
         sums[0] += off * y, sums[1] += off * x, sums[2] += 2 * y * y, sums[3] += 2 * x * x, sums[4] += 2 * y * x;
     }
     put_sums(batch, sums);

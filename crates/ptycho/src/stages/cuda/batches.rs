@@ -11,16 +11,16 @@ use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 use super::arguments::ModelArgument;
 use super::frames::Frames;
 use super::multi_pass;
+use super::number::{C, Number, narrow};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::batches_recipe;
 use super::subpixel::SubpixelProbe;
-use super::{C, narrow};
 use crate::model::{Model, Transfer, View};
 
 /// `Batch` of batches.cu.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Batch {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Batch<T: Number> {
     pub(super) list: u64,
     pub(super) mag_order: u64,
     pub(super) wave_order: u64,
@@ -28,12 +28,18 @@ pub(super) struct Batch {
     pub(super) work: u64,
     pub(super) power: u64,
     pub(super) sums: u64,
-    pub(super) first: u32,
-    pub(super) scale: f32,
+    pub(super) first: T::Word,
+    pub(super) scale: T,
 }
 
+// SAFETY: addresses and numbers, which may all be zero.
+unsafe impl<T: Number> Zeroable for Batch<T> {}
+
+// SAFETY: seven addresses, and a word and a number of one size: no padding.
+unsafe impl<T: Number> Pod for Batch<T> {}
+
 /// Kernels and buffers, made when first asked for.
-pub(super) struct BatchOperations {
+pub(super) struct BatchOperations<T> {
     pub(super) cuda: Cuda,
     pub(super) pool: Pool,
     pub(super) config: KernelConfig,
@@ -45,20 +51,20 @@ pub(super) struct BatchOperations {
     slopes: Kernel,
     apply_transfer: Kernel,
     /// Kernel of the near field, in the order of the transform.
-    near: Option<Buffer<C>>,
+    near: Option<Buffer<C<T>>>,
     /// Sub-pixel remainders of every view, where frames are shifted back by them; 0 elsewhere.
     pub(super) shifts: u64,
     mag_order: Option<Buffer<u32>>,
     wave_order: Option<Buffer<u32>>,
     /// Waves of a batch, as many as were asked for.
-    pub(super) waves: [Buffer<C>; 3],
+    pub(super) waves: [Buffer<C<T>>; 3],
     /// Planes of a batch.
-    planes: [Buffer<f32>; 3],
+    planes: [Buffer<T>; 3],
     pub(super) sums: Buffer<f64>,
     moved: Buffer<View>,
 }
 
-impl BatchOperations {
+impl<T: Number> BatchOperations<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = batches_recipe(&config).build(cuda)?;
         let order_of = |pack: usize| -> Result<Option<Buffer<u32>>> {
@@ -71,8 +77,8 @@ impl BatchOperations {
             Transfer::Far => None,
             Transfer::Near(kernel) => Some(pool.buffer_from(&narrow(kernel), "ptycho: near field")?),
         };
-        let waves = || pool.alloc_zeros::<C>(0, "ptycho: waves");
-        let planes = || pool.alloc_zeros::<f32>(0, "ptycho: planes");
+        let waves = || pool.alloc_zeros::<C<T>>(0, "ptycho: waves");
+        let planes = || pool.alloc_zeros::<T>(0, "ptycho: planes");
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -130,12 +136,12 @@ impl BatchOperations {
     }
 
     /// Factor on a wave at the detector.
-    pub(super) fn scale(&self) -> f32 {
-        if self.near.is_some() { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
+    pub(super) fn scale(&self) -> T {
+        T::from_wide(if self.near.is_some() { 1.0 } else { 1.0 / (self.pixels() as f64).sqrt() })
     }
 
     /// A batch of the views from `first` on, whose sums begin at number `sums`.
-    pub(super) fn batch(&self, frames: &Frames, first: usize, sums: usize) -> Batch {
+    pub(super) fn batch(&self, frames: &Frames<T>, first: usize, sums: usize) -> Batch<T> {
         let address = |p: &Option<Buffer<u32>>| p.as_ref().map_or(0, Buffer::address);
         Batch {
             list: 0,
@@ -145,13 +151,20 @@ impl BatchOperations {
             work: self.waves[0].address(),
             power: self.planes[0].address(),
             sums: self.sums.from(sums).value(),
-            first: first as u32,
+            first: (first as u32).into(),
             scale: self.scale(),
         }
     }
 
     /// `P O` of `count` views to the batch's waves; of `other` added, or with `axis` of the object's difference along it.
-    pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, batch: Batch, count: usize, axis: i32) -> Result<()> {
+    pub(super) fn multiply(
+        &self,
+        model: ModelArgument,
+        other: Option<ModelArgument>,
+        batch: Batch<T>,
+        count: usize,
+        axis: i32,
+    ) -> Result<()> {
         let grid = (self.chunks(), count as u32, self.config.exits() as u32);
         let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(batch);
         // SAFETY: (Model, Model, Batch, u32, i32) as `multiply` declares; the batch's views exist and its waves have room for them.
@@ -159,19 +172,19 @@ impl BatchOperations {
     }
 
     /// Waves number `which` of `count` views to the detector or back, without the factor of [`BatchOperations::scale`].
-    pub(super) fn propagate(&mut self, which: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
+    pub(super) fn propagate(&mut self, which: usize, batch: Batch<T>, count: usize, back: bool) -> Result<()> {
         let Self { config, plans, apply_transfer, near, shifts, waves, .. } = self;
         carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (&mut waves[which], 0), (batch, count), back)
     }
 
     /// Propagates the waves of `count` views from value `at` on, likewise.
-    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
+    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C<T>>, at: usize, batch: Batch<T>, count: usize, back: bool) -> Result<()> {
         let Self { config, plans, apply_transfer, near, shifts, .. } = self;
         carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (waves, at), (batch, count), back)
     }
 
     /// Modelled intensities of a batch to its plane.
-    pub(super) fn intensity(&self, batch: Batch, count: usize) -> Result<()> {
+    pub(super) fn intensity(&self, batch: Batch<T>, count: usize) -> Result<()> {
         // SAFETY: (Batch) as `intensity` declares; its waves and its plane hold `count` views.
         unsafe { self.intensity.launch((self.chunks(), count as u32), TEAM).plain(batch).run() }
     }
@@ -185,7 +198,7 @@ impl BatchOperations {
     }
 
     /// Mean squared deviation of the moduli of every view if it looked there.
-    pub(super) fn trial(&mut self, model: ModelArgument, frames: &Frames, views: &[View]) -> Result<Vec<f64>> {
+    pub(super) fn trial(&mut self, model: ModelArgument, frames: &Frames<T>, views: &[View]) -> Result<Vec<f64>> {
         let (group, chunks) = (self.group(views.len()), self.chunks() as usize);
         self.need(group, 1, 1, views.len() * chunks)?;
         if self.moved.len() == views.len() {
@@ -204,7 +217,7 @@ impl BatchOperations {
             unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).plain(batch).run()? };
         }
         let weights = self.cuda.download(&frames.weight)?;
-        Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], [w, _])| sum * f64::from(w)).collect())
+        Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], [w, _])| sum * w.wide()).collect())
     }
 
     /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
@@ -213,8 +226,8 @@ impl BatchOperations {
     pub(super) fn slope(
         &mut self,
         model: ModelArgument,
-        frames: &Frames,
-        mut subpixel: Option<(&mut SubpixelProbe, &Buffer<C>)>,
+        frames: &Frames<T>,
+        mut subpixel: Option<(&mut SubpixelProbe<T>, &Buffer<C<T>>)>,
     ) -> Result<Vec<[f64; 5]>> {
         if let Some((subpixel, probe)) = &mut subpixel {
             subpixel.take(self, probe)?;
@@ -243,7 +256,7 @@ impl BatchOperations {
                     // Views see probes of their own, whose derivative is exact; they stand in the order of all views.
                     subpixel.grow(&mut along, group)?;
                     subpixel.shift_probes(self, model, batch, count, (&mut along, 0), axis)?;
-                    let before = (first * subpixel.modes() * size_of::<C>()) as u64;
+                    let before = (first * subpixel.modes() * size_of::<C<T>>()) as u64;
                     let slopes = ModelArgument { probe: along.address().wrapping_sub(before), ..model };
                     self.multiply(slopes, None, other, count, -1)?;
                 } else {
@@ -269,54 +282,54 @@ impl BatchOperations {
     /// Transforms of waves number `which` of `count` views, in place and without a factor.
     fn transform_own(&mut self, which: usize, count: usize, direction: Direction) -> Result<()> {
         let shape = Shape::frames(self.config.frame[0], self.config.frame[1], count * self.config.exits());
-        self.plans.get::<f32>(shape)?.run_at(&mut self.waves[which], 0, direction)
+        self.plans.get::<T>(shape)?.run_at(&mut self.waves[which], 0, direction)
     }
 
     /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with
     /// respect to the position along `axis`.
-    fn lean(&mut self, batch: Batch, count: usize, axis: i32) -> Result<()> {
+    fn lean(&mut self, batch: Batch<T>, count: usize, axis: i32) -> Result<()> {
         let Self { config, apply_transfer, near, shifts, waves, .. } = self;
         let pixels = config.frame[0] * config.frame[1];
         let values = count * config.exits() * pixels;
         let launch = apply_transfer.launch((values as u32).div_ceil(256), 256).arg(&waves[1]).arg(near.as_ref().map_or(0, Buffer::address));
-        let launch = launch.arg(values as u64).arg(pixels as u32).arg(0_u32).arg((1.0 / pixels as f64) as f32);
+        let launch = launch.arg(values as u64).arg(pixels as u32).arg(0_u32).arg(T::from_wide(1.0 / pixels as f64));
         // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the
         // waves hold the values.
         unsafe { launch.arg(*shifts).arg(batch.list).arg(batch.first).arg(&waves[2]).arg(axis).run() }
     }
 
     /// Transforms of frames that lie in `waves` one after another, in place and without a factor.
-    pub(super) fn transform(&mut self, waves: &mut Buffer<C>, direction: Direction) -> Result<()> {
+    pub(super) fn transform(&mut self, waves: &mut Buffer<C<T>>, direction: Direction) -> Result<()> {
         let shape = Shape::frames(self.config.frame[0], self.config.frame[1], waves.len() / self.pixels());
-        self.plans.get::<f32>(shape)?.run(waves, direction)
+        self.plans.get::<T>(shape)?.run(waves, direction)
     }
 
     /// Transforms `count` frames from value `at` on, likewise.
-    pub(super) fn transform_at(&mut self, waves: &mut Buffer<C>, at: usize, count: usize, direction: Direction) -> Result<()> {
-        self.plans.get::<f32>(Shape::frames(self.config.frame[0], self.config.frame[1], count))?.run_at(waves, at, direction)
+    pub(super) fn transform_at(&mut self, waves: &mut Buffer<C<T>>, at: usize, count: usize, direction: Direction) -> Result<()> {
+        self.plans.get::<T>(Shape::frames(self.config.frame[0], self.config.frame[1], count))?.run_at(waves, at, direction)
     }
 }
 
 /// Waves of the `count` views of a batch from value `at` on to the detector or back; `near`: kernel of the near field, and the
 /// shifts of frames.
-fn carry(
+fn carry<T: Number>(
     config: KernelConfig,
     plans: &mut CudaPlans,
     apply_transfer: &Kernel,
-    (near, shifts): (Option<&Buffer<C>>, u64),
-    (waves, at): (&mut Buffer<C>, usize),
-    (batch, count): (Batch, usize),
+    (near, shifts): (Option<&Buffer<C<T>>>, u64),
+    (waves, at): (&mut Buffer<C<T>>, usize),
+    (batch, count): (Batch<T>, usize),
     back: bool,
 ) -> Result<()> {
     let pixels = config.frame[0] * config.frame[1];
-    let plan = plans.get::<f32>(Shape::frames(config.frame[0], config.frame[1], count * config.exits()))?;
+    let plan = plans.get::<T>(Shape::frames(config.frame[0], config.frame[1], count * config.exits()))?;
     let Some(near) = near else {
         return plan.run_at(waves, at, if back { Direction::Inverse } else { Direction::Forward });
     };
     plan.run_at(waves, at, Direction::Forward)?;
     let values = count * config.exits() * pixels;
     let launch = apply_transfer.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
-    let launch = launch.arg(pixels as u32).arg(u32::from(back)).arg((1.0 / pixels as f64) as f32);
+    let launch = launch.arg(pixels as u32).arg(u32::from(back)).arg(T::from_wide(1.0 / pixels as f64));
     // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the values
     // lie in the buffer.
     unsafe { launch.arg(shifts).arg(batch.list).arg(batch.first).arg(0_u64).arg(-1_i32).run()? };

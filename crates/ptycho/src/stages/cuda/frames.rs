@@ -7,56 +7,57 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument};
 use super::multi_pass::{GROUP, Group, MultiPass, step_group};
+use super::number::{C, Number, narrow, pairs};
 use super::program::{FrameProcessing, KernelConfig, TEAM};
 use super::recipes::{frames_recipe, sequence_recipe};
-use super::{C, narrow, refused};
+use super::refused;
 use crate::model::{Model, Transfer};
 use crate::noise;
 
-enum Kernels {
-    MultiPass(Box<MultiPass>),
+enum Kernels<T> {
+    MultiPass(Box<MultiPass<T>>),
     Fused { begin: Kernel, project: Kernel, blocks: u32 },
 }
 
 /// Kernel that goes from view to view.
-struct Sequence {
+struct Sequence<T> {
     kernel: Kernel,
     config: KernelConfig,
     keep: bool,
     /// Moduli, where they are not those of [`Frames`].
     mag: Option<Buffer<f32>>,
-    near: Option<Buffer<C>>,
+    near: Option<Buffer<C<T>>>,
 }
 
 /// All frames.
-pub(super) struct Frames {
+pub(super) struct Frames<T> {
     pub(super) config: KernelConfig,
     cuda: Cuda,
     pool: Pool,
-    kernels: Kernels,
+    kernels: Kernels<T>,
     /// Made when first asked for.
-    sequence: Option<Sequence>,
+    sequence: Option<Sequence<T>>,
     pub(super) views: usize,
     /// Moduli, in the kernels' order.
     pub(super) mag: Buffer<f32>,
     /// One over the pixels that count, and the mean variance of their moduli, of each view.
-    pub(super) weight: Buffer<[f32; 2]>,
+    pub(super) weight: Buffer<[T; 2]>,
     /// Fourier transforms of the exit waves, in the kernels' order; empty until an engine needs them.
-    pub(super) waves: Buffer<C>,
+    pub(super) waves: Buffer<C<T>>,
     /// Exit waves.
-    pub(super) exits: Buffer<C>,
+    pub(super) exits: Buffer<C<T>>,
     /// Three errors per view.
-    pub(super) errors: Buffer<f32>,
+    pub(super) errors: Buffer<T>,
     order: Buffer<u32>,
     /// Kernel of the near field.
-    near: Option<Buffer<C>>,
+    near: Option<Buffer<C<T>>>,
     /// Sub-pixel remainders of every view, where frames are shifted back by them (a near detector, sub-pixel shifts); 0 elsewhere.
     pub(super) shifts: u64,
     /// The arrays are those of one block of frames after another (`stream`).
     pub(super) one_block: bool,
 }
 
-impl Frames {
+impl<T: Number> Frames<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let kernels = match config.processing {
             FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => {
@@ -95,7 +96,7 @@ impl Frames {
             Transfer::Far => None,
             // As the transform leaves its values.
             Transfer::Near(kernel) => {
-                let kernel = narrow(kernel);
+                let kernel = narrow::<T>(kernel);
                 let turned = config.order_in(2, false).map(|order| order.iter().map(|i| kernel[*i as usize]).collect::<Vec<_>>());
                 Some(pool.buffer_from(&turned.unwrap_or(kernel), "ptycho: near field")?)
             }
@@ -108,7 +109,7 @@ impl Frames {
             sequence: None,
             views: model.views.len(),
             mag,
-            weight: pool.buffer_from(&noise::of_frames(&model.mag, pixels), "ptycho: frames")?,
+            weight: pool.buffer_from(&pairs(&noise::of_frames(&model.mag, pixels)), "ptycho: frames")?,
             waves: pool.alloc_zeros(0, "ptycho: exit waves")?,
             exits: pool.alloc_zeros(0, "ptycho: exit waves")?,
             errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
@@ -177,7 +178,7 @@ impl Frames {
     }
 
     /// The Fourier step.
-    pub(super) fn project(&mut self, model: ModelArgument, rule: ConstraintArgument) -> Result<()> {
+    pub(super) fn project(&mut self, model: ModelArgument, rule: ConstraintArgument<T>) -> Result<()> {
         self.need()?;
         let (views, group) = (self.views, step_group(&self.config, self.views));
         if let Kernels::Fused { project, blocks, .. } = &self.kernels {
@@ -203,8 +204,8 @@ impl Frames {
     pub(super) fn sequence(
         &mut self,
         model: ModelArgument,
-        rule: ConstraintArgument,
-        step: PieStepArgument,
+        rule: ConstraintArgument<T>,
+        step: PieStepArgument<T>,
         keep: bool,
         order: &[u32],
     ) -> Result<()> {
@@ -242,7 +243,7 @@ impl Frames {
             .then_some(config)
     }
 
-    fn make_sequence(&self, keep: bool) -> Result<Sequence> {
+    fn make_sequence(&self, keep: bool) -> Result<Sequence<T>> {
         let (same, Some(config)) = (self.config.unfetched(), self.sequence_kind(keep)) else {
             return Err(refused("engines that go from view to view in registers with these frames", "take `--device cpu`"));
         };

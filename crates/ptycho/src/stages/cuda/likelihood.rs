@@ -8,11 +8,12 @@ use zellige_engine::error::Result;
 use super::arguments::{LineSearchArgument, ModelArgument};
 use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
+use super::number::{C, Number};
 use super::program::{FrameProcessing, KernelConfig, TEAM, pair};
 use super::recipes::{batch_likelihood_recipe, likelihood_recipe, vectors_recipe};
 use super::subpixel::SubpixelProbe;
 use super::sums::Sums;
-use super::{C, Pair, refused};
+use super::{Pair, refused};
 use crate::model::Model;
 use crate::stages::{Likelihood, Noise};
 
@@ -28,7 +29,7 @@ enum FrameKernels {
 }
 
 /// Kernels and buffers, made when first asked for.
-pub(super) struct LikelihoodKernels {
+pub(super) struct LikelihoodKernels<T> {
     cuda: Cuda,
     config: KernelConfig,
     noise: Noise,
@@ -43,13 +44,13 @@ pub(super) struct LikelihoodKernels {
     /// Two values for each block that shares a frame, per view.
     values: Buffer<f64>,
     /// Brightness of the views, and whether it was let float.
-    factors: Buffer<f32>,
+    factors: Buffer<T>,
     floated: bool,
     /// Two values per block of a reduction.
     parts: Buffer<f64>,
 }
 
-impl LikelihoodKernels {
+impl<T: Number> LikelihoodKernels<T> {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, noise: Noise, views: usize) -> Result<Self> {
         let vectors = vectors_recipe(&config).build(cuda)?;
         let (passes, config, room) = if let FrameProcessing::Fused { cluster, .. } = config.processing {
@@ -87,7 +88,7 @@ impl LikelihoodKernels {
             combine: vectors.kernel("combine")?,
             neighbours: vectors.kernel("neighbours")?,
             values: pool.alloc_zeros(room, "ptycho: likelihoods")?,
-            factors: pool.buffer_from(&vec![1.0; views], "ptycho: brightness")?,
+            factors: pool.buffer_from(&vec![T::from_wide(1.0); views], "ptycho: brightness")?,
             floated: false,
             parts: pool.alloc_zeros(2 * BLOCKS as usize, "ptycho: sums")?,
         })
@@ -126,14 +127,14 @@ impl LikelihoodKernels {
     pub(super) fn gradient_part(
         &mut self,
         argument: ModelArgument,
-        frames: &mut Frames,
-        operations: Option<&mut BatchOperations>,
+        frames: &mut Frames<T>,
+        operations: Option<&mut BatchOperations<T>>,
         rule: &Likelihood,
         views: &Range<usize>,
     ) -> Result<Vec<f64>> {
         // Kernels in pieces read the factors in any case, and an engine before may have let them float.
         if self.floated && !rule.floating {
-            let ones = vec![1.0; self.factors.len()];
+            let ones = vec![T::from_wide(1.0); self.factors.len()];
             self.cuda.upload(&mut self.factors, &ones)?;
         }
         self.floated = rule.floating;
@@ -153,8 +154,8 @@ impl LikelihoodKernels {
         &mut self,
         argument: ModelArgument,
         along: ModelArgument,
-        frames: &mut Frames,
-        operations: Option<&mut BatchOperations>,
+        frames: &mut Frames<T>,
+        operations: Option<&mut BatchOperations<T>>,
         rule: &Likelihood,
         views: &Range<usize>,
     ) -> Result<Vec<[f64; 2]>> {
@@ -170,7 +171,7 @@ impl LikelihoodKernels {
     }
 
     /// The probe's part of the gradient from the sums of its parts, nothing where it is not asked for.
-    pub(super) fn probe_gradient(&mut self, sums: &Sums, rule: &Likelihood, to: &mut Buffer<C>) -> Result<()> {
+    pub(super) fn probe_gradient(&mut self, sums: &Sums<T>, rule: &Likelihood, to: &mut Buffer<C<T>>) -> Result<()> {
         if !rule.probe {
             return self.cuda.fill_zero(to);
         }
@@ -183,11 +184,11 @@ impl LikelihoodKernels {
     pub(super) fn gradient(
         &mut self,
         argument: ModelArgument,
-        frames: &mut Frames,
-        (mut operations, subpixel): (Option<&mut BatchOperations>, Option<&mut SubpixelProbe>),
-        sums: &Sums,
+        frames: &mut Frames<T>,
+        (mut operations, subpixel): (Option<&mut BatchOperations<T>>, Option<&mut SubpixelProbe<T>>),
+        sums: &Sums<T>,
         rule: &Likelihood,
-        to: &mut Pair,
+        to: &mut Pair<T>,
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.config.frame[0] * self.config.frame[1]) as u32;
@@ -230,8 +231,8 @@ impl LikelihoodKernels {
         &mut self,
         argument: ModelArgument,
         along: ModelArgument,
-        frames: &mut Frames,
-        operations: Option<&mut BatchOperations>,
+        frames: &mut Frames<T>,
+        operations: Option<&mut BatchOperations<T>>,
         rule: &Likelihood,
     ) -> Result<[f64; 2]> {
         let all = |values: &[[f64; 2]]| values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]);
@@ -247,8 +248,8 @@ impl LikelihoodKernels {
     fn gradient_in_batches(
         &self,
         argument: ModelArgument,
-        frames: &mut Frames,
-        operations: &mut BatchOperations,
+        frames: &mut Frames<T>,
+        operations: &mut BatchOperations<T>,
         rule: &Likelihood,
         start: usize,
     ) -> Result<Vec<f64>> {
@@ -290,8 +291,8 @@ impl LikelihoodKernels {
         &self,
         argument: ModelArgument,
         along: ModelArgument,
-        frames: &Frames,
-        operations: &mut BatchOperations,
+        frames: &Frames<T>,
+        operations: &mut BatchOperations<T>,
         start: usize,
     ) -> Result<Vec<[f64; 2]>> {
         let FrameKernels::BatchOperations { bend, .. } = &self.passes else { return Ok(Vec::new()) };
@@ -324,20 +325,20 @@ impl LikelihoodKernels {
     pub(super) fn neighbours(
         &mut self,
         model: &Model,
-        object: &Buffer<C>,
-        along: Option<&Buffer<C>>,
-        gradient: Option<&Buffer<C>>,
+        object: &Buffer<C<T>>,
+        along: Option<&Buffer<C<T>>>,
+        gradient: Option<&Buffer<C<T>>>,
         a: f64,
     ) -> Result<[f64; 2]> {
         let mut both = [0.0; 2];
         for storage in &model.storages {
             for o in 0..model.modes[1] {
                 let at = storage.offset + o * storage.layer();
-                let address = |b: Option<&Buffer<C>>| b.map_or(0, |b| zellige_engine::cuda::Argument::value(b.from(at)));
+                let address = |b: Option<&Buffer<C<T>>>| b.map_or(0, |b| zellige_engine::cuda::Argument::value(b.from(at)));
                 let [height, width] = storage.shape.map(|n| n as u32);
                 let launch = self.neighbours.launch(BLOCKS, TEAM).arg(address(Some(object))).arg(address(along)).arg(address(gradient));
                 // SAFETY: (const C*, const C*, C*, u32, u32, float, double*) as declared; the layer lies in every array given.
-                unsafe { launch.arg(height).arg(width).arg(a as f32).arg(&mut self.parts).run()? };
+                unsafe { launch.arg(height).arg(width).arg(T::from_wide(a)).arg(&mut self.parts).run()? };
                 for part in self.cuda.download(&self.parts)?.chunks_exact(2) {
                     both = [both[0] + part[0], both[1] + part[1]];
                 }
@@ -347,7 +348,7 @@ impl LikelihoodKernels {
     }
 
     /// `Re <a, b>` of probes and objects.
-    pub(super) fn dot(&mut self, a: &Pair, b: &Pair) -> Result<[f64; 2]> {
+    pub(super) fn dot(&mut self, a: &Pair<T>, b: &Pair<T>) -> Result<[f64; 2]> {
         for (part, x, y) in [(0, &a.probe, &b.probe), (1, &a.object, &b.object)] {
             let to: Address<f64> = self.parts.from(part * BLOCKS as usize);
             // SAFETY: (const C*, const C*, u64, double*) as declared; both are as long, and there is room for a sum a block.
@@ -358,11 +359,11 @@ impl LikelihoodKernels {
     }
 
     /// `to = s to + f from`.
-    pub(super) fn combine(&mut self, to: &Pair, s: [f64; 2], from: &Pair, f: [f64; 2]) -> Result<()> {
+    pub(super) fn combine(&mut self, to: &Pair<T>, s: [f64; 2], from: &Pair<T>, f: [f64; 2]) -> Result<()> {
         for (i, to, from) in [(0, &to.probe, &from.probe), (1, &to.object, &from.object)] {
             let launch = self.combine.launch(BLOCKS, TEAM).arg(to).arg(from).arg(to.len() as u64);
             // SAFETY: (C*, const C*, u64, float, float) as declared; both are as long, and the slots are different ones.
-            unsafe { launch.arg(s[i] as f32).arg(f[i] as f32).run()? };
+            unsafe { launch.arg(T::from_wide(s[i])).arg(T::from_wide(f[i])).run()? };
         }
         Ok(())
     }

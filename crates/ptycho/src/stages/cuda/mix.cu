@@ -41,6 +41,6 @@ extern "C" __global__ void __launch_bounds__(TEAM) mode_mix(C* probe, const doub
             re = __dadd_rn(re, __dadd_rn(__dmul_rn(b.x, old[q].x), -__dmul_rn(b.y, old[q].y)));
             im = __dadd_rn(im, __dadd_rn(__dmul_rn(b.x, old[q].y), __dmul_rn(b.y, old[q].x)));
         }
-        waves[p * (NX * NY)] = make_float2(__double2float_rn(re), __double2float_rn(im));
+        waves[p * (NX * NY)] = make_real2(real(re), real(im));
     }
 }

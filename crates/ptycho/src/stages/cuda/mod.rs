@@ -1,12 +1,12 @@
-//! The stages on an NVIDIA GPU, in single precision.
+//! The stages on an NVIDIA GPU, in single or double precision ([`Number`]).
 //!
 //! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O
 //! and one back serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b
 //! pixels, both transforms stay in the registers of a block, or of a cluster of blocks, to a near detector too; other shapes go
 //! through memory, in tiles of lines (`tiles.cu`) or around cuFFT (`multi_pass.cu`), and so do batches and LSQML (`batches.rs`,
-//! `sweeps.rs`). Engines that go from view to view replay recorded launches (`batch_sequence.rs`). The overlap loop is one launch
-//! whose blocks wait for each other (`overlap.cu`); its sums have one order, so that equal runs give equal bits, unless atomic
-//! ones are asked for ([`KernelConfig::atomic`]).
+//! `sweeps.rs`). Doubles go around cuFFT whatever the shape. Engines that go from view to view replay recorded launches
+//! (`batch_sequence.rs`). The overlap loop is one launch whose blocks wait for each other (`overlap.cu`); its sums have one order,
+//! so that equal runs give equal bits, unless atomic ones are asked for ([`KernelConfig::atomic`]).
 
 mod arguments;
 mod batch_sequence;
@@ -15,6 +15,7 @@ mod frames;
 mod likelihood;
 mod lists;
 mod multi_pass;
+mod number;
 mod positions;
 mod program;
 mod recipes;
@@ -29,16 +30,15 @@ mod sweeps;
 mod tiles;
 mod wavefield;
 
-use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::parallel::{items, map};
 
 use self::arguments::{ModelArgument, StorageArgument};
 use self::batches::BatchOperations;
 use self::frames::Frames;
 use self::likelihood::LikelihoodKernels;
 pub(super) use self::lists::crowding;
+use self::number::{C, Number, narrow};
 use self::positions::PositionTrials;
 pub use self::program::{FrameProcessing, KernelConfig};
 pub use self::recipes::{Needed, recipes_for};
@@ -51,23 +51,25 @@ use self::wavefield::Wavefield;
 use super::{SLOTS, Stages};
 use crate::model::{Model, View};
 
-/// Values of single precision.
-type C = Complex<f32>;
-
-/// The stages of a model on `cuda`; equal runs give equal bits.
-pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    let config = KernelConfig::of(model, cuda.properties());
+/// The stages of a model on `cuda`, in single or double precision; equal runs give equal bits.
+pub fn new(model: &Model, cuda: &Cuda, double: bool) -> Result<Box<dyn Stages>> {
+    let config = KernelConfig::of(model, cuda.properties(), double);
     new_with(model, cuda, config)
 }
 
 /// Stages as [`new`] gives, with a kernel configuration of the caller's choice: for measurements and tests.
 pub fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn Stages>> {
-    Ok(Box::new(CudaStages::new(model, cuda, config)?))
+    Ok(if config.double {
+        Box::new(CudaStages::<f64>::new(model, cuda, config)?)
+    } else {
+        Box::new(CudaStages::<f32>::new(model, cuda, config)?)
+    })
 }
 
 /// Stages as [`new`] gives, within a limit of device memory, with frames and waves streamed where they do not fit.
 pub fn new_within(model: &Model, cuda: &Cuda, streaming: stream::plan::StreamingPlan) -> Result<Box<dyn Stages>> {
-    stream::new(model, cuda, KernelConfig::of(model, cuda.properties()), streaming)
+    let config = KernelConfig::of(model, cuda.properties(), streaming.demand.double);
+    if config.double { stream::new::<f64>(model, cuda, config, streaming) } else { stream::new::<f32>(model, cuda, config, streaming) }
 }
 
 /// Error for a feature that GPUs do not have.
@@ -76,12 +78,12 @@ fn refused(what: impl std::fmt::Display, hint: &str) -> Error {
 }
 
 /// Arrays as long as probe and object.
-struct Pair {
-    probe: Buffer<C>,
-    object: Buffer<C>,
+struct Pair<T> {
+    probe: Buffer<C<T>>,
+    object: Buffer<C<T>>,
 }
 
-impl Pair {
+impl<T: Number> Pair<T> {
     fn zeros(model: &Model, pool: &Pool, what: &str) -> Result<Self> {
         Ok(Self { probe: pool.alloc_zeros(model.probe_len(), what)?, object: pool.alloc_zeros(model.object_len(), what)? })
     }
@@ -99,7 +101,7 @@ struct ScanViews {
 
 impl ScanViews {
     /// `Model` of model.cu over a pair.
-    fn model(&self, pair: &Pair) -> ModelArgument {
+    fn model<T: Number>(&self, pair: &Pair<T>) -> ModelArgument {
         ModelArgument {
             probe: pair.probe.address(),
             object: pair.object.address(),
@@ -113,30 +115,30 @@ impl ScanViews {
 }
 
 /// State and stages.
-struct CudaStages {
+struct CudaStages<T: Number> {
     cuda: Cuda,
     pool: Pool,
     /// The problem without its frames.
     model: Model,
     scan: ScanViews,
-    state: Pair,
+    state: Pair<T>,
     /// All slots but the first.
-    slots: [Option<Pair>; SLOTS - 1],
-    frames: Frames,
-    sums: Sums,
-    descent: Option<LikelihoodKernels>,
+    slots: [Option<Pair<T>>; SLOTS - 1],
+    frames: Frames<T>,
+    sums: Sums<T>,
+    descent: Option<LikelihoodKernels<T>>,
     seeker: Option<PositionTrials>,
-    operations: Option<BatchOperations>,
+    operations: Option<BatchOperations<T>>,
     /// Kernels and arrays of sub-pixel shifts.
-    subpixel: Option<SubpixelProbe>,
-    sweeps: Option<Sweeps>,
-    supports: Option<Supports>,
+    subpixel: Option<SubpixelProbe<T>>,
+    sweeps: Option<Sweeps<T>>,
+    supports: Option<Supports<T>>,
     wavefield: Option<Wavefield>,
     /// Errors of the views per pixel, where the last pass was one over the likelihood.
     likelihoods: Option<Vec<f64>>,
 }
 
-impl CudaStages {
+impl<T: Number> CudaStages<T> {
     fn new(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Self> {
         let pool = cuda.pool();
         let storages: Vec<_> = model
@@ -178,12 +180,4 @@ impl CudaStages {
             likelihoods: None,
         })
     }
-}
-
-fn narrow(values: &[Complex<f64>]) -> Vec<C> {
-    map(items(values), |_, v| Complex::new(v.re as f32, v.im as f32))
-}
-
-fn wide(values: &[C]) -> Vec<Complex<f64>> {
-    map(items(values), |_, v| Complex::new(f64::from(v.re), f64::from(v.im)))
 }

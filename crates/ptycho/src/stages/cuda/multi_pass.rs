@@ -4,8 +4,8 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
-use super::C;
 use super::arguments::{ConstraintArgument, ModelArgument};
+use super::number::{C, Number};
 use super::program::{FrameProcessing, KernelConfig, TEAM};
 use super::recipes::frames_recipe;
 use super::tiles::Tiles;
@@ -31,7 +31,7 @@ enum Columns {
 }
 
 /// Kernels and what passes between them.
-pub(super) struct MultiPass {
+pub(super) struct MultiPass<T> {
     config: KernelConfig,
     spread: Kernel,
     apply_transfer: Kernel,
@@ -39,25 +39,25 @@ pub(super) struct MultiPass {
     passes: FrameKernels,
     plans: CudaPlans,
     /// Measured over estimated moduli of a group of frames.
-    ratios: Buffer<f32>,
+    ratios: Buffer<T>,
     /// Two of each block of each view, and one.
-    sums: Buffer<f32>,
-    changes: Buffer<f32>,
+    sums: Buffer<T>,
+    changes: Buffer<T>,
     /// Two numbers a view, by which blocks take tiles and wait for each other; 0 between Fourier steps.
     turns: Buffer<u32>,
 }
 
 /// A group of frames: their waves lie in `waves` and `exits` where those of all views do.
-pub(super) struct Group<'a> {
+pub(super) struct Group<'a, T> {
     pub(super) first: usize,
     pub(super) count: usize,
     /// Kernel of the near field.
-    pub(super) near: Option<&'a Buffer<C>>,
+    pub(super) near: Option<&'a Buffer<C<T>>>,
     /// Address of the sub-pixel remainders, or 0.
     pub(super) shifts: u64,
 }
 
-impl MultiPass {
+impl<T: Number> MultiPass<T> {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, views: usize) -> Result<Self> {
         let program = frames_recipe(&config).build(cuda)?;
         let kernel = |name| program.kernel(name);
@@ -92,19 +92,19 @@ impl MultiPass {
     }
 
     /// Factor that a transform to the detector omits.
-    fn scale(&self, near: bool) -> f32 {
-        if near { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
+    fn scale(&self, near: bool) -> T {
+        T::from_wide(if near { 1.0 } else { 1.0 / (self.pixels() as f64).sqrt() })
     }
 
     /// `P O` of the group to `exits`.
-    pub(super) fn spread(&self, model: ModelArgument, exits: &mut Buffer<C>, group: &Group) -> Result<()> {
+    pub(super) fn spread(&self, model: ModelArgument, exits: &mut Buffer<C<T>>, group: &Group<T>) -> Result<()> {
         let grid = ((self.pixels() as u32).div_ceil(256), (group.count * self.config.exits()) as u32);
         // SAFETY: (Model, C*, u32) as `spread` declares; the group's views exist.
         unsafe { self.spread.launch(grid, 256).early().plain(model).arg(exits).arg(group.first as u32).run() }
     }
 
     /// Transforms of the group to the detector.
-    pub(super) fn carry(&mut self, waves: &mut Buffer<C>, group: &Group) -> Result<()> {
+    pub(super) fn carry(&mut self, waves: &mut Buffer<C<T>>, group: &Group<T>) -> Result<()> {
         self.propagate(waves, group, false)?;
         let scale = self.scale(group.near.is_some());
         self.apply_transfer(waves, group, None, scale)
@@ -114,14 +114,14 @@ impl MultiPass {
     pub(super) fn project(
         &mut self,
         model: ModelArgument,
-        rule: ConstraintArgument,
-        (waves, exits): (&mut Buffer<C>, &mut Buffer<C>),
-        (mag, weight): (&Buffer<f32>, &Buffer<[f32; 2]>),
-        group: &Group,
+        rule: ConstraintArgument<T>,
+        (waves, exits): (&mut Buffer<C<T>>, &mut Buffer<C<T>>),
+        (mag, weight): (&Buffer<f32>, &Buffer<[T; 2]>),
+        group: &Group<T>,
     ) -> Result<()> {
         let (first, scale) = (group.first as u32, self.scale(group.near.is_some()));
         let (batch, parts, changes) = ((group.count * self.config.exits()) as u32, self.config.parts(), self.config.changes());
-        let measured = |measure: &Kernel, waves: &Buffer<C>, exits: &Buffer<C>, ratios: &mut Buffer<f32>, sums: &mut Buffer<f32>| {
+        let measured = |measure: &Kernel, waves: &Buffer<C<T>>, exits: &Buffer<C<T>>, ratios: &mut Buffer<T>, sums: &mut Buffer<T>| {
             let launch = measure.launch((parts, group.count as u32), TEAM).early().arg(waves).arg(exits).arg(mag).arg(ratios).arg(sums);
             // SAFETY: arguments as `measure` declares; the group's views exist, ratios have room for them, sums for all.
             unsafe { launch.arg(first).plain(rule).arg(scale).run() }
@@ -132,11 +132,11 @@ impl MultiPass {
         }
         let Self { config, passes, ratios, sums, changes: to, turns, .. } = self;
         let constrained = |launch: Launch<'_>,
-                           waves: &mut Buffer<C>,
-                           exits: &mut Buffer<C>,
-                           ratios: &Buffer<f32>,
-                           sums: &Buffer<f32>,
-                           to: &mut Buffer<f32>| {
+                           waves: &mut Buffer<C<T>>,
+                           exits: &mut Buffer<C<T>>,
+                           ratios: &Buffer<T>,
+                           sums: &Buffer<T>,
+                           to: &mut Buffer<T>| {
             let launch = launch.early().arg(waves).arg(exits).arg(ratios).arg(weight).arg(sums).arg(to);
             // SAFETY: arguments as `constrain` and `columns_back` declare; the group's views exist, sums and changes hold all.
             unsafe { launch.arg(first).plain(rule).arg(scale).run() }
@@ -179,30 +179,30 @@ impl MultiPass {
     }
 
     /// Errors of all views after their Fourier step.
-    pub(super) fn frame_errors(&mut self, views: usize, weight: &Buffer<[f32; 2]>, errors: &mut Buffer<f32>) -> Result<()> {
+    pub(super) fn frame_errors(&mut self, views: usize, weight: &Buffer<[T; 2]>, errors: &mut Buffer<T>) -> Result<()> {
         let launch = self.frame_errors.launch(views as u32, TEAM).early().arg(&self.sums).arg(&self.changes).arg(weight).arg(errors);
         // SAFETY: (const float*, const float*, const float2*, float*, u32*) as `frame_errors` declares; all hold all views.
         unsafe { launch.arg(&mut self.turns).run() }
     }
 
     /// Transforms to the detector or back, without the factor of [`MultiPass::scale`].
-    fn propagate(&mut self, data: &mut Buffer<C>, group: &Group, back: bool) -> Result<()> {
+    fn propagate(&mut self, data: &mut Buffer<C<T>>, group: &Group<T>, back: bool) -> Result<()> {
         if group.near.is_none() {
             return self.transform(data, group, if back { Direction::Inverse } else { Direction::Forward });
         }
         self.transform(data, group, Direction::Forward)?;
-        self.apply_transfer(data, group, Some(back), (1.0 / self.pixels() as f64) as f32)?;
+        self.apply_transfer(data, group, Some(back), T::from_wide(1.0 / self.pixels() as f64))?;
         self.transform(data, group, Direction::Inverse)
     }
 
-    fn transform(&mut self, data: &mut Buffer<C>, group: &Group, direction: Direction) -> Result<()> {
+    fn transform(&mut self, data: &mut Buffer<C<T>>, group: &Group<T>, direction: Direction) -> Result<()> {
         let shape = Shape::frames(self.config.frame[0], self.config.frame[1], group.count * self.config.exits());
         let at = group.first * self.config.exits() * self.pixels();
-        self.plans.get::<f32>(shape)?.run_at(data, at, direction)
+        self.plans.get::<T>(shape)?.run_at(data, at, direction)
     }
 
     /// Times the near field's kernel (its conjugate for `Some(true)`), and `scale`.
-    fn apply_transfer(&self, data: &Buffer<C>, group: &Group, kernel: Option<bool>, scale: f32) -> Result<()> {
+    fn apply_transfer(&self, data: &Buffer<C<T>>, group: &Group<T>, kernel: Option<bool>, scale: T) -> Result<()> {
         let wave = self.config.exits() * self.pixels();
         let (values, at) = (group.count * wave, group.first * wave);
         let factor = match (group.near, kernel) {
@@ -212,7 +212,7 @@ impl MultiPass {
         let launch =
             self.apply_transfer.launch((values as u32).div_ceil(256), 256).early().arg(data.from(at)).arg(factor).arg(values as u64);
         let launch = launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale);
-        let launch = launch.arg(if factor == 0 { 0 } else { group.shifts }).arg(0_u64).arg(group.first as u32);
+        let launch = launch.arg(if factor == 0 { 0 } else { group.shifts }).arg(0_u64).arg(T::Word::from(group.first as u32));
         // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the
         // values lie in the buffer.
         unsafe { launch.arg(0_u64).arg(-1_i32).run() }
@@ -226,7 +226,7 @@ pub(super) const GROUP: usize = 128 << 20;
 
 /// Views that pieces work on at a time, if `bytes` of waves are.
 pub(super) fn group(config: &KernelConfig, views: usize, bytes: usize) -> usize {
-    (bytes / (16 * config.exits() * config.frame[0] * config.frame[1])).clamp(1, views.max(1)).min(4096)
+    (bytes / (4 * config.number() * config.exits() * config.frame[0] * config.frame[1])).clamp(1, views.max(1)).min(4096)
 }
 
 /// Views that go through the Fourier step at a time: where all happens in place, as many as there are.
@@ -238,3 +238,6 @@ pub(super) fn step_group(config: &KernelConfig, views: usize) -> usize {
 pub(super) fn ratios(config: &KernelConfig, views: usize) -> usize {
     if config.processing == (FrameProcessing::Tiled { joined: true }) { 0 } else { step_group(config, views) * config.counted() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@
 #include "atomic.cu"
 
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, const C* exits, Sums sums, Update update) {
-    [[maybe_unused]] __shared__ float4 room[ATOMIC ? 1 : CREWS * TILE_ROWS * WARP];
-    __shared__ float2 scratch[CREWS];
+    [[maybe_unused]] __shared__ real4 room[ATOMIC ? 1 : CREWS * TILE_ROWS * WARP];
+    __shared__ real2 scratch[CREWS];
     const u32 groups = (NX * NY / PAIR + TEAM - 1) / TEAM;
     u32 pass = 0;
     for (bool rest = false; pass < update.most && !rest; ++pass) {
@@ -34,20 +34,20 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, c
         }
         grid_barrier(sums.barrier);
         for (u32 set = 0; set < sums.sets; ++set) {
-            float2 change = make_float2(0, 0);
+            real2 change = make_real2(0, 0);
             for (u32 w = thread_index(); w < NX * NY; w += thread_count()) change = change + update_probe(model, sums, set, w);
             change = block_sum(change, scratch);
             if (threadIdx.x == 0) sums.changes[set * gridDim.x + blockIdx.x] = change;
         }
         grid_barrier(sums.barrier);
-        float moved = 0;
+        real moved = 0;
         for (u32 set = 0; set < sums.sets; ++set) {
-            float2 change = make_float2(0, 0);
+            real2 change = make_real2(0, 0);
             for (u32 b = threadIdx.x; b < gridDim.x; b += TEAM) change = change + sums.changes[set * gridDim.x + b];
             change = block_sum(change, scratch);
-            moved += change.x / fmaxf(change.y, 1e-37f);
+            moved += change.x / fmax(change.y, real(1e-37));
         }
-        rest = moved < update.tolerance * update.tolerance * float(sums.sets);
+        rest = moved < update.tolerance * update.tolerance * real(sums.sets);
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) *sums.passes = pass;
 }

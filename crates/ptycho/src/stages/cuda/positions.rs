@@ -5,6 +5,7 @@ use zellige_engine::error::Result;
 
 use super::arguments::ModelArgument;
 use super::frames::Frames;
+use super::number::Number;
 use super::program::{FrameProcessing, KernelConfig};
 use super::recipes::positions_recipe;
 use crate::model::View;
@@ -58,7 +59,7 @@ impl PositionTrials {
     }
 
     /// Mean squared deviation of the moduli of every view if it looked there.
-    pub(super) fn trial(&mut self, argument: ModelArgument, frames: &Frames, views: &[View]) -> Result<Vec<f64>> {
+    pub(super) fn trial<T: Number>(&mut self, argument: ModelArgument, frames: &Frames<T>, views: &[View]) -> Result<Vec<f64>> {
         self.cuda.upload(&mut self.moved, views)?;
         let argument = ModelArgument { views: self.moved.address(), ..argument };
         let launch = self.launch(&self.trial).plain(argument).arg(&frames.mag).arg(&frames.weight).arg(&self.errors);
@@ -68,7 +69,7 @@ impl PositionTrials {
     }
 
     /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
-    pub(super) fn slope(&mut self, argument: ModelArgument, frames: &Frames) -> Result<Vec<[f64; 5]>> {
+    pub(super) fn slope<T: Number>(&mut self, argument: ModelArgument, frames: &Frames<T>) -> Result<Vec<[f64; 5]>> {
         let launch = self.launch(&self.slope).plain(argument).arg(&frames.mag).arg(&mut self.planes).arg(&mut self.values);
         // SAFETY: (Model, const float*, float*, double*, u32) as `slope` declares; there are 96 floats a thread of the grid.
         unsafe { launch.arg(frames.views as u32).run()? };

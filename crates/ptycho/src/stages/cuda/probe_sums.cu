@@ -7,7 +7,7 @@
 
 // conj(O) exit and |O|^2 of PAIR neighbouring pixels, over the listed views `begin .. end`; `exits` begins with view `first`.
 __device__ __forceinline__ void add_views(const Model& model, const C* exits, u32 first, const u32* listed, u32 begin, u32 end,
-                                          u32 pixel, C* numerator, float2& weight) {
+                                          u32 pixel, C* numerator, real2& weight) {
     const int x = pixel % NX, y = pixel / NX;
 #pragma unroll(PROBES > 1 && PROBES <= 4 ? 8 : 4)
     for (u32 j = begin; j < end; ++j) {
@@ -29,9 +29,9 @@ __device__ __forceinline__ void add_views(const Model& model, const C* exits, u3
             weight.y += power(b);
 #pragma unroll
             for (int q = 0; q < PROBES; ++q) {
-                float4 e = __ldcs((const float4*)exit + (q * OBJECTS + o) * (NX * NY / 2));
-                add_overlap(numerator[2 * q], a, make_float2(e.x, e.y));
-                add_overlap(numerator[2 * q + 1], b, make_float2(e.z, e.w));
+                real4 e = last_use((const real4*)exit + (q * OBJECTS + o) * (NX * NY / 2));
+                add_overlap(numerator[2 * q], a, make_real2(e.x, e.y));
+                add_overlap(numerator[2 * q + 1], b, make_real2(e.z, e.w));
             }
 #endif
         }
@@ -39,7 +39,7 @@ __device__ __forceinline__ void add_views(const Model& model, const C* exits, u3
 }
 
 // The sums of part `p` at PAIR neighbouring pixels, kept from one block of frames to the next.
-__device__ __forceinline__ void keep_part(const Sums& sums, u32 p, u32 pixel, const C* numerator, float2 weight) {
+__device__ __forceinline__ void keep_part(const Sums& sums, u32 p, u32 pixel, const C* numerator, real2 weight) {
 #if NX % 2
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel] = numerator[q];
@@ -48,9 +48,9 @@ __device__ __forceinline__ void keep_part(const Sums& sums, u32 p, u32 pixel, co
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) {
         const C* a = numerator + 2 * q;
-        *(float4*)(sums.numerators + ((u64)p * PROBES + q) * (NX * NY) + pixel) = make_float4(a[0].x, a[0].y, a[1].x, a[1].y);
+        *(real4*)(sums.numerators + ((u64)p * PROBES + q) * (NX * NY) + pixel) = make_real4(a[0].x, a[0].y, a[1].x, a[1].y);
     }
-    *(float2*)(sums.weights + (u64)p * (NX * NY) + pixel) = weight;
+    *(real2*)(sums.weights + (u64)p * (NX * NY) + pixel) = weight;
 #endif
 }
 
@@ -58,17 +58,17 @@ __device__ __forceinline__ void keep_part(const Sums& sums, u32 p, u32 pixel, co
 __device__ __forceinline__ void sum_probe(const Model& model, const C* exits, const Sums& sums, u32 p, u32 pixel) {
     const Part part = sums.parts[p];
     C numerator[PAIR * PROBES];
-    float2 weight = make_float2(0, 0);
+    real2 weight = make_real2(0, 0);
 #pragma unroll
-    for (int q = 0; q < PAIR * PROBES; ++q) numerator[q] = make_float2(0, 0);
+    for (int q = 0; q < PAIR * PROBES; ++q) numerator[q] = make_real2(0, 0);
     add_views(model, exits, 0, sums.listed, part.begin, part.end, pixel, numerator, weight);
     keep_part(sums, p, pixel, numerator, weight);
 }
 
 // New probes at one pixel of one set, all modes; squared change and square since the last test.
-__device__ __forceinline__ float2 update_probe(const Model& model, const Sums& sums, u32 set, u32 pixel) {
-    const float inertia = sums.inertia[set];
-    float weight = inertia;
+__device__ __forceinline__ real2 update_probe(const Model& model, const Sums& sums, u32 set, u32 pixel) {
+    const real inertia = sums.inertia[set];
+    real weight = inertia;
     C numerator[PROBES];
     C* target = model.probe + (u64)set * PROBES * (NX * NY) + pixel;
 #pragma unroll
@@ -78,14 +78,14 @@ __device__ __forceinline__ float2 update_probe(const Model& model, const Sums& s
 #pragma unroll
         for (int q = 0; q < PROBES; ++q) numerator[q] = numerator[q] + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
     }
-    float2 change = make_float2(0, 0);
-    const float inside = sums.support ? sums.support[pixel] : 1.0f;
+    real2 change = make_real2(0, 0);
+    const real inside = sums.support ? sums.support[pixel] : 1.0f;
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) {
         // Without weight and inertia a probe stays.
         C now = (weight > 0 ? numerator[q] * (1 / weight) : target[q * (NX * NY)]) * inside;
         C* before = sums.before + ((u64)set * PROBES + q) * (NX * NY) + pixel;
-        change = change + make_float2(power(now - *before), power(now));
+        change = change + make_real2(power(now - *before), power(now));
         *before = now;
         target[q * (NX * NY)] = now;
     }
@@ -93,12 +93,12 @@ __device__ __forceinline__ float2 update_probe(const Model& model, const Sums& s
 }
 
 // The sum over a block, for all its threads.
-__device__ __forceinline__ float2 block_sum(float2 value, float2* scratch) {
-    value.x = warp_reduce<Sum<float>>(value.x), value.y = warp_reduce<Sum<float>>(value.y);
+__device__ __forceinline__ real2 block_sum(real2 value, real2* scratch) {
+    value.x = warp_reduce<Sum<real>>(value.x), value.y = warp_reduce<Sum<real>>(value.y);
     __syncthreads();
     if (lane_index() == 0) scratch[threadIdx.x / WARP] = value;
     __syncthreads();
-    float2 sum = scratch[0];
+    real2 sum = scratch[0];
     for (int c = 1; c < CREWS; ++c) sum = sum + scratch[c];
     return sum;
 }

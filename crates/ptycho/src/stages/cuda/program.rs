@@ -65,13 +65,15 @@ pub struct KernelConfig {
     pub registers: bool,
     /// Marks sub-pixel shifts: views see the probe shifted, each its own; only in pieces to a near detector.
     pub shifted: bool,
+    /// Marks double precision, in which frames go in pieces around cuFFT.
+    pub double: bool,
     /// Processing of frames.
     pub processing: FrameProcessing,
 }
 
 impl KernelConfig {
-    /// The kind for a model on a device.
-    pub fn of(model: &Model, device: &Properties) -> Self {
+    /// The kind for a model on a device, in single or double precision.
+    pub fn of(model: &Model, device: &Properties, double: bool) -> Self {
         let config = Self {
             frame: model.frame,
             bin: model.bin,
@@ -81,8 +83,12 @@ impl KernelConfig {
             atomic: false,
             registers: false,
             shifted: model.subpixel,
+            double,
             processing: FrameProcessing::MultiPass,
         };
+        if double {
+            return config;
+        }
         let hopper = device.capability.0 >= 9;
         let shared = |config: &Self| config.shared().max(if config.shifted { config.shifted_shared(true) } else { 0 });
         let fits = |config: &Self| shared(config) <= device.shared_per_block && device.capability.0 >= 8;
@@ -116,6 +122,11 @@ impl KernelConfig {
     /// Returns true if frames are held in registers.
     pub fn fused(&self) -> bool {
         matches!(self.processing, FrameProcessing::Fused { .. })
+    }
+
+    /// Bytes of a number.
+    pub(super) fn number(&self) -> usize {
+        if self.double { 8 } else { 4 }
     }
 
     /// Pixels of a frame as it is counted.
@@ -281,7 +292,8 @@ impl fmt::Display for KernelConfig {
         let [by, bx] = self.bin;
         let bins = if self.bin == [1, 1] { String::new() } else { format!(" in bins of {by}x{bx}") };
         let subpixel = if self.shifted { ", probes subpixel pixels" } else { "" };
-        write!(f, "{}x{}{bins}, {} modes{subpixel}", self.frame[0], self.frame[1], self.exits())
+        let double = if self.double { ", in doubles" } else { "" };
+        write!(f, "{}x{}{bins}, {} modes{subpixel}{double}", self.frame[0], self.frame[1], self.exits())
     }
 }
 
@@ -301,6 +313,7 @@ mod tests {
                 atomic: false,
                 registers: false,
                 shifted: false,
+                double: false,
                 processing: FrameProcessing::Fused { cluster, fetch: false },
             };
             for pack in [2, 4] {

@@ -73,6 +73,9 @@ pub(super) fn recipe(config: &KernelConfig, name: &str, roots: &[&str], kernels:
         define("CROWD", &crowd(config.exits())),
         define("TILE_ROWS", &TILE_ROWS),
     ];
+    if config.double {
+        defines.push(define("DOUBLE", &1));
+    }
     if let FrameProcessing::Fused { cluster, fetch } = config.processing {
         defines.extend([
             define("LX", &config.bits()[0]),
@@ -284,6 +287,7 @@ mod tests {
             atomic: modes[0] == 2,
             registers: true,
             shifted: false,
+            double: false,
             processing,
         }
     }
@@ -333,6 +337,16 @@ mod tests {
         let likelihood = batch_likelihood_recipe(&binned, Noise::Gaussian);
         for recipe in [frames_recipe(&binned), batches_recipe(&binned), sweeps_recipe(&binned), likelihood] {
             zellige_engine::testing::compiles(&recipe);
+        }
+        // Doubles: one program of each sort, every kernel once.
+        let doubles = KernelConfig { double: true, shifted: true, ..config([63, 45], [2, 1], FrameProcessing::MultiPass) };
+        let even = KernelConfig { frame: [64, 48], shifted: false, atomic: false, ..doubles };
+        let programs = [frames_recipe(&doubles), batches_recipe(&doubles), sweeps_recipe(&doubles), subpixel_recipe(&doubles)];
+        let others =
+            [vectors_recipe(&even), supports_recipe(&even), wavefield_recipe(&even), batch_likelihood_recipe(&even, Noise::Poisson)];
+        let streamed = super::super::stream::recipes(&even);
+        for recipe in programs.iter().chain(&others).chain(&streamed).chain(&[sums_recipe(&even), sums_recipe(&doubles)]) {
+            zellige_engine::testing::compiles(recipe);
         }
         // The formulae are those of the kernels in registers, which take the compiler ten times as long.
         for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {

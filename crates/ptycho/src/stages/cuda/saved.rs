@@ -5,15 +5,16 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
 
+use super::CudaStages;
 use super::arguments::ConstraintArgument;
+use super::number::{C, Number};
 use super::stream::NEUTRAL;
-use super::{C, CudaStages};
 use crate::model::View;
 use crate::stages::{Slot, Stages};
 
-impl CudaStages {
+impl<T: Number> CudaStages<T> {
     /// Changes a buffer on the host.
-    pub(super) fn on_host<T: bytemuck::Pod>(cuda: &Cuda, buffer: &mut Buffer<T>, change: impl FnOnce(&mut [T])) -> Result<()> {
+    pub(super) fn on_host(cuda: &Cuda, buffer: &mut Buffer<C<T>>, change: impl FnOnce(&mut [C<T>])) -> Result<()> {
         let mut values = cuda.download(buffer)?;
         change(&mut values);
         cuda.upload(buffer, &values)
@@ -29,7 +30,7 @@ impl CudaStages {
             self.frames.project(seen, ConstraintArgument::from(&NEUTRAL))?;
             self.cuda.upload(&mut self.frames.errors, &errors)?;
         }
-        let planes = |values: &mut [C], by: [i32; 2]| values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
+        let planes = |values: &mut [C<T>], by: [i32; 2]| values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
         for buffer in [&mut self.state.probe, &mut self.sums.before] {
             Self::on_host(&self.cuda, buffer, |values| {
                 values.chunks_exact_mut(modes * pixels).zip(probes).for_each(|(probe, by)| planes(probe, *by));
@@ -61,11 +62,11 @@ impl CudaStages {
             writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
         }
         for (i, slot) in self.slots.iter().enumerate() {
-            let part = |buffer: Option<&Buffer<C>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
+            let part = |buffer: Option<&Buffer<C<T>>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
             writer.bytes(&format!("{prefix}slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
             writer.bytes(&format!("{prefix}slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
         }
-        writer.f32s(&format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
+        T::write(writer, &format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
         writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.scan.views))?;
         writer.f64s(&format!("{prefix}shifts"), self.scan.shifts.as_flattened())
     }
@@ -114,7 +115,7 @@ impl CudaStages {
             }
             self.cuda.upload(buffer, &values)?;
         }
-        let errors = reader.f32s(&format!("{prefix}errors"))?;
+        let errors = T::read(reader, &format!("{prefix}errors"))?;
         if errors.len() != self.frames.errors.len() {
             return Err(reader.content_error("the number of views is not that of this input"));
         }
@@ -123,7 +124,7 @@ impl CudaStages {
 }
 
 /// Moves the pixels of a plane around the edges.
-pub(super) fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
+pub(super) fn roll<T: Number>(plane: &mut [C<T>], [height, width]: [usize; 2], by: [i32; 2]) {
     let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
     let old = plane.to_vec();
     for (i, value) in plane.iter_mut().enumerate() {
@@ -132,12 +133,12 @@ pub(super) fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
 }
 
 /// The values of a section.
-pub(super) fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
+pub(super) fn waves<T: Number>(reader: &Reader, name: &str) -> Result<Vec<C<T>>> {
     let bytes = reader.bytes(name)?;
-    let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
-    if bytes.len() % size_of::<C>() != 0 {
+    let mut values = vec![Complex::default(); bytes.len() / size_of::<C<T>>()];
+    if bytes.len() % size_of::<C<T>>() != 0 {
         return Err(reader.content_error(format!("section `{name}` does not hold whole values")));
     }
-    bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
+    bytemuck::cast_slice_mut::<C<T>, u8>(&mut values).copy_from_slice(&bytes);
     Ok(values)
 }

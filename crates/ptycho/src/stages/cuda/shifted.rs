@@ -3,15 +3,15 @@
 use zellige_engine::cuda::{Address, Argument, Buffer, Cuda, Event, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
-use super::C;
 use super::arguments::ModelArgument;
 use super::frames::Frames;
+use super::number::{C, Number};
 use super::program::KernelConfig;
 use super::recipes::shifted_recipe;
 use crate::model::Model;
 
 /// Kernels, and what they keep.
-pub(super) struct ShiftsInRegisters {
+pub(super) struct ShiftsInRegisters<T> {
     cuda: Cuda,
     config: KernelConfig,
     sets: usize,
@@ -23,22 +23,22 @@ pub(super) struct ShiftsInRegisters {
     /// Blocks of `shift_probes` that the device holds.
     blocks: u32,
     /// Transforms of probes, in their order.
-    spectra: Buffer<C>,
+    spectra: Buffer<C<T>>,
     /// Squared change and square of each mode of the probes at the last step, read behind `stepped`.
     changes: Mapped<[f32; 2]>,
     stepped: Event,
 }
 
 /// Arrays of a step of the probes.
-pub(super) struct ProbeStep<'a> {
-    pub(super) probe: &'a Buffer<C>,
-    pub(super) before: &'a Buffer<C>,
-    pub(super) inertia: &'a Buffer<f32>,
+pub(super) struct ProbeStep<'a, T> {
+    pub(super) probe: &'a Buffer<C<T>>,
+    pub(super) before: &'a Buffer<C<T>>,
+    pub(super) inertia: &'a Buffer<T>,
     /// Address of the mask of the probes, or 0.
     pub(super) support: u64,
 }
 
-impl ShiftsInRegisters {
+impl<T: Number> ShiftsInRegisters<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = shifted_recipe(&config).build(cuda)?;
         let shift_probes = program.kernel("shift_probes")?;
@@ -77,13 +77,13 @@ impl ShiftsInRegisters {
     }
 
     /// Takes the transforms of probes.
-    pub(super) fn take(&self, probe: &Buffer<C>) -> Result<()> {
+    pub(super) fn take(&self, probe: &Buffer<C<T>>) -> Result<()> {
         // SAFETY: (const C*, C*) as `transform_probes` declares; both hold the modes of all probes.
         unsafe { self.launch(&self.transform_probes, 1, false).arg(probe).arg(&self.spectra).run() }
     }
 
     /// The probes whose transforms were taken, as the views see them.
-    pub(super) fn shift(&self, argument: ModelArgument, shifts: Address<[f32; 2]>, to: &Buffer<C>, views: usize) -> Result<()> {
+    pub(super) fn shift(&self, argument: ModelArgument, shifts: Address<[T; 2]>, to: &Buffer<C<T>>, views: usize) -> Result<()> {
         let cluster = 1 << self.config.cluster();
         let grid = self.blocks.min((views * self.config.modes[0]) as u32 * cluster);
         let launch = self.shift_probes.launch(grid, self.config.threads()).shared(self.config.shifted_shared(false));
@@ -96,11 +96,11 @@ impl ShiftsInRegisters {
     pub(super) fn add(
         &self,
         argument: ModelArgument,
-        frames: &Frames,
-        shifts: Address<[f32; 2]>,
+        frames: &Frames<T>,
+        shifts: Address<[T; 2]>,
         (parts, added): (usize, usize),
         rest: bool,
-        (sums, norms): (&Buffer<C>, &Buffer<f32>),
+        (sums, norms): (&Buffer<C<T>>, &Buffer<T>),
     ) -> Result<()> {
         let launch = self.launch(&self.gather[usize::from(rest)], parts, true).plain(argument).arg(&frames.exits).arg(shifts);
         // SAFETY: (Model, const C*, const float2*, u32, u32, C*, float*) as `gather_back` declares; there is room for all parts.
@@ -108,18 +108,18 @@ impl ShiftsInRegisters {
     }
 
     /// The sums in natural order, from their transforms.
-    pub(super) fn end(&self, sums: &Buffer<C>, norms: &Buffer<f32>) -> Result<()> {
+    pub(super) fn end(&self, sums: &Buffer<C<T>>, norms: &Buffer<T>) -> Result<()> {
         self.finish(sums, norms, [0; 4])
     }
 
     /// A step of the probes; [`Self::change`] tells how far they went.
-    pub(super) fn step(&self, sums: &Buffer<C>, norms: &Buffer<f32>, step: &ProbeStep) -> Result<()> {
+    pub(super) fn step(&self, sums: &Buffer<C<T>>, norms: &Buffer<T>, step: &ProbeStep<T>) -> Result<()> {
         let ProbeStep { probe, before, inertia, support } = step;
         self.finish(sums, norms, [inertia.address(), *support, probe.address(), before.address()])?;
         self.cuda.record(&self.stepped)
     }
 
-    fn finish(&self, sums: &Buffer<C>, norms: &Buffer<f32>, step: [u64; 4]) -> Result<()> {
+    fn finish(&self, sums: &Buffer<C<T>>, norms: &Buffer<T>, step: [u64; 4]) -> Result<()> {
         let launch = step.into_iter().fold(self.launch(&self.end_sums, 1, false).arg(sums).arg(norms), Launch::arg);
         // SAFETY: (C*, const float*, const float*, const float*, C*, C*, float2*) as `end_sums` declares; all hold the modes of all probes.
         unsafe { launch.arg(self.changes.from(0).value()).run() }

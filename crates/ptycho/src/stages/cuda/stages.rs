@@ -9,13 +9,14 @@ use zellige_engine::parallel::{items, map};
 use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument, UpdateArgument};
 use super::batches::BatchOperations;
 use super::likelihood::LikelihoodKernels;
+use super::number::{Number, narrow, wide};
 use super::positions::PositionTrials;
 use super::program::FrameProcessing;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
 use super::sweeps::Sweeps;
 use super::wavefield::Wavefield;
-use super::{CudaStages, narrow, refused, stream, wide};
+use super::{CudaStages, refused, stream};
 use crate::model::{Model, State, Transfer, View};
 use crate::propagation::signed;
 use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
@@ -25,9 +26,9 @@ fn absent() -> zellige_engine::error::Error {
     refused("a part that was not made", "take `--device cpu`, and report it")
 }
 
-impl CudaStages {
+impl<T: Number> CudaStages<T> {
     /// The slot's pair; slots other than the state are made when first asked for.
-    pub(super) fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair> {
+    pub(super) fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair<T>> {
         let number = match slot {
             Slot::State => return Ok(&mut self.state),
             Slot::Gradient => 0,
@@ -42,7 +43,7 @@ impl CudaStages {
     }
 
     /// A slot that was made.
-    fn held(&self, slot: Slot) -> Option<&super::Pair> {
+    fn held(&self, slot: Slot) -> Option<&super::Pair<T>> {
         match slot {
             Slot::State => Some(&self.state),
             Slot::Gradient => self.slots[0].as_ref(),
@@ -164,7 +165,7 @@ impl CudaStages {
     }
 }
 
-impl Stages for CudaStages {
+impl<T: Number> Stages for CudaStages<T> {
     fn exits_from_product(&mut self) -> Result<()> {
         let model = self.seen()?;
         self.frames.begin(model, false)
@@ -318,9 +319,9 @@ impl Stages for CudaStages {
     fn clip(&mut self, range: [f64; 2]) -> Result<()> {
         Self::on_host(&self.cuda, &mut self.state.object, |object| {
             for value in object {
-                let size = f64::from(value.norm());
+                let size = T::modulus(*value).wide();
                 let to = size.clamp(range[0], range[1]);
-                *value = if size > 0.0 { *value * (to / size) as f32 } else { Complex::new(to as f32, 0.0) };
+                *value = if size > 0.0 { *value * T::from_wide(to / size) } else { Complex::new(T::from_wide(to), T::default()) };
             }
         })
     }
@@ -398,7 +399,7 @@ impl Stages for CudaStages {
             return Ok(values.iter().map(|v| [0.0, *v, 0.0]).collect());
         }
         let errors = self.cuda.download(&self.frames.errors)?;
-        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(f64::from)).collect())
+        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(T::wide)).collect())
     }
 
     fn state(&mut self) -> Result<State> {

@@ -6,10 +6,10 @@ use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::Direction;
 
-use super::C;
 use super::arguments::{ModelArgument, UpdateArgument};
 use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
+use super::number::{C, Number, pairs};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::subpixel_recipe;
 use super::shifted::ShiftsInRegisters;
@@ -20,7 +20,7 @@ use crate::stages::Overlap;
 const BATCH_PARTS: usize = 8;
 
 /// Kernels and buffers.
-pub(super) struct SubpixelProbe {
+pub(super) struct SubpixelProbe<T> {
     cuda: Cuda,
     pool: Pool,
     config: KernelConfig,
@@ -33,33 +33,33 @@ pub(super) struct SubpixelProbe {
     brightest_seen: Kernel,
     shift_waves: Kernel,
     /// Kernels for all views, where frames are held in registers.
-    registers: Option<ShiftsInRegisters>,
+    registers: Option<ShiftsInRegisters<T>>,
     /// Sub-pixel remainders of every view.
-    shifts: Buffer<[f32; 2]>,
+    shifts: Buffer<[T; 2]>,
     /// Transforms of probes.
-    spectra: Buffer<C>,
+    spectra: Buffer<C<T>>,
     /// Probes as all views see them, and directions.
-    all: [Option<Buffer<C>>; 2],
+    all: [Option<Buffer<C<T>>>; 2],
     /// The former are those of the state's probes and shifts, all of them; their transforms were taken in registers.
     current: bool,
     taken: bool,
     /// Contributions of a batch of views to the probe, and the sums over views.
-    pub(super) back: Buffer<C>,
-    pub(super) sums: Buffer<C>,
-    pub(super) norms: Buffer<f32>,
+    pub(super) back: Buffer<C<T>>,
+    pub(super) sums: Buffer<C<T>>,
+    pub(super) norms: Buffer<T>,
     /// Parts of the sums that are under way, and views added to them.
     parts: usize,
     most_parts: usize,
     added: usize,
     /// View of all that the arrays at work begin with.
     first: usize,
-    inertia: Buffer<f32>,
+    inertia: Buffer<T>,
     /// Host copy of `inertia`.
-    inertia_now: Vec<f32>,
+    inertia_now: Vec<T>,
 }
 
 /// The object's part of a pass of the overlap loop.
-pub(super) fn object_alone(rule: &Overlap) -> UpdateArgument {
+pub(super) fn object_alone<T: Number>(rule: &Overlap) -> UpdateArgument<T> {
     UpdateArgument::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() })
 }
 
@@ -68,20 +68,16 @@ pub(super) fn fixed_bytes(model: &Model, config: &KernelConfig) -> usize {
     if !model.subpixel {
         return 0;
     }
-    16 * model.probe_len() + config.shifted_parts(model.probes) * (8 * model.probe_len() + 4 * model.probes * model.pixels())
+    let sums = config.shifted_parts(model.probes) * (2 * model.probe_len() + model.probes * model.pixels());
+    config.number() * (4 * model.probe_len() + sums)
 }
 
-/// Sub-pixel remainders in single precision.
-pub(super) fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
-    shifts.iter().map(|s| s.map(|d| d as f32)).collect()
-}
-
-impl SubpixelProbe {
+impl<T: Number> SubpixelProbe<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = subpixel_recipe(&config).build(cuda)?;
         let fused = config.fused();
         let most_parts = config.shifted_parts(model.probes);
-        let nothing = || pool.alloc_zeros::<C>(0, "ptycho: shifted probes");
+        let nothing = || pool.alloc_zeros::<C<T>>(0, "ptycho: shifted probes");
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -95,7 +91,7 @@ impl SubpixelProbe {
             brightest_seen: program.kernel("brightest_seen")?,
             shift_waves: program.kernel("shift_waves")?,
             registers: if fused { Some(ShiftsInRegisters::new(model, cuda, pool, config)?) } else { None },
-            shifts: pool.buffer_from(&narrow(&model.shifts), "ptycho: positions")?,
+            shifts: pool.buffer_from(&pairs(&model.shifts), "ptycho: positions")?,
             spectra: pool.alloc_zeros(model.probe_len(), "ptycho: shifted probes")?,
             all: [None, None],
             current: false,
@@ -108,7 +104,7 @@ impl SubpixelProbe {
             added: 0,
             first: 0,
             inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
-            inertia_now: vec![0.0; model.probes],
+            inertia_now: vec![T::default(); model.probes],
         })
     }
 
@@ -124,7 +120,7 @@ impl SubpixelProbe {
     }
 
     /// Replaces the sub-pixel remainders.
-    pub(super) fn swap(&mut self, shifts: &mut Buffer<[f32; 2]>) {
+    pub(super) fn swap(&mut self, shifts: &mut Buffer<[T; 2]>) {
         std::mem::swap(&mut self.shifts, shifts);
     }
 
@@ -139,7 +135,7 @@ impl SubpixelProbe {
     }
 
     /// Allocates room for the modes of this many views.
-    pub(super) fn grow(&self, buffer: &mut Buffer<C>, views: usize) -> Result<()> {
+    pub(super) fn grow(&self, buffer: &mut Buffer<C<T>>, views: usize) -> Result<()> {
         if buffer.len() < views * self.modes() {
             *buffer = self.pool.alloc_zeros(views * self.modes(), "ptycho: shifted probes")?;
         }
@@ -155,7 +151,7 @@ impl SubpixelProbe {
     }
 
     /// Takes the transforms of probes.
-    pub(super) fn take(&mut self, operations: &mut BatchOperations, probe: &Buffer<C>) -> Result<()> {
+    pub(super) fn take(&mut self, operations: &mut BatchOperations<T>, probe: &Buffer<C<T>>) -> Result<()> {
         self.cuda.copy(probe, 0, &mut self.spectra, 0, probe.len())?;
         operations.transform(&mut self.spectra, Direction::Forward)
     }
@@ -163,11 +159,11 @@ impl SubpixelProbe {
     /// Modes as the views of a batch see them, or their derivative along an axis, to `to` from value `at` on.
     pub(super) fn shift_probes(
         &self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        batch: Batch,
+        batch: Batch<T>,
         count: usize,
-        (to, at): (&mut Buffer<C>, usize),
+        (to, at): (&mut Buffer<C<T>>, usize),
         axis: i32,
     ) -> Result<()> {
         let grid = (operations.chunks(), count as u32, self.config.modes[0] as u32);
@@ -182,10 +178,10 @@ impl SubpixelProbe {
     /// The probes (or directions, `which` 1) as all views see them; gives the address.
     pub(super) fn all(
         &mut self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        frames: &Frames,
-        probe: &Buffer<C>,
+        frames: &Frames<T>,
+        probe: &Buffer<C<T>>,
         which: usize,
     ) -> Result<u64> {
         match &self.registers {
@@ -197,7 +193,7 @@ impl SubpixelProbe {
     }
 
     /// Takes the state's probes in registers, unless they were.
-    fn take_again(&mut self, probe: &Buffer<C>) -> Result<()> {
+    fn take_again(&mut self, probe: &Buffer<C<T>>) -> Result<()> {
         if let Some(registers) = self.registers.as_ref().filter(|_| !self.taken) {
             registers.take(probe)?;
             self.taken = true;
@@ -208,10 +204,10 @@ impl SubpixelProbe {
     /// As [`SubpixelProbe::seen`], for a Fourier step: in registers it shifts the probes of the views of `frames` itself.
     pub(super) fn seen_in_step(
         &mut self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        frames: &Frames,
-        probe: &Buffer<C>,
+        frames: &Frames<T>,
+        probe: &Buffer<C<T>>,
     ) -> Result<ModelArgument> {
         self.take_again(probe)?;
         let Some(spectra) = self.registers.as_ref().map(ShiftsInRegisters::spectra) else {
@@ -224,7 +220,7 @@ impl SubpixelProbe {
     }
 
     /// The buffer of shifted probes, with room for those of as many views.
-    fn room(&mut self, views: usize, which: usize) -> Result<Buffer<C>> {
+    fn room(&mut self, views: usize, which: usize) -> Result<Buffer<C<T>>> {
         // Not replaced by an empty buffer meanwhile: a buffer that goes waits for the device.
         let mut all = match self.all[which].take() {
             Some(all) => all,
@@ -235,7 +231,7 @@ impl SubpixelProbe {
     }
 
     /// As [`SubpixelProbe::all`], of the transforms that are there.
-    fn shift_all(&mut self, operations: &mut BatchOperations, argument: ModelArgument, frames: &Frames, which: usize) -> Result<u64> {
+    fn shift_all(&mut self, operations: &mut BatchOperations<T>, argument: ModelArgument, frames: &Frames<T>, which: usize) -> Result<u64> {
         // The shifted probes may be those of other views now.
         self.current = false;
         let mut all = self.room(frames.views, which)?;
@@ -257,10 +253,10 @@ impl SubpixelProbe {
     /// The state's probes as all views see them, made anew only if the last ones are not; where frames are not in blocks.
     pub(super) fn seen(
         &mut self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        frames: &Frames,
-        probe: &Buffer<C>,
+        frames: &Frames<T>,
+        probe: &Buffer<C<T>>,
     ) -> Result<ModelArgument> {
         let address = match &self.all[0] {
             Some(all) if self.current => all.address(),
@@ -284,9 +280,9 @@ impl SubpixelProbe {
     /// Adds the contributions of the views of a batch: of their waves in the batch's buffers, or of their difference from P O.
     pub(super) fn add_probe_sums(
         &mut self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        batch: Batch,
+        batch: Batch<T>,
         count: usize,
         rest: bool,
     ) -> Result<()> {
@@ -301,9 +297,9 @@ impl SubpixelProbe {
     /// Adds the contents of `back` for the views of a batch to the sums.
     pub(super) fn add_shifted_back(
         &mut self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        batch: Batch,
+        batch: Batch<T>,
         count: usize,
         norms: bool,
     ) -> Result<()> {
@@ -312,7 +308,7 @@ impl SubpixelProbe {
         let grid = ((pixels as u32).div_ceil(TEAM), self.sets as u32, self.parts as u32);
         let launch =
             self.gather_shifted_back.launch(grid, TEAM).plain(argument).plain(batch).arg(self.shifts.from(self.first)).arg(&self.back);
-        let launch = launch.arg(count as u32).arg((1.0 / pixels as f64) as f32).arg(self.added as u32).arg(&self.sums);
+        let launch = launch.arg(count as u32).arg(T::from_wide(1.0 / pixels as f64)).arg(self.added as u32).arg(&self.sums);
         self.added += count;
         // SAFETY: (Model, Batch, const float2*, const C*, u32, float, u32, C*, float*) as `gather_shifted_back` declares; there is room for
         // all parts.
@@ -331,7 +327,7 @@ impl SubpixelProbe {
     }
 
     /// Ends them: the sums begin with those of the probes.
-    pub(super) fn end(&mut self, operations: &mut BatchOperations) -> Result<()> {
+    pub(super) fn end(&mut self, operations: &mut BatchOperations<T>) -> Result<()> {
         self.add_parts()?;
         match &self.registers {
             Some(registers) => registers.end(&self.sums, &self.norms),
@@ -340,21 +336,21 @@ impl SubpixelProbe {
     }
 
     /// Ends those of a batch, likewise.
-    pub(super) fn end_batch(&mut self, operations: &mut BatchOperations) -> Result<()> {
+    pub(super) fn end_batch(&mut self, operations: &mut BatchOperations<T>) -> Result<()> {
         self.add_parts()?;
         self.transform_sums(operations)
     }
 
-    fn transform_sums(&mut self, operations: &mut BatchOperations) -> Result<()> {
+    fn transform_sums(&mut self, operations: &mut BatchOperations<T>) -> Result<()> {
         operations.transform_at(&mut self.sums, 0, self.sets * self.config.modes[0], Direction::Inverse)
     }
 
     /// Sums over all views, group by group, of waves behind the sample.
     pub(super) fn probe_sums(
         &mut self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        frames: &Frames,
+        frames: &Frames<T>,
         rest: bool,
     ) -> Result<()> {
         self.begin(frames.views);
@@ -365,9 +361,9 @@ impl SubpixelProbe {
     /// Adds those over the views of `frames`.
     pub(super) fn add_views(
         &mut self,
-        operations: &mut BatchOperations,
+        operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        frames: &Frames,
+        frames: &Frames<T>,
         rest: bool,
     ) -> Result<()> {
         if let Some(registers) = &self.registers {
@@ -385,30 +381,36 @@ impl SubpixelProbe {
     }
 
     /// The greatest |P|^2 that each of `count` views sees, in `probe`, to the address; there must be zeros.
-    pub(super) fn brightest(&self, operations: &BatchOperations, probe: &Buffer<C>, count: usize, to: u64) -> Result<()> {
+    pub(super) fn brightest(&self, operations: &BatchOperations<T>, probe: &Buffer<C<T>>, count: usize, to: u64) -> Result<()> {
         // SAFETY: (const C*, u32*) as `brightest_seen` declares.
         unsafe { self.brightest_seen.launch((operations.chunks(), count as u32), TEAM).arg(probe).arg(to).run() }
     }
 
     /// Views look elsewhere between the pixels; waves that are kept go with their probes.
-    pub(super) fn set(&mut self, operations: &BatchOperations, frames: &mut Frames, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
+    pub(super) fn set(
+        &mut self,
+        operations: &BatchOperations<T>,
+        frames: &mut Frames<T>,
+        old: &[[f64; 2]],
+        new: &[[f64; 2]],
+    ) -> Result<()> {
         // At a near detector, whose frame is where it was, nothing moved.
         if !frames.waves.is_empty() && !self.config.near {
             self.set_shift_change(old, new)?;
             self.first = 0;
             self.shift_waves(operations, frames)?;
         }
-        self.cuda.upload(&mut self.shifts, &narrow(new))
+        self.cuda.upload(&mut self.shifts, &pairs(new))
     }
 
     /// Sets the change of shifts for [`SubpixelProbe::shift_waves`], which must come before anything else.
     pub(super) fn set_shift_change(&mut self, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
         let by: Vec<[f64; 2]> = new.iter().zip(old).map(|(a, b)| [a[0] - b[0], a[1] - b[1]]).collect();
-        self.cuda.upload(&mut self.shifts, &narrow(&by))
+        self.cuda.upload(&mut self.shifts, &pairs(&by))
     }
 
     /// Shifts the waves of a far detector by the change given to [`SubpixelProbe::set_shift_change`].
-    pub(super) fn shift_waves(&mut self, operations: &BatchOperations, frames: &Frames) -> Result<()> {
+    pub(super) fn shift_waves(&mut self, operations: &BatchOperations<T>, frames: &Frames<T>) -> Result<()> {
         // A grid has 65535 rows at most.
         for first in (0..frames.views).step_by(1 << 15) {
             let count = (frames.views - first).min(1 << 15);

@@ -31,34 +31,49 @@ struct Sums {
     const u32* first_part;  // of every set of probes, and the end
     const u32* listed;      // views in the order of the parts
     C* numerators;          // [parts][PROBES][NY * NX]
-    float* weights;         // [parts][NY * NX]
+    real* weights;          // [parts][NY * NX]
     C* before;              // the probes at the last test
-    const float* support;   // [NY * NX], or null
-    const float* inertia;   // of every set of probes
-    float2* changes;        // [sets][blocks]
+    const real* support;    // [NY * NX], or null
+    const real* inertia;    // of every set of probes
+    real2* changes;         // [sets][blocks]
     u32* barrier;
-    u32* passes;   // how many there were
-    float4* pool;  // real and imaginary part and weight of every value of the objects, zero between sums; or null
-    u64 values;    // of the objects
+    u32* passes;  // how many there were
+    real4* pool;  // real and imaginary part and weight of every value of the objects, zero between sums; or null
+    u64 values;   // of the objects
     u32 tile_count, part_count, sets, views;
 };
 
 struct Update {
-    float object_inertia;
-    float low, high;  // of the object's magnitude; low < 0: none
-    float tolerance;
+    real object_inertia;
+    real low, high;  // of the object's magnitude; low < 0: none
+    real tolerance;
     u32 most, object, probe, probe_first;  // passes; whether each is updated; whether the first pass leaves the object
 };
 
+// Four numbers past the first-level cache, and at their last use.
+#if DOUBLE
+__device__ __forceinline__ real4 from_cache(const real4* from) {
+    const C low = __ldcg((const C*)from), high = __ldcg((const C*)from + 1);
+    return {low.x, low.y, high.x, high.y};
+}
+__device__ __forceinline__ real4 last_use(const real4* from) {
+    const C low = __ldcs((const C*)from), high = __ldcs((const C*)from + 1);
+    return {low.x, low.y, high.x, high.y};
+}
+#else
+__device__ __forceinline__ real4 from_cache(const real4* from) { return __ldcg(from); }
+__device__ __forceinline__ real4 last_use(const real4* from) { return __ldcs(from); }
+#endif
+
 // sum += conj(a) b.
 __device__ __forceinline__ void add_overlap(C& sum, C a, C b) {
-    sum.x = fmaf(a.x, b.x, fmaf(a.y, b.y, sum.x));
-    sum.y = fmaf(a.x, b.y, fmaf(-a.y, b.x, sum.y));
+    sum.x = fma(a.x, b.x, fma(a.y, b.y, sum.x));
+    sum.y = fma(a.x, b.y, fma(-a.y, b.x, sum.y));
 }
 
 // Contribution of view `n` with its corner there to a tile's rows at this lane's column, for object mode `o`; `exits` begins with view `first`.
 __device__ __forceinline__ void add_visit(const Model& model, const C* exits, u32 first, u32 n, i32 corner, int o, C* numerator,
-                                          float* weight) {
+                                          real* weight) {
     const int x = (int)lane_index() - (short)(corner & 0xffff), y = -(corner >> 16);
     const C* probe = model.probe + (SHIFTED ? (u64)n : SETS > 1 ? (u64)model.views[n].probe : 0) * (PROBES * NX * NY) + x;
     const C* exit = exits + ((u64)(n - first) * MODES + o) * (NX * NY) + x;
@@ -77,10 +92,10 @@ __device__ __forceinline__ void add_visit(const Model& model, const C* exits, u3
 
 // conj(P) exit and |P|^2 summed over the visits of tile `t`, for object mode `o`: value `row` of lane `x` in warp 0 of the block.
 __device__ __forceinline__ void gather(const Model& model, const C* exits, const Sums& sums, const Tile& tile, int o, C* numerator,
-                                       float* weight, float4* room) {
+                                       real* weight, real4* room) {
     const int lane = lane_index(), crew = threadIdx.x / WARP;
 #pragma unroll
-    for (int t = 0; t < TILE_ROWS; ++t) numerator[t] = make_float2(0, 0), weight[t] = 0;
+    for (int t = 0; t < TILE_ROWS; ++t) numerator[t] = make_real2(0, 0), weight[t] = 0;
     for (u32 base = tile.begin; base < tile.end; base += TEAM) {
         // A lane reads the visit that its crew comes to in turn `lane`.
         u32 at = base + lane * CREWS + crew;
@@ -95,32 +110,32 @@ __device__ __forceinline__ void gather(const Model& model, const C* exits, const
     }
 #pragma unroll
     for (int t = 0; t < TILE_ROWS; ++t)
-        room[(crew * TILE_ROWS + t) * WARP + lane] = make_float4(numerator[t].x, numerator[t].y, weight[t], 0);
+        room[(crew * TILE_ROWS + t) * WARP + lane] = make_real4(numerator[t].x, numerator[t].y, weight[t], 0);
     __syncthreads();
     if (crew < TILE_ROWS) {
-        float4 sum = room[crew * WARP + lane];
+        real4 sum = room[crew * WARP + lane];
         for (int c = 1; c < CREWS; ++c) {
-            float4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
+            real4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
             sum.x += next.x, sum.y += next.y, sum.z += next.z;
         }
-        numerator[0] = make_float2(sum.x, sum.y), weight[0] = sum.z;
+        numerator[0] = make_real2(sum.x, sum.y), weight[0] = sum.z;
     }
     __syncthreads();
 }
 
 __device__ __forceinline__ void update_tile(const Model& model, const C* exits, const Sums& sums, u32 t, const Update& update,
-                                            float4* room) {
+                                            real4* room) {
     const Tile tile = sums.tiles[t];
     const Storage storage = model.storages[tile.storage];
     for (int o = 0; o < OBJECTS; ++o) {
         C numerator[TILE_ROWS];
-        float weight[TILE_ROWS];
+        real weight[TILE_ROWS];
         gather(model, exits, sums, tile, o, numerator, weight, room);
         int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
         if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width) {
             C* target = model.object + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
             C sum = *target * update.object_inertia + numerator[0];
-            float over = update.object_inertia + weight[0];
+            real over = update.object_inertia + weight[0];
             if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
         }
     }

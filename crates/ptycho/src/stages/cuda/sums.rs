@@ -4,16 +4,16 @@ use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Program};
 use zellige_engine::error::Result;
 
-use super::C;
 use super::arguments::{ModelArgument, SumsArgument, UpdateArgument};
 use super::lists::{self, Part, Tile, Visit};
+use super::number::{C, Number};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::sums_recipe;
 use crate::model::{Model, View};
 use crate::modes;
 
 /// Lists, partial sums, and the kernels that use them.
-pub(super) struct Sums {
+pub(super) struct Sums<T> {
     cuda: Cuda,
     pool: Pool,
     overlap: Kernel,
@@ -21,21 +21,21 @@ pub(super) struct Sums {
     probes: usize,
     views: usize,
     /// Sums of the objects between atomic additions and the update, zero otherwise; nothing where sums are gathered.
-    pool_of_objects: Option<Buffer<[f32; 4]>>,
+    pool_of_objects: Option<Buffer<[T; 4]>>,
     /// Tiles of the objects; empty where sums are atomic.
     pub(super) tiles: Buffer<Tile>,
     visits: Buffer<Visit>,
     pub(super) parts: Buffer<Part>,
     first_part: Buffer<u32>,
     listed: Buffer<u32>,
-    numerators: Buffer<C>,
-    weights: Buffer<f32>,
+    numerators: Buffer<C<T>>,
+    weights: Buffer<T>,
     /// The probes at the last test of the overlap loop.
-    pub(super) before: Buffer<C>,
-    inertia: Buffer<f32>,
+    pub(super) before: Buffer<C<T>>,
+    inertia: Buffer<T>,
     /// Host copy of `inertia`.
     inertia_now: Vec<f64>,
-    changes: Buffer<[f32; 2]>,
+    changes: Buffer<[T; 2]>,
     barrier: Buffer<u32>,
     passes: Mapped<u32>,
     /// Mixing of several modes.
@@ -72,7 +72,7 @@ impl Mixing {
     }
 }
 
-impl Sums {
+impl<T: Number> Sums<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = sums_recipe(&config).build(cuda)?;
         let overlap = program.kernel("overlap")?;
@@ -156,8 +156,8 @@ impl Sums {
     pub(super) fn overlap(
         &mut self,
         model: ModelArgument,
-        exits: &Buffer<C>,
-        update: UpdateArgument,
+        exits: &Buffer<C<T>>,
+        update: UpdateArgument<T>,
         inertia: &[f64],
         support: u64,
     ) -> Result<u32> {
@@ -170,8 +170,8 @@ impl Sums {
     pub(super) fn update_probes(
         &mut self,
         model: ModelArgument,
-        exits: &Buffer<C>,
-        update: UpdateArgument,
+        exits: &Buffer<C<T>>,
+        update: UpdateArgument<T>,
         inertia: &[f64],
         support: u64,
     ) -> Result<()> {
@@ -181,7 +181,7 @@ impl Sums {
     }
 
     /// Gram matrices `[sets][modes][modes]` of the probes' modes.
-    pub(super) fn products(&mut self, probe: &Buffer<C>) -> Result<Vec<Complex<f64>>> {
+    pub(super) fn products(&mut self, probe: &Buffer<C<T>>) -> Result<Vec<Complex<f64>>> {
         let Some(Mixing { products, modes, parts, .. }) = &mut self.mixing else { return Err(one_mode()) };
         let launch = products.launch((parts.len() as u32).div_ceil(TEAM), TEAM).arg(probe).arg(&mut *parts).arg(self.probes as u32);
         // SAFETY: (const C*, double2*, u32) as `mode_products` declares; there is a thread for each of the parts, and the probes are those of the model.
@@ -192,7 +192,7 @@ impl Sums {
     }
 
     /// Changes the basis of the probes' modes, `[sets][modes][modes]`, of `probe` and of the probes at the last test.
-    pub(super) fn mix(&mut self, probe: &mut Buffer<C>, basis: &[Complex<f64>]) -> Result<()> {
+    pub(super) fn mix(&mut self, probe: &mut Buffer<C<T>>, basis: &[Complex<f64>]) -> Result<()> {
         let Some(Mixing { mix, pixels, basis: on_device, .. }) = &mut self.mixing else { return Err(one_mode()) };
         self.cuda.upload(on_device, &basis.iter().map(|b| [b.re, b.im]).collect::<Vec<_>>())?;
         for probe in [probe, &mut self.before] {
@@ -205,13 +205,13 @@ impl Sums {
 
     fn set_inertia(&mut self, inertia: &[f64]) -> Result<()> {
         if self.inertia_now != inertia {
-            self.cuda.upload(&mut self.inertia, &inertia.iter().map(|x| *x as f32).collect::<Vec<_>>())?;
+            self.cuda.upload(&mut self.inertia, &inertia.iter().map(|x| T::from_wide(*x)).collect::<Vec<_>>())?;
             self.inertia_now = inertia.to_vec();
         }
         Ok(())
     }
 
-    fn launch(&self, model: ModelArgument, exits: &Buffer<C>, argument: SumsArgument, update: UpdateArgument) -> Result<()> {
+    fn launch(&self, model: ModelArgument, exits: &Buffer<C<T>>, argument: SumsArgument, update: UpdateArgument<T>) -> Result<()> {
         let launch = self.overlap.launch(self.blocks, TEAM).cooperative().plain(model).arg(exits).plain(argument).plain(update);
         // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
         unsafe { launch.run() }

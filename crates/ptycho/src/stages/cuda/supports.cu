@@ -4,7 +4,7 @@
 
 // One axis of a Gaussian, mirrored at the edges (which count twice): weights[0 .. reach] of one side, the middle first.
 extern "C" __global__ void __launch_bounds__(TEAM)
-    smooth(const C* from, C* to, u32 height, u32 width, const float* weights, u32 reach, u32 axis) {
+    smooth(const C* from, C* to, u32 height, u32 width, const real* weights, u32 reach, u32 axis) {
     const i64 n = axis ? width : height, stride = axis ? 1 : width;
     for (u64 i = thread_index(); i < (u64)height * width; i += thread_count()) {
         const i64 at = axis ? i % width : i / width;
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(TEAM)
 }
 
 // values[i] times where[i % (NX * NY)] and `scale`.
-extern "C" __global__ void __launch_bounds__(TEAM) veil(C* values, const float* where, u64 count, float scale) {
+extern "C" __global__ void __launch_bounds__(TEAM) veil(C* values, const real* where, u64 count, real scale) {
     for (u64 i = thread_index(); i < count; i += thread_count()) values[i] = values[i] * (where[i % (NX * NY)] * scale);
 }
 

@@ -4,12 +4,13 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::Direction;
 
+use super::Pair;
 use super::arguments::{ModelArgument, UpdateArgument};
 use super::batches::BatchOperations;
+use super::number::{C, Number};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::supports_recipe;
 use super::sums::Sums;
-use super::{C, Pair};
 use crate::model::Model;
 use crate::stages::{Overlap, cpu};
 
@@ -17,23 +18,23 @@ use crate::stages::{Overlap, cpu};
 const BLOCKS: u32 = 64;
 
 /// Kernels, masks and buffers.
-pub(super) struct Supports {
+pub(super) struct Supports<T> {
     cuda: Cuda,
     pool: Pool,
     smooth: Kernel,
     veil: Kernel,
     compare: Kernel,
     /// Supports of probes: 1 or 0 per pixel, in real space and in the order of the transform.
-    real: Option<Buffer<f32>>,
-    fourier: Option<Buffer<f32>>,
+    real: Option<Buffer<T>>,
+    fourier: Option<Buffer<T>>,
     /// An object between the axes of its smoothing, and the weights.
-    middle: Buffer<C>,
-    weights: (f64, Buffer<f32>),
-    before: Buffer<C>,
+    middle: Buffer<C<T>>,
+    weights: (f64, Buffer<T>),
+    before: Buffer<C<T>>,
     sums: Buffer<f64>,
 }
 
-impl Supports {
+impl<T: Number> Supports<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = supports_recipe(&config).build(cuda)?;
         Ok(Self {
@@ -54,7 +55,7 @@ impl Supports {
     /// Takes masks.
     pub(super) fn set(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
         let mask = |inside: Option<&[bool]>| {
-            let values = inside.map(|m| m.iter().map(|inside| f32::from(u8::from(*inside))).collect::<Vec<_>>());
+            let values = inside.map(|m| m.iter().map(|inside| T::from_wide(f64::from(u8::from(*inside)))).collect::<Vec<_>>());
             values.map(|m| self.pool.buffer_from(&m, "ptycho: support")).transpose()
         };
         (self.real, self.fourier) = (mask(real)?, mask(fourier)?);
@@ -81,26 +82,27 @@ impl Supports {
         self.fourier.is_some()
     }
 
-    fn veil(&self, values: &Buffer<C>, mask: &Buffer<f32>, scale: f32) -> Result<()> {
+    fn veil(&self, values: &Buffer<C<T>>, mask: &Buffer<T>, scale: T) -> Result<()> {
         let launch = self.veil.launch((values.len() as u32).div_ceil(TEAM), TEAM).arg(values).arg(mask).arg(values.len() as u64);
         // SAFETY: (C*, const float*, u64, float) as `veil` declares; the values are whole frames.
         unsafe { launch.arg(scale).run() }
     }
 
     /// The supports on an array shaped as the probes: Fourier space first, for which there must be `operations`.
-    pub(super) fn apply(&self, operations: Option<&mut BatchOperations>, probe: &mut Buffer<C>) -> Result<()> {
+    pub(super) fn apply(&self, operations: Option<&mut BatchOperations<T>>, probe: &mut Buffer<C<T>>) -> Result<()> {
         if let Some((mask, operations)) = self.fourier.as_ref().zip(operations) {
             operations.transform(probe, Direction::Forward)?;
-            self.veil(probe, mask, 1.0 / mask.len() as f32)?;
+            self.veil(probe, mask, T::from_wide(1.0) / T::from_wide(mask.len() as f64))?;
             operations.transform(probe, Direction::Inverse)?;
         }
-        self.real.as_ref().map_or(Ok(()), |mask| self.veil(probe, mask, 1.0))
+        self.real.as_ref().map_or(Ok(()), |mask| self.veil(probe, mask, T::from_wide(1.0)))
     }
 
     /// Smooths every layer of the objects by a Gaussian of this standard deviation, pixels.
-    pub(super) fn smooth(&mut self, model: &Model, object: &Buffer<C>, sigma: f64) -> Result<()> {
+    pub(super) fn smooth(&mut self, model: &Model, object: &Buffer<C<T>>, sigma: f64) -> Result<()> {
         if self.weights.0 != sigma {
-            self.weights = (sigma, self.pool.buffer_from(&cpu::gaussian::<f32>(sigma), "ptycho: smoothing")?);
+            let weights: Vec<T> = cpu::gaussian(sigma).into_iter().map(T::from_wide).collect();
+            self.weights = (sigma, self.pool.buffer_from(&weights, "ptycho: smoothing")?);
         }
         let largest = model.storages.iter().map(crate::model::Storage::layer).max().unwrap_or(0);
         if self.middle.len() < largest {
@@ -122,7 +124,7 @@ impl Supports {
     }
 
     /// Keeps the probes of the last test.
-    pub(super) fn keep_before(&mut self, sums: &Sums) -> Result<()> {
+    pub(super) fn keep_before(&mut self, sums: &Sums<T>) -> Result<()> {
         if self.before.len() != sums.before.len() {
             self.before = self.pool.alloc_zeros(sums.before.len(), "ptycho: probes")?;
         }
@@ -134,9 +136,9 @@ impl Supports {
     pub(super) fn changed(
         &mut self,
         model: &Model,
-        state: &mut Pair,
-        sums: &mut Sums,
-        operations: &mut Option<BatchOperations>,
+        state: &mut Pair<T>,
+        sums: &mut Sums<T>,
+        operations: &mut Option<BatchOperations<T>>,
     ) -> Result<f64> {
         if self.apart() {
             self.apply(operations.as_mut(), &mut state.probe)?;
@@ -146,7 +148,7 @@ impl Supports {
     }
 
     /// Change of the probes since [`Supports::keep_before`].
-    pub(super) fn change(&mut self, model: &Model, state: &Pair) -> Result<f64> {
+    pub(super) fn change(&mut self, model: &Model, state: &Pair<T>) -> Result<f64> {
         let launch = self.compare.launch((BLOCKS, model.probes as u32), TEAM).arg(&state.probe).arg(&self.before);
         // SAFETY: (const C*, const C*, double*) as `compare` declares; both are as long as the probes.
         unsafe { launch.arg(&mut self.sums).run()? };
@@ -165,10 +167,10 @@ impl Supports {
         &mut self,
         model: &Model,
         argument: ModelArgument,
-        state: &mut Pair,
-        exits: &Buffer<C>,
-        sums: &mut Sums,
-        operations: &mut Option<BatchOperations>,
+        state: &mut Pair<T>,
+        exits: &Buffer<C<T>>,
+        sums: &mut Sums<T>,
+        operations: &mut Option<BatchOperations<T>>,
         rule: &Overlap,
     ) -> Result<u32> {
         let once = |object: bool| UpdateArgument::from(&Overlap { passes: 1, object, probe: !object, tolerance: 0.0, ..rule.clone() });

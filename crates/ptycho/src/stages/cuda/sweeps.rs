@@ -3,15 +3,16 @@
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 
+use super::Pair;
 use super::arguments::ModelArgument;
 use super::batch_sequence::BatchSequence;
 use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
+use super::number::{C, Number};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::sweeps_recipe;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
-use super::{C, Pair};
 use crate::model::{Model, Storage};
 use crate::stages::{LeastSquares, Noise, cpu};
 
@@ -19,11 +20,11 @@ use crate::stages::{LeastSquares, Noise, cpu};
 const GREATEST: u32 = 264;
 
 /// Kernels and buffers, made when first asked for.
-pub(super) struct Sweeps {
+pub(super) struct Sweeps<T: Number> {
     cuda: Cuda,
     pool: Pool,
     /// Processing from view to view.
-    pub(super) batch_sequence: BatchSequence,
+    pub(super) batch_sequence: BatchSequence<T>,
     view_errors: Kernel,
     residual: Kernel,
     object_direction: Kernel,
@@ -37,14 +38,14 @@ pub(super) struct Sweeps {
     atomic: bool,
     order: Buffer<u32>,
     /// Greatest values of every object and probe.
-    brightest: Buffer<u32>,
-    direction: Option<Pair>,
-    norms: Buffer<f32>,
+    brightest: Buffer<T::Word>,
+    direction: Option<Pair<T>>,
+    norms: Buffer<T>,
     /// Probes as the views of a batch see them, and directions, where these differ from view to view.
-    own: [Buffer<C>; 2],
+    own: [Buffer<C<T>>; 2],
 }
 
-impl Sweeps {
+impl<T: Number> Sweeps<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = sweeps_recipe(&config).build(cuda)?;
         Ok(Self {
@@ -70,7 +71,7 @@ impl Sweeps {
     }
 
     /// Errors of all views of the order from the sums of their blocks.
-    fn errors(&self, operations: &BatchOperations, frames: &Frames, views: usize) -> Result<()> {
+    fn errors(&self, operations: &BatchOperations<T>, frames: &Frames<T>, views: usize) -> Result<()> {
         let batch = Batch { list: self.order.address(), ..operations.batch(frames, 0, 0) };
         let launch = self.view_errors.launch((views as u32).div_ceil(TEAM), TEAM).plain(batch).arg(operations.chunks()).arg(views as u32);
         // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the order has its sums.
@@ -82,10 +83,10 @@ impl Sweeps {
         &mut self,
         model: &Model,
         argument: ModelArgument,
-        state: &mut Pair,
-        frames: &mut Frames,
-        operations: &mut BatchOperations,
-        (supports, mut subpixel): (Option<&Supports>, Option<&mut SubpixelProbe>),
+        state: &mut Pair<T>,
+        frames: &mut Frames<T>,
+        operations: &mut BatchOperations<T>,
+        (supports, mut subpixel): (Option<&Supports<T>>, Option<&mut SubpixelProbe<T>>),
         rule: &LeastSquares,
         order: &[u32],
     ) -> Result<()> {
@@ -178,7 +179,7 @@ impl Sweeps {
             for (to, from, by) in [(&state.object, &direction.object, mean[0]), (&state.probe, &direction.probe, mean[1])] {
                 let launch = self.add.launch((to.len() as u32).div_ceil(TEAM), TEAM).arg(to).arg(from).arg(to.len() as u64);
                 // SAFETY: (C*, const C*, u64, float) as `add` declares; both are as long.
-                unsafe { launch.arg(by as f32).run()? };
+                unsafe { launch.arg(T::from_wide(by)).run()? };
             }
         }
         self.direction = Some(direction);
@@ -196,9 +197,9 @@ impl Sweeps {
         &mut self,
         model: &Model,
         argument: ModelArgument,
-        batch: Batch,
+        batch: Batch<T>,
         count: u32,
-        to: &Pair,
+        to: &Pair<T>,
         damping: f64,
         largest: usize,
     ) -> Result<()> {
@@ -230,7 +231,7 @@ impl Sweeps {
                 .arg(self.norms.from(at));
             let launch = launch.arg(self.brightest.from(largest + number)).arg(storage.layer() as u64).arg(model.modes[1] as u32);
             // SAFETY: (C*, const float*, const u32*, u64, u32, float) as `divide` declares; the layers lie in the object.
-            unsafe { launch.arg(damping as f32).run()? };
+            unsafe { launch.arg(T::from_wide(damping)).run()? };
             at += storage.layer();
         }
         Ok(())
@@ -243,11 +244,11 @@ impl Sweeps {
         &self,
         model: &Model,
         argument: ModelArgument,
-        batch: Batch,
+        batch: Batch<T>,
         count: u32,
-        operations: &mut BatchOperations,
-        subpixel: &mut SubpixelProbe,
-        to: &mut Pair,
+        operations: &mut BatchOperations<T>,
+        subpixel: &mut SubpixelProbe<T>,
+        to: &mut Pair<T>,
         damping: f64,
         largest: usize,
     ) -> Result<()> {
@@ -266,7 +267,7 @@ impl Sweeps {
             let launch = self.divide.launch((pixels as u32).div_ceil(TEAM), TEAM).arg(to.probe.from(set * size)).arg(norms());
             let launch = launch.arg(brightest()).arg(pixels as u64).arg(model.modes[0] as u32);
             // SAFETY: (C*, const float*, const u32*, u64, u32, float) as `divide` declares; the modes lie in the probes.
-            unsafe { launch.arg(damping as f32).run()? };
+            unsafe { launch.arg(T::from_wide(damping)).run()? };
         }
         Ok(())
     }
@@ -277,9 +278,9 @@ impl Sweeps {
         &self,
         model: &Model,
         argument: ModelArgument,
-        batch: Batch,
+        batch: Batch<T>,
         count: u32,
-        to: &Pair,
+        to: &Pair<T>,
         damping: f64,
         largest: usize,
         chunks: u32,
@@ -292,7 +293,7 @@ impl Sweeps {
             let launch = self.divide.launch((model.pixels() as u32).div_ceil(TEAM), TEAM).arg(to.probe.from(set * size)).arg(&self.norms);
             let launch = launch.arg(self.brightest.from(largest + set)).arg(model.pixels() as u64).arg(model.modes[0] as u32);
             // SAFETY: (C*, const float*, const u32*, u64, u32, float) as `divide` declares; the modes lie in the probes.
-            unsafe { launch.arg(damping as f32).run()? };
+            unsafe { launch.arg(T::from_wide(damping)).run()? };
         }
         Ok(())
     }

@@ -5,13 +5,13 @@
 
 // conj(P) exit over all views to `to`, shaped as the objects. Grid: any number of blocks of TEAM.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) object_sums(Model model, const C* exits, Sums sums, C* to) {
-    __shared__ float4 room[CREWS * TILE_ROWS * WARP];
+    __shared__ real4 room[CREWS * TILE_ROWS * WARP];
     for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x) {
         const Tile tile = sums.tiles[t];
         const Storage storage = model.storages[tile.storage];
         for (int o = 0; o < OBJECTS; ++o) {
             C numerator[TILE_ROWS];
-            float weight[TILE_ROWS];
+            real weight[TILE_ROWS];
             gather(model, exits, sums, tile, o, numerator, weight, room);
             int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
             if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width)
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) probe_sums(Sums sums, C* to) 
     const u32 pixel = blockIdx.x * TEAM + threadIdx.x, set = blockIdx.y;
     if (pixel >= NX * NY) return;
     for (int q = 0; q < PROBES; ++q) {
-        C sum = make_float2(0, 0);
+        C sum = make_real2(0, 0);
         for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p)
             sum = sum + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
         to[((u64)set * PROBES + q) * (NX * NY) + pixel] = sum;
@@ -53,9 +53,9 @@ extern "C" __global__ void __launch_bounds__(TEAM) dot(const C* a, const C* b, u
 }
 
 // to = s to + f from; a factor of 0 takes nothing, not even what is not finite.
-extern "C" __global__ void __launch_bounds__(TEAM) combine(C* to, const C* from, u64 n, float s, float f) {
+extern "C" __global__ void __launch_bounds__(TEAM) combine(C* to, const C* from, u64 n, real s, real f) {
     for (u64 i = thread_index(); i < n; i += thread_count()) {
-        C kept = s == 0 ? make_float2(0, 0) : to[i] * s;
+        C kept = s == 0 ? make_real2(0, 0) : to[i] * s;
         to[i] = f == 0 ? kept : kept + from[i] * f;
     }
 }
@@ -63,13 +63,13 @@ extern "C" __global__ void __launch_bounds__(TEAM) combine(C* to, const C* from,
 // 2 a sum |d|^2 over the differences d of neighbours in one layer, its derivative added to `gradient`; or with `along` the first and second
 // order. Sums a block to `to` [blocks][2].
 extern "C" __global__ void __launch_bounds__(TEAM)
-    neighbours(const C* object, const C* along, C* gradient, u32 height, u32 width, float a, double* to) {
+    neighbours(const C* object, const C* along, C* gradient, u32 height, u32 width, real a, double* to) {
     __shared__ double scratch[CREWS];
     double first = 0, second = 0;
     for (u64 i = thread_index(); i < (u64)height * width; i += thread_count()) {
         const u32 y = i / width, x = i % width;
         const C here = object[i];
-        C slope = make_float2(0, 0);
+        C slope = make_real2(0, 0);
         for (int side = 0; side < 4; ++side) {
             const bool there = side == 0 ? x + 1 < width : side == 1 ? y + 1 < height : side == 2 ? x > 0 : y > 0;
             if (!there) continue;

@@ -4,12 +4,12 @@
 #include "sums.cu"
 
 // Objects over the root of |P|^2, every mode alike. Grid: any number of blocks of TEAM.
-extern "C" __global__ void __launch_bounds__(TEAM, CROWD) wavefield_object(Model model, Sums sums, C* values, float damping) {
-    __shared__ float room[CREWS * TILE_ROWS * WARP];
+extern "C" __global__ void __launch_bounds__(TEAM, CROWD) wavefield_object(Model model, Sums sums, C* values, real damping) {
+    __shared__ real room[CREWS * TILE_ROWS * WARP];
     const int lane = lane_index(), crew = threadIdx.x / WARP;
     for (u32 n = blockIdx.x; n < sums.tile_count; n += gridDim.x) {
         const Tile tile = sums.tiles[n];
-        float light[TILE_ROWS];
+        real light[TILE_ROWS];
 #pragma unroll
         for (int t = 0; t < TILE_ROWS; ++t) light[t] = 0;
         for (u32 at = tile.begin + crew; at < tile.end; at += CREWS) {
@@ -29,11 +29,11 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) wavefield_object(Model
         const Storage storage = model.storages[tile.storage];
         const int row = tile.row + crew, col = tile.col + lane;
         if (crew < TILE_ROWS && row < storage.height && col < storage.width) {
-            float sum = damping;
+            real sum = damping;
             for (int c = 0; c < CREWS; ++c) sum += room[(c * TILE_ROWS + crew) * WARP + lane];
             for (int o = 0; o < OBJECTS; ++o) {
                 C* target = values + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
-                *target = *target * rsqrtf(sum);
+                *target = *target * rsqrt(sum);
             }
         }
         __syncthreads();
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) wavefield_scatter(Model model
     for (u64 i = thread_index(); i < (u64)sums.views * (NX * NY); i += thread_count()) {
         const View view = model.views[i / (NX * NY)];
         const u32 pixel = i % (NX * NY);
-        float light = 0;
+        real light = 0;
         for (int p = 0; p < PROBES; ++p) light += power(model.probe[((u64)view.probe * PROBES + p) * (NX * NY) + pixel]);
         for (int o = 0; o < OBJECTS; ++o)
             atomicAdd(&sums.pool[patch_of(model, view, o) + (u64)(pixel / NX) * model.storages[view.object].width + pixel % NX].z,
@@ -54,9 +54,9 @@ extern "C" __global__ void __launch_bounds__(TEAM) wavefield_scatter(Model model
 }
 
 // Objects over its root; the pool is left empty. Grid: any number of blocks of TEAM.
-extern "C" __global__ void __launch_bounds__(TEAM) wavefield_divide(Sums sums, C* values, float damping) {
+extern "C" __global__ void __launch_bounds__(TEAM) wavefield_divide(Sums sums, C* values, real damping) {
     for (u64 i = thread_index(); i < sums.values; i += thread_count()) {
-        values[i] = values[i] * rsqrtf(sums.pool[i].z + damping);
+        values[i] = values[i] * rsqrt(sums.pool[i].z + damping);
         sums.pool[i].z = 0;
     }
 }
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) wavefield_parts(Model model, 
     const u32 pixel = blockIdx.x * TEAM + threadIdx.x;
     if (pixel >= NX * NY) return;
     const Part part = sums.parts[blockIdx.y];
-    float passed = 0;
+    real passed = 0;
     for (u32 j = part.begin; j < part.end; ++j) {
         const View view = model.views[sums.listed[j]];
         const u64 at = (u64)(pixel / NX) * model.storages[view.object].width + pixel % NX;
@@ -76,13 +76,13 @@ extern "C" __global__ void __launch_bounds__(TEAM) wavefield_parts(Model model, 
 }
 
 // Probes over the root of the sum over the parts. Grid: (pixels / TEAM, sets).
-extern "C" __global__ void __launch_bounds__(TEAM) wavefield_probe(Sums sums, C* values, float damping) {
+extern "C" __global__ void __launch_bounds__(TEAM) wavefield_probe(Sums sums, C* values, real damping) {
     const u32 pixel = blockIdx.x * TEAM + threadIdx.x, set = blockIdx.y;
     if (pixel >= NX * NY) return;
-    float sum = damping;
+    real sum = damping;
     for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) sum += sums.weights[(u64)p * (NX * NY) + pixel];
     for (int q = 0; q < PROBES; ++q) {
         C* target = values + ((u64)set * PROBES + q) * (NX * NY) + pixel;
-        *target = *target * rsqrtf(sum);
+        *target = *target * rsqrt(sum);
     }
 }

@@ -5,6 +5,7 @@ use zellige_engine::error::Result;
 
 use super::Pair;
 use super::arguments::ModelArgument;
+use super::number::Number;
 use super::program::{KernelConfig, TEAM};
 use super::recipes::wavefield_recipe;
 use super::sums::Sums;
@@ -33,8 +34,8 @@ impl Wavefield {
     }
 
     /// Divides sums as [`crate::stages::Stages::wavefield`] says; `argument` holds the state.
-    pub(super) fn divide(&self, argument: ModelArgument, sums: &Sums, to: &Pair, damping: [f64; 2]) -> Result<()> {
-        let (list, [probe, object]) = (sums.argument(0), damping.map(|d| d as f32));
+    pub(super) fn divide<T: Number>(&self, argument: ModelArgument, sums: &Sums<T>, to: &Pair<T>, damping: [f64; 2]) -> Result<()> {
+        let (list, [probe, object]) = (sums.argument(0), damping.map(T::from_wide));
         let grid = |second: u32| (self.pixels.div_ceil(TEAM), second);
         // SAFETY: (Model, Sums, C*, float), or (Model, Sums) and (Sums, C*, float), as declared. Lists are those of the views, every pixel of the objects is
         // in a tile or has its slot in the pool, and the arrays are shaped as objects and probes.

@@ -17,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) from_magnitudes(const float* 
     mag[frame + i] = raw[frame + (order ? order[i] : i)];
 }
 
+#if !DOUBLE
 // Waves to half precision and back, both parts of a value in one word; values beyond its range stay at its end.
 extern "C" __global__ void __launch_bounds__(TEAM) narrow(const C* waves, u32* half_precision, u64 count) {
     for (u64 i = thread_index(); i < count; i += thread_count()) {
@@ -38,3 +39,4 @@ extern "C" __global__ void __launch_bounds__(TEAM) widen(const u32* half_precisi
         waves[i] = v;
     }
 }
+#endif

@@ -2,20 +2,24 @@
 //! half precision, into what the others take.
 
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pinned, Pool, Recipe};
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks, chunks_mut, each, position};
 
 use crate::model::MASKED;
-use crate::stages::cuda::C;
+use crate::stages::cuda::number::{C, Number};
 use crate::stages::cuda::program::{KernelConfig, TEAM};
 use crate::stages::cuda::recipes::recipe;
+use crate::stages::cuda::refused;
 
 /// Mark of a pixel that was not measured.
 const NOTHING: u16 = u16::MAX;
 
 /// The kernels.
 pub(super) fn keep_recipe(config: &KernelConfig) -> Recipe {
-    recipe(config, "kept frames", &["stream/keep.cu"], &["from_counts", "from_magnitudes", "narrow", "widen"])
+    // Waves of doubles are kept as they are.
+    let kernels: &[_] =
+        if config.double { &["from_counts", "from_magnitudes"] } else { &["from_counts", "from_magnitudes", "narrow", "widen"] };
+    recipe(config, "kept frames", &["stream/keep.cu"], kernels)
 }
 
 /// The counts whose square root a magnitude is, where there are such.
@@ -52,8 +56,8 @@ pub(super) fn frames(cuda: &Cuda, mag: &[f32], bytes: u64) -> Result<Pinned<u8>>
 pub(super) struct FrameConverter {
     counts: Kernel,
     magnitudes: Kernel,
-    narrow: Kernel,
-    widen: Kernel,
+    /// Kernels to half precision and back, of runs in single precision.
+    halves: Option<[Kernel; 2]>,
     pixels: usize,
 }
 
@@ -63,8 +67,7 @@ impl FrameConverter {
         Ok(Self {
             counts: program.kernel("from_counts")?,
             magnitudes: program.kernel("from_magnitudes")?,
-            narrow: program.kernel("narrow")?,
-            widen: program.kernel("widen")?,
+            halves: if config.double { None } else { Some([program.kernel("narrow")?, program.kernel("widen")?]) },
             pixels: config.counted(),
         })
     }
@@ -84,17 +87,26 @@ impl FrameConverter {
         unsafe { launch.arg(raw).arg(order.map_or(0, Buffer::address)).arg(mag).run() }
     }
 
+    fn half(&self, which: usize) -> Result<&Kernel> {
+        self.halves.as_ref().map(|kernels| &kernels[which]).ok_or_else(halves_of_doubles)
+    }
+
     /// Waves to half precision.
-    pub(super) fn narrow(&self, waves: &Buffer<C>, half_precision: &mut Buffer<u32>, count: usize) -> Result<()> {
+    pub(super) fn narrow<T: Number>(&self, waves: &Buffer<C<T>>, half_precision: &mut Buffer<u32>, count: usize) -> Result<()> {
         // SAFETY: (const C*, u32*, u64) as declared; both hold so many values.
-        unsafe { self.narrow.launch(grid(count), TEAM).arg(waves).arg(half_precision).arg(count as u64).run() }
+        unsafe { self.half(0)?.launch(grid(count), TEAM).arg(waves).arg(half_precision).arg(count as u64).run() }
     }
 
     /// Converts them back.
-    pub(super) fn widen(&self, half_precision: &Buffer<u32>, waves: &mut Buffer<C>, count: usize) -> Result<()> {
+    pub(super) fn widen<T: Number>(&self, half_precision: &Buffer<u32>, waves: &mut Buffer<C<T>>, count: usize) -> Result<()> {
         // SAFETY: as above.
-        unsafe { self.widen.launch(grid(count), TEAM).arg(half_precision).arg(waves).arg(count as u64).run() }
+        unsafe { self.half(1)?.launch(grid(count), TEAM).arg(half_precision).arg(waves).arg(count as u64).run() }
     }
+}
+
+/// Error for doubles that are to be kept in half precision.
+pub(super) fn halves_of_doubles() -> Error {
+    refused("exit waves in half precision of a run in doubles", "leave out `exit_waves` of [ptycho.memory], or `precision`")
 }
 
 fn grid(count: usize) -> u32 {

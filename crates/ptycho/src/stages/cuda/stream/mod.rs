@@ -29,50 +29,54 @@ use self::layout::Layout;
 use self::ring::BlockRing;
 use self::sums::BlockSums;
 pub(super) use self::sweeps::NEUTRAL;
-use super::{C, CudaStages, KernelConfig};
+use super::number::{C, Number, pairs};
+use super::{CudaStages, KernelConfig};
 use crate::model::Model;
 use crate::noise;
 use crate::stages::{Projection, Stages};
 
 /// Buffers of a streamed run for blocks of one kind: with waves or without.
-struct BlockBuffers {
+struct BlockBuffers<T: Number> {
     // First: its streams wait before anything is freed.
-    ring: BlockRing,
-    sums: BlockSums,
+    ring: BlockRing<T>,
+    sums: BlockSums<T>,
     /// Waves of the block at work, where they are kept in half precision.
-    waves: Buffer<C>,
+    waves: Buffer<C<T>>,
 }
 
 /// State and stages of a run whose frames come and go.
-struct StreamedStages {
-    work: Option<BlockBuffers>,
+struct StreamedStages<T: Number> {
+    work: Option<BlockBuffers<T>>,
     /// Stages for all else, with buffers for the frames of one block.
-    inner: CudaStages,
+    inner: CudaStages<T>,
     convert: FrameConverter,
     /// All frames.
     raw: Pinned<u8>,
     order: Option<Buffer<u32>>,
     /// Weights as in [`super::frames::Frames`], and errors, of all views.
-    weights: Buffer<[f32; 2]>,
-    errors: Buffer<f32>,
-    counted: Vec<[f32; 2]>,
+    weights: Buffer<[T; 2]>,
+    errors: Buffer<T>,
+    counted: Vec<[T; 2]>,
     memory: plan::StreamingPlan,
     bytes_of_pixel: u64,
     /// The Fourier step that waits for its sums.
     pending: Option<Projection>,
     /// Arrays of the engines that go from view to view.
-    picked: Option<picked::ReorderedFrames>,
+    picked: Option<picked::ReorderedFrames<T>>,
 }
 
 /// The stages of a model on `cuda` within some memory.
-pub(super) fn new(model: &Model, cuda: &Cuda, config: KernelConfig, memory: plan::StreamingPlan) -> Result<Box<dyn Stages>> {
+pub(super) fn new<T: Number>(model: &Model, cuda: &Cuda, config: KernelConfig, memory: plan::StreamingPlan) -> Result<Box<dyn Stages>> {
+    if config.double && memory.half {
+        return Err(keep::halves_of_doubles());
+    }
     let pixels = model.counted();
-    let counted = noise::of_frames(&model.mag, pixels);
+    let counted = pairs(&noise::of_frames(&model.mag, pixels));
     let bytes_of_pixel = keep::bytes_of_pixel(&model.mag);
     let raw = keep::frames(cuda, &model.mag, bytes_of_pixel)?;
     let inner = CudaStages::new(&plan::without_frames(model), cuda, config)?;
     let pool = &inner.pool;
-    Ok(Box::new(StreamedStages {
+    Ok(Box::new(StreamedStages::<T> {
         work: None,
         convert: FrameConverter::new(cuda, config)?,
         raw,
@@ -93,7 +97,7 @@ pub fn recipes(config: &KernelConfig) -> [Recipe; 2] {
     [sums::sums_recipe(config), keep::keep_recipe(config)]
 }
 
-impl StreamedStages {
+impl<T: Number> StreamedStages<T> {
     /// Blocks with waves or without, made when they are asked for.
     fn ready(&mut self, waves: bool) -> Result<()> {
         if self.work.as_ref().is_some_and(|w| (w.ring.need.wave > 0) == waves) {
@@ -108,7 +112,7 @@ impl StreamedStages {
         }
         let multiprocessors = cuda.properties().multiprocessors;
         let need = plan::need(&inner.model, cuda.properties(), self.bytes_of_pixel, waves, *memory);
-        let (layout, _) = plan::layout(&inner.model, &need, multiprocessors, memory.allowance)?;
+        let (layout, _) = plan::layout(&inner.model, &need, multiprocessors, memory)?;
         let (pixels, wave) = (inner.model.counted(), inner.model.exits() * inner.model.pixels());
         frames.mag = pool.alloc_zeros(layout.block * pixels, "ptycho: frames")?;
         frames.exits = pool.alloc_zeros(layout.block * wave, "ptycho: exit waves")?;

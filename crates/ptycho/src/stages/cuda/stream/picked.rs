@@ -6,13 +6,13 @@ use zellige_engine::error::{Error, Result};
 use super::ring::BlockRing;
 use super::{BlockBuffers, StreamedStages, keep};
 use crate::model::View;
-use crate::stages::cuda::subpixel::narrow;
+use crate::stages::cuda::number::{C, Number, pairs};
 use crate::stages::cuda::supports::Supports;
-use crate::stages::cuda::{C, CudaStages, KernelConfig};
+use crate::stages::cuda::{CudaStages, KernelConfig};
 use crate::stages::{LeastSquares, Stages, Sweep};
 
 /// Arrays in the order of a pass.
-pub(super) struct ReorderedFrames {
+pub(super) struct ReorderedFrames<T> {
     /// The kind that `order` was made for.
     config: KernelConfig,
     order: Option<Buffer<u32>>,
@@ -20,12 +20,12 @@ pub(super) struct ReorderedFrames {
     /// Views of the current block.
     here: Buffer<View>,
     /// Sub-pixel remainders of all and of the current block.
-    shifts: [Buffer<[f32; 2]>; 2],
-    weights: Buffer<[f32; 2]>,
-    errors: Buffer<f32>,
+    shifts: [Buffer<[T; 2]>; 2],
+    weights: Buffer<[T; 2]>,
+    errors: Buffer<T>,
 }
 
-impl ReorderedFrames {
+impl<T: Number> ReorderedFrames<T> {
     fn new(pool: &Pool, config: KernelConfig, views: usize) -> Result<Self> {
         let what = "ptycho: views in order";
         Ok(Self {
@@ -40,7 +40,7 @@ impl ReorderedFrames {
     }
 }
 
-impl BlockRing {
+impl<T: Number> BlockRing<T> {
     /// Puts the frames `picked`, and their waves with `waves`, into slot `slot`.
     fn pick(&mut self, slot: usize, picked: &[u32], waves: bool, raw: &[u8]) -> Result<()> {
         let Self { up, cuda, layout, need, held, slots, host, .. } = self;
@@ -53,7 +53,7 @@ impl BlockRing {
                 cuda.copy(&from.raw, at * size, &mut kept.raw, i * size, size)?;
                 if waves {
                     let part = |bytes: usize| (at * wave / bytes, i * wave / bytes, wave / bytes);
-                    let ((a, b, n), (c, d, m)) = (part(size_of::<C>()), part(size_of::<u32>()));
+                    let ((a, b, n), (c, d, m)) = (part(size_of::<C<T>>()), part(size_of::<u32>()));
                     if kept.half_precision.is_empty() {
                         cuda.copy(&from.waves, a, &mut kept.waves, b, n)?;
                     } else {
@@ -86,7 +86,7 @@ impl BlockRing {
             if let Some(to) = &mut held[n / layout.block] {
                 let at = n % layout.block;
                 if kept.half_precision.is_empty() {
-                    let wave = wave / size_of::<C>();
+                    let wave = wave / size_of::<C<T>>();
                     cuda.copy(&kept.waves, i * wave, &mut to.waves, at * wave, wave)?;
                 } else {
                     let wave = wave / size_of::<u32>();
@@ -124,7 +124,7 @@ impl Pass<'_> {
     }
 }
 
-impl StreamedStages {
+impl<T: Number> StreamedStages<T> {
     /// One pass from view to view, or from batch to batch.
     pub(super) fn pick_views(&mut self, pass: &Pass, order: &[u32]) -> Result<()> {
         let (keeps, batch, probe) = pass.size();
@@ -155,11 +155,11 @@ impl StreamedStages {
         }
         ring.drain()?;
         let views: Vec<View> = order.iter().map(|n| inner.scan.views[*n as usize]).collect();
-        let weights: Vec<[f32; 2]> = order.iter().map(|n| self.counted[*n as usize]).collect();
+        let weights: Vec<[T; 2]> = order.iter().map(|n| self.counted[*n as usize]).collect();
         cuda.upload(&mut picked.views, &views)?;
         cuda.upload(&mut picked.weights, &weights)?;
         let shifts: Vec<[f64; 2]> = order.iter().map(|n| inner.scan.shifts[*n as usize]).collect();
-        cuda.upload_at(&mut picked.shifts[0], 0, &narrow(&shifts))?;
+        cuda.upload_at(&mut picked.shifts[0], 0, &pairs(&shifts))?;
         let one_by_one: Vec<u32> = (0..length as u32).collect();
         let (half, slots) = (ring.half, ring.slots.len());
         for (number, part) in order.chunks(length).enumerate() {
@@ -176,7 +176,7 @@ impl StreamedStages {
                 convert.widen(&kept.half_precision, waves, count * wave)?;
             }
             let stored = if half { &mut *waves } else { &mut kept.waves };
-            let mut swap = |inner: &mut CudaStages| {
+            let mut swap = |inner: &mut CudaStages<T>| {
                 std::mem::swap(&mut inner.frames.waves, stored);
                 std::mem::swap(&mut inner.scan.on_device, &mut picked.here);
                 if let Some(subpixel) = &mut inner.subpixel {

@@ -4,7 +4,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Event, Pinned, Pool, Stream};
 use zellige_engine::error::Result;
 
 use super::layout::{DeviceMemory, Layout};
-use crate::stages::cuda::C;
+use crate::stages::cuda::number::{C, Number};
 
 /// Access of a sweep to the stored data of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,20 +24,20 @@ impl Access {
 }
 
 /// Stored data of a block, on the device.
-pub(super) struct StoredBlock {
+pub(super) struct StoredBlock<T> {
     pub(super) raw: Buffer<u8>,
-    pub(super) waves: Buffer<C>,
+    pub(super) waves: Buffer<C<T>>,
     /// Both parts of a value in a word.
     pub(super) half_precision: Buffer<u32>,
 }
 
-impl StoredBlock {
+impl<T: Number> StoredBlock<T> {
     fn new(pool: &Pool, need: &DeviceMemory, views: usize, half: bool) -> Result<Self> {
         let (raw, wave) = (need.raw as usize * views, need.wave as usize * views);
         let what = "ptycho: frames";
         Ok(Self {
             raw: pool.alloc_zeros(raw, what)?,
-            waves: pool.alloc_zeros(if half { 0 } else { wave / size_of::<C>() }, "ptycho: exit waves")?,
+            waves: pool.alloc_zeros(if half { 0 } else { wave / size_of::<C<T>>() }, "ptycho: exit waves")?,
             half_precision: pool.alloc_zeros(if half { wave / size_of::<u32>() } else { 0 }, "ptycho: exit waves")?,
         })
     }
@@ -59,7 +59,7 @@ impl StoredBlock {
         // SAFETY: the caller's.
         unsafe {
             if self.half_precision.is_empty() {
-                stream.upload(&mut self.waves, at / size_of::<C>(), bytemuck::cast_slice(host))
+                stream.upload(&mut self.waves, at / size_of::<C<T>>(), bytemuck::cast_slice(host))
             } else {
                 stream.upload(&mut self.half_precision, at / size_of::<u32>(), bytemuck::cast_slice(host))
             }
@@ -74,7 +74,7 @@ impl StoredBlock {
         // SAFETY: the caller's.
         unsafe {
             if self.half_precision.is_empty() {
-                stream.download(&self.waves, at / size_of::<C>(), bytemuck::cast_slice_mut(host))
+                stream.download(&self.waves, at / size_of::<C<T>>(), bytemuck::cast_slice_mut(host))
             } else {
                 stream.download(&self.half_precision, at / size_of::<u32>(), bytemuck::cast_slice_mut(host))
             }
@@ -83,8 +83,8 @@ impl StoredBlock {
 }
 
 /// A block on its way.
-pub(super) struct Slot {
-    pub(super) kept: StoredBlock,
+pub(super) struct Slot<T> {
+    pub(super) kept: StoredBlock<T>,
     /// Event at which the data it is to hold have arrived.
     pub(super) came: Event,
     /// The main stream is done with it.
@@ -96,7 +96,7 @@ pub(super) struct Slot {
 }
 
 /// Blocks that stay and blocks on their way.
-pub(super) struct BlockRing {
+pub(super) struct BlockRing<T: Number> {
     // Streams are dropped first: they wait for their copies.
     pub(super) up: Stream,
     pub(super) down: Stream,
@@ -105,8 +105,8 @@ pub(super) struct BlockRing {
     pub(super) need: DeviceMemory,
     pub(super) half: bool,
     /// Blocks that stay, by block.
-    pub(super) held: Vec<Option<StoredBlock>>,
-    pub(super) slots: Vec<Slot>,
+    pub(super) held: Vec<Option<StoredBlock<T>>>,
+    pub(super) slots: Vec<Slot<T>>,
     /// Waves of the streamed blocks, one behind the other, and whether each has come back.
     pub(super) host: Pinned<u8>,
     back: Vec<Event>,
@@ -119,7 +119,7 @@ pub(super) struct BlockRing {
     next: [Access; 8],
 }
 
-impl BlockRing {
+impl<T: Number> BlockRing<T> {
     /// Frames `raw` go to the blocks that stay.
     pub(super) fn new(cuda: &Cuda, pool: &Pool, layout: Layout, need: DeviceMemory, half: bool, raw: &[u8]) -> Result<Self> {
         let wave = need.wave as usize * layout.block;
@@ -140,7 +140,7 @@ impl BlockRing {
             let kept = StoredBlock::new(pool, &need, layout.block, half)?;
             Ok(Slot { kept, came: cuda.event()?, done: cuda.event()?, free: cuda.event()?, there: [false; 2] })
         };
-        let slots: Vec<Slot> = (0..layout.slots()).map(slot).collect::<Result<_>>()?;
+        let slots: Vec<Slot<T>> = (0..layout.slots()).map(slot).collect::<Result<_>>()?;
         // Copies on other streams must not overtake the zeros.
         cuda.synchronize()?;
         Ok(Self {
@@ -217,7 +217,7 @@ impl BlockRing {
     }
 
     /// Block `b`, on the device by the time the main stream reaches it.
-    pub(super) fn enter(&mut self, b: usize, raw: &[u8]) -> Result<&mut StoredBlock> {
+    pub(super) fn enter(&mut self, b: usize, raw: &[u8]) -> Result<&mut StoredBlock<T>> {
         if self.layout.streamed(b).is_some() {
             let slot = self.used % self.slots.len();
             // Less may have been fetched ahead than is needed.
@@ -266,7 +266,7 @@ impl BlockRing {
     }
 }
 
-impl Drop for BlockRing {
+impl<T: Number> Drop for BlockRing<T> {
     fn drop(&mut self) {
         // An error here was one before.
         self.drain().ok();

@@ -7,19 +7,20 @@ use super::StreamedStages;
 use super::ring::Access;
 use super::sweeps::NEUTRAL;
 use crate::stages::Stages;
+use crate::stages::cuda::CudaStages;
 use crate::stages::cuda::arguments::ConstraintArgument;
+use crate::stages::cuda::number::{C, Number};
 use crate::stages::cuda::saved::{roll, waves};
-use crate::stages::cuda::{C, CudaStages};
 
 /// Waves are read and written.
 const CHANGE: Access = Access { raw: false, read: true, write: true };
 
-impl StreamedStages {
+impl<T: Number> StreamedStages<T> {
     /// Does something to `inner` that is not to see the waves of the block at work; errors are those of all views.
-    pub(super) fn aside<R>(&mut self, work: impl FnOnce(&mut CudaStages) -> Result<R>) -> Result<R> {
+    pub(super) fn aside<R>(&mut self, work: impl FnOnce(&mut CudaStages<T>) -> Result<R>) -> Result<R> {
         let Self { inner, errors, .. } = self;
         let [mut none, mut nothing] = [inner.pool.alloc_zeros(0, "ptycho: exit waves")?, inner.pool.alloc_zeros(0, "ptycho: exit waves")?];
-        let mut swap = |inner: &mut CudaStages| {
+        let mut swap = |inner: &mut CudaStages<T>| {
             std::mem::swap(&mut inner.frames.waves, &mut none);
             std::mem::swap(&mut inner.frames.exits, &mut nothing);
             std::mem::swap(&mut inner.frames.errors, errors);
@@ -95,7 +96,7 @@ impl StreamedStages {
         }
         self.ready(true)?;
         let wave = self.inner.model.exits() * self.inner.model.pixels();
-        let (mut section, mut values): (usize, Vec<C>) = (0, Vec::new());
+        let (mut section, mut values): (usize, Vec<C<T>>) = (0, Vec::new());
         self.sweep(Access { write: true, ..Access::default() }, false, |inner, _, _, range| {
             while values.len() < range.len() * wave {
                 let more = waves(reader, &format!("{prefix}waves.{section}"))?;

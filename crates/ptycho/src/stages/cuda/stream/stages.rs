@@ -8,9 +8,10 @@ use super::StreamedStages;
 use super::picked::Pass;
 use crate::model::{State, View};
 use crate::stages::cuda::CudaStages;
+use crate::stages::cuda::number::Number;
 use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
 
-impl Stages for StreamedStages {
+impl<T: Number> Stages for StreamedStages<T> {
     fn exits_from_product(&mut self) -> Result<()> {
         self.begin_waves()
     }
@@ -135,7 +136,7 @@ impl Stages for StreamedStages {
             return self.inner.errors();
         }
         let errors = self.inner.cuda.download(&self.errors)?;
-        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(f64::from)).collect())
+        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(T::wide)).collect())
     }
 
     fn state(&mut self) -> Result<State> {

@@ -15,9 +15,9 @@ struct PartRange {
 // conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
 // `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the block.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
-    object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, C* held, float* held_weights,
+    object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, C* held, real* held_weights,
                 Update update, C* to) {
-    __shared__ float4 room[CREWS * TILE_ROWS * WARP];
+    __shared__ real4 room[CREWS * TILE_ROWS * WARP];
     const TileRange touch = touches[blockIdx.x];
     const Tile tile = sums.tiles[touch.tile];
     const Storage storage = model.storages[tile.storage];
@@ -26,11 +26,11 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
     const u32 start = touch.begin + (crew + CREWS - (touch.begin - tile.begin) % CREWS) % CREWS;
     for (int o = 0; o < OBJECTS; ++o) {
         C numerator[TILE_ROWS];
-        float weight[TILE_ROWS];
+        real weight[TILE_ROWS];
         const u64 mine = (((u64)touch.slot * OBJECTS + o) * CREWS + crew) * (TILE_ROWS * WARP) + lane;
 #pragma unroll
         for (int t = 0; t < TILE_ROWS; ++t) {
-            numerator[t] = touch.state & 1 ? make_float2(0, 0) : held[mine + t * WARP];
+            numerator[t] = touch.state & 1 ? make_real2(0, 0) : held[mine + t * WARP];
             weight[t] = touch.state & 1 ? 0.0f : held_weights[mine + t * WARP];
         }
         for (u32 base = start; base < touch.end; base += TEAM) {
@@ -51,22 +51,22 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
         }
 #pragma unroll
         for (int t = 0; t < TILE_ROWS; ++t)
-            room[(crew * TILE_ROWS + t) * WARP + lane] = make_float4(numerator[t].x, numerator[t].y, weight[t], 0);
+            room[(crew * TILE_ROWS + t) * WARP + lane] = make_real4(numerator[t].x, numerator[t].y, weight[t], 0);
         __syncthreads();
         int row = tile.row + crew, col = tile.col + lane;
         if (crew < TILE_ROWS && row < storage.height && col < storage.width) {
-            float4 all = room[crew * WARP + lane];
+            real4 all = room[crew * WARP + lane];
             for (int c = 1; c < CREWS; ++c) {
-                float4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
+                real4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
                 all.x += next.x, all.y += next.y, all.z += next.z;
             }
             const u64 pixel = storage.offset + ((u64)o * storage.height + row) * storage.width + col;
             if (to) {
-                to[pixel] = make_float2(all.x, all.y);
+                to[pixel] = make_real2(all.x, all.y);
             } else {
                 C* target = model.object + pixel;
-                C sum = *target * update.object_inertia + make_float2(all.x, all.y);
-                float over = update.object_inertia + all.z;
+                C sum = *target * update.object_inertia + make_real2(all.x, all.y);
+                real over = update.object_inertia + all.z;
                 if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
             }
         }
@@ -81,20 +81,20 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
     if (pixel >= NX * NY) return;
     const PartRange piece = batches[blockIdx.y];
     C numerator[PAIR * PROBES];
-    float2 weight = make_float2(0, 0);
+    real2 weight = make_real2(0, 0);
 #if NX % 2
     if (!piece.fresh) weight.x = sums.weights[(u64)piece.part * (NX * NY) + pixel];
 #else
-    if (!piece.fresh) weight = *(float2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
+    if (!piece.fresh) weight = *(real2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
 #endif
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) {
         const C* kept = sums.numerators + ((u64)piece.part * PROBES + q) * (NX * NY) + pixel;
 #if NX % 2
-        numerator[q] = piece.fresh ? make_float2(0, 0) : *kept;
+        numerator[q] = piece.fresh ? make_real2(0, 0) : *kept;
 #else
-        float4 old = piece.fresh ? make_float4(0, 0, 0, 0) : *(const float4*)kept;
-        numerator[2 * q] = make_float2(old.x, old.y), numerator[2 * q + 1] = make_float2(old.z, old.w);
+        real4 old = piece.fresh ? make_real4(0, 0, 0, 0) : *(const real4*)kept;
+        numerator[2 * q] = make_real2(old.x, old.y), numerator[2 * q + 1] = make_real2(old.z, old.w);
 #endif
     }
     add_views(model, exits, first, sums.listed, piece.begin, piece.end, pixel, numerator, weight);
@@ -102,14 +102,14 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
 }
 
 // The squared relative change of the probes that `overlap` ends its loop by, from what it has left of `blocks` blocks. Grid: 1.
-extern "C" __global__ void __launch_bounds__(TEAM) change(Sums sums, u32 blocks, float* to) {
-    __shared__ float2 scratch[CREWS];
-    float moved = 0;
+extern "C" __global__ void __launch_bounds__(TEAM) change(Sums sums, u32 blocks, real* to) {
+    __shared__ real2 scratch[CREWS];
+    real moved = 0;
     for (u32 set = 0; set < sums.sets; ++set) {
-        float2 change = make_float2(0, 0);
+        real2 change = make_real2(0, 0);
         for (u32 b = threadIdx.x; b < blocks; b += TEAM) change = change + sums.changes[set * blocks + b];
         change = block_sum(change, scratch);
-        moved += change.x / fmaxf(change.y, 1e-37f);
+        moved += change.x / fmax(change.y, real(1e-37));
     }
     if (threadIdx.x == 0) *to = moved;
 }

@@ -6,16 +6,16 @@ use zellige_engine::error::Result;
 use super::layout::Layout;
 use super::tile_ranges::{self, PartRange, TileRange};
 use crate::model::{Model, View};
-use crate::stages::cuda::C;
 use crate::stages::cuda::arguments::{ModelArgument, UpdateArgument};
 use crate::stages::cuda::lists;
+use crate::stages::cuda::number::{C, Number};
 use crate::stages::cuda::program::{KernelConfig, TEAM, TILE_COLUMNS, TILE_ROWS, pair};
 use crate::stages::cuda::recipes::recipe;
 use crate::stages::cuda::sums::Sums;
 
 /// Bytes that a tile's sums take while they wait for a block: of every warp of a block of threads.
-pub(super) fn slot_bytes(modes: usize) -> u64 {
-    (modes * (TEAM as usize / 32) * TILE_ROWS * TILE_COLUMNS * 12) as u64
+pub(super) fn slot_bytes(modes: usize, number: usize) -> u64 {
+    (modes * (TEAM as usize / 32) * TILE_ROWS * TILE_COLUMNS * 3 * number) as u64
 }
 
 /// The kernels.
@@ -24,17 +24,17 @@ pub(super) fn sums_recipe(config: &KernelConfig) -> Recipe {
 }
 
 /// Destination of sums over views.
-pub(super) enum Target<'a> {
+pub(super) enum Target<'a, T> {
     /// Object, which is updated.
-    Object(UpdateArgument),
+    Object(UpdateArgument<T>),
     /// Array as long as the objects.
-    Gradient(&'a Buffer<C>),
+    Gradient(&'a Buffer<C<T>>),
     /// Parts of the probes.
     Probe,
 }
 
 /// Lists and kernels.
-pub(super) struct BlockSums {
+pub(super) struct BlockSums<T> {
     object: Kernel,
     probe: Kernel,
     change: Kernel,
@@ -42,22 +42,22 @@ pub(super) struct BlockSums {
     first_touch: Vec<usize>,
     operations: Buffer<PartRange>,
     first_piece: Vec<usize>,
-    held: Buffer<C>,
-    held_weights: Buffer<f32>,
-    moved: Mapped<f32>,
+    held: Buffer<C<T>>,
+    held_weights: Buffer<T>,
+    moved: Mapped<T>,
     pixels: u32,
     /// Neighbouring pixels of a thread.
     pair: u32,
 }
 
-impl BlockSums {
+impl<T: Number> BlockSums<T> {
     pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, config: KernelConfig, layout: &Layout) -> Result<Self> {
         let program = sums_recipe(&config).build(cuda)?;
         let (tiles, visits) = lists::tiles(model, views);
         let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
         let tile_ranges::TileRanges { list, first, slots } = tile_ranges::tile_ranges(&tiles, &visits, layout);
         let (operations, first_piece) = tile_ranges::operations(&listed, &parts, layout);
-        let values = slots * slot_bytes(model.modes[1]) as usize / 12;
+        let values = slots * slot_bytes(model.modes[1], size_of::<T>()) as usize / (3 * size_of::<T>());
         let what = "ptycho: sums subpixel blocks";
         Ok(Self {
             object: program.kernel("object_part")?,
@@ -79,10 +79,10 @@ impl BlockSums {
     pub(super) fn add(
         &self,
         model: ModelArgument,
-        exits: &Buffer<C>,
+        exits: &Buffer<C<T>>,
         (b, first): (usize, usize),
-        sums: &Sums,
-        target: &Target,
+        sums: &Sums<T>,
+        target: &Target<T>,
     ) -> Result<()> {
         let argument = sums.argument(0);
         if let Target::Probe = target {
@@ -107,7 +107,7 @@ impl BlockSums {
     }
 
     /// The squared relative change of the probes, waited for.
-    pub(super) fn moved(&self, cuda: &Cuda, sums: &Sums) -> Result<f32> {
+    pub(super) fn moved(&self, cuda: &Cuda, sums: &Sums<T>) -> Result<T> {
         // SAFETY: (Sums, u32, float*) as declared; so many blocks have left their changes.
         unsafe { self.change.launch(1, TEAM).plain(sums.argument(0)).arg(sums.blocks).arg(&self.moved).run()? };
         cuda.synchronize()?;

@@ -9,21 +9,22 @@ use super::ring::Access;
 use super::sums::{BlockSums, Target};
 use super::{BlockBuffers, StreamedStages};
 use crate::model::View;
+use crate::stages::cuda::CudaStages;
 use crate::stages::cuda::arguments::{ConstraintArgument, ModelArgument, UpdateArgument};
+use crate::stages::cuda::number::{C, Number};
 use crate::stages::cuda::subpixel::object_alone;
 use crate::stages::cuda::supports::Supports;
-use crate::stages::cuda::{C, CudaStages};
 use crate::stages::{Likelihood, Overlap, Projection, Slot};
 
 /// The Fourier step that leaves waves as they are, whatever is measured, and makes the exit waves of them.
 pub(in crate::stages::cuda) const NEUTRAL: Projection = Projection { a: 0.0, b: 0.0, c: 0.0, bound: -1.0, noise: 0.0, likelihood: false };
 
 /// The arrays as a kernel sees them that counts views from `first` on.
-fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {
+fn block_model<T: Number>(inner: &CudaStages<T>, first: usize) -> ModelArgument {
     ModelArgument { views: inner.scan.on_device.from(first).value(), ..inner.scan.model(&inner.state) }
 }
 
-impl CudaStages {
+impl<T: Number> CudaStages<T> {
     /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them,
     /// which count from the first one of all on. With sub-pixel shifts they have those of the block.
     pub(super) fn block(&mut self, first: usize) -> Result<[ModelArgument; 2]> {
@@ -37,7 +38,7 @@ impl CudaStages {
         let here = block_model(self, first);
         let here = if in_step { self.seen_in_step(here)? } else { self.seen_in(here)? };
         let all = self.scan.model(&self.state);
-        let before = (first * self.model.modes[0] * self.model.pixels() * size_of::<C>()) as u64;
+        let before = (first * self.model.modes[0] * self.model.pixels() * size_of::<C<T>>()) as u64;
         let probe = if self.frames.config.shifted { here.probe.wrapping_sub(before) } else { all.probe };
         Ok([here, ModelArgument { probe, ..all }])
     }
@@ -53,14 +54,14 @@ impl CudaStages {
     }
 }
 
-impl StreamedStages {
+impl<T: Number> StreamedStages<T> {
     /// Gives every block in turn to `work`, frames and waves in their buffers in `inner.frames`; `told`: errors of the views are
     /// taken over.
     pub(super) fn sweep(
         &mut self,
         access: Access,
         told: bool,
-        mut work: impl FnMut(&mut CudaStages, &BlockSums, usize, &Range<usize>) -> Result<()>,
+        mut work: impl FnMut(&mut CudaStages<T>, &BlockSums<T>, usize, &Range<usize>) -> Result<()>,
     ) -> Result<()> {
         let bytes = self.bytes_of_pixel;
         let Self { work: Some(BlockBuffers { ring, sums, waves }), inner, convert, raw, order, weights, errors, .. } = self else {
@@ -110,7 +111,7 @@ impl StreamedStages {
     /// A Fourier step, or none, and sums of the exit waves that it leaves.
     ///
     /// `first`: in the first pass of an overlap loop, which sums with the probes as the step itself shifts them.
-    fn step(&mut self, step: Option<Projection>, target: Option<&Target>, first: bool) -> Result<()> {
+    fn step(&mut self, step: Option<Projection>, target: Option<&Target<T>>, first: bool) -> Result<()> {
         let moves = step.is_some();
         self.inner.forget_seen();
         self.sweep(Access { raw: moves, read: true, write: moves }, moves, |inner, sums, b, range| {
@@ -149,8 +150,8 @@ impl StreamedStages {
         }
         let (update, mut pass) = (UpdateArgument::from(rule), 0);
         let limit = {
-            let tolerance = rule.tolerance as f32;
-            tolerance * tolerance * self.inner.model.probes as f32
+            let tolerance = T::from_wide(rule.tolerance);
+            tolerance * tolerance * T::from_wide(self.inner.model.probes as f64)
         };
         while pass < rule.passes {
             pass += 1;
@@ -299,12 +300,12 @@ impl StreamedStages {
     }
 }
 
-impl StreamedStages {
+impl<T: Number> StreamedStages<T> {
     /// Asks `ask` of the views of every block where they look, or would look in `moved`.
     pub(super) fn each_block_at<R>(
         &mut self,
         moved: Option<&[View]>,
-        mut ask: impl FnMut(&mut CudaStages, ModelArgument, &[View]) -> Result<Vec<R>>,
+        mut ask: impl FnMut(&mut CudaStages<T>, ModelArgument, &[View]) -> Result<Vec<R>>,
     ) -> Result<Vec<R>> {
         if self.work.is_none() {
             self.ready(false)?;
@@ -322,7 +323,7 @@ impl StreamedStages {
     }
 }
 
-impl CudaStages {
+impl<T: Number> CudaStages<T> {
     /// The part of the squared differences of neighbours: value (and its derivative to the gradient), or first and second order
     /// along the direction.
     pub(super) fn smoothness(&mut self, rule: &Likelihood, line: bool) -> Result<[f64; 2]> {

@@ -9,15 +9,16 @@ use crate::stages::cuda::Pair;
 use crate::stages::cuda::arguments::ModelArgument;
 use crate::stages::cuda::batches::BatchOperations;
 use crate::stages::cuda::frames::Frames;
+use crate::stages::cuda::number::Number;
 use crate::stages::cuda::program::TEAM;
 use crate::stages::cuda::shifted::ProbeStep;
 use crate::stages::cuda::sums::Sums;
 use crate::stages::cuda::supports::Supports;
 
-impl SubpixelProbe {
+impl<T: Number> SubpixelProbe<T> {
     /// Weights of the old probes.
     pub(in crate::stages::cuda) fn weigh(&mut self, rule: &Overlap) -> Result<()> {
-        let weights: Vec<f32> = rule.probe_inertia.iter().map(|w| *w as f32).collect();
+        let weights: Vec<T> = rule.probe_inertia.iter().map(|w| T::from_wide(*w)).collect();
         if self.inertia_now != weights {
             self.cuda.upload(&mut self.inertia, &weights)?;
             self.inertia_now = weights;
@@ -28,10 +29,10 @@ impl SubpixelProbe {
     /// Ends the sums and makes the step of them; [`Self::change`] tells how far it went.
     pub(in crate::stages::cuda) fn update_probes(
         &mut self,
-        state: &mut Pair,
-        sums: &mut Sums,
-        supports: &mut Supports,
-        operations: &mut BatchOperations,
+        state: &mut Pair<T>,
+        sums: &mut Sums<T>,
+        supports: &mut Supports<T>,
+        operations: &mut BatchOperations<T>,
     ) -> Result<()> {
         (self.current, self.taken) = (false, false);
         if let Some(registers) = self.registers.as_ref().filter(|_| !supports.apart()) {
@@ -49,7 +50,7 @@ impl SubpixelProbe {
     }
 
     /// Change of the probes by the last step.
-    pub(in crate::stages::cuda) fn change(&self, model: &Model, state: &Pair, supports: &mut Supports) -> Result<f64> {
+    pub(in crate::stages::cuda) fn change(&self, model: &Model, state: &Pair<T>, supports: &mut Supports<T>) -> Result<f64> {
         match self.registers.as_ref().filter(|_| !supports.apart()) {
             Some(registers) => registers.change(),
             None => supports.change(model, state),
@@ -62,11 +63,11 @@ impl SubpixelProbe {
         &mut self,
         model: &Model,
         argument: ModelArgument,
-        state: &mut Pair,
-        frames: &Frames,
-        sums: &mut Sums,
-        supports: &mut Supports,
-        operations: &mut Option<BatchOperations>,
+        state: &mut Pair<T>,
+        frames: &Frames<T>,
+        sums: &mut Sums<T>,
+        supports: &mut Supports<T>,
+        operations: &mut Option<BatchOperations<T>>,
         rule: &Overlap,
     ) -> Result<u32> {
         let Some(operations) = operations.as_mut() else { return Ok(0) };

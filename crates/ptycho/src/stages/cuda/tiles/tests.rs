@@ -6,8 +6,8 @@ use zellige_engine::testing::host::Host;
 
 use super::*;
 use crate::stages::Projection;
-use crate::stages::cuda::C;
 use crate::stages::cuda::arguments::ConstraintArgument;
+use crate::stages::cuda::number;
 use crate::stages::cuda::program::{FrameProcessing, KernelConfig};
 use crate::stages::cuda::recipes::frames_recipe;
 
@@ -38,6 +38,9 @@ static C operator+(C a, C b) { return {a.x + b.x, a.y + b.y}; }
 static C operator-(C a, C b) { return {a.x - b.x, a.y - b.y}; }
 static C operator*(C a, float s) { return {a.x * s, a.y * s}; }
 static C operator*(C a, C b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; }";
+
+/// Values in single precision, as tiles have them.
+type C = number::C<f32>;
 
 type Through = unsafe extern "C" fn(*mut C, i32);
 
@@ -90,7 +93,7 @@ fn transforms_of_lines_are_those_of_the_definition() {
 }
 
 type Columns =
-    unsafe extern "C" fn(*mut C, *mut C, *const f32, *const [f32; 2], *mut f32, *mut f32, *mut u32, u32, ConstraintArgument, f32);
+    unsafe extern "C" fn(*mut C, *mut C, *const f32, *const [f32; 2], *mut f32, *mut f32, *mut u32, u32, ConstraintArgument<f32>, f32);
 
 #[test]
 fn columns_are_constrained_as_the_formulae_say() {
@@ -105,6 +108,7 @@ fn columns_are_constrained_as_the_formulae_say() {
             atomic: false,
             registers: false,
             shifted: false,
+            double: false,
             processing: FrameProcessing::Tiled { joined: true },
         };
         let Some(host) = Host::compile(&frames_recipe(&config)) else { return };
