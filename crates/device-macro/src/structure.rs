@@ -1,5 +1,7 @@
 //! Structs: the declaration in C++ with the sizes and offsets that Rust's compiler has found, and the bytes that a kernel gets.
 
+use std::fmt::Write as _;
+
 use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{Expr, ExprLit, Field, Fields, Ident, ItemStruct, Lit, PointerMutability, Result, Type};
@@ -49,7 +51,7 @@ impl Structure {
         all.text = format!("{}struct {} {{\n", item::template(&generics), names::cpp(ident));
         for field in &mut fields.named {
             let declared = all.declared(field, &generics)?;
-            all.text += &format!("    {declared};\n");
+            let _ = writeln!(all.text, "    {declared};");
             all.fields.extend(field.ident.clone());
         }
         all.text += "};\n";
@@ -71,9 +73,11 @@ impl Structure {
         let (mut ty, mut lengths) = (&mut field.ty, String::new());
         while let Type::Array(array) = ty {
             match &array.len {
-                Expr::Lit(ExprLit { lit: Lit::Int(n), .. }) => lengths += &format!("[{}]", n.base10_digits()),
+                Expr::Lit(ExprLit { lit: Lit::Int(n), .. }) => {
+                    let _ = write!(lengths, "[{}]", n.base10_digits());
+                }
                 length => {
-                    lengths += &format!("[{NUMBER}]");
+                    let _ = write!(lengths, "[{NUMBER}]");
                     self.numbers.push(quote!(#length));
                 }
             }
@@ -96,11 +100,12 @@ impl Structure {
 
     /// Adds that size and offsets are Rust's.
     fn check(&mut self, cpp: &str, rust: TokenStream) {
-        self.text += &format!("static_assert(sizeof({cpp}) == {NUMBER}, \"size of {cpp} in Rust\");\n");
+        let _ = writeln!(self.text, "static_assert(sizeof({cpp}) == {NUMBER}, \"size of {cpp} in Rust\");");
         self.numbers.push(quote!(::core::mem::size_of::<#rust>()));
         for field in &self.fields {
             let name = names::cpp(field);
-            self.text += &format!("static_assert(__builtin_offsetof({cpp}, {name}) == {NUMBER}, \"offset of {cpp}::{name} in Rust\");\n");
+            let text = &mut self.text;
+            let _ = writeln!(text, "static_assert(__builtin_offsetof({cpp}, {name}) == {NUMBER}, \"offset of {cpp}::{name} in Rust\");");
             self.numbers.push(quote!(::core::mem::offset_of!(#rust, #field)));
         }
         self.instances.push(rust);

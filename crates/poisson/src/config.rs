@@ -308,10 +308,10 @@ impl Config {
         if !faults.iter().any(|fault| fault.path.starts_with("grid.")) {
             faults.extend((0..self.dimensions()).filter_map(|d| self.size_fault(d)));
         }
-        let names = if !faults.iter().any(|fault| fault.path.starts_with("grid.")) {
-            (self.variables(), self.constants())
-        } else {
+        let names = if faults.iter().any(|fault| fault.path.starts_with("grid.")) {
             self.placeholders()
+        } else {
+            (self.variables(), self.constants())
         };
         faults.extend(source_fault("rhs", &self.rhs, &names));
         faults.extend(self.guess.as_ref().and_then(|g| source_fault("guess", g, &names)));

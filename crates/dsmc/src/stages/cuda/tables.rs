@@ -278,12 +278,8 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
         if let Some((given, _)) = model.given[side.index()] {
             all.given[side.index()] = match given {
                 SubsonicBoundary::Outlet { pressure } => arguments::SubsonicBoundary { value: pressure, ..nothing },
-                SubsonicBoundary::Inlet { pressure, temperature } => {
-                    arguments::SubsonicBoundary { what: 1, value: pressure, temperature, ..nothing }
-                }
-                SubsonicBoundary::Flow { flux, temperature } => {
-                    arguments::SubsonicBoundary { what: 2, value: flux, temperature, ..nothing }
-                }
+                SubsonicBoundary::Inlet { pressure, temperature } => arguments::SubsonicBoundary { what: 1, value: pressure, temperature },
+                SubsonicBoundary::Flow { flux, temperature } => arguments::SubsonicBoundary { what: 2, value: flux, temperature },
             };
         }
         for along in 0..n {

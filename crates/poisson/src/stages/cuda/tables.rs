@@ -190,7 +190,7 @@ impl Tables {
         }
         let buffer = pool.buffer_from(&blob.bytes, "poisson tables")?;
         let start = buffer.address();
-        for a in arguments.iter_mut().flat_map(|l| l.axes_mut()) {
+        for a in arguments.iter_mut().flat_map(super::arguments::Level::axes_mut) {
             // Tables that a kernel does not read have no place in the blob; their pointers stay inside it.
             for p in [&mut a.w, &mut a.ww, &mut a.volume, &mut a.line, &mut a.full, &mut a.parent] {
                 *p += start;
