@@ -7,6 +7,7 @@ use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost, PeerTime};
 
 use crate::config::boundary::{SideConfig, SideName, SidePair};
+use crate::config::diagnostics::ENERGY_LIMIT;
 use crate::config::laser::{LaserDirection, LaserSource, PolarisationConfig};
 use crate::config::species::{PerCell, Thermal};
 use crate::config::{Config, Density, LaserConfig, SpeciesConfig, Value, WindowConfig};
@@ -101,9 +102,6 @@ const STEPS: std::ops::RangeInclusive<u64> = 2..=50;
 /// Particle-steps of a repetition on a GPU, where waiting at its end would show in one of two milliseconds.
 const GPU_WORK: f64 = 2e9;
 const GPU_STEPS: std::ops::RangeInclusive<u64> = 10..=50;
-
-/// Change of the energy that passes where it is looked at, relative to what can change: that of a run.
-const ENERGY_LIMIT: f64 = 0.1;
 
 /// The input of a case, `on_gpu` or for a CPU; cells of 0.1, steps of 0.07, periodic.
 pub fn config(name: &str, on_gpu: bool) -> Option<Config> {

@@ -14,6 +14,7 @@ use zellige_engine::times::{self, Phase};
 
 use crate::bench;
 use crate::config::Config;
+use crate::config::diagnostics::ENERGY_LIMIT;
 use crate::diagnostics::Diagnostics;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::digits;
@@ -22,8 +23,6 @@ use crate::setup::{Load, Model};
 use crate::stages::{self, Precision, Setup};
 use crate::warnings;
 
-/// Change of the energy that passes where nothing is said.
-const ENERGY_LIMIT: f64 = 0.1;
 /// Mean charge above which it is said.
 const BACKGROUND: f64 = 1e-9;
 

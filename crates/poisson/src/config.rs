@@ -18,7 +18,7 @@ use zellige_engine::error::Problem as Fault;
 use zellige_engine::expr::Expr;
 
 use crate::grid::Bc;
-use crate::method::{Method, Options, Relaxation, Tolerance};
+use crate::method::{MOST_SWEEPS, Method, Options, Relaxation, Tolerance};
 use crate::problem::{Precision, mean_fault};
 use crate::status::Norm;
 use crate::step::Cycle;
@@ -32,8 +32,9 @@ pub struct Config {
     pub grid: GridConfig,
     /// Right-hand side: a number, an expression, or `{ file = "rho.npy" }`; a file with one axis more in front is a batch.
     pub rhs: Source,
-    /// Right-hand sides of a batch, 1 to 1000000, numbered by `k` from 0; not needed with a stack in a file.
+    /// Right-hand sides of a batch, numbered by `k` from 0; not needed with a stack in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub batch: Option<usize>,
     /// Conditions per side; a side left out has `u = 0`.
     #[serde(default)]
@@ -47,11 +48,13 @@ pub struct Config {
     /// The cycle of multigrid.
     #[serde(default = "Config::default_cycle")]
     pub cycle: Cycle,
-    /// Sweeps before the coarse correction: 0 to 100; default 1.
+    /// Sweeps before the coarse correction; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = MOST_SWEEPS))]
     pub pre: Option<u32>,
-    /// Sweeps after the coarse correction: 0 to 100; default 1.
+    /// Sweeps after the coarse correction; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = MOST_SWEEPS))]
     pub post: Option<u32>,
     /// The relaxation inside a cycle.
     #[serde(default)]
@@ -74,8 +77,9 @@ pub struct Config {
     /// Norm of residuals.
     #[serde(default)]
     pub norm: Norm,
-    /// Most cycles, sweeps, or direct solutions and refinements, at least 1; default ample.
+    /// Most cycles, sweeps, or direct solutions and refinements; default ample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_cycles: Option<u64>,
     /// Mean of the solution where no side holds a value (all Neumann or periodic).
     #[serde(default)]
@@ -86,7 +90,8 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GridConfig {
-    /// Nodes per axis, `[M, N]` or `[M, N, K]`: 3 to 1048576 each. A periodic axis counts each node once.
+    /// Nodes per axis, `[M, N]` or `[M, N, K]`. A periodic axis counts each node once.
+    #[schemars(inner(range(min = 3, max = 1_048_576)))]
     pub nodes: Vec<usize>,
     /// Length per axis, above 0. A periodic axis has its period.
     pub size: Vec<f64>,
@@ -193,10 +198,6 @@ pub(crate) struct SideRef<'a> {
 const AXES: [&str; 3] = ["x", "y", "z"];
 /// Length and spacing per axis, in expressions.
 const CONSTANTS: [(&str, &str); 3] = [("lx", "hx"), ("ly", "hy"), ("lz", "hz")];
-/// Nodes of an axis.
-const NODES: std::ops::RangeInclusive<usize> = 3..=1 << 20;
-/// Right-hand sides of a batch.
-const BATCH: std::ops::RangeInclusive<usize> = 1..=1_000_000;
 /// The number of a right-hand side, in expressions of a batch.
 pub(crate) const COUNTER: &str = "k";
 
@@ -302,16 +303,15 @@ impl Config {
 
     /// Finds every problem that can be seen without allocating anything, paths relative to this table.
     pub fn check(&self) -> Vec<Fault> {
-        let mut faults = self.grid.check();
-        if faults.is_empty() {
+        let mut faults = zellige_engine::config::faults(self);
+        faults.extend(self.grid.check());
+        let of_grid = |faults: &[Fault]| faults.iter().any(|fault| fault.path.starts_with("grid."));
+        if !of_grid(&faults) {
             faults.extend((0..self.dimensions()).filter_map(|d| self.size_fault(d)));
         }
-        let names = if faults.is_empty() { (self.variables(), self.constants()) } else { self.placeholders() };
+        let names = if of_grid(&faults) { self.placeholders() } else { (self.variables(), self.constants()) };
         faults.extend(source_fault("rhs", &self.rhs, &names));
         faults.extend(self.guess.as_ref().and_then(|g| source_fault("guess", g, &names)));
-        if let Some(batch) = self.batch.filter(|b| !BATCH.contains(b)) {
-            faults.push(Fault::new("batch", format!("{batch} right-hand sides")).allowed("1 to 1000000"));
-        }
         let mut seen = Vec::new();
         for d in 0..self.dimensions().min(3) {
             let [lo, hi] = [0, 1].map(|end| self.boundary.side(d, end));
@@ -332,15 +332,10 @@ impl Config {
             let fault = Fault::new(format!("boundary.{key}"), "the grid has no z axis");
             faults.push(fault.hint("leave it out, or give three `nodes` and three lengths"));
         }
-        if !self.mean.is_finite() {
-            faults.push(Fault::new("mean", format!("the value is {}", self.mean)).allowed("finite numbers"));
-        } else if self.mean != 0.0
+        if self.mean != 0.0
             && (0..self.dimensions().min(3)).any(|d| [0, 1].map(|end| self.boundary.side(d, end).bc).contains(&Bc::Dirichlet))
         {
             faults.push(mean_fault());
-        }
-        if self.max_cycles == Some(0) {
-            faults.push(Fault::new("max_cycles", "the value is 0").allowed("1 or more"));
         }
         if self.guess.is_some() && self.method == Method::Fmg {
             let fault = Fault::new("guess", "full multigrid starts from the coarsest grid and would drop the first guess");
@@ -353,7 +348,8 @@ impl Config {
         if self.tolerance == Tolerance::TRUNCATION {
             faults.extend(truncation::too_few_nodes(&self.grid.nodes));
         }
-        faults.extend(self.options().check());
+        let options: Vec<_> = self.options().check().into_iter().filter(|fault| faults.iter().all(|f| f.path != fault.path)).collect();
+        faults.extend(options);
         faults
     }
 }
@@ -364,7 +360,6 @@ type Names = (Vec<&'static str>, Vec<(&'static str, f64)>);
 /// Finds the fault of a source, as far as its text shows.
 fn source_fault(path: &str, source: &Source, (variables, constants): &Names) -> Option<Fault> {
     match source {
-        Source::Number(value) if !value.is_finite() => Some(Fault::new(path, format!("the value is {value}")).allowed("finite numbers")),
         Source::Expression(text) => Expr::parse_with(text, variables, constants).err().map(|e| {
             let counts = !variables.contains(&COUNTER) && text.get(e.span.clone()) == Some(COUNTER);
             let fault = e.problem(path);
@@ -383,9 +378,6 @@ impl GridConfig {
             faults.push(Fault::new("grid.nodes", format!("{axes} numbers")).allowed("2 or 3, one per axis"));
             return faults;
         }
-        for (axis, n) in AXES.iter().zip(&self.nodes).filter(|(_, n)| !NODES.contains(n)) {
-            faults.push(Fault::new("grid.nodes", format!("{n} nodes in {axis}")).allowed("3 to 1048576"));
-        }
         if self.size.len() != axes {
             faults.push(Fault::new("grid.size", format!("{} numbers for {axes} axes", self.size.len())).allowed(format!("{axes} lengths")));
         }
@@ -396,9 +388,6 @@ impl GridConfig {
             faults.push(
                 Fault::new("grid.origin", format!("{} numbers for {axes} axes", self.origin.len())).allowed(format!("{axes} coordinates")),
             );
-        }
-        for (axis, x) in AXES.iter().zip(&self.origin).filter(|(_, x)| !x.is_finite()) {
-            faults.push(Fault::new("grid.origin", format!("the {axis} coordinate is {x}")).allowed("finite numbers"));
         }
         faults
     }

@@ -82,6 +82,9 @@ impl Tolerance {
     pub const TRUNCATION: Self = Self::Named(NamedTolerance::Truncation);
 }
 
+/// Sweeps before or after a coarse correction.
+pub(crate) const MOST_SWEEPS: u32 = 100;
+
 /// Options of the caller; [`Options::default`] leaves everything to the solver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -178,8 +181,8 @@ impl Options {
             faults.push(fault.hint("omit it for the best known value"));
         }
         for (path, sweeps) in [("pre", self.pre), ("post", self.post)] {
-            if let Some(sweeps) = sweeps.filter(|s| *s > 100) {
-                faults.push(Fault::new(path, format!("{sweeps} sweeps")).allowed("0 to 100"));
+            if let Some(sweeps) = sweeps.filter(|s| *s > MOST_SWEEPS) {
+                faults.push(Fault::new(path, format!("{sweeps} sweeps")).allowed(format!("0 to {MOST_SWEEPS}")));
             }
         }
         if (self.pre, self.post) == (Some(0), Some(0)) {

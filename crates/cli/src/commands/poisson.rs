@@ -64,7 +64,7 @@ pub(crate) fn poisson(arguments: PoissonArgs) -> Result<u8> {
 fn in_words_of_the_command(problem: &mut Problem) {
     let name = match problem.path.as_str() {
         "poisson.grid.size" => "X Y",
-        "poisson.grid.nodes" => "M N",
+        "poisson.grid.nodes" | "poisson.grid.nodes[0]" | "poisson.grid.nodes[1]" => "M N",
         "poisson.coarse_levels" => "S",
         "poisson.tolerance" => "ERR",
         "poisson.rhs" | "poisson.rhs.file" => "--rhs",

@@ -29,6 +29,7 @@ use zellige_engine::expr::Expr;
 
 use crate::gas::sparta::Relax;
 use crate::gas::table::Model as Molecules;
+use crate::gas::vibration::DEGENERACY;
 use crate::grid::Grid;
 use crate::model::{Partner, Scheme, ZDefinition};
 
@@ -97,7 +98,8 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GridConfig {
-    /// Cells per axis, `[nx]` or `[nx, ny]`: 1 to 65536 each. `[1]` with periodic sides is a box without space.
+    /// Cells per axis, `[nx]` or `[nx, ny]`. `[1]` with periodic sides is a box without space.
+    #[schemars(inner(range(min = 1, max = 65_536)))]
     pub cells: Vec<usize>,
     /// Length per axis, m.
     pub size: Vec<f64>,
@@ -126,8 +128,9 @@ pub struct GasConfig {
 pub struct SpeciesConfig {
     /// Name: letters, digits, `_`, `+`, `-`.
     pub name: String,
-    /// Mole fraction, above 0; scaled to a sum of 1.
+    /// Mole fraction; scaled to a sum of 1.
     #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub fraction: f64,
     /// Mass of a molecule, kg.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,11 +138,13 @@ pub struct SpeciesConfig {
     /// Diameter at the reference temperature, m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diameter: Option<f64>,
-    /// Exponent of the viscosity: 0.5 to 1.4.
+    /// Exponent of the viscosity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.5, max = 1.4))]
     pub omega: Option<f64>,
-    /// Exponent of the deflection: 0.5 to 4; 1 for hard spheres.
+    /// Exponent of the deflection; 1 for hard spheres.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.5, max = 4.0))]
     pub alpha: Option<f64>,
     /// Reference temperature, K.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,8 +221,9 @@ impl VibrationConfig {
 pub struct ModeConfig {
     /// Characteristic temperature, K; at least 200 if one of several.
     pub theta: f64,
-    /// Number of modes of this temperature: 1 to 4.
+    /// Number of modes of this temperature.
     #[serde(default = "single")]
+    #[schemars(range(min = 1, max = DEGENERACY))]
     pub degeneracy: u32,
     /// Collision number in place of `z_vibration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -351,14 +357,17 @@ pub struct SamplingConfig {
     #[schemars(with = "Option<SampleStart>")]
     pub start: Option<u64>,
     /// Steps between samples.
+    #[schemars(range(min = 1))]
     pub every: u64,
     /// Steps of an average, for unsteady flows; default one average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Parts of the sampling time, or window, whose scatter gives the error bars: 2 to 1000.
+    /// Parts of the sampling time, or window, whose scatter gives the error bars.
+    #[schemars(range(min = 2, max = 1000))]
     pub batches: u64,
     /// Steps between audits of particles, energy and momentum; default a hundredth of the steps, at least 10.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub audit: Option<u64>,
 }
 

@@ -104,8 +104,9 @@ pub struct SideOutlet {
 pub struct OutletConfig {
     /// Pressure, Pa.
     pub pressure: f64,
-    /// Steps of the average beside the side: 1 to 1000000.
+    /// Steps of the average beside the side.
     #[serde(default = "memory")]
+    #[schemars(range(min = 1.0, max = 1e6))]
     pub memory: f64,
 }
 
@@ -129,8 +130,9 @@ pub struct InletConfig {
     /// Net mass flow into the domain, kg/s per metre of depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mass_flow: Option<f64>,
-    /// Steps of the average beside the side: 1 to 1000000.
+    /// Steps of the average beside the side.
     #[serde(default = "memory")]
+    #[schemars(range(min = 1.0, max = 1e6))]
     pub memory: f64,
 }
 
@@ -151,14 +153,17 @@ pub struct WallConfig {
     /// Velocity in its plane, m/s.
     #[serde(default)]
     pub velocity: [f64; 3],
-    /// Fraction of molecules that a diffuse wall accommodates, 0 to 1; others reflect specularly.
+    /// Fraction of molecules that a diffuse wall accommodates; others reflect specularly.
     #[serde(default = "one")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub accommodation: f64,
-    /// Accommodation of normal energy (CLL), 0 to 1.
+    /// Accommodation of normal energy (CLL).
     #[serde(default = "one")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub normal: f64,
-    /// Accommodation of tangential momentum (CLL), 0 to 2.
+    /// Accommodation of tangential momentum (CLL).
     #[serde(default = "one")]
+    #[schemars(range(min = 0.0, max = 2.0))]
     pub tangential: f64,
 }
 

@@ -88,8 +88,9 @@ pub enum Shape {
         centre: [f64; 2],
         /// Radius, m: above 0.
         radius: f64,
-        /// Number of segments, 3 to 1000000.
+        /// Number of segments.
         #[serde(default = "segments")]
+        #[schemars(range(min = 3, max = MOST_SEGMENTS))]
         segments: u32,
     },
     /// Inscribed polygon.
@@ -101,8 +102,9 @@ pub enum Shape {
         /// Counter-clockwise turn, degrees.
         #[serde(default)]
         angle: f64,
-        /// Number of segments, 3 to 1000000.
+        /// Number of segments.
         #[serde(default = "segments")]
+        #[schemars(range(min = 3, max = MOST_SEGMENTS))]
         segments: u32,
     },
     /// Any sense.
@@ -126,11 +128,15 @@ pub enum Shape {
         /// Angle of attack for a stream along x, degrees: the trailing edge goes down.
         #[serde(default)]
         angle: f64,
-        /// Number of segments, 8 to 1000000.
+        /// Number of segments.
         #[serde(default = "segments")]
+        #[schemars(range(min = 8, max = MOST_SEGMENTS))]
         segments: u32,
     },
 }
+
+/// Most segments of a shape.
+const MOST_SEGMENTS: u32 = 1_000_000;
 
 const fn segments() -> u32 {
     200
@@ -149,12 +155,12 @@ impl Shape {
         let vertices = match self {
             Self::Circle { centre, radius, segments } => {
                 demand(*radius > 0.0 && radius.is_finite(), "radius", format!("the radius is {radius}"), "above 0");
-                demand((3..=1_000_000).contains(segments), "segments", format!("{segments} segments"), "3 to 1000000");
+                demand((3..=MOST_SEGMENTS).contains(segments), "segments", format!("{segments} segments"), "3 to 1000000");
                 ellipse(*centre, [*radius; 2], 0.0, *segments)
             }
             Self::Ellipse { centre, radii, angle, segments } => {
                 demand(radii.iter().all(|r| *r > 0.0 && r.is_finite()), "radii", format!("the half axes are {radii:?}"), "above 0");
-                demand((3..=1_000_000).contains(segments), "segments", format!("{segments} segments"), "3 to 1000000");
+                demand((3..=MOST_SEGMENTS).contains(segments), "segments", format!("{segments} segments"), "3 to 1000000");
                 demand(angle.is_finite(), "angle", format!("the angle is {angle}"), "a number of degrees");
                 ellipse(*centre, *radii, *angle, *segments)
             }
@@ -172,7 +178,7 @@ impl Shape {
                 let digits = naca.len() == 4 && naca.bytes().all(|b| b.is_ascii_digit()) && &naca[2..] != "00";
                 demand(digits, "naca", format!("`{naca}` is no airfoil of four digits"), "for example `0012` or `2412`");
                 demand(*chord > 0.0 && chord.is_finite(), "chord", format!("the chord is {chord}"), "above 0");
-                demand((8..=1_000_000).contains(segments), "segments", format!("{segments} segments"), "8 to 1000000");
+                demand((8..=MOST_SEGMENTS).contains(segments), "segments", format!("{segments} segments"), "8 to 1000000");
                 demand(angle.is_finite(), "angle", format!("the angle is {angle}"), "a number of degrees");
                 if digits { airfoil(naca, *nose, *chord, *angle, *segments) } else { Vec::new() }
             }
@@ -196,7 +202,7 @@ fn ellipse(centre: [f64; 2], radii: [f64; 2], angle: f64, segments: u32) -> Vec<
         [centre[0] + cos * x - sin * y, centre[1] + sin * x + cos * y]
     };
     // A count out of range is refused by the caller, who must not wait for it.
-    (0..segments.min(1_000_000)).map(vertex).collect()
+    (0..segments.min(MOST_SEGMENTS)).map(vertex).collect()
 }
 
 /// Jacobs, Ward and Pinkerton, NACA report 460 (1933); the last coefficient is that of the closed trailing edge.
@@ -204,7 +210,7 @@ fn airfoil(naca: &str, nose: [f64; 2], chord: f64, angle: f64, segments: u32) ->
     let digit = |k: usize| f64::from(naca.as_bytes()[k] - b'0');
     let (camber, position, thickness) = (digit(0) / 100.0, digit(1) / 10.0, (10.0 * digit(2) + digit(3)) / 100.0);
     let (sin, cos) = (-angle.to_radians()).sin_cos();
-    let half = (segments.min(1_000_000) / 2).max(4);
+    let half = (segments.min(MOST_SEGMENTS) / 2).max(4);
     let point = |k: u32, upper: bool| {
         // Closer together at both ends, where the outline bends.
         let x = 0.5 * (1.0 - (0.5 * TAU * f64::from(k) / f64::from(half)).cos());

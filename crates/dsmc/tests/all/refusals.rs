@@ -107,7 +107,7 @@ fn everything_else_is_refused_by_name() {
         (with("particles_per_cell = 10", "weight = 1e-9"), vec!["particles are asked for"]),
         // 2e9 in all, 2e7 in a cell.
         (with("particles_per_cell = 10", "weight = 3.5e5"), vec!["particles are asked for", "1e7 in a cell"]),
-        (with("[10, 10]", "[10, 0]"), vec!["0 cells in y"]),
+        (with("[10, 10]", "[10, 0]"), vec!["grid.cells[1]", "`0` is out of range"]),
         (with("[10, 10]", "[10, 10, 10]"), vec!["1 or 2"]),
         (with("[1e-4, 1e-4]", "[1e-4]"), vec!["1 numbers for 2 axes"]),
         (with("steps = 10", "steps = 10\nspecies_file = \"a.species\""), vec!["go together"]),
@@ -131,7 +131,7 @@ fn everything_else_is_refused_by_name() {
         (more("[dsmc.initial]\ndensity = \"1e20*(x\""), vec!["initial.density"]),
         (more("[dsmc.initial]\ndensity = \"1e22*(x - 5e-5)\""), vec!["initial", "`max(0, ..)`"]),
         (more("[dsmc.initial]\ntemperature = \"1/x/0\""), vec!["initial"]),
-        (more("[dsmc.sampling]\nbatches = 1"), vec!["2 to 1000"]),
+        (more("[dsmc.sampling]\nbatches = 1"), vec!["at least 2 and at most 1000"]),
         (more("[dsmc.collisions]\nscheme = \"bird\""), vec!["collisions.scheme"]),
         (
             more("[[dsmc.collisions.pairs]]\nspecies = [\"Ar\", \"Xe\"]\ndiameter = 4e-10\nomega = 0.8"),

@@ -205,7 +205,7 @@ fn modes_come_from_the_input_or_from_files() {
     config.species[0].vibration = Some(VibrationConfig::Single(1000.0));
     assert_eq!(vibration(&config, here).unwrap(), [(1000.0, 1, 30.0)]);
     for (modes, text) in [
-        (vec![mode(900.0, 5, None), mode(3000.0, 1, None)], "5 modes of one temperature"),
+        (vec![mode(900.0, 5, None), mode(3000.0, 1, None)], "`5` is out of range"),
         (vec![mode(90.0, 1, None), mode(3000.0, 1, None)], "the value is 9e1"),
         ((1..6).map(|k| mode(500.0 * f64::from(k), 1, None)).collect(), "at most 4"),
     ] {

@@ -20,6 +20,8 @@ mod yaml;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Problem, Result};
@@ -97,8 +99,14 @@ impl Source {
         let config = schema::checked::<S::Config>(table(S::NAME), S::NAME);
         let run = schema::checked::<RunConfig>(table("run"), "run");
         let output = schema::checked::<OutputConfig>(table("output"), "output");
+        // The solver may say more than that numbers are out of range.
+        let with_ranges = |problems: &Vec<Problem>| {
+            let more = S::Config::deserialize(table(S::NAME)).map_or_else(|_| Vec::new(), |config| check_solver::<S>(&config));
+            let new = more.into_iter().filter(|problem| problems.iter().all(|p| p.path != problem.path));
+            problems.iter().cloned().chain(new).collect()
+        };
         let found = [
-            config.as_ref().map_or_else(Clone::clone, check_solver::<S>),
+            config.as_ref().map_or_else(with_ranges, check_solver::<S>),
             run.as_ref().map_or_else(Clone::clone, RunConfig::check),
             output.as_ref().map_or_else(Clone::clone, OutputConfig::check),
         ];
@@ -128,7 +136,31 @@ impl Source {
     }
 }
 
-impl<C: serde::Serialize> Input<C> {
+/// Finds what the schema forbids in a table, ranges above all, and numbers that are not finite. A solver's check begins with
+/// this, for tables that are not from a file.
+pub fn faults<T: JsonSchema + Serialize>(table: &T) -> Vec<Problem> {
+    let value = match toml::Value::try_from(table) {
+        Ok(value) => value,
+        Err(e) => return vec![Problem::new("", e.to_string())],
+    };
+    let mut problems = Vec::new();
+    not_finite(&value, "", &mut problems);
+    if problems.is_empty() {
+        problems = schema::check::<T>(&serde_json::json!(value), "");
+    }
+    problems
+}
+
+fn not_finite(value: &toml::Value, path: &str, problems: &mut Vec<Problem>) {
+    match value {
+        toml::Value::Float(x) if !x.is_finite() => problems.push(Problem::new(path, format!("the value is {x}")).allowed("finite numbers")),
+        toml::Value::Array(items) => items.iter().enumerate().for_each(|(i, item)| not_finite(item, &format!("{path}[{i}]"), problems)),
+        toml::Value::Table(table) => table.iter().for_each(|(key, item)| not_finite(item, &source::join(path, key), problems)),
+        _ => {}
+    }
+}
+
+impl<C: Serialize> Input<C> {
     /// The solver's own check and that of the shared tables, with paths from the top of the file. An input that was not
     /// read from a file goes through this by itself.
     pub fn check<S: Solver<Config = C>>(&self) -> Vec<Problem> {

@@ -30,7 +30,6 @@ pub(super) fn lasers(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
 /// Values that cannot be, or do not go together.
 fn keys(config: &Config, i: usize, l: &LaserConfig, faults: &mut Vec<Problem>) {
     let at = |key: &str| format!("laser[{i}].{key}");
-    above(&at("a0"), l.a0, 0.0, faults);
     match (l.omega, l.wavelength) {
         (Some(omega), None) => drop(above(&at("omega"), omega, 0.0, faults)),
         (None, Some(length)) => drop(above(&at("wavelength"), length, 0.0, faults)),

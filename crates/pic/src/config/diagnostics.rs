@@ -6,6 +6,11 @@ use zellige_engine::schedule::Schedule;
 
 use crate::stages::Component;
 
+/// Relative energy change that passes, if nothing is said.
+pub const ENERGY_LIMIT: f64 = 0.1;
+/// Relative difference of a mode from what is expected that passes, if nothing is said.
+pub const TOLERANCE: f64 = 0.02;
+
 /// The diagnostics. By default, energies are measured about a thousand times in a run, and fields, charge and a phase space
 /// `(x, ux)` of each species are written at the end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -19,8 +24,9 @@ pub struct DiagnosticsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub charge_every: Option<u64>,
-    /// Relative energy change that passes; default 0.1.
+    /// Relative energy change that passes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "default" = ENERGY_LIMIT))]
     pub energy_limit: Option<f64>,
     /// Fields on the grid.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,8 +178,9 @@ pub struct ModeConfig {
     /// Theoretical value: a number or an expression of constants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<super::Value>,
-    /// Relative difference from it that passes; default 0.02.
+    /// Relative difference from it that passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "default" = TOLERANCE))]
     pub tolerance: Option<f64>,
     /// Steps between two samples.
     #[serde(default = "each")]

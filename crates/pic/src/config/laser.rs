@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaserConfig {
-    /// Peak of the normalised vector potential `e E / (m_e w c)`: above 0.
+    /// Peak of the normalised vector potential `e E / (m_e w c)`.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub a0: f64,
     /// Angular frequency, w_n (rad/s in SI units); or give `wavelength`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

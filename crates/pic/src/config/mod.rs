@@ -48,8 +48,9 @@ pub struct Config {
     /// Time step, 1/w_n; or give `courant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dt: Option<f64>,
-    /// Time step over the largest stable one, below 1; default 0.95.
+    /// Time step over the largest stable one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0, "default" = DEFAULT_COURANT))]
     pub courant: Option<f64>,
     /// Time at which the run ends, 1/w_n; or give `steps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +110,8 @@ fn one() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GridConfig {
-    /// Cells per axis, `[nx]` or `[nx, ny]`: 1 to 1048576 each.
+    /// Cells per axis, `[nx]` or `[nx, ny]`.
+    #[schemars(inner(range(min = 1, max = 1_048_576)))]
     pub cells: Vec<usize>,
     /// Length per axis, c/w_n: above 0.
     pub size: Vec<f64>,

@@ -15,8 +15,9 @@ pub struct SpeciesConfig {
     /// Charge of a particle, e.
     #[serde(default = "minus_one")]
     pub charge: f64,
-    /// Mass of a particle, m_e: above 0.
+    /// Mass of a particle, m_e.
     #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub mass: f64,
     /// Particles per cell at the reference density: a number, or `[nx, ny]`.
     pub particles_per_cell: PerCell,

@@ -46,7 +46,8 @@ pub enum Normalised {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiConfig {
-    /// Reference density `n_0`, m^-3: above 0.
+    /// Reference density `n_0`, m^-3.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub density: f64,
 }
 

@@ -7,15 +7,12 @@ use zellige_engine::error::Result;
 use zellige_engine::record::{Check, Curve, Record};
 
 use super::fit::{self, Fit};
-use crate::config::diagnostics::{Measure, ModeConfig};
+use crate::config::diagnostics::{Measure, ModeConfig, TOLERANCE};
 use crate::config::{Config, Units, Value};
 use crate::grid::Grid;
 use crate::output::digits;
 use crate::plasma::Plasma;
 use crate::setup::{absolute, input};
-
-/// Tolerance where none is given.
-const TOLERANCE: f64 = 0.02;
 
 /// A mode under observation.
 #[derive(Debug, Clone)]

@@ -312,8 +312,9 @@ pub enum Precision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Smoothing {
-    /// Binomial passes, 0 to 32.
+    /// Binomial passes.
     #[serde(default)]
+    #[schemars(range(max = 32))]
     pub passes: u32,
     /// Adds a compensating pass `[-1, (4 + 2n)/n, -1]`, normalised.
     #[serde(default)]

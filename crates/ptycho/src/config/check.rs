@@ -29,7 +29,7 @@ fn same_names(config: &Config, faults: &mut Vec<Problem>) {
 }
 
 pub(super) fn all(config: &Config) -> Vec<Problem> {
-    let mut faults = Vec::new();
+    let mut faults = zellige_engine::config::faults(config);
     same_names(config, &mut faults);
     if config.resample.both().iter().any(|n| !(1..=MOST_RESAMPLED).contains(n)) {
         let message = format!("{:?} pixels of the model to one of the detector", config.resample.both());
@@ -55,7 +55,10 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
         }
         let nested = scan.simulate.iter().flat_map(crate::simulate::SimulateConfig::check).map(|p| ("simulate", p));
         let nested = nested.chain(scan.read.check().into_iter().map(|p| ("read", p)));
-        faults.extend(nested.map(|(table, p)| Problem { path: path(&format!("{table}.{}", p.path)), ..p }));
+        let nested: Vec<_> = nested.map(|(table, p)| Problem { path: path(&format!("{table}.{}", p.path)), ..p }).collect();
+        // Ranges are known from the whole table.
+        let new = nested.into_iter().filter(|p| faults.iter().all(|known| known.path != p.path)).collect::<Vec<_>>();
+        faults.extend(new);
     }
     let p = &config.probe;
     within("probe.size", p.size, 1e-12, 1e3, &mut faults);
@@ -111,7 +114,6 @@ fn check_engine(path: &str, engine: &EngineConfig, faults: &mut Vec<Problem>) {
     }
     let alpha = if engine.name == EngineName::Rpie { (1e-6, 1.0) } else { (-1.0, 2.0) };
     within(&key("alpha"), engine.alpha, alpha.0, alpha.1, faults);
-    within(&key("beta"), engine.beta, 0.05, 1.0, faults);
     within(&key("sigma"), engine.sigma, 0.0, 10.0, faults);
     within(&key("tau"), engine.tau, 0.0, 10.0, faults);
     let step = if engine.name == EngineName::Sdr { 1.0 } else { 10.0 };

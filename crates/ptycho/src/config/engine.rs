@@ -83,8 +83,9 @@ pub struct EngineConfig {
     /// DM: 1 is the difference map, 0 alternating projections. rPIE: weight of the largest illumination, 0 to 1 (0.05).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// RAAR: relaxation, 0.5 to 1 (0.75).
+    /// RAAR: relaxation (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.05, max = 1.0))]
     pub beta: Option<f64>,
     /// SDR: relaxation of the reflection (0.25); noise accumulates from `sigma tau` = 0.5 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

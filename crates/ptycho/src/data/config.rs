@@ -93,7 +93,8 @@ pub struct ReadConfig {
     /// Row and column of the optical axis in the file's frames, pixels; default as in the file, else the middle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<[f64; 2]>,
-    /// Orientation of frames: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine. 0 to 7.
+    /// Orientation of frames: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine.
+    #[schemars(range(max = 7))]
     pub orientation: u8,
     /// Leaves the frames in the file and reads them in blocks.
     pub stream: bool,
@@ -199,9 +200,6 @@ impl ReadConfig {
         positive("distance", self.distance, 1e-9, 1e6);
         for p in self.pixel.iter().flat_map(|p| p.both()) {
             positive("pixel", Some(p), 1e-12, 1.0);
-        }
-        if self.orientation > 7 {
-            faults.push(Problem::new("orientation", format!("the value is {}", self.orientation)).allowed("0 to 7"));
         }
         if self.positions.is_some() && (self.positions_y.is_some() || self.positions_x.is_some()) {
             faults.push(

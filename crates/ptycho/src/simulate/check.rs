@@ -15,10 +15,7 @@ pub(crate) fn within(path: &str, value: f64, low: f64, high: f64, faults: &mut V
 impl SimulateConfig {
     /// Finds every problem of the table, paths relative to it.
     pub fn check(&self) -> Vec<Problem> {
-        let mut faults = Vec::new();
-        if !(1..=10_000_000).contains(&self.frames) {
-            faults.push(Problem::new("frames", format!("{} frames", self.frames)).allowed("1 to 10^7"));
-        }
+        let mut faults = zellige_engine::config::faults(self);
         for n in self.size.both() {
             if !(8..=4096).contains(&n) || n % 2 != 0 {
                 faults.push(Problem::new("size", format!("{n} pixels")).allowed("even numbers from 8 to 4096"));
@@ -38,9 +35,6 @@ impl SimulateConfig {
         within("position_error", self.position_error, 0.0, 1.0, &mut faults);
         within("fluctuation", self.fluctuation, 0.0, 0.5, &mut faults);
         within("object.phase", self.object.phase.abs(), 0.0, 100.0, &mut faults);
-        if !(0.0..1.0).contains(&self.object.absorption) {
-            faults.push(Problem::new("object.absorption", format!("the value is {}", self.object.absorption)).allowed("0 to below 1"));
-        }
         match (self.object.kind, &self.object.image) {
             (ObjectKind::Image, None) => {
                 faults.push(Problem::new("object.image", "a picture is required, but none is named").hint("`image = \"FILE.png\"`"));
@@ -53,7 +47,6 @@ impl SimulateConfig {
         if let Some(step) = self.pattern.step {
             within("pattern.step", step, 1e-12, 1.0, &mut faults);
         }
-        within("pattern.jitter", self.pattern.jitter, 0.0, 1.0, &mut faults);
         let shortest = self.size.both().into_iter().min().unwrap_or(0) as f64;
         within("detector.beamstop", self.detector.beamstop, 0.0, shortest, &mut faults);
         within("detector.dead", self.detector.dead, 0.0, 0.5, &mut faults);

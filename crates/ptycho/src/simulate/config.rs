@@ -33,7 +33,8 @@ impl<T: Copy> Pair<T> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulateConfig {
-    /// Number of frames: 1 to 10^7.
+    /// Number of frames.
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub frames: usize,
     /// Pixels of a frame (rows, columns): even, 8 to 4096.
     pub size: Pair<usize>,
@@ -119,7 +120,8 @@ pub struct ObjectConfig {
     pub kind: ObjectKind,
     /// Phase shift where thickest, rad; negative advances the wave.
     pub phase: f64,
-    /// Amplitude absorbed where thickest: 0 to below 1.
+    /// Amplitude absorbed where thickest.
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
     pub absorption: f64,
     /// PNG of the thickness for the phase, black is none, for `kind = "image"`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,7 +158,8 @@ pub struct PatternConfig {
     /// Distance of neighbouring positions, m; default 0.12 of the field of view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
-    /// Random displacement along each axis, uniform over this part of the step: 0 to 1.
+    /// Random displacement along each axis, uniform over this part of the step.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
     /// Rounds positions to whole pixels.
     pub round: bool,

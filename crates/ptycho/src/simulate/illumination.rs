@@ -30,14 +30,17 @@ pub struct IlluminationConfig {
     pub optic: Optic,
     /// Shape of pupil, pinhole or beam.
     pub aperture: Aperture,
-    /// Lens: pupil diameter over the detector's shorter side, 0.01 to 1.
+    /// Lens: pupil diameter over the detector's shorter side.
+    #[schemars(range(min = 0.01, max = 1.0))]
     pub pupil: f64,
     /// Pinhole, diffuser: diameter, m; default 0.35, 0.75 of the field of view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diameter: Option<f64>,
-    /// Annular: stop over whole diameter, 0 to 0.95.
+    /// Annular: stop over whole diameter.
+    #[schemars(range(min = 0.0, max = 0.95))]
     pub inner: f64,
-    /// Soft edge over diameter, 0 to 0.5.
+    /// Soft edge over diameter.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub edge: f64,
     /// Distance of the sample behind focus or pinhole, m; default 0 for a pinhole, for a lens one that spreads the probe over
     /// 0.35 of the field of view.
@@ -52,7 +55,8 @@ pub struct IlluminationConfig {
     pub roughness: f64,
     /// R.m.s. size of the source's image at the sample (y, x), m: above 0 light is partially coherent.
     pub blur: Pair<f64>,
-    /// Modes kept, brightest first: 1 to 64.
+    /// Modes kept, brightest first.
+    #[schemars(range(min = 1, max = 64))]
     pub modes: usize,
 }
 
@@ -105,9 +109,6 @@ impl IlluminationConfig {
     /// Finds every problem of the table, paths relative to it.
     pub fn check(&self) -> Vec<Problem> {
         let mut faults = Vec::new();
-        within("pupil", self.pupil, 0.01, 1.0, &mut faults);
-        within("inner", self.inner, 0.0, 0.95, &mut faults);
-        within("edge", self.edge, 0.0, 0.5, &mut faults);
         within("roughness", self.roughness, 0.0, 20.0, &mut faults);
         for (path, value) in [("diameter", self.diameter), ("grain", self.grain)] {
             if let Some(v) = value {
@@ -119,9 +120,6 @@ impl IlluminationConfig {
         }
         for width in self.blur.both() {
             within("blur", width, 0.0, 1e-2, &mut faults);
-        }
-        if !(1..=64).contains(&self.modes) {
-            faults.push(Problem::new("modes", format!("{} modes", self.modes)).allowed("1 to 64"));
         }
         if self.modes > 1 && self.blur.both() == [0.0; 2] {
             let hint = "give the size of the source's image: `blur = 5e-8`";
