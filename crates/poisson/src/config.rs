@@ -305,14 +305,11 @@ impl Config {
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = zellige_engine::config::faults(self);
         faults.extend(self.grid.check());
-        if !faults.iter().any(|fault| fault.path.starts_with("grid.")) {
+        let of_grid = |faults: &[Fault]| faults.iter().any(|fault| fault.path.starts_with("grid."));
+        if !of_grid(&faults) {
             faults.extend((0..self.dimensions()).filter_map(|d| self.size_fault(d)));
         }
-        let names = if faults.iter().any(|fault| fault.path.starts_with("grid.")) {
-            self.placeholders()
-        } else {
-            (self.variables(), self.constants())
-        };
+        let names = if of_grid(&faults) { self.placeholders() } else { (self.variables(), self.constants()) };
         faults.extend(source_fault("rhs", &self.rhs, &names));
         faults.extend(self.guess.as_ref().and_then(|g| source_fault("guess", g, &names)));
         let mut seen = Vec::new();
