@@ -100,7 +100,7 @@ impl Structure {
         self.numbers.push(quote!(::core::mem::size_of::<#rust>()));
         for field in &self.fields {
             let name = names::cpp(field);
-            self.text += &format!("static_assert(__builtin_offsetof({cpp}, {name}) == {NUMBER}, \"offset of {cpp}::{name} in Rust\");\n");
+            self.text += &format!("static_assert(ZL_OFFSET({name}, {cpp}) == {NUMBER}, \"offset of {cpp}::{name} in Rust\");\n");
             self.numbers.push(quote!(::core::mem::offset_of!(#rust, #field)));
         }
         self.instances.push(rust);
