@@ -105,7 +105,7 @@ impl Structure {
         for field in &self.fields {
             let name = names::cpp(field);
             let text = &mut self.text;
-            let _ = writeln!(text, "static_assert(__builtin_offsetof({cpp}, {name}) == {NUMBER}, \"offset of {cpp}::{name} in Rust\");");
+            let _ = writeln!(text, "static_assert(ZL_OFFSET({name}, {cpp}) == {NUMBER}, \"offset of {cpp}::{name} in Rust\");");
             self.numbers.push(quote!(::core::mem::offset_of!(#rust, #field)));
         }
         self.instances.push(rust);

@@ -77,11 +77,11 @@ struct Pair {
     R double_;
 };
 static_assert(sizeof(Pair<float>) ==    8, \"size of Pair<float> in Rust\");
-static_assert(__builtin_offsetof(Pair<float>, first) ==    0, \"offset of Pair<float>::first in Rust\");
-static_assert(__builtin_offsetof(Pair<float>, double_) ==    4, \"offset of Pair<float>::double_ in Rust\");
+static_assert(ZL_OFFSET(first, Pair<float>) ==    0, \"offset of Pair<float>::first in Rust\");
+static_assert(ZL_OFFSET(double_, Pair<float>) ==    4, \"offset of Pair<float>::double_ in Rust\");
 static_assert(sizeof(Pair<double>) ==   16, \"size of Pair<double> in Rust\");
-static_assert(__builtin_offsetof(Pair<double>, first) ==    0, \"offset of Pair<double>::first in Rust\");
-static_assert(__builtin_offsetof(Pair<double>, double_) ==    8, \"offset of Pair<double>::double_ in Rust\");
+static_assert(ZL_OFFSET(first, Pair<double>) ==    0, \"offset of Pair<double>::first in Rust\");
+static_assert(ZL_OFFSET(double_, Pair<double>) ==    8, \"offset of Pair<double>::double_ in Rust\");
 "
     );
     assert_eq!(

@@ -113,7 +113,8 @@ impl Twin<'_> {
     /// Evaluates the twin as the system's C++ compiler builds it; prints a reason and returns `None` where that is impossible.
     fn on_host<T: RealScalar>(&self, inputs: &[T]) -> Option<Vec<T>> {
         let source = format!(
-            "{}\n{}\n#include <cstdio>\n#include <vector>\ntypedef {} T;\nint main() {{\n  std::vector<T> in({}), out({});\n  \
+            "#define ZL_OFFSET(field, ...) __builtin_offsetof(__VA_ARGS__, field)\n{}\n{}\n\
+             #include <cstdio>\n#include <vector>\ntypedef {} T;\nint main() {{\n  std::vector<T> in({}), out({});\n  \
              if (fread(in.data(), sizeof(T), in.size(), stdin) != in.size()) return 1;\n  const T* inputs = in.data();\n  \
              T* outputs = out.data();\n  for (unsigned int i = 0; i < {INPUTS}u; ++i) {{\n{}  }}\n  \
              return fwrite(outputs, sizeof(T), out.size(), stdout) == out.size() ? 0 : 1;\n}}\n",

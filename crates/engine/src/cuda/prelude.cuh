@@ -8,6 +8,13 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
+// Offset of a field of a type as a constant. NVRTC has no `offsetof`, and not all of its versions have GCC's builtin.
+#ifdef __CUDACC__
+#define ZL_OFFSET(field, ...) __INTADDR__(&((__VA_ARGS__*)0)->field)
+#else
+#define ZL_OFFSET(field, ...) __builtin_offsetof(__VA_ARGS__, field)
+#endif
+
 #define WARP 32
 #define FULL_WARP 0xffffffffu
 

@@ -44,11 +44,11 @@ struct Task {
     bool alive;
 };
 static_assert(sizeof(Task) ==  112, \"size of Task in Rust\");
-static_assert(__builtin_offsetof(Task, count) ==    0, \"offset of Task::count in Rust\");
-static_assert(__builtin_offsetof(Task, list) ==    8, \"offset of Task::list in Rust\");
-static_assert(__builtin_offsetof(Task, places) ==   16, \"offset of Task::places in Rust\");
-static_assert(__builtin_offsetof(Task, to) ==   88, \"offset of Task::to in Rust\");
-static_assert(__builtin_offsetof(Task, alive) ==  104, \"offset of Task::alive in Rust\");
+static_assert(ZL_OFFSET(count, Task) ==    0, \"offset of Task::count in Rust\");
+static_assert(ZL_OFFSET(list, Task) ==    8, \"offset of Task::list in Rust\");
+static_assert(ZL_OFFSET(places, Task) ==   16, \"offset of Task::places in Rust\");
+static_assert(ZL_OFFSET(to, Task) ==   88, \"offset of Task::to in Rust\");
+static_assert(ZL_OFFSET(alive, Task) ==  104, \"offset of Task::alive in Rust\");
 ";
     assert_eq!(TASK_CUDA, expected);
     assert!(PLACE_CUDA.contains("sizeof(Place<float>) ==   12") && PLACE_CUDA.contains("sizeof(Place<double>) ==   24"), "{PLACE_CUDA}");
