@@ -6,7 +6,7 @@ use std::io::Write;
 use zellige_dsmc::geometry::Gas;
 use zellige_dsmc::geometry::read::{Label, read};
 use zellige_dsmc::grid::Grid;
-use zellige_dsmc::source;
+use zellige_dsmc::start::source;
 
 libfuzzer_sys::fuzz_target!(|input: (u8, &[u8])| {
     let (choice, bytes) = input;

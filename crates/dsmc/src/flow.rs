@@ -8,12 +8,12 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
-use crate::loading;
 use crate::model::Model;
 use crate::particles::Particles;
 use crate::sampling::{Samples, VALUES, width};
 use crate::setup::Initial;
 use crate::stages::{self, Ledger, Stages, Totals};
+use crate::start::loading;
 use crate::step;
 
 /// A gas under way.

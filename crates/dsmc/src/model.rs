@@ -12,8 +12,8 @@ use crate::gas::pair::Pair;
 use crate::geometry::Geometry;
 use crate::grid::Grid;
 use crate::planar;
-use crate::source::LineSource;
 use crate::stages::{ALONG_Z, MOMENTS};
+use crate::start::source::LineSource;
 use crate::walls::subsonic::SubsonicBoundary;
 use crate::walls::{BOLTZMANN, Wall};
 

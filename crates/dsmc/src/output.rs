@@ -1,13 +1,13 @@
 //! Averages as records: a field per quantity with the field of its error bars, flows through sections, the cells that bodies cut,
-//! and what walls feel ([`crate::surfaces`]).
+//! and what walls feel ([`crate::diagnostics::surfaces`]).
 
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Record, Values};
 
+use crate::diagnostics::{local, patches, surfaces};
 use crate::flow::{Averaged, Flow};
 use crate::model::{Model, Scheme};
 use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, WITH_Z, first_mode, first_with_z, modes, sections, width};
-use crate::{local, patches, surfaces};
 
 fn axes(flow: Averaged<'_>) -> Vec<Axis> {
     let grid = &flow.model.grid;

@@ -8,14 +8,14 @@ use zellige_engine::expr::Expr;
 
 use crate::config::sides::{SideConfig, SideWall, SideWord, WallConfig};
 use crate::config::{Config, GasConfig, ReferenceConfig, SourceConfig, Value};
-use crate::forecast::bearable;
 use crate::gas::Species;
 use crate::geometry::{Geometry, Outlines, read};
 use crate::grid::{Grid, Side};
-use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model, Partner};
-use crate::source::{self, LineSource};
+use crate::plan::forecast::bearable;
 use crate::species::all_species;
+use crate::start::loading::State;
+use crate::start::source::{self, LineSource};
 use crate::walls::subsonic::SubsonicBoundary;
 use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 

@@ -12,17 +12,17 @@ use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 use zellige_engine::times::{self, Phase};
 
-use crate::audit;
 use crate::bench;
 use crate::config::Config;
+use crate::diagnostics::audit;
+use crate::diagnostics::surfaces;
 use crate::flow::{self, Flow};
-use crate::forecast;
 use crate::model::{Model, Partner, Scheme};
 use crate::output;
+use crate::plan::forecast;
 use crate::stages::cpu::bytes_of;
 use crate::stages::cuda;
 use crate::stages::{Ledger, Totals};
-use crate::surfaces;
 
 /// Looks at energy and momentum in a run where nothing is said.
 const AUDITS: u64 = 100;

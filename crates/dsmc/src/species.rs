@@ -10,7 +10,7 @@ use crate::gas::pair::Pair;
 use crate::gas::sparta::Relax;
 use crate::gas::vibration::{Mode, Vibration};
 use crate::gas::{Relaxation, Scatter, Species, sparta, table};
-use crate::relaxation;
+use crate::plan::relaxation;
 use crate::setup::{input, unreadable};
 
 /// Data of a run's species from SPARTA's files.

@@ -8,7 +8,7 @@ use zellige_dsmc::gas::Species;
 use zellige_dsmc::gas::table::{self, Model};
 use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::gas::vibration::Mode;
-use zellige_dsmc::seed;
+use zellige_dsmc::start::seed;
 use zellige_engine::config::Source;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Problem, Result};

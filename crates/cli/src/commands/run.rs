@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use zellige_dsmc::seed;
+use zellige_dsmc::start::seed;
 use zellige_engine::allocator;
 use zellige_engine::config::{FileFormat, Input, Source};
 use zellige_engine::cuda;

@@ -7,10 +7,10 @@ use crate::common::{K, close, device, run};
 use zellige_dsmc::Dsmc;
 use zellige_dsmc::config::Config;
 use zellige_dsmc::config::sides::{SideConfig, SideWord};
+use zellige_dsmc::diagnostics::surfaces;
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::geometry::Shape;
 use zellige_dsmc::output;
-use zellige_dsmc::surfaces;
 use zellige_engine::config::Source;
 use zellige_engine::record::Record;
 

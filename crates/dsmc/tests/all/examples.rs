@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::common::{close, device, run};
 use zellige_dsmc::Dsmc;
+use zellige_dsmc::diagnostics::surfaces;
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::sampling::VALUES;
-use zellige_dsmc::surfaces;
 use zellige_engine::config::Source;
 
 /// An example, run to its end with another seed than its own, and averaged so many times as long, where its own errors are too

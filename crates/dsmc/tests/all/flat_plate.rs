@@ -11,8 +11,8 @@ use std::path::Path;
 use crate::common::{K, close, device, run};
 use zellige_dsmc::Dsmc;
 use zellige_dsmc::config::Config;
+use zellige_dsmc::diagnostics::surfaces;
 use zellige_dsmc::flow::Flow;
-use zellige_dsmc::surfaces;
 use zellige_engine::config::Source;
 
 const SPEED: f64 = 1074.0;

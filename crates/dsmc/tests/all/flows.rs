@@ -3,12 +3,12 @@
 use crate::common::{self, K, argon, close, flow, gap, mean, on_plate, run, temperatures};
 use zellige_dsmc::config::sides::{SideConfig, SideInflow, SideWall, SideWord};
 use zellige_dsmc::config::{BodyConfig, Config, GasConfig, SpeciesConfig, Value, WallConfig};
+use zellige_dsmc::diagnostics::surfaces;
 use zellige_dsmc::gas::table::Model as Molecules;
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
 use zellige_dsmc::particles::Particles;
 use zellige_dsmc::sampling::VALUES;
-use zellige_dsmc::surfaces;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::rng::Philox;
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::common::{argon, device, flow, run};
 use zellige_dsmc::config::sides::{SideConfig, SideWord};
 use zellige_dsmc::config::{BodyConfig, WallConfig, WallModel};
+use zellige_dsmc::diagnostics::surfaces;
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
-use zellige_dsmc::surfaces;
 use zellige_engine::checkpoint::{Reader, Writer};
 
 fn body(outline: Shape, wall: WallConfig) -> BodyConfig {

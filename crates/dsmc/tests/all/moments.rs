@@ -5,9 +5,10 @@ use std::f64::consts::PI;
 use crate::common::{BOX, K, argon, flow, run};
 use zellige_dsmc::config::sides::{SideConfig, SideWord};
 use zellige_dsmc::config::{BodyConfig, Config, Value, WallConfig, WallModel};
+use zellige_dsmc::diagnostics::surfaces;
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
-use zellige_dsmc::{output, surfaces};
+use zellige_dsmc::output;
 use zellige_engine::record::{Entries, Record, Values};
 
 fn body(name: &str, outline: Shape, wall: WallConfig) -> BodyConfig {

@@ -8,7 +8,7 @@ use zellige_dsmc::Dsmc;
 use zellige_dsmc::config::Config;
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::model::Model;
-use zellige_dsmc::seed::adopt;
+use zellige_dsmc::start::seed::adopt;
 use zellige_engine::config::{Format, Source};
 use zellige_engine::device::Device;
 use zellige_engine::error::Problem;

@@ -6,8 +6,8 @@ use super::store::{Outbox, ParticleState, Row};
 use super::tile::{Scratch, Tile};
 use crate::geometry::Flight;
 use crate::grid::Side;
-use crate::loading::internal;
 use crate::model::{Gas, purpose};
+use crate::start::loading::internal;
 use crate::walls::inflow::Stream as Beam;
 use crate::walls::subsonic::{CellSums, Composition, MovingAverage, SubsonicBoundary};
 

@@ -225,7 +225,7 @@ fn segments(model: &Model) -> Vec<Segment> {
 
 fn lines(model: &Model) -> Vec<Line> {
     let grid = &model.grid;
-    let line = |s: &crate::source::LineSource| {
+    let line = |s: &crate::start::source::LineSource| {
         let at = |end: usize, d: usize| (s.ends[end][d] - grid.origin[d]) / grid.h[d];
         Line { ends: [at(0, 0), at(0, 1), at(1, 0), at(1, 1)], normal: s.normal, temperature: s.temperature, velocity: s.velocity }
     };

@@ -91,7 +91,7 @@ fn teams_give_the_bits_of_warps() {
     let teams = tiling::kernel_config(&model, cuda.properties());
     assert!(teams.cells() == 1 && teams.threads > 32 && teams.lanes == 32);
     let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
-    crate::loading::fill(&model, &|position| initial.at(position), |part| {
+    crate::start::loading::fill(&model, &|position| initial.at(position), |part| {
         particles.append(part);
         Ok(())
     })
@@ -120,7 +120,7 @@ fn recorded_steps_give_the_bits_of_single_launches() {
     let kernels = tiling::kernel_config(&model, cuda.properties());
     assert!(kernels.recorded);
     let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
-    crate::loading::fill(&model, &|position| initial.at(position), |part| {
+    crate::start::loading::fill(&model, &|position| initial.at(position), |part| {
         particles.append(part);
         Ok(())
     })
@@ -132,7 +132,8 @@ fn recorded_steps_give_the_bits_of_single_launches() {
         } else {
             // Tile by tile, as a run is loaded: the same particles in the same slots.
             let cells = gas.order().unwrap();
-            gas.insert(&crate::loading::fill_cells(&model, &|position| initial.at(position), cells.len(), |k| cells[k] as usize)).unwrap();
+            gas.insert(&crate::start::loading::fill_cells(&model, &|position| initial.at(position), cells.len(), |k| cells[k] as usize))
+                .unwrap();
         }
         (0..300).for_each(|step| gas.advance(step, step >= 70, &mut Profiler::off()).unwrap());
         let mut cells = vec![0.0; model.grid.len() * model.collisions.sums()];

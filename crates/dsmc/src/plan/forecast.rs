@@ -12,10 +12,10 @@ use crate::config::{AUTO, Config};
 use crate::gas::mixture;
 use crate::geometry::Body;
 use crate::model::{CROWD, Edge, Model, Partner, Scheme};
+use crate::plan::relaxation;
+use crate::plan::shocked;
+use crate::plan::unused::unused_keys;
 use crate::planar;
-use crate::relaxation;
-use crate::shocked;
-use crate::unused::unused_keys;
 use crate::walls::BOLTZMANN;
 
 /// Schedule of averages, in words.

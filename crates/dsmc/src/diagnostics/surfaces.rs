@@ -2,9 +2,9 @@
 
 use zellige_engine::record::{Column, Curve, Measured, Record, Table};
 
+use crate::diagnostics::patches;
 use crate::flow::Flow;
 use crate::grid::Side;
-use crate::patches;
 use crate::sampling::loads;
 use crate::walls::tally::{BodyLoad, Load, Reference};
 
