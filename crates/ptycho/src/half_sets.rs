@@ -8,12 +8,12 @@ use zellige_engine::parallel::{each, indices, items, items_mut, map};
 use zellige_engine::profile::Profiler;
 
 use crate::config::{Config, EngineConfig};
+use crate::memory::MemoryBudget;
 use crate::model::{Model, Power, State, Storage};
 use crate::modes;
 use crate::reconstruction::Reconstruction;
 use crate::resolution::{self, ImageShift, RingCorrelation};
 use crate::scan::Truth;
-use crate::stages::MemoryBudget;
 
 /// The reconstructions of the even and of the odd frames.
 pub struct HalfSets([Reconstruction; 2]);

@@ -14,6 +14,7 @@ pub mod config;
 pub mod data;
 pub mod engines;
 pub mod half_sets;
+pub mod memory;
 pub mod model;
 pub mod modes;
 pub mod noise;

@@ -4,9 +4,10 @@
 use zellige_engine::device::Device;
 
 use crate::config::Config;
+use crate::memory::MemoryBudget;
 use crate::model::Model;
 use crate::simulate::SimulateConfig;
-use crate::stages::{self, MemoryBudget};
+use crate::stages;
 use crate::{data, setup, solver, start};
 
 /// Memory of a process besides its arrays: a run of nine frames of 16 x 16 pixels has 14.2 MiB (x86-64 Linux), 13 of them pages of

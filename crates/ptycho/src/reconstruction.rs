@@ -12,10 +12,11 @@ use zellige_engine::sim::Cost;
 
 use crate::config::{AffinePart, Config, EngineConfig};
 use crate::engines::{self, Engine, EngineState, ProblemSize};
+use crate::memory::MemoryBudget;
 use crate::model::{Model, State, View};
 use crate::modes;
 use crate::positions::{self, Affine, RefinementContext};
-use crate::stages::{self, MemoryBudget, Stages};
+use crate::stages::{self, Stages};
 
 /// A reconstruction at work.
 pub struct Reconstruction {

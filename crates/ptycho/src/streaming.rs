@@ -5,9 +5,9 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::text::bytes;
 
-use crate::config::{Config, ObjectUpdate};
+use crate::config::Config;
+use crate::memory::{MemoryBudget, ObjectUpdate};
 use crate::model::Model;
-use crate::stages::MemoryBudget;
 use crate::stages::cuda::stream::layout::FRAMES;
 use crate::stages::cuda::stream::plan;
 use crate::stages::scheme::ObjectSumChoice;

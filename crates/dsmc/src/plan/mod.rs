@@ -1,4 +1,4 @@
-//! What the plan says: forecasts, resolution, relaxation, keys without effect.
+//! Parts of the plan: forecasts, resolution, relaxation, keys without effect.
 
 pub mod forecast;
 pub(crate) mod relaxation;

@@ -1,4 +1,4 @@
-//! The gas at the start, gas that sources bring, and inputs of the older form.
+//! Start of a run: the gas, sources that bring more, inputs of the older form.
 
 pub mod loading;
 pub mod seed;

@@ -3,7 +3,8 @@
 use zellige_engine::error::Problem;
 
 use super::engine::{EngineConfig, PositionMethod};
-use super::{Config, EngineName, MOST_RESAMPLED, NoiseName, ObjectUpdate, ProbeStart};
+use super::{Config, EngineName, MOST_RESAMPLED, NoiseName, ProbeStart};
+use crate::memory::ObjectUpdate;
 use crate::output::plain;
 
 fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {

@@ -25,11 +25,9 @@ use serde::{Deserialize, Serialize};
 use zellige_engine::error::Problem;
 
 use crate::data::ReadConfig;
+use crate::memory::{KeptData, MemoryBudget, ObjectUpdate};
 use crate::output::OutputConfig;
 use crate::simulate::{Pair, SimulateConfig};
-use crate::stages::MemoryBudget;
-use crate::stages::cuda::stream::plan::KeptData;
-pub use crate::stages::scheme::ObjectUpdate;
 
 pub use engine::{AffinePart, EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
 pub use memory::{MemoryConfig, WaveStorage};

@@ -7,6 +7,7 @@ use zellige_engine::profile::Profiler;
 use super::staged::staged;
 use super::{DataSizes, Engine, EngineState, ProblemSize, shuffled};
 use crate::config::{EngineConfig, NoiseName};
+use crate::memory::default_batch;
 use crate::stages::{LeastSquares, Noise, Stages};
 
 pub(super) struct LeastSquaresEngine {
@@ -24,7 +25,7 @@ impl LeastSquaresEngine {
         let rule = LeastSquares {
             step: [config.object_step.unwrap_or(0.9), config.probe_step.unwrap_or(0.9)],
             damping: config.damping.unwrap_or(0.1),
-            batch: config.batch.unwrap_or_else(|| super::default_batch(problem.views)).max(1),
+            batch: config.batch.unwrap_or_else(|| default_batch(problem.views)).max(1),
             // The variance of a modulus is constant: a least-squares fit of moduli is its likelihood. Gaussian noise of counts is refused by the input's check.
             noise: if config.noise == Some(NoiseName::Poisson) { Noise::Poisson } else { Noise::Euclid },
             probe: true,

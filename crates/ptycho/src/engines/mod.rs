@@ -125,11 +125,6 @@ pub fn measured(config: &EngineConfig) -> [bool; 3] {
     }
 }
 
-/// Views of a batch of LSQML where nothing is said, of all `views`.
-pub fn default_batch(views: usize) -> usize {
-    views.div_ceil(10)
-}
-
 /// Readies the stages for an engine: supports, and exit waves where it keeps them.
 pub fn begin(engine: &dyn Engine, stages: &mut dyn Stages, frame: [usize; 2]) -> Result<()> {
     let [real, fourier] = engine.supports().map(|part| part.map(|part| disc(part, frame)));

@@ -16,7 +16,8 @@ use zellige_engine::ops::fft::CudaPlans;
 
 use self::cuda::KernelConfig;
 use self::cuda::stream::plan::{self, StreamingPlan};
-use self::scheme::{ObjectSumChoice, ObjectUpdate};
+use self::scheme::ObjectSumChoice;
+use crate::memory::{KeptData, MemoryBudget};
 use crate::model::{Model, State, View};
 use crate::modes;
 
@@ -279,23 +280,6 @@ pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stag
     }
 }
 
-/// Memory limits of a run, and the data that its engines keep.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct MemoryBudget {
-    /// Bytes on the device; nine tenths of what is free on a GPU where nothing is said, on the CPU whatever is needed.
-    pub allowance: Option<u64>,
-    /// Waves are kept in half precision.
-    pub half: bool,
-    /// Data that the engines keep.
-    pub demand: plan::KeptData,
-    /// Folder for data that a run on the CPU may not hold in memory; the system's folder for such files if left out.
-    pub folder: Option<PathBuf>,
-    /// Summation of the object on a GPU that holds all frames.
-    pub object_update: ObjectUpdate,
-    /// Equal runs are to give equal bits.
-    pub deterministic: bool,
-}
-
 impl MemoryBudget {
     /// Chooses the summation of the object on `gpu` if it holds all frames.
     pub fn object_sums(&self, model: &Model, gpu: &Cuda) -> ObjectSumChoice {
@@ -307,7 +291,7 @@ impl MemoryBudget {
         let pool = if self.object_sums(model, gpu).atomic { 4 * (self.demand.number() * model.object_len()) as u64 } else { 0 };
         // Frames in an order of their own are for kernels that do without cuFFT.
         let sequence = self.demand.sequence && CudaPlans::new(gpu).is_err();
-        plan::resident(model, gpu.properties(), plan::KeptData { sequence, ..self.demand }) + pool
+        plan::resident(model, gpu.properties(), KeptData { sequence, ..self.demand }) + pool
     }
 
     /// The folder of files for moduli and exit waves, where a run on the CPU must not hold them.
@@ -350,12 +334,12 @@ const FREE: f64 = 0.9;
 
 /// Bytes that the stages of a model need on the CPU for what the engines keep, exit waves and those of a batch included; buffers of
 /// threads are [`cpu::scratch_bytes`].
-pub fn memory(model: &Model, demand: &plan::KeptData) -> u64 {
+pub fn memory(model: &Model, demand: &KeptData) -> u64 {
     held(model, demand) + passing(model, demand)
 }
 
 /// Memory that stays from one iteration to the next, bytes.
-pub fn held(model: &Model, demand: &plan::KeptData) -> u64 {
+pub fn held(model: &Model, demand: &KeptData) -> u64 {
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     // The state, gradients and what becomes of them; the last probe.
     let pairs = if demand.likelihood { SLOTS as u64 } else { 1 };
@@ -363,7 +347,7 @@ pub fn held(model: &Model, demand: &plan::KeptData) -> u64 {
 }
 
 /// Memory that is needed within an iteration only, bytes.
-pub fn passing(model: &Model, demand: &plan::KeptData) -> u64 {
+pub fn passing(model: &Model, demand: &KeptData) -> u64 {
     let views = model.views.len();
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     let (largest_batch, batch) = (demand.largest_batch(views), views.min(cpu::BATCH));
@@ -379,7 +363,7 @@ pub fn passing(model: &Model, demand: &plan::KeptData) -> u64 {
 pub(crate) use cuda::without_frames;
 
 /// Bytes of frames and exit waves of these.
-pub fn mapped(model: &Model, demand: &plan::KeptData) -> u64 {
+pub fn mapped(model: &Model, demand: &KeptData) -> u64 {
     let (word, views) = (demand.number() as u64, model.views.len() as u64);
     let waves = if demand.waves { views * (model.pixels() * model.exits()) as u64 * 2 * word } else { 0 };
     views * model.counted() as u64 * word + waves

@@ -1,23 +1,8 @@
 //! Choice of how the sums over views that make up the object are taken on a GPU.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::cuda::crowding;
+use crate::memory::ObjectUpdate;
 use crate::model::Model;
-
-/// Method of taking the sums over views that make up the object on a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ObjectUpdate {
-    /// The faster one for the scan.
-    #[default]
-    Auto,
-    /// Tile by tile in one order: reproducible.
-    Gathered,
-    /// Atomic additions: equal runs differ by rounding.
-    Atomic,
-}
 
 /// Frames that see a tile from which on atomic additions are faster where there are fewer tiles than multiprocessors; measured on
 /// an H200 (`docs/performance/ptycho.md`): gathering takes 0.12 us a frame of a tile then, however few tiles there are, and adding

@@ -7,12 +7,13 @@ use zellige_engine::device::Device;
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
-use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, NoiseName, ObjectUpdate, ScanConfig};
+use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, NoiseName, ScanConfig};
 use zellige_ptycho::engines::{self, EngineState, ProblemSize};
+use zellige_ptycho::memory::{MemoryBudget, ObjectUpdate};
 use zellige_ptycho::model::{Model, View};
 use zellige_ptycho::simulate::SimulateConfig;
 use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig, new_with};
-use zellige_ptycho::stages::{self, MemoryBudget, ObjectLimits, Overlap, Stages};
+use zellige_ptycho::stages::{self, ObjectLimits, Overlap, Stages};
 
 use super::common::Bench;
 use super::twins_cuda::{Case, PLAIN, close, model, off};

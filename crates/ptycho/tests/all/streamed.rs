@@ -6,14 +6,15 @@ use zellige_engine::profile::Profiler;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::engines::{self, EngineState, ProblemSize};
 use zellige_ptycho::half_sets::HalfSets;
+use zellige_ptycho::memory::{KeptData, MemoryBudget};
 use zellige_ptycho::model::{Model, Power};
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::resolution::RingCorrelation;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::SimulateConfig;
-use zellige_ptycho::stages::cuda::stream::plan::{self, KeptData, StreamingPlan};
-use zellige_ptycho::stages::{self, MemoryBudget, Stages, cpu};
+use zellige_ptycho::stages::cuda::stream::plan::{self, StreamingPlan};
+use zellige_ptycho::stages::{self, Stages, cpu};
 
 use super::common::Bench;
 use super::physics::{from_truth, input};

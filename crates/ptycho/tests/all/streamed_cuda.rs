@@ -9,10 +9,11 @@ use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, MemoryConfig, NoiseName, ScanConfig};
 use zellige_ptycho::engines::{self, EngineState, ProblemSize};
+use zellige_ptycho::memory::{KeptData, MemoryBudget};
 use zellige_ptycho::model::{MASKED, Model, Power, View};
-use zellige_ptycho::stages::cuda::stream::plan::{self, KeptData, StreamingForecast, StreamingPlan};
+use zellige_ptycho::stages::Stages;
+use zellige_ptycho::stages::cuda::stream::plan::{self, StreamingForecast, StreamingPlan};
 use zellige_ptycho::stages::cuda::{new, new_within};
-use zellige_ptycho::stages::{MemoryBudget, Stages};
 
 use super::common::Bench;
 use super::streamed::{correlated, half_scans};

@@ -34,8 +34,8 @@ use zellige_engine::error::Result;
 use zellige_engine::large::{Aligned, Large};
 use zellige_engine::parallel::thread;
 
+use crate::memory::KeptData;
 use crate::model::{Model, Transfer, View};
-use crate::stages::cuda::stream::plan::KeptData;
 use crate::stages::{SLOTS, Stages};
 use bins::Bins;
 use fft::{Plan, Shape, Workspace};

@@ -5,7 +5,7 @@ use zellige_engine::error::Result;
 
 use super::layout::{DeviceMemory, Layout};
 use super::{sums, tile_ranges};
-use crate::engines::default_batch;
+use crate::memory::KeptData;
 use crate::model::Model;
 use crate::stages::cuda::lists;
 use crate::stages::cuda::multi_pass::{GROUP, ratios};
@@ -21,49 +21,6 @@ pub struct StreamingPlan {
     pub half: bool,
     /// Data that the engines keep.
     pub demand: KeptData,
-}
-
-/// Data that engines keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeptData {
-    /// Exit waves from one iteration to the next (DM, RAAR, SDR).
-    pub waves: bool,
-    /// Waves within an iteration (ML).
-    pub likelihood: bool,
-    /// Frames in an order of their own beside the others (ePIE, rPIE).
-    pub sequence: bool,
-    /// Largest number of views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by
-    /// views.
-    pub batches: [usize; 2],
-    /// Positions are refined.
-    pub positions: bool,
-    /// Marks an engine that takes the default part of the views at once (LSQML).
-    pub default_batch: bool,
-    /// Marks double precision.
-    pub double: bool,
-}
-
-impl KeptData {
-    /// Bytes of a number.
-    pub fn number(&self) -> usize {
-        if self.double { 8 } else { 4 }
-    }
-
-    /// Largest number out of `views` that is updated at once where waves are kept or where none are.
-    pub fn batch(&self, waves: bool, views: usize) -> usize {
-        let default = if self.default_batch && !waves { default_batch(views) } else { 0 };
-        self.batches[usize::from(waves)].max(default).min(views)
-    }
-
-    /// Largest number out of `views` that is updated at once.
-    pub fn largest_batch(&self, views: usize) -> usize {
-        self.batch(false, views).max(self.batch(true, views))
-    }
-
-    /// Returns true if some engine keeps no waves.
-    fn without_waves(&self) -> bool {
-        !self.waves || self.likelihood || self.sequence || self.default_batch || self.batches[0] > 0
-    }
 }
 
 /// Forecast of the memory and traffic of a streamed run.
