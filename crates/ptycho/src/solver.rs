@@ -57,7 +57,7 @@ impl Ptycho {
         &mut self.whole
     }
 
-    /// Peak memory of the stages so far, bytes ([`stages::Stages::memory_peak`]); half-scans are taken with the whole.
+    /// Peak memory of the stages so far, bytes ([`crate::stages::Stages::memory_peak`]); half-scans are taken with the whole.
     pub fn memory_peak(&self) -> u64 {
         self.whole.stages.memory_peak() + self.half_sets.as_ref().map_or(0, HalfSets::memory_peak)
     }

@@ -1,4 +1,4 @@
-//! The stages on an NVIDIA GPU, in single or double precision ([`Number`]).
+//! The stages on an NVIDIA GPU, in single or double precision (`Number`).
 //!
 //! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O
 //! and one back serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b
