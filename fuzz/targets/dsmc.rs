@@ -2,7 +2,8 @@
 //! a list of problems.
 #![no_main]
 
-use zellige_dsmc::{Dsmc, seed};
+use zellige_dsmc::Dsmc;
+use zellige_dsmc::start::seed;
 use zellige_engine::config::{Format, Source};
 use zellige_engine::error::Error;
 
