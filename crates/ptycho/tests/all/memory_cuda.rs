@@ -68,10 +68,6 @@ fn the_plan_tells_what_a_gpu_takes() {
         ("half-scans", case(400, 128, 1, Dm, |config| config.frc = true)),
         ("doubles", case(200, 128, 1, Dm, double)),
         ("likelihood in doubles", case(200, 128, 1, Ml, double)),
-        (
-            "doubles in blocks",
-            case(500, 128, 1, Dm, |config| (config.precision, config.memory.device) = (Precision::F64, Some("192 MiB".into()))),
-        ),
         ("in blocks", case(1000, 128, 1, Dm, some(3.0))),
         ("likelihood in blocks", case(1000, 128, 1, Ml, some(1.5))),
     ];
