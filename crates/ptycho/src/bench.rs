@@ -150,7 +150,7 @@ pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
 /// The input of a case.
 pub fn config(name: &str) -> Option<Config> {
     let (frames, edge, modes, engine) = parts(name)?;
-    let (mut made, mut engine) = (SimulateConfig::case(frames, edge, modes), EngineConfig::new(engine, 1 << 30));
+    let (mut made, mut engine) = (SimulateConfig::case(frames, edge, modes), EngineConfig::new(engine, 1 << 29));
     let kind = |kind: &str| name.starts_with(&format!("ptycho/{kind}-"));
     if kind("near") {
         made = SimulateConfig { propagation: Propagation::Near, energy: 17.0, distance: 0.02, pixel: Pair::Same(1e-7), ..made };

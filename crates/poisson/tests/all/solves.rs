@@ -195,7 +195,7 @@ fn every_problem_of_an_input_is_collected() {
     assert_eq!(paths, expected);
     assert!(faults[1].message.contains('^'), "{}", faults[1]);
     let grid = |nodes: Value, size: Value| config(json!({ "grid": { "nodes": nodes, "size": size }, "rhs": 0 })).check();
-    assert_eq!(grid(json!([2, 9]), json!([0, 1])).iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["grid.nodes", "grid.size"]);
+    assert_eq!(grid(json!([2, 9]), json!([0, 1])).iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["grid.nodes[0]", "grid.size"]);
     // A spacing whose square is no number of the precision.
     let tiny = |precision| config(json!({"grid": {"nodes": [9, 9], "size": [1e-20, 1.0]}, "rhs": 1.0, "precision": precision})).check();
     assert_eq!(tiny("mixed"), []);
