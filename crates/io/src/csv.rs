@@ -21,8 +21,8 @@ pub struct Table {
     pub columns: Vec<Vec<f64>>,
 }
 
-/// A cell of the header: quoted where it holds a comma or a quote.
-fn cell(text: &str) -> String {
+/// A cell of text: quoted where it holds a comma or a quote.
+pub fn cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
     } else {

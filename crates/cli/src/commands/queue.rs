@@ -14,6 +14,7 @@ use zellige_engine::cuda::Cuda;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
 use zellige_engine::signal::{self, Signals};
+use zellige_io::csv;
 
 use crate::args::RunArgs;
 use crate::report::{self, VERSION};
@@ -122,15 +123,15 @@ fn jobs(arguments: &RunArgs) -> Result<(Vec<Job>, Vec<String>)> {
     Ok((jobs, keys))
 }
 
-/// Devices that take one run at a time each: `cuda:all`, `cuda:0-3`, `cuda:0,2`, or that of a single run; `auto` takes every GPU.
+/// Device of a run that none is given for: each input's own choice.
+const OWN: &str = "own device";
+
+/// Devices that take one run at a time each: `cuda:all`, `cuda:0-3`, `cuda:0,2`, that of a single run, or [`OWN`].
 fn devices(asked: Option<&str>) -> Result<Vec<String>> {
     let given = asked.map(str::to_owned).or_else(|| std::env::var("ZELLIGE_DEVICE").ok().filter(|text| !text.is_empty()));
     let gpus = |list: Vec<usize>| list.into_iter().map(|k| format!("cuda:{k}")).collect::<Vec<_>>();
     match given.as_deref() {
-        None | Some("auto") => Ok(match Cuda::count() {
-            Ok(n) if n > 1 => gpus((0..n).collect()),
-            _ => vec!["auto".into()],
-        }),
+        None => Ok(vec![OWN.into()]),
         Some("cuda:all") => Cuda::count().map(|n| gpus((0..n).collect())),
         Some(text) => match text.strip_prefix("cuda:").map(|list| list.split(',').map(range).collect::<Option<Vec<_>>>()) {
             None => Ok(vec![text.to_owned()]),
@@ -192,7 +193,10 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
 fn command(job: &Job, device: &str, arguments: &RunArgs) -> Result<Command> {
     let program = std::env::current_exe().map_err(|e| Error::file("find", "this program", e))?;
     let mut command = Command::new(program);
-    command.arg("run").arg(&job.input).arg("-o").arg(&job.folder).args(["--device", device]);
+    command.arg("run").arg(&job.input).arg("-o").arg(&job.folder);
+    if device != OWN {
+        command.args(["--device", device]);
+    }
     for text in &job.overrides {
         command.args(["--set", text]);
     }
@@ -272,9 +276,11 @@ fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs) -> Result<Vec<Opt
                 }
             }
         }
-        let names: Vec<_> = running.iter().map(|r| format!("{} {}", jobs[r.job].name, progress(&jobs[r.job].folder))).collect();
-        bar.set_message(format!("{} waiting; {}", waiting.len(), names.join(", ")));
-        bar.tick();
+        if !bar.is_hidden() {
+            let names: Vec<_> = running.iter().map(|r| format!("{} {}", jobs[r.job].name, progress(&jobs[r.job].folder))).collect();
+            bar.set_message(format!("{} waiting; {}", waiting.len(), names.join(", ")));
+            bar.tick();
+        }
         std::thread::sleep(PAUSE);
     }
     bar.finish_and_clear();
@@ -338,9 +344,8 @@ fn progress(folder: &Path) -> String {
 
 /// All runs with the values scanned, how they ended and where.
 fn write_table(arguments: &RunArgs, jobs: &[Job], keys: &[String], ended: &[Option<Ended>]) -> Result<()> {
-    let quoted = |text: &str| if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() };
     let mut text = String::from("run,input,");
-    text.extend(keys.iter().map(|key| quoted(key) + ","));
+    text.extend(keys.iter().map(|key| format!("{},", csv::cell(key))));
     text.push_str("device,seconds,exit_code,message\n");
     for (job, ended) in jobs.iter().zip(ended) {
         let input = job.input.to_string_lossy();
@@ -349,7 +354,7 @@ fn write_table(arguments: &RunArgs, jobs: &[Job], keys: &[String], ended: &[Opti
         let (seconds, code) = ended.as_ref().map(|e| (format!("{:.3}", e.seconds), e.code.to_string())).unwrap_or_default();
         let (device, message) = ended.as_ref().map_or(("", "not begun"), |e| (&e.device, &e.message));
         fields.extend([device, &seconds, &code, message]);
-        let _ = writeln!(text, "{}", fields.into_iter().map(quoted).collect::<Vec<_>>().join(","));
+        let _ = writeln!(text, "{}", fields.into_iter().map(csv::cell).collect::<Vec<_>>().join(","));
     }
     let path = arguments.output.as_deref().unwrap_or(Path::new("out")).join(TABLE);
     fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(|e| Error::file("write", &path, e))?;
@@ -375,6 +380,7 @@ mod tests {
     fn ranges_of_devices_are_listed() {
         assert_eq!(devices(Some("cuda:0-2,5")).unwrap(), ["cuda:0", "cuda:1", "cuda:2", "cuda:5"]);
         assert_eq!(devices(Some("cpu")).unwrap(), ["cpu"]);
+        assert_eq!(devices(Some("auto")).unwrap(), ["auto"]);
         for wrong in ["cuda:3-1", "cuda:a", "cuda:", "cuda:1,"] {
             assert!(devices(Some(wrong)).is_err(), "{wrong}");
         }
