@@ -81,7 +81,7 @@ impl<S: Solver> Entry for SolverEntry<S> {
         if !S::only_on_cpu(&input.config).is_empty() {
             return Ok(Vec::new());
         }
-        let environment = Environment { device: Device::Cpu(Cpu::new(0)?), folder: input.folder.clone(), seed: input.run.seed };
+        let environment = Environment::new(Device::Cpu(Cpu::new(0)?), input.folder.clone(), input.run.seed);
         S::programs(&input.config, &environment, gpu).map_err(|e| run::with_positions(run::named(e, &input.origin), source))
     }
 
@@ -98,7 +98,7 @@ impl<S: Solver> Entry for SolverEntry<S> {
     }
 
     fn plan(&self, case: &Case, device: &Device) -> Option<Result<Plan>> {
-        let environment = Environment { device: device.clone(), folder: PathBuf::new(), seed: 1 };
+        let environment = Environment::new(device.clone(), PathBuf::new(), 1);
         S::input(case).map(|config| S::plan(&config, &environment))
     }
 

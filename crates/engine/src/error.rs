@@ -171,6 +171,18 @@ pub enum Error {
         /// Path of the checkpoint.
         checkpoint: PathBuf,
     },
+    /// Another part of the run failed, and this one ends with it.
+    #[error("part {part}{} ended the run: {message}", host.as_deref().map_or_else(String::new, |host| format!(" on {host}")))]
+    Part {
+        /// Number of the part that failed.
+        part: usize,
+        /// Its host, where that is not this one.
+        host: Option<String>,
+        /// Its error.
+        message: String,
+        /// Its exit code.
+        code: u8,
+    },
     /// A kernel did not compile: a defect of this program, reported with the compiler's log.
     #[error("kernel program `{program}` did not compile for {arch}:\n{log}")]
     Kernel {
@@ -284,6 +296,7 @@ impl Error {
             Self::File { .. } => 5,
             Self::Unwritten { source, .. } => source.exit_code(),
             Self::Kernel { .. } => 70,
+            Self::Part { code, .. } => *code,
             Self::Interrupted { reason, .. } => match *reason {
                 "SIGINT" => 130,
                 "SIGTERM" => 143,

@@ -13,6 +13,7 @@ pub mod error;
 pub mod expr;
 pub mod files;
 pub mod large;
+pub mod links;
 pub mod lock;
 pub mod notice;
 pub mod ops;

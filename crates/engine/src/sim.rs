@@ -11,6 +11,7 @@ use crate::checkpoint::{Reader, Writer};
 use crate::cuda::{Properties, Recipe};
 use crate::device::Device;
 use crate::error::{Problem, Result};
+use crate::links::Links;
 use crate::profile::Profiler;
 use crate::record::{Check, Record, Row};
 
@@ -124,6 +125,21 @@ pub struct Environment {
     pub folder: PathBuf,
     /// The seed of all random numbers.
     pub seed: u64,
+    /// Links to the other parts of the run.
+    pub links: Links,
+}
+
+impl Environment {
+    /// An environment of a run that is not cut into parts. Relative paths of the input refer to `folder`.
+    pub fn new(device: Device, folder: impl Into<PathBuf>, seed: u64) -> Self {
+        Self { device, folder: folder.into(), seed, links: Links::default() }
+    }
+
+    /// The environment of one part of a run.
+    #[must_use]
+    pub fn of_part(self, links: Links) -> Self {
+        Self { links, ..self }
+    }
 }
 
 /// A solver: the parts that every one of the four has.
@@ -139,7 +155,7 @@ pub trait Solver: Sized {
     const ROW_EACH_STEP: bool = true;
 
     /// The table of the input as typed; unknown keys are refused.
-    type Config: Serialize + DeserializeOwned + JsonSchema + Clone;
+    type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync;
 
     /// Results that plan and set-up share, such as files read.
     type Prepared;
@@ -152,6 +168,14 @@ pub trait Solver: Sized {
     fn only_on_cpu(config: &Self::Config) -> Vec<&'static str> {
         let _ = config;
         Vec::new()
+    }
+
+    /// Refuses to compute this input in more than one part: the reason, in words of the input. A solver that allows parts has a state
+    /// that owns a share of the domain and exchanges the rest over [`Environment::links`]; all parts then call its methods alike.
+    /// Rows, outcome and clock are the same for all, records and what is saved are whole at the first part.
+    fn only_in_one_part(config: &Self::Config) -> Option<&'static str> {
+        let _ = config;
+        Some("this solver computes in one part")
     }
 
     /// Keys at the top of the solver's table in which a run resumed from a checkpoint may differ from the one that made it, such as

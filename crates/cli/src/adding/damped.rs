@@ -228,7 +228,7 @@ impl Solver for Oscillator {
 
     fn bench(_: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         let config = Config { omega: 1.0, dt: 0.1, steps: 63, gamma: 0.1 };
-        let environment = Environment { device: device.clone(), folder: String::new().into(), seed: 1 };
+        let environment = Environment::new(device.clone(), "", 1);
         Ok(Box::new(Self::setup(&config, &environment)?))
     }
 }

@@ -82,7 +82,7 @@ fn convert(old: &Path, new: &Path, files: [(&str, Vec<PathBuf>); 3]) -> Result<u
     source.folder = folder;
     let input = source.typed::<Dsmc>()?;
     // Files that are missing or wrong are told of now.
-    let environment = Environment { device: Device::Cpu(Cpu::new(1)?), folder: input.folder.clone(), seed: input.run.seed };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1)?), input.folder.clone(), input.run.seed);
     Dsmc::prepare(&input.config, &environment).map_err(|e| run::named(e, &input.origin))?;
     let text = format!("# From `{}` by `zellige dsmc convert`: {}.\n\n{}", old.display(), seed::NOTE, source.toml()?);
     atomic_write(new, |out| std::io::Write::write_all(out, text.as_bytes()))?;

@@ -104,7 +104,7 @@ fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, thr
         return Ok(None);
     }
     let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
-    let environment = Environment { device: device.clone(), folder: input.folder.clone(), seed: input.run.seed };
+    let environment = Environment::new(device.clone(), input.folder.clone(), input.run.seed);
     // Faults of the input are reported by the plan of the run itself.
     let Some(work) = S::plan(&input.config, &environment).ok().and_then(|plan| plan.work) else { return Ok(None) };
     let Some(forecasts) = work.forecasts_if_cpu_faster(device.threads()) else { return Ok(None) };
@@ -144,7 +144,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         None => open(&arguments.target, &input.run.device, input.run.threads, (!without.is_empty()).then_some(&without))?,
     };
     input.run.device = device.id();
-    let mut environment = Environment { device, folder: input.folder.clone(), seed: input.run.seed };
+    let mut environment = Environment::new(device, input.folder.clone(), input.run.seed);
     let device = environment.device.clone();
     let plural = if device.threads() == 1 { "" } else { "s" };
     report::heading(&format!("zellige {VERSION} {} on {} ({}, {} thread{plural})", S::NAME, device.name(), device.id(), device.threads()));
@@ -435,7 +435,7 @@ mod tests {
     fn on_threads<S: Solver>(source: &Source) -> bool {
         let input = source.typed::<S>().unwrap();
         let device = Device::open(&DeviceSpec::Cpu, 16).unwrap().0;
-        let work = S::plan(&input.config, &Environment { device, folder: input.folder, seed: 1 }).unwrap().work.unwrap();
+        let work = S::plan(&input.config, &Environment::new(device, input.folder, 1)).unwrap().work.unwrap();
         work.forecasts_if_cpu_faster(16).is_some()
     }
 

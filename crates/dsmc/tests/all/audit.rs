@@ -46,7 +46,7 @@ type Fault<'a> = &'a dyn Fn(&mut Dsmc);
 
 /// Twelve steps, then `fault`, then a run that goes on from there.
 fn run_with(config: &Config, folder: &Path, fault: impl FnOnce(&mut Dsmc)) -> (Summary, Notes) {
-    let environment = Environment { device: device(1), folder: folder.into(), seed: 7 };
+    let environment = Environment::new(device(1), folder, 7);
     let mut solver = Dsmc::setup(config, &environment).unwrap();
     for _ in 0..12 {
         solver.step(&mut Profiler::off()).unwrap();

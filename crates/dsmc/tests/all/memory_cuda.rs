@@ -45,7 +45,7 @@ fn the_plan_tells_what_a_gpu_takes() {
     let mut off = Vec::new();
     for (what, config) in cases {
         assert_eq!(config.check(), [], "{what}");
-        let environment = Environment { device: Device::Cuda(cuda.clone()), folder: ".".into(), seed: 1 };
+        let environment = Environment::new(Device::Cuda(cuda.clone()), ".", 1);
         let plan = Dsmc::plan(&config, &environment).unwrap().memory;
         let mut gas = Dsmc::setup(&config, &environment).unwrap();
         while gas.outcome().is_none() {

@@ -14,7 +14,7 @@ fn rows_go_on_as_if_nothing_had_been() {
     let mut config = Config::new(vec![8, 8], vec![1e-3, 1e-3], "N2", 1e22, 300.0);
     (config.dt, config.steps, config.sampling.audit) = (2e-8, 30, Some(10));
     let folder = tempfile::tempdir().unwrap();
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: folder.path().into(), seed: 7 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), folder.path(), 7);
     let mut whole = Dsmc::setup(&config, &environment).unwrap();
     let mut profiler = Profiler::off();
     for _ in 0..14 {

@@ -90,7 +90,7 @@ fn a_box_with_a_source_is_not_closed() {
     config.initial.density = None;
     (config.dt, config.steps) = (1e-6, 20);
     assert_eq!(config.check(), []);
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     let mut gas = Dsmc::setup(&config, &environment).unwrap();
     while gas.outcome().is_none() {
         gas.step(&mut Profiler::off()).unwrap();

@@ -242,7 +242,7 @@ impl Solver for Toy {
     }
 
     fn bench(_: &Case, device: &Device) -> Result<Box<dyn Bench>> {
-        let environment = Environment { device: device.clone(), folder: String::new().into(), seed: 1 };
+        let environment = Environment::new(device.clone(), "", 1);
         Ok(Box::new(Self::setup(&Config::default(), &environment)?))
     }
 }

@@ -98,7 +98,7 @@ fn config(steps: u64) -> Config {
 
 fn go(config: &Config, options: &Options, notes: &mut Notes) -> Result<run::Summary> {
     // Data files lie with the results.
-    let environment = Environment { device: Device::Cpu(Cpu::new(1)?), folder: options.folder.clone(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1)?), options.folder.clone(), 1);
     run::run::<Toy>(config, &environment, options, &mut Profiler::new(), notes)
 }
 

@@ -58,7 +58,7 @@ fn the_plan_tells_what_a_gpu_takes() {
     let mut off = Vec::new();
     for (what, table) in cases {
         let config = config(table);
-        let environment = Environment { device: Device::Cuda(cuda.clone()), folder: ".".into(), seed: 1 };
+        let environment = Environment::new(Device::Cuda(cuda.clone()), ".", 1);
         let plan = Pic::plan(&config, &environment).unwrap().memory;
         let mut pic = Pic::setup(&config, &environment).unwrap();
         while pic.outcome().is_none() {

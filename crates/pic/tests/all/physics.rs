@@ -11,7 +11,7 @@ use zellige_pic::stages::Component;
 use zellige_pic::{Config, Pic};
 
 pub(crate) fn environment(threads: usize) -> Environment {
-    Environment { device: Device::Cpu(Cpu::new(threads).unwrap()), folder: ".".into(), seed: 5 }
+    Environment::new(Device::Cpu(Cpu::new(threads).unwrap()), ".", 5)
 }
 
 pub(crate) fn config(table: Value) -> Config {

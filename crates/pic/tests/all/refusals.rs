@@ -32,7 +32,7 @@ fn problems(table: Value) -> Vec<String> {
 fn refusal(table: Value) -> String {
     let config: Config = serde_json::from_value(table).unwrap();
     assert_eq!(config.check(), []);
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     let error: Error = Pic::setup(&config, &environment).err().expect("this must be refused");
     error.to_string()
 }
@@ -111,7 +111,7 @@ fn what_the_text_shows_is_refused_at_once() {
 #[test]
 fn a_plan_looks_at_constants_too() {
     let config: Config = serde_json::from_value(with("/species/0/density", json!("sqrt(-1)"))).unwrap();
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     assert!(Pic::plan(&config, &environment).expect_err("this must be refused").to_string().contains("is NaN"));
     let mut pulse = with("/boundary", json!({ "layer": 4, "x": "absorbing" }));
     pulse["laser"] = json!([{ "a0": 1.0, "omega": 10.0, "source": "antenna", "delay": 1.0, "fwhm": 1.0 }]);

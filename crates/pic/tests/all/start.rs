@@ -77,7 +77,7 @@ fn programs_that_make_particles_are_told() {
             "dt = 0.05\nsteps = 1\nspecies = [{{ name = \"a\", particles_per_cell = 4, {rest} }}]\n[grid]\ncells = [16, 16]\nsize = [1, 1]\n"
         );
         let config: Config = toml::from_str(&text).unwrap();
-        let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+        let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
         let programs = Pic::programs(&config, &environment, &Properties::usual("sm_90").unwrap()).unwrap();
         let names: Vec<_> = programs.iter().map(|recipe| recipe.name.as_str()).collect();
         assert_eq!(names.iter().any(|name| name.starts_with("pic start")), makes, "{names:?}");

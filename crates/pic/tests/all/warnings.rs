@@ -29,7 +29,7 @@ fn pairs(momentum: &Value, h: f64, more: &[(&str, Value)]) -> Value {
 fn said(table: Value) -> Vec<&'static str> {
     let config: Config = serde_json::from_value(table).unwrap();
     assert_eq!(config.check(), []);
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     let warnings = Pic::plan(&config, &environment).unwrap().warnings;
     [CHERENKOV, DEBYE, STEP, CURRENT].into_iter().filter(|words| warnings.iter().any(|w| w.contains(words))).collect()
 }

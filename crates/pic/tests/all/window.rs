@@ -8,7 +8,7 @@ use zellige_pic::stages::Component;
 use zellige_pic::{Config, Pic};
 
 fn environment() -> Environment {
-    Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 5 }
+    Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 5)
 }
 
 fn config(table: Value) -> Config {

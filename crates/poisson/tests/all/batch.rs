@@ -17,7 +17,7 @@ const COUNT: usize = 7;
 const NODES: [usize; 2] = [33, 20];
 
 fn environment(device: &Device, folder: &Path) -> Environment {
-    Environment { device: device.clone(), folder: folder.into(), seed: 0 }
+    Environment::new(device.clone(), folder, 0)
 }
 
 fn config(table: Value) -> Config {

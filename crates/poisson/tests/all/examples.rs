@@ -29,7 +29,7 @@ fn solved_batch() -> (String, Vec<f64>) {
     let header: Vec<String> =
         std::fs::read_to_string(&path).unwrap().lines().take_while(|l| l.starts_with('#')).map(str::to_owned).collect();
     let config = Source::read(&path).unwrap().typed::<Poisson>().unwrap().config;
-    let mut poisson = Poisson::setup(&config, &Environment { device: cpu(2), folder, seed: 0 }).unwrap();
+    let mut poisson = Poisson::setup(&config, &Environment::new(cpu(2), folder, 0)).unwrap();
     while poisson.outcome().is_none() {
         poisson.step(&mut Profiler::off()).unwrap();
     }

@@ -39,7 +39,7 @@ fn the_plan_tells_what_a_gpu_takes() {
         let size = vec![1.0; nodes.len()];
         let mut config = Config::new(nodes, size, Source::Number(1.0));
         (config.method, config.precision, config.tolerance, config.max_cycles) = (method, precision, Tolerance::Relative(1e-4), Some(3));
-        let environment = Environment { device: device.clone(), folder: Path::new(".").into(), seed: 1 };
+        let environment = Environment::new(device.clone(), ".", 1);
         let plan = Poisson::plan(&config, &environment).unwrap().memory;
         let grid = setup::grid(&config);
         let choice = config.options().choose_on(&grid, &device, false).unwrap();

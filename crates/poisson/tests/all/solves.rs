@@ -209,7 +209,7 @@ fn environment() -> Environment {
 }
 
 fn on(device: Device) -> Environment {
-    Environment { device, folder: ".".into(), seed: 0 }
+    Environment::new(device, ".", 0)
 }
 
 #[test]

@@ -14,7 +14,7 @@ const FRAMES: usize = 9;
 
 /// Errors of all iterations; records are made of the end.
 fn run(config: &Config, folder: &Path, device: Device) -> Vec<[f64; 3]> {
-    let environment = Environment { device, folder: folder.to_owned(), seed: 1 };
+    let environment = Environment::new(device, folder, 1);
     let prepared = Ptycho::prepare(config, &environment).unwrap();
     let plan = Ptycho::plan_prepared(&prepared, config, &environment).unwrap();
     assert!(!plan.lines.is_empty() && plan.memory > 0);

@@ -50,7 +50,7 @@ fn keys_of_a_file_that_nothing_is_read_from_are_refused() {
 }
 
 fn plan(config: &Config) -> Result<Plan, String> {
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     Ptycho::prepare(config, &environment).and_then(|p| Ptycho::plan_prepared(&p, config, &environment)).map_err(|e| e.to_string())
 }
 

@@ -23,7 +23,7 @@ fn example(photons: f64) -> Config {
 
 /// A run to its end; distance of the object from the truth, and what is said at the end.
 fn done(config: &Config, device: Device) -> (f64, String) {
-    let environment = Environment { device, folder: ".".into(), seed: 1 };
+    let environment = Environment::new(device, ".", 1);
     let mut solver = Ptycho::setup(config, &environment).unwrap();
     while solver.outcome().is_none() {
         solver.step(&mut Profiler::off()).unwrap();

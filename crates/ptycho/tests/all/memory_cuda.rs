@@ -1,6 +1,5 @@
 //! Memory stated in a plan for a GPU, against the buffers of a run. Skipped without a GPU.
 
-use std::path::Path;
 
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
@@ -74,7 +73,7 @@ fn the_plan_tells_what_a_gpu_takes() {
     let mut off = Vec::new();
     for (what, (case, config)) in cases {
         assert_eq!(config.check(), [], "{what}");
-        let environment = Environment { device: Device::Cuda(cuda.clone()), folder: Path::new(".").into(), seed: 1 };
+        let environment = Environment::new(Device::Cuda(cuda.clone()), ".", 1);
         let plan = Ptycho::plan(&config, &environment).unwrap().memory;
         let mut solver = Ptycho::setup(&config, &environment).unwrap();
         while solver.outcome().is_none() {

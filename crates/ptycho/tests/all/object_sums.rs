@@ -103,7 +103,7 @@ fn deterministic_runs_are_gathered() {
     config.object_update = ObjectUpdate::Auto;
     assert_eq!(config.check(), []);
     let Some(cuda) = testing::gpu() else { return };
-    let environment = Environment { device: Device::Cuda(cuda.clone()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cuda(cuda.clone()), ".", 1);
     let plan = Ptycho::plan(&config, &environment).unwrap();
     let said = plan.lines.iter().find(|(name, _)| name == "object sums").map(|(_, said)| &said[..]);
     assert_eq!(said, Some("gathered by tile, in one order: equal runs are to give equal bits"));

@@ -75,7 +75,7 @@ pub(super) const ALL: [EngineName; 7] =
 #[test]
 fn waves_in_half_precision_are_answered_on_the_cpu() {
     use zellige_engine::sim::{Environment, Solver};
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     for (engine, waves, expected) in [
         (EngineName::Dm, WaveStorage::F16, 1),
         (EngineName::Dm, WaveStorage::F32, 0),
@@ -96,7 +96,7 @@ fn rows_have_the_errors_of_their_engine() {
     let mut config = input(made(|m| m.frames = 9), EngineConfig::new(EngineName::Dm, 1));
     config.engine[0].log_likelihood = Some(false);
     config.engine.extend([EngineConfig::new(EngineName::Ml, 1), EngineConfig::new(EngineName::Epie, 1)]);
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     let mut solver = zellige_ptycho::Ptycho::setup(&config, &environment).unwrap();
     for expected in [&["fourier_error", "exit_error"][..], &["likelihood_error"], &["fourier_error", "likelihood_error", "exit_error"]] {
         solver.step(&mut Profiler::off()).unwrap();

@@ -18,7 +18,7 @@ use zellige_ptycho::setup;
 use zellige_ptycho::simulate::{Pair, SimulateConfig, simulate};
 
 fn environment(folder: &Path) -> Environment {
-    Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: folder.to_owned(), seed: 1 }
+    Environment::new(Device::Cpu(Cpu::new(1).unwrap()), folder, 1)
 }
 
 fn small() -> SimulateConfig {

@@ -83,7 +83,7 @@ fn sweeps_with_two_modes_go_the_same_way() {
 }
 
 fn environment(folder: &Path) -> Environment {
-    Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: folder.to_owned(), seed: 1 }
+    Environment::new(Device::Cpu(Cpu::new(1).unwrap()), folder, 1)
 }
 
 /// The results of a few iterations on a `.ptyd` as they are written.

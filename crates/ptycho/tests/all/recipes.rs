@@ -15,7 +15,7 @@ use zellige_ptycho::simulate::{Pair, SimulateConfig};
 use super::physics::{input, made, model, run};
 
 fn finished(config: &Config) -> Vec<Check> {
-    let environment = Environment { device: Device::Cpu(Cpu::new(2).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(2).unwrap()), ".", 1);
     let mut solver = Ptycho::setup(config, &environment).unwrap();
     while solver.outcome().is_none() {
         solver.step(&mut Profiler::off()).unwrap();

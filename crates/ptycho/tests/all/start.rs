@@ -116,7 +116,7 @@ fn starts_that_do_not_fit_are_refused() {
     let near = SimulateConfig { propagation: Propagation::Near, pixel: Pair::Same(1e-7), distance: 1e-3, ..SimulateConfig::case(9, 32, 1) };
     let mut config = Config::new(ScanConfig { simulate: Some(near), ..ScanConfig::default() }, EngineConfig::new(EngineName::Dm, 1));
     config.probe.start = ProbeStart::Data;
-    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
     let refused = Ptycho::plan(&config, &environment).err().unwrap().to_string();
     assert!(refused.contains("`ptycho.probe.start`"), "{refused}");
     config.scan[0].simulate = Some(zone_plate(|_| ()));

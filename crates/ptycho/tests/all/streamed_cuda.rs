@@ -300,7 +300,7 @@ fn the_example_gives_what_it_would_in_more_memory() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
     let mut config = zellige_engine::config::load::<Ptycho>(folder.join("streamed.toml"), &[]).unwrap().config;
     assert_eq!(Ptycho::only_on_cpu(&config), Vec::<&str>::new());
-    let environment = Environment { device: Device::Cuda(cuda), folder, seed: 1 };
+    let environment = Environment::new(Device::Cuda(cuda), folder, 1);
     let run = |mut solver: Ptycho| {
         let begin = std::time::Instant::now();
         let mut errors = Vec::new();

@@ -246,7 +246,7 @@ fn example() {
         let overrides: Vec<String> = more.iter().map(|s| (*s).to_owned()).collect();
         let config = zellige_engine::config::load::<zellige_ptycho::Ptycho>(folder.join("subpixel.toml"), &overrides).unwrap().config;
         let device = Device::Cpu(Cpu::new(2).unwrap());
-        let mut solver = zellige_ptycho::Ptycho::setup(&config, &Environment { device, folder: folder.clone(), seed: 1 }).unwrap();
+        let mut solver = zellige_ptycho::Ptycho::setup(&config, &Environment::new(device, folder.clone(), 1)).unwrap();
         let (mut errors, begin) = (Vec::new(), std::time::Instant::now());
         while solver.outcome().is_none() {
             solver.step(&mut Profiler::off()).unwrap();

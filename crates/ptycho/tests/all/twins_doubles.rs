@@ -144,7 +144,7 @@ fn a_run_in_doubles_is_that_of_the_cpu() {
     let Some(cuda) = testing::gpu() else { return };
     let (config, folder) = example();
     let errors = |device: Device| {
-        let mut solver = Ptycho::setup(&config, &Environment { device, folder: folder.clone(), seed: 1 }).unwrap();
+        let mut solver = Ptycho::setup(&config, &Environment::new(device, folder.clone(), 1)).unwrap();
         for _ in 0..6 {
             solver.step(&mut Profiler::off()).unwrap();
         }
@@ -179,7 +179,7 @@ fn doubles_have_programs_for_gpus() {
         memory: 80 << 30,
         cooperative: true,
     };
-    let environment = Environment { device: Device::Cpu(Cpu::new(2).unwrap()), folder, seed: 1 };
+    let environment = Environment::new(Device::Cpu(Cpu::new(2).unwrap()), folder, 1);
     let programs = Ptycho::programs(&config, &environment, &gpu).unwrap();
     assert!(programs.len() > 3);
     for program in &programs {

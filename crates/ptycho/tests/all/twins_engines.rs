@@ -314,7 +314,7 @@ fn examples_run_on_both() {
         let overrides: Vec<String> = overrides.into_iter().map(str::to_owned).collect();
         let config = zellige_engine::config::load::<Ptycho>(folder.join(name).with_extension("toml"), &overrides).unwrap().config;
         assert_eq!(Ptycho::only_on_cpu(&config), Vec::<&str>::new());
-        let open = |device: Device| Ptycho::setup(&config, &Environment { device, folder: folder.clone(), seed: 1 }).unwrap();
+        let open = |device: Device| Ptycho::setup(&config, &Environment::new(device, folder.clone(), 1)).unwrap();
         let (mut here, mut there) = (open(Device::Cpu(Cpu::new(4).unwrap())), open(Device::Cuda(cuda.clone())));
         let (mut iterations, mut refinements, mut elsewhere) = (0, 0, 0);
         while here.outcome().is_none() {

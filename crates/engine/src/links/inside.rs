@@ -1,0 +1,176 @@
+//! Parts as threads of one process: messages are handed over in memory.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Links, Transport, absent};
+use crate::error::{Error, Result};
+
+/// Time for which a part looks again and again for a message before it sleeps: waking a thread takes longer than most messages.
+const ALERT: Duration = Duration::from_micros(50);
+
+/// Messages on their way from one part to another.
+#[derive(Debug, Default)]
+struct Mailbox {
+    /// True if there may be messages: asked without the lock.
+    full: AtomicBool,
+    messages: Mutex<VecDeque<Vec<u8>>>,
+    arrived: Condvar,
+}
+
+/// State that all parts share.
+#[derive(Debug)]
+struct Office {
+    size: usize,
+    /// `[from][to]`.
+    boxes: Vec<Mailbox>,
+    /// Part that failed first, its message and exit code.
+    failed: Mutex<Option<(usize, String, u8)>>,
+    any_failed: AtomicBool,
+    /// True if each part can have a core of its own.
+    alert: bool,
+}
+
+/// One part's end of it.
+#[derive(Debug)]
+struct Part {
+    rank: usize,
+    office: Arc<Office>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Office {
+    /// The failure of another part, if there is one.
+    fn failure(&self) -> Result<()> {
+        if !self.any_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match &*lock(&self.failed) {
+            Some((part, message, code)) => Err(Error::Part { part: *part, host: None, message: message.clone(), code: *code }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Transport for Part {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.office.size
+    }
+
+    fn name(&self) -> String {
+        "threads".into()
+    }
+
+    fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
+        self.office.failure()?;
+        if to >= self.office.size {
+            return Err(absent(to, self.office.size));
+        }
+        let mailbox = &self.office.boxes[self.rank * self.office.size + to];
+        lock(&mailbox.messages).push_back(message);
+        mailbox.full.store(true, Ordering::Release);
+        mailbox.arrived.notify_one();
+        Ok(())
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        if from >= self.office.size {
+            return Err(absent(from, self.office.size));
+        }
+        let mailbox = &self.office.boxes[from * self.office.size + self.rank];
+        if self.office.alert {
+            let begun = Instant::now();
+            while !mailbox.full.load(Ordering::Acquire) && begun.elapsed() < ALERT {
+                std::hint::spin_loop();
+            }
+        }
+        let mut messages = lock(&mailbox.messages);
+        loop {
+            // What was sent before a failure is as good as before.
+            if let Some(message) = messages.pop_front() {
+                mailbox.full.store(!messages.is_empty(), Ordering::Release);
+                return Ok(message);
+            }
+            self.office.failure()?;
+            messages = mailbox.arrived.wait(messages).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn abort(&self, error: &Error) {
+        // Those that end because another part has failed have nothing to tell.
+        if !matches!(error, Error::Part { .. }) {
+            self.fail(error.to_string(), error.exit_code());
+        }
+    }
+}
+
+impl Part {
+    fn fail(&self, message: String, code: u8) {
+        lock(&self.office.failed).get_or_insert((self.rank, message, code));
+        self.office.any_failed.store(true, Ordering::Release);
+        for mailbox in &self.office.boxes {
+            // With the lock: nobody is between its look and its sleep.
+            let _messages = lock(&mailbox.messages);
+            mailbox.arrived.notify_all();
+        }
+    }
+}
+
+/// Links of `parts` parts, for threads.
+fn open(parts: usize) -> Vec<Arc<Part>> {
+    let office = Arc::new(Office {
+        size: parts,
+        boxes: (0..parts * parts).map(|_| Mailbox::default()).collect(),
+        failed: Mutex::new(None),
+        any_failed: AtomicBool::new(false),
+        alert: thread::available_parallelism().is_ok_and(|cores| parts <= cores.get()),
+    });
+    (0..parts).map(|rank| Arc::new(Part { rank, office: office.clone() })).collect()
+}
+
+/// Does `work` once for each of `parts` parts, each on a thread of its own, the first on this one. Returns what they made, in their
+/// order.
+///
+/// # Errors
+/// That of the part that failed first: the others then end too. A panic of a part is one of this thread.
+pub fn run<R: Send>(parts: usize, work: impl Fn(Links) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let parts = open(parts.max(1));
+    let office = parts[0].office.clone();
+    let alone = |part: Arc<Part>| {
+        let done = catch_unwind(AssertUnwindSafe(|| work(Links::new(part.clone()))));
+        match &done {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => part.abort(error),
+            Err(_) => part.fail("it panicked".into(), 70),
+        }
+        done
+    };
+    let done: Vec<_> = thread::scope(|scope| {
+        let others: Vec<_> = parts[1..].iter().map(|part| scope.spawn(|| alone(part.clone()))).collect();
+        let first = alone(parts[0].clone());
+        std::iter::once(first).chain(others.into_iter().map(|other| other.join().unwrap_or_else(Err))).collect()
+    });
+    let mut results = Vec::with_capacity(done.len());
+    let mut errors = Vec::new();
+    for (rank, part) in done.into_iter().enumerate() {
+        match part {
+            Ok(Ok(result)) => results.push(result),
+            Ok(Err(error)) => errors.push((rank, error)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    let first = lock(&office.failed).as_ref().map(|(rank, ..)| *rank);
+    let cause = errors.iter().position(|(rank, _)| Some(*rank) == first).unwrap_or(0);
+    if errors.is_empty() { Ok(results) } else { Err(errors.swap_remove(cause).1) }
+}

@@ -1,0 +1,237 @@
+//! Parts of a run and the messages between them.
+//!
+//! A run is cut into parts ([`Cut`]), each a whole solver state with the tiles, frames or rows that it owns. All parts run the same
+//! program on the same input and decide alike; what differs is what they own. A part sends messages to others and receives theirs
+//! through its [`Links`]: between two parts they arrive in the order in which they were sent. A [`Transport`] carries them:
+//! [`inside`] a process, where parts are threads.
+//!
+//! Everything that all parts take part in is made of messages here, in a fixed order: a result does not depend on the transport.
+//!
+//! ```
+//! use zellige_engine::links;
+//! let sums = links::inside::run(3, |links| {
+//!     let all = links.all_gather(vec![links.rank() as u8])?;
+//!     Ok(all.concat())
+//! }).unwrap();
+//! assert_eq!(sums, [[0, 1, 2]; 3]);
+//! ```
+
+mod cut;
+pub mod inside;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+pub use self::cut::{Block, Cut};
+use crate::error::{Error, Problem, Result};
+
+/// Carrier of messages between the parts of a run. One thread of a part calls it.
+pub trait Transport: fmt::Debug + Send + Sync {
+    /// Number of this part, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of parts.
+    fn size(&self) -> usize;
+
+    /// Name of the transport, with its version where it has one: `threads`.
+    fn name(&self) -> String;
+
+    /// Sends a message to another part, and returns at once.
+    ///
+    /// # Errors
+    /// Another part has failed.
+    fn send(&self, to: usize, message: Vec<u8>) -> Result<()>;
+
+    /// Waits for the next message from another part.
+    ///
+    /// # Errors
+    /// Another part has failed.
+    fn receive(&self, from: usize) -> Result<Vec<u8>>;
+
+    /// Tells all other parts that this one ends with an error: their calls fail from now on, or their processes end.
+    fn abort(&self, error: &Error);
+}
+
+/// Links of one part to the others. Clones are the same links.
+#[derive(Debug, Clone)]
+pub struct Links(Arc<dyn Transport>);
+
+/// The only part of a run.
+#[derive(Debug)]
+struct Alone;
+
+impl Transport for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn name(&self) -> String {
+        "none".into()
+    }
+
+    fn send(&self, to: usize, _message: Vec<u8>) -> Result<()> {
+        Err(absent(to, 1))
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        Err(absent(from, 1))
+    }
+
+    fn abort(&self, _error: &Error) {}
+}
+
+/// Error of a message to or from a part that there is not.
+fn absent(part: usize, parts: usize) -> Error {
+    Error::input("parts of a run", Problem::new("", format!("there is no part {part} among {parts}")))
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self(Arc::new(Alone))
+    }
+}
+
+impl Links {
+    /// Links over a transport.
+    pub fn new(transport: Arc<dyn Transport>) -> Self {
+        Self(transport)
+    }
+
+    /// Number of this part, from 0.
+    pub fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    /// Number of parts.
+    pub fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    /// Returns true if this is the first part, the one that writes rows and messages.
+    pub fn is_first(&self) -> bool {
+        self.rank() == 0
+    }
+
+    /// Returns true if the run is not cut.
+    pub fn is_alone(&self) -> bool {
+        self.size() == 1
+    }
+
+    /// Name of the transport.
+    pub fn transport(&self) -> String {
+        self.0.name()
+    }
+
+    /// Sends a message to another part, and returns at once.
+    pub fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
+        self.0.send(to, message)
+    }
+
+    /// Waits for the next message from another part.
+    pub fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        self.0.receive(from)
+    }
+
+    /// Tells all other parts that this one ends with an error.
+    pub fn abort(&self, error: &Error) {
+        self.0.abort(error);
+    }
+
+    /// Sends every message, then receives one from each part of `from`, in that order.
+    pub fn exchange(&self, send: impl IntoIterator<Item = (usize, Vec<u8>)>, from: &[usize]) -> Result<Vec<Vec<u8>>> {
+        for (to, message) in send {
+            self.send(to, message)?;
+        }
+        from.iter().map(|part| self.receive(*part)).collect()
+    }
+
+    /// The message of the first part, to all. What the others give is forgotten.
+    pub fn broadcast(&self, message: Vec<u8>) -> Result<Vec<u8>> {
+        // A binomial tree: in each round, those who have the message send it as far again.
+        let (rank, size) = (self.rank(), self.size());
+        let message = if rank == 0 { message } else { self.receive(rank - (1 << rank.ilog2()))? };
+        let mut step = if rank == 0 { 1 } else { 2 << rank.ilog2() };
+        while rank + step < size {
+            self.send(rank + step, message.clone())?;
+            step *= 2;
+        }
+        Ok(message)
+    }
+
+    /// The messages of all parts in their order, at the first part; nothing at the others.
+    pub fn gather(&self, message: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        if !self.is_first() {
+            self.send(0, message)?;
+            return Ok(Vec::new());
+        }
+        std::iter::once(Ok(message)).chain((1..self.size()).map(|part| self.receive(part))).collect()
+    }
+
+    /// The messages of all parts in their order, at every part.
+    pub fn all_gather(&self, message: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        if self.is_alone() {
+            return Ok(vec![message]);
+        }
+        // Lengths of all in front of all.
+        let mut all = Vec::new();
+        let parts = self.gather(message)?;
+        all.extend(parts.iter().flat_map(|part| (part.len() as u64).to_le_bytes()));
+        parts.iter().for_each(|part| all.extend_from_slice(part));
+        let all = self.broadcast(all)?;
+        let (lengths, mut rest) = all.split_at(8 * self.size());
+        let length = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i])) as usize;
+        let cut = |bytes: &[u8]| {
+            let (part, behind) = rest.split_at(length(bytes));
+            rest = behind;
+            part.to_vec()
+        };
+        Ok(lengths.chunks_exact(8).map(cut).collect())
+    }
+
+    /// The word of the first part, to all.
+    pub fn first_says<T: Serialize + DeserializeOwned>(&self, word: T) -> Result<T> {
+        if self.is_alone() {
+            return Ok(word);
+        }
+        let text = if self.is_first() { serde_json::to_vec(&word).map_err(unreadable)? } else { Vec::new() };
+        serde_json::from_slice(&self.broadcast(text)?).map_err(unreadable)
+    }
+
+    /// The words of all parts in their order, at every part.
+    pub fn all_say<T: Serialize + DeserializeOwned>(&self, word: &T) -> Result<Vec<T>> {
+        let all = self.all_gather(serde_json::to_vec(word).map_err(unreadable)?)?;
+        all.iter().map(|text| serde_json::from_slice(text).map_err(unreadable)).collect()
+    }
+
+    /// Sums of counts over all parts: exact, so that they do not depend on how the domain is cut.
+    pub fn sum(&self, counts: &mut [u64]) -> Result<()> {
+        let all = self.all_gather(bytemuck::cast_slice(counts).to_vec())?;
+        for (i, count) in counts.iter_mut().enumerate() {
+            *count = all.iter().map(|part| u64::from_le_bytes(std::array::from_fn(|b| part[8 * i + b]))).sum();
+        }
+        Ok(())
+    }
+
+    /// Largest values over all parts.
+    pub fn max(&self, values: &mut [f64]) -> Result<()> {
+        let all = self.all_gather(bytemuck::cast_slice(values).to_vec())?;
+        for (i, value) in values.iter_mut().enumerate() {
+            let of = |part: &Vec<u8>| f64::from_le_bytes(std::array::from_fn(|b| part[8 * i + b]));
+            *value = all.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+        }
+        Ok(())
+    }
+}
+
+/// Error of a message of another build.
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::input("parts of a run", Problem::new("", format!("a message of another part cannot be read: {error}")))
+}

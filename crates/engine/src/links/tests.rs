@@ -1,0 +1,89 @@
+use std::time::Duration;
+
+use super::*;
+
+#[test]
+fn messages_arrive_in_their_order_and_everybody_has_the_same() {
+    for parts in 1..10 {
+        let done = inside::run(parts, |links| {
+            let (rank, size) = (links.rank(), links.size());
+            let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+            if size > 1 {
+                for k in 0..100_u8 {
+                    links.send(next, vec![rank as u8, k])?;
+                }
+                for k in 0..100_u8 {
+                    assert_eq!(links.receive(before)?, [before as u8, k]);
+                }
+            }
+            let words = links.all_say(&format!("part {rank}"))?;
+            let all = links.all_gather(vec![rank as u8; rank])?;
+            assert!(all.iter().enumerate().all(|(part, message)| *message == vec![part as u8; part]));
+            let said = links.first_says((rank, 1.5))?;
+            let (mut counts, mut largest) = ([1, rank as u64], [rank as f64, -(rank as f64)]);
+            links.sum(&mut counts)?;
+            links.max(&mut largest)?;
+            let gathered = links.gather(vec![rank as u8])?.concat();
+            Ok((words, said, counts, largest, gathered))
+        })
+        .unwrap();
+        let whole: Vec<u8> = (0..parts as u8).collect();
+        for (rank, (words, said, counts, largest, gathered)) in done.into_iter().enumerate() {
+            assert_eq!(words, (0..parts).map(|k| format!("part {k}")).collect::<Vec<_>>());
+            assert_eq!((said, counts), ((0, 1.5), [parts as u64, (parts * (parts - 1) / 2) as u64]));
+            assert_eq!(largest, [(parts - 1) as f64, 0.0]);
+            assert_eq!(gathered, if rank == 0 { whole.clone() } else { Vec::new() });
+        }
+    }
+}
+
+#[test]
+fn a_part_that_fails_ends_all_others() {
+    let refused = inside::run(4, |links| {
+        if links.rank() == 2 {
+            std::thread::sleep(Duration::from_millis(20));
+            return Err(Error::input("the test", Problem::new("", "a fault")));
+        }
+        // Nobody will ever send this.
+        links.receive(3 - links.rank().min(1)).map(drop)
+    });
+    let error = refused.unwrap_err();
+    assert!(error.to_string().contains("a fault") && error.exit_code() == 2, "{error}");
+    let panicked =
+        std::panic::catch_unwind(|| inside::run(3, |links| if links.rank() == 1 { panic!("on purpose") } else { links.receive(1) }));
+    assert!(panicked.is_err());
+}
+
+#[test]
+fn a_part_that_there_is_not_is_refused() {
+    let refused = inside::run(2, |links| links.send(2, Vec::new())).unwrap_err().to_string();
+    assert!(refused.contains("no part 2 among 2"), "{refused}");
+    assert!(Links::default().receive(0).is_err() && Links::default().is_alone());
+}
+
+#[test]
+fn a_cut_covers_every_tile_once_and_balances() {
+    for (lattice, axes) in
+        [([7, 5, 1], &[0, 1][..]), ([16, 1, 1], &[0]), ([4, 4, 4], &[0, 1, 2]), ([9, 13, 1], &[1]), ([1, 40, 1], &[0, 1])]
+    {
+        let most: usize = axes.iter().map(|a| lattice[*a]).product();
+        for parts in (1..=most).filter(|n| *n < 14 || *n == most) {
+            let cut = Cut::new(lattice, axes, parts, |_| 1.0).unwrap();
+            let mut seen = vec![false; lattice.iter().product()];
+            for part in 0..parts {
+                let tiles: Vec<usize> = cut.tiles(part).collect();
+                assert_eq!(tiles.len(), cut.block(part).len());
+                for tile in tiles {
+                    assert!(!std::mem::replace(&mut seen[tile], true) && cut.owner(tile) == part);
+                    assert!(cut.block(part).contains([tile % lattice[0], tile / lattice[0] % lattice[1], tile / lattice[0] / lattice[1]]));
+                }
+            }
+            assert!(seen.iter().all(|s| *s), "{lattice:?} {parts}");
+        }
+        assert!(Cut::new(lattice, axes, most + 1, |_| 1.0).unwrap_err().to_string().contains("1 to"));
+    }
+    // Ten times as heavy at the left: the left part is narrow.
+    let cut = Cut::new([20, 4, 1], &[0, 1], 2, |tile| if tile % 20 < 2 { 10.0 } else { 1.0 }).unwrap();
+    assert_eq!((cut.block(0).range(0), cut.block(1).range(0)), (0..2, 2..20));
+    assert_eq!(Cut::whole([3, 2, 1]), Cut::new([3, 2, 1], &[0, 1], 1, |_| 1.0).unwrap());
+}
