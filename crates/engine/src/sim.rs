@@ -170,9 +170,9 @@ pub trait Solver: Sized {
         Vec::new()
     }
 
-    /// Refuses to compute this input in more than one part: the reason, in words of the input. A solver that allows parts has a state
-    /// that owns a share of the domain and exchanges the rest over [`Environment::links`]; all parts then call its methods alike.
-    /// Rows, outcome and clock are the same for all, records and what is saved are whole at the first part.
+    /// Refuses to compute this input in more than one part: the reason, in words of the input. A solver that allows parts has a
+    /// state that owns a share of the domain and exchanges the rest over [`Environment::links`]; all parts then call its methods
+    /// alike. Rows, outcome and clock are the same for all, records and what is saved are whole at the first part.
     fn only_in_one_part(config: &Self::Config) -> Option<&'static str> {
         let _ = config;
         Some("this solver computes in one part")

@@ -97,7 +97,7 @@ impl Transport for Part {
         }
         let mut messages = lock(&mailbox.messages);
         loop {
-            // What was sent before a failure is as good as before.
+            // Messages sent before a failure are as good as before.
             if let Some(message) = messages.pop_front() {
                 mailbox.full.store(!messages.is_empty(), Ordering::Release);
                 return Ok(message);
