@@ -13,6 +13,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Error, Result};
 use crate::files::Pending;
+use crate::links::Links;
 
 #[cfg(target_endian = "big")]
 compile_error!("checkpoints are written as they lie in memory, which must be little-endian");
@@ -55,9 +56,15 @@ impl SectionType {
 }
 
 /// Writes named sections into a new checkpoint; [`Writer::finish`] gives the file its name.
+///
+/// A write that fails is remembered, and ends in [`Writer::finish`]: the state is gone through to its end all the same, as other
+/// parts of the run do at the same time.
 #[derive(Debug)]
 pub struct Writer {
-    pending: Pending,
+    /// The file; none at the parts of a run that write nothing.
+    pending: Option<Pending>,
+    path: PathBuf,
+    failed: Option<Error>,
     hash: blake3::Hasher,
     names: BTreeSet<String>,
     written: u64,
@@ -66,34 +73,51 @@ pub struct Writer {
 impl Writer {
     /// Begins the checkpoint `path` of the solver `solver`. What stood there stays until [`Writer::finish`].
     pub fn create(path: impl AsRef<Path>, solver: &str) -> Result<Self> {
-        let mut writer = Self { pending: Pending::create(path)?, hash: blake3::Hasher::new(), names: BTreeSet::new(), written: 0 };
-        writer.put(MAGIC)?;
-        writer.put(&VERSION.to_le_bytes())?;
-        writer.put(&(solver.len() as u32).to_le_bytes())?;
-        writer.put(solver.as_bytes())?;
+        let path = path.as_ref();
+        let mut writer = Self::empty(path, Some(Pending::create(path)?));
+        writer.put(MAGIC);
+        writer.put(&VERSION.to_le_bytes());
+        writer.put(&(solver.len() as u32).to_le_bytes());
+        writer.put(solver.as_bytes());
         Ok(writer)
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+    /// Begins a checkpoint of a run in parts: the first one writes it, whose file may fail to be created until
+    /// [`Writer::finish`], and the others nothing.
+    pub fn of_parts(links: &Links, path: impl AsRef<Path>, solver: &str) -> Self {
+        let path = path.as_ref();
+        if !links.is_first() {
+            return Self::empty(path, None);
+        }
+        Self::create(path, solver).unwrap_or_else(|error| Self { failed: Some(error), ..Self::empty(path, None) })
+    }
+
+    fn empty(path: &Path, pending: Option<Pending>) -> Self {
+        Self { pending, path: path.to_owned(), failed: None, hash: blake3::Hasher::new(), names: BTreeSet::new(), written: 0 }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        let Some(pending) = self.pending.as_mut().filter(|_| self.failed.is_none()) else { return };
         for chunk in bytes.chunks(CHUNK) {
             self.hash.update(chunk);
-            if let Err(e) = self.pending.out().write_all(chunk) {
-                return Err(Error::file("write", self.pending.path(), e));
+            if let Err(e) = pending.out().write_all(chunk) {
+                self.failed = Some(Error::file("write", pending.path(), e));
+                return;
             }
         }
         self.written += bytes.len() as u64;
-        Ok(())
     }
 
     fn section(&mut self, kind: SectionType, name: &str, payload: &[u8]) -> Result<()> {
         if name.is_empty() || name.len() > NAME_LIMIT || !self.names.insert(name.to_owned()) {
-            return Err(Error::format(self.pending.path(), FORMAT, format!("section name `{name}` is empty, too long or taken")));
+            return Err(Error::format(&self.path, FORMAT, format!("section name `{name}` is empty, too long or taken")));
         }
-        self.put(&[kind as u8])?;
-        self.put(&(name.len() as u16).to_le_bytes())?;
-        self.put(name.as_bytes())?;
-        self.put(&(payload.len() as u64).to_le_bytes())?;
-        self.put(payload)
+        self.put(&[kind as u8]);
+        self.put(&(name.len() as u16).to_le_bytes());
+        self.put(name.as_bytes());
+        self.put(&(payload.len() as u64).to_le_bytes());
+        self.put(payload);
+        Ok(())
     }
 
     /// Writes a count.
@@ -125,18 +149,22 @@ impl Writer {
     /// may hold them have their own kinds.
     pub fn json<T: Serialize>(&mut self, name: &str, value: &T) -> Result<()> {
         let text = serde_json::to_vec(value)
-            .map_err(|e| Error::format(self.pending.path(), FORMAT, format!("section `{name}` cannot be written as JSON: {e}")))?;
+            .map_err(|e| Error::format(&self.path, FORMAT, format!("section `{name}` cannot be written as JSON: {e}")))?;
         self.section(SectionType::Json, name, &text)
     }
 
-    /// Ends the list, adds the checksum and gives the file its name. Returns its size in bytes.
+    /// Ends the list, adds the checksum and gives the file its name. Returns its size in bytes, 0 where nothing is written.
     pub fn finish(mut self) -> Result<u64> {
-        self.put(&[0])?;
+        self.put(&[0]);
         let hash = self.hash.finalize();
-        if let Err(e) = self.pending.out().write_all(hash.as_bytes()) {
-            return Err(Error::file("write", self.pending.path(), e));
+        if let Some(error) = self.failed {
+            return Err(error);
         }
-        self.pending.commit()?;
+        let Some(mut pending) = self.pending else { return Ok(0) };
+        if let Err(e) = pending.out().write_all(hash.as_bytes()) {
+            return Err(Error::file("write", pending.path(), e));
+        }
+        pending.commit()?;
         Ok(self.written + HASH)
     }
 }

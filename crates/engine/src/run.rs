@@ -23,6 +23,7 @@ use self::recent::RecentRows;
 use self::state::{PendingResults, Saver, TemporaryCheckpoint};
 use crate::device::Device;
 use crate::error::{BROKEN_DOWN, Error, Problem, Result};
+use crate::links::Links;
 use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
@@ -111,6 +112,24 @@ pub trait Sink {
     fn saving(&mut self) -> Result<()> {
         Ok(())
     }
+}
+
+/// Sink of the parts of a run that write nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Sink for Silent {
+    fn row(&mut self, _clock: &Clock, _row: &Row) -> Result<()> {
+        Ok(())
+    }
+
+    fn progress(&mut self, _progress: &Progress, _row: &Row) {}
+
+    fn records(&mut self, _clock: &Clock, _records: Vec<Record>, _last: bool) -> Result<()> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _text: &str) {}
 }
 
 /// Result of a run as a whole; written as `summary.json` by the command line.
@@ -219,7 +238,7 @@ pub fn run_from<S: Solver>(
         sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
     }
     let mut pending = pending.unwrap_or_default();
-    let device = &environment.device;
+    let (device, links) = (&environment.device, &environment.links);
     let started = Instant::now();
     let first = solver.clock();
     for (key, schedule) in
@@ -245,7 +264,8 @@ pub fn run_from<S: Solver>(
         if let Some(outcome) = pending.end().or_else(|| solver.outcome()) {
             break outcome;
         }
-        if let Some(reason) = signals.stop_reason() {
+        let (stop, agreed) = agree(links, signals.stop_reason(), started.elapsed())?;
+        if let Some(reason) = stop {
             let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(&mut solver, &pending, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
         }
@@ -257,7 +277,7 @@ pub fn run_from<S: Solver>(
         if let Err(error) = solver.step(profiler) {
             return Err(recent.write_last_rows(error, before, S::STEP, sink));
         }
-        let (clock, wall) = (solver.clock(), started.elapsed());
+        let (clock, wall) = (solver.clock(), if links.is_alone() { started.elapsed() } else { agreed });
         if clock.step == before && signal::stop_reason().is_some() {
             // It gave way to a signal, and has no row yet.
             continue;
@@ -276,7 +296,7 @@ pub fn run_from<S: Solver>(
         }
         let row = recent.row();
         let steps = (clock.step - first.step) as f64;
-        let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
+        let items_per_second = steps * solver.cost().items / started.elapsed().as_secs_f64().max(1e-9);
         let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
         times::within(Phase::Output, || sink.progress(&progress, row));
         diagnostics(&mut solver, &saver, wall, late, sink)?;
@@ -291,7 +311,7 @@ pub fn run_from<S: Solver>(
             })?;
         }
         if let Some(temporary) = temporary.as_mut().filter(|_| !failed) {
-            times::within(Phase::Checkpoints, || temporary.save(wall, &saver, &mut solver, sink));
+            times::within(Phase::Checkpoints, || temporary.save(wall, &saver, &mut solver, sink))?;
         }
     };
     if let Device::Cuda(cuda) = device {
@@ -310,7 +330,7 @@ pub fn run_from<S: Solver>(
     let (checks, details) = (solver.checks()?, solver.details());
     // Its memory is free for what comes.
     drop(solver);
-    let bandwidth = device.bandwidth_of_run(wall)?;
+    let bandwidth = if links.is_first() { device.bandwidth_of_run(wall)? } else { None };
     if let Some(bandwidth) = bandwidth {
         profiler.set_bandwidth(bandwidth);
     }
@@ -341,6 +361,16 @@ pub fn run_from<S: Solver>(
     Ok(summary)
 }
 
+/// Reason to stop and wall time of the first part, for all: no part may stop, or save, where another goes on.
+fn agree(links: &Links, reason: Option<&'static str>, wall: Duration) -> Result<(Option<&'static str>, Duration)> {
+    if links.is_alone() {
+        return Ok((reason, wall));
+    }
+    let number = |reason| signal::REASONS.iter().position(|r| *r == reason);
+    let (number, wall) = links.first_says((reason.and_then(number), wall))?;
+    Ok((number.and_then(|k| signal::REASONS.get(k)).copied(), wall))
+}
+
 /// Hands the results over, those of the `end` or on the way. Should that fail, or a signal come in between, the state is saved.
 fn write_records<S: Solver>(
     solver: &mut S,
@@ -351,20 +381,20 @@ fn write_records<S: Solver>(
 ) -> Result<()> {
     let clock = solver.clock();
     let records = times::after_steps(device, Phase::Diagnostics, || solver.records())?;
-    times::within(Phase::Output, || signal::while_interruptible(|| sink.records(&clock, records, end.is_some())))
-        .map_err(|error| saver.unwritten_results(error, &PendingResults::after(end), solver, sink))
+    let written = times::within(Phase::Output, || signal::while_interruptible(|| sink.records(&clock, records, end.is_some())));
+    saver.links().follow_first(written).map_err(|error| saver.unwritten_results(error, &PendingResults::after(end), solver, sink))
 }
 
 /// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results
 /// of before where there are some on the way (`late`), since a sink may write while the next steps run.
 fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, wall: Duration, late: bool, sink: &mut dyn Sink) -> Result<()> {
     let due = times::within(Phase::Diagnostics, || solver.due(wall))?;
-    if due.is_empty() {
+    if saver.links().first_says(due.is_empty())? {
         return Ok(());
     }
     let pending = if late { PendingResults::Results } else { PendingResults::Nothing };
-    times::within(Phase::Output, || sink.records(&solver.clock(), due, false))
-        .map_err(|error| saver.unwritten_results(error, &pending, solver, sink))
+    let written = times::within(Phase::Output, || sink.records(&solver.clock(), due, false));
+    saver.links().follow_first(written).map_err(|error| saver.unwritten_results(error, &pending, solver, sink))
 }
 
 /// The row, which must be finite: a NaN never leaves the step that made it.

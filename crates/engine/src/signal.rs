@@ -20,6 +20,9 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// Runs under way.
 static LISTENING: Mutex<usize> = Mutex::new(0);
 
+/// Every reason to stop.
+pub(crate) const REASONS: [&str; 3] = ["SIGINT", "SIGTERM", "the wall-time limit"];
+
 /// The reason to stop, if there is one: `SIGINT`, `SIGTERM` or `the wall-time limit`.
 ///
 /// Any thread may ask, and it costs about ten nanoseconds. A solver whose step can take longer than a second asks between parts of

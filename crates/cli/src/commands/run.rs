@@ -12,9 +12,10 @@ use zellige_engine::cuda;
 use zellige_engine::device::{Device, DeviceSpec, host_memory_peak};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
+use zellige_engine::links::{Links, inside};
 use zellige_engine::lock::Lock;
 use zellige_engine::profile::{Profiler, Table};
-use zellige_engine::run::{self, Options, Summary, checkpoint_path};
+use zellige_engine::run::{self, Options, Silent, Summary, checkpoint_path};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Environment, Outcome, Plan, Solver};
 use zellige_engine::times::{self, Phase, Times};
@@ -67,6 +68,8 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Sourc
 
 /// Largest number of threads that can be requested, as in the input.
 const THREADS: usize = 4096;
+/// Largest number of parts of a run within a process.
+const MOST_PARTS: usize = 1024;
 
 /// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what
 /// there are no kernels for GPUs for: `auto` is the CPU then.
@@ -136,7 +139,11 @@ fn default_folder(origin: &str) -> PathBuf {
 
 /// Runs a checked input.
 pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs) -> Result<u8> {
-    let without = S::only_on_cpu(&input.config).join(", ");
+    let mut without = S::only_on_cpu(&input.config).join(", ");
+    let parts = parts_of::<S>(&input.config, arguments.parts)?;
+    if parts > 1 {
+        without = "runs in several parts".into();
+    }
     let asked = arguments.target.threads.unwrap_or(input.run.threads);
     let spec = spec(&arguments.target, &input.run.device)?;
     let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
@@ -157,7 +164,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     };
     let plan = plan.map_err(named)?;
     show(&plan, S::ITEM, S::STEP, &device);
-    if asked == 0 {
+    if asked == 0 && parts == 1 {
         environment.device = alone(environment.device, &plan, S::STEP)?;
     }
     input.run.threads = environment.device.threads();
@@ -183,7 +190,19 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
     let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
     let mut output = output.after(arguments.resume.clone()).beside(arguments.checkpoint_dir.clone());
-    let result = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut profiler, &mut output);
+    let result = match &environment.device {
+        Device::Cpu(cpu) if parts > 1 => {
+            let threads = (cpu.threads() / parts).max(1);
+            let environment = |links: Links| -> Result<Environment> {
+                let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
+                Ok(Environment::new(device, input.folder.clone(), input.run.seed).of_part(links))
+            };
+            let first = |links| run::run_from::<S>(prepared, &input.config, &environment(links)?, &options, &mut profiler, &mut output);
+            let others = |links| run::run::<S>(&input.config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
+            inside::lead(parts, first, others).map(|(summary, _)| summary)
+        }
+        _ => run::run_from::<S>(prepared, &input.config, &environment, &options, &mut profiler, &mut output),
+    };
     times::switch_to(Phase::End);
     // Rows are kept also when the run broke down or was interrupted.
     let finished = times::within(Phase::Output, || output.finish());
@@ -229,6 +248,22 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         None => {}
     }
     Ok(exit_code)
+}
+
+/// Number of parts that are asked for, where this input can be computed in so many.
+fn parts_of<S: Solver>(config: &S::Config, asked: Option<usize>) -> Result<usize> {
+    let parts = asked.unwrap_or(1);
+    if !(1..=MOST_PARTS).contains(&parts) {
+        let problem = Problem::new("--parts", format!("{parts} parts")).allowed(format!("1 to {MOST_PARTS}"));
+        return Err(Error::input("command line", problem));
+    }
+    match S::only_in_one_part(config).filter(|_| parts > 1) {
+        None => Ok(parts),
+        Some(reason) => {
+            let problem = Problem::new("--parts", format!("this input is computed in one part only: {reason}"));
+            Err(Error::input("command line", problem.hint("leave `--parts` out: all threads work on one part")))
+        }
+    }
 }
 
 /// Takes the folders that the run writes into: nobody else writes there meanwhile, and what killed runs left half-written is

@@ -145,32 +145,51 @@ fn open(parts: usize) -> Vec<Arc<Part>> {
 /// # Errors
 /// That of the part that failed first: the others then end too. A panic of a part is one of this thread.
 pub fn run<R: Send>(parts: usize, work: impl Fn(Links) -> Result<R> + Sync) -> Result<Vec<R>> {
+    lead(parts, &work, &work).map(|(first, others)| std::iter::once(first).chain(others).collect())
+}
+
+/// Does the work of the first of `parts` parts on this thread, and that of the `others` as [`run`] does.
+pub fn lead<R, O: Send>(
+    parts: usize,
+    first: impl FnOnce(Links) -> Result<R>,
+    others: impl Fn(Links) -> Result<O> + Sync,
+) -> Result<(R, Vec<O>)> {
     let parts = open(parts.max(1));
     let office = parts[0].office.clone();
-    let alone = |part: Arc<Part>| {
-        let done = catch_unwind(AssertUnwindSafe(|| work(Links::new(part.clone()))));
-        match &done {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => part.abort(error),
-            Err(_) => part.fail("it panicked".into(), 70),
-        }
-        done
-    };
-    let done: Vec<_> = thread::scope(|scope| {
-        let others: Vec<_> = parts[1..].iter().map(|part| scope.spawn(|| alone(part.clone()))).collect();
-        let first = alone(parts[0].clone());
-        std::iter::once(first).chain(others.into_iter().map(|other| other.join().unwrap_or_else(Err))).collect()
+    let (led, done) = thread::scope(|scope| {
+        let others: Vec<_> = parts[1..].iter().map(|part| scope.spawn(|| alone(part, &others))).collect();
+        let led = alone(&parts[0], first);
+        (led, others.into_iter().map(|other| other.join().unwrap_or_else(Err)).collect::<Vec<_>>())
     });
-    let mut results = Vec::with_capacity(done.len());
-    let mut errors = Vec::new();
-    for (rank, part) in done.into_iter().enumerate() {
-        match part {
-            Ok(Ok(result)) => results.push(result),
-            Ok(Err(error)) => errors.push((rank, error)),
-            Err(panic) => std::panic::resume_unwind(panic),
+    let (mut made, mut errors) = (Vec::with_capacity(done.len()), Vec::new());
+    let led = or_panic(led).map_err(|error| errors.push((0, error))).ok();
+    for (k, other) in done.into_iter().enumerate() {
+        match or_panic(other) {
+            Ok(result) => made.push(result),
+            Err(error) => errors.push((k + 1, error)),
         }
     }
-    let first = lock(&office.failed).as_ref().map(|(rank, ..)| *rank);
-    let cause = errors.iter().position(|(rank, _)| Some(*rank) == first).unwrap_or(0);
-    if errors.is_empty() { Ok(results) } else { Err(errors.swap_remove(cause).1) }
+    match led {
+        Some(led) if errors.is_empty() => Ok((led, made)),
+        _ => {
+            let first = lock(&office.failed).as_ref().map(|(rank, ..)| *rank);
+            let cause = errors.iter().position(|(rank, _)| Some(*rank) == first).unwrap_or(0);
+            Err(errors.swap_remove(cause).1)
+        }
+    }
+}
+
+/// Does the work of one part, and tells the others where it fails.
+fn alone<R>(part: &Arc<Part>, work: impl FnOnce(Links) -> Result<R>) -> thread::Result<Result<R>> {
+    let done = catch_unwind(AssertUnwindSafe(|| work(Links::new(part.clone()))));
+    match &done {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => part.abort(error),
+        Err(_) => part.fail("it panicked".into(), 70),
+    }
+    done
+}
+
+fn or_panic<R>(done: thread::Result<R>) -> R {
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

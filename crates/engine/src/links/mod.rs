@@ -184,7 +184,9 @@ impl Links {
         let mut all = Vec::new();
         let parts = self.gather(message)?;
         all.extend(parts.iter().flat_map(|part| (part.len() as u64).to_le_bytes()));
-        parts.iter().for_each(|part| all.extend_from_slice(part));
+        for part in &parts {
+            all.extend_from_slice(part);
+        }
         let all = self.broadcast(all)?;
         let (lengths, mut rest) = all.split_at(8 * self.size());
         let length = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i])) as usize;
@@ -203,6 +205,18 @@ impl Links {
         }
         let text = if self.is_first() { serde_json::to_vec(&word).map_err(unreadable)? } else { Vec::new() };
         serde_json::from_slice(&self.broadcast(text)?).map_err(unreadable)
+    }
+
+    /// Makes an error of the first part one of all: results of the others stand where it has none.
+    pub fn follow_first<T>(&self, result: Result<T>) -> Result<T> {
+        if self.is_alone() {
+            return result;
+        }
+        let word = result.as_ref().err().map(|error| (error.to_string(), error.exit_code()));
+        match (self.first_says(word)?, result) {
+            (Some((message, code)), Ok(_)) => Err(Error::Part { part: 0, host: None, message, code }),
+            (_, result) => result,
+        }
     }
 
     /// The words of all parts in their order, at every part.
@@ -232,6 +246,7 @@ impl Links {
 }
 
 /// Error of a message of another build.
+#[allow(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
 fn unreadable(error: serde_json::Error) -> Error {
     Error::input("parts of a run", Problem::new("", format!("a message of another part cannot be read: {error}")))
 }

@@ -11,6 +11,7 @@ use crate::checkpoint::{Reader, Writer};
 use crate::config::data_files;
 use crate::error::{Error, Problem, Result};
 use crate::files::{self, Fingerprints};
+use crate::links::Links;
 use crate::sim::{Ending, Environment, Outcome, Solver};
 
 const INPUT: &str = "run.input";
@@ -45,7 +46,7 @@ impl PendingResults {
 
 /// Saves a state by itself, as of a run without data files; the old checkpoint stays until the new one is whole.
 pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
-    let saver = Saver::<S> { config, files: Fingerprints::new(), path: path.to_owned() };
+    let saver = Saver::<S> { config, files: Fingerprints::new(), path: path.to_owned(), links: Links::default() };
     saver.write(solver, &PendingResults::Nothing)
 }
 
@@ -55,13 +56,20 @@ pub(super) struct Saver<'a, S: Solver> {
     /// Fingerprints of the data files before the solver read them.
     files: Fingerprints,
     path: PathBuf,
+    links: Links,
 }
 
 impl<'a, S: Solver> Saver<'a, S> {
     pub(super) fn new(config: &'a S::Config, environment: &Environment, options: &Options) -> Result<Self> {
         let value = serde_json::to_value(config).map_err(|e| Error::input("the input", Problem::new(S::NAME, e.to_string())))?;
         let files = files::fingerprints(&environment.folder, data_files(&value, &environment.folder))?;
-        Ok(Self { config, files, path: checkpoint_path(options.checkpoint_folder.as_ref().unwrap_or(&options.folder)) })
+        let path = checkpoint_path(options.checkpoint_folder.as_ref().unwrap_or(&options.folder));
+        Ok(Self { config, files, path, links: environment.links.clone() })
+    }
+
+    /// Links of the run to its other parts.
+    pub(super) fn links(&self) -> &Links {
+        &self.links
     }
 
     /// Rows first: a run that is killed right after the checkpoint continues after rows that exist. `pending` says that the
@@ -75,19 +83,18 @@ impl<'a, S: Solver> Saver<'a, S> {
 
     fn write(&self, solver: &mut S, pending: &PendingResults) -> Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        files::create_dir(folder)?;
-        let saved = Writer::create(&self.path, S::NAME).and_then(|mut writer| {
-            writer.json(INPUT, self.config)?;
-            writer.json(FILES, &self.files)?;
-            writer.json(PENDING, pending)?;
-            solver.save(&mut writer)?;
-            writer.finish()
-        });
+        let created = if self.links.is_first() { files::create_dir(folder) } else { Ok(()) };
+        self.links.follow_first(created)?;
+        let mut writer = Writer::of_parts(&self.links, &self.path, S::NAME);
+        writer.json(INPUT, self.config)?;
+        writer.json(FILES, &self.files)?;
+        writer.json(PENDING, pending)?;
+        let saved = solver.save(&mut writer).and_then(|()| writer.finish());
         if saved.is_err() {
             // Only if there is nothing in it.
             let _ = std::fs::remove_dir(folder);
         }
-        saved.map(|_| ())
+        self.links.follow_first(saved).map(|_| ())
     }
 
     /// A full disk must not end a run whose state is whole in memory and, older, on disk.
@@ -115,6 +122,9 @@ impl<'a, S: Solver> Saver<'a, S> {
 
     /// Takes the checkpoint away: the run has ended and its results are there.
     pub(super) fn remove(&self) -> Result<()> {
+        if !self.links.is_first() {
+            return Ok(());
+        }
         std::fs::remove_file(&self.path).map_err(|e| Error::file("remove", &self.path, e))?;
         let _ = std::fs::remove_dir(self.path.parent().unwrap_or(Path::new(".")));
         Ok(())
@@ -185,13 +195,13 @@ impl TemporaryCheckpoint {
     }
 
     /// Saves one if it is time, `wall` into the run.
-    pub(super) fn save<S: Solver>(&mut self, wall: Duration, saver: &Saver<'_, S>, solver: &mut S, sink: &mut dyn Sink) {
+    pub(super) fn save<S: Solver>(&mut self, wall: Duration, saver: &Saver<'_, S>, solver: &mut S, sink: &mut dyn Sink) -> Result<()> {
         if wall < self.next {
-            return;
+            return Ok(());
         }
         let begun = Instant::now();
         saver.save_or_notice(solver, sink);
-        let taken = begun.elapsed();
+        let taken = saver.links.first_says(begun.elapsed())?;
         let pause = self.every.max(taken * SHARE);
         if !self.saved {
             sink.notice(&format!(
@@ -202,5 +212,6 @@ impl TemporaryCheckpoint {
             ));
         }
         (self.next, self.saved) = (wall + taken + pause, true);
+        Ok(())
     }
 }

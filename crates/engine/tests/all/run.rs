@@ -14,6 +14,8 @@ use zellige_engine::signal;
 use zellige_engine::sim::{Clock, Ending, Environment};
 use zellige_engine::testing::toy::{Config, Toy};
 
+use crate::TURN;
+
 /// Occasion at which to raise SIGTERM.
 #[derive(Default, Clone, Copy, PartialEq)]
 enum Raise {
@@ -111,9 +113,6 @@ fn interrupted_at(result: Result<run::Summary>) -> (&'static str, u64) {
         other => panic!("expected an interrupt, got {other:?}"),
     }
 }
-
-/// Signals are the process's: the tests that listen to them take turns.
-static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
 fn rows_and_records_come_on_schedule_and_at_the_end() {
