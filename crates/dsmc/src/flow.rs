@@ -4,7 +4,8 @@ use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Cpu, Device};
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
@@ -39,11 +40,11 @@ pub(crate) struct Averaged<'a> {
 impl Flow {
     /// Allocates and fills the domain. Files of the input are looked for in `folder`.
     pub fn new(config: &Config, folder: &Path, seed: u64, device: &Device) -> Result<Self> {
-        Self::of(Model::new(config, folder, seed)?, config, device)
+        Self::of(Model::new(config, folder, seed)?, config, device, &Links::default())
     }
 
-    /// Allocates and fills the domain of the model of an input.
-    pub fn of(model: Model, config: &Config, device: &Device) -> Result<Self> {
+    /// Allocates and fills this part of the domain of the model of an input.
+    pub fn of(model: Model, config: &Config, device: &Device, links: &Links) -> Result<Self> {
         // Loading and averages are work of the CPU on any device.
         let cpu = match device {
             Device::Cpu(cpu) => cpu.clone(),
@@ -52,7 +53,8 @@ impl Flow {
         device.must_hold(memory(&model, device), "particles and averages of the gas")?;
         let initial = Initial::new(config)?;
         let mut stages = match device {
-            Device::Cpu(cpu) => stages::cpu::new(&model, cpu),
+            Device::Cpu(cpu) => stages::cpu::new(&model, cpu, links),
+            Device::Cuda(_) if !links.is_alone() => return Err(only_on_cpu(device)),
             Device::Cuda(cuda) => stages::cuda::new(&model, cuda)?,
         };
         cpu.install(|| match stages.order() {
@@ -60,9 +62,12 @@ impl Flow {
                 let all = loading::fill_cells(&model, &|position| initial.at(position), cells.len(), |k| cells[k] as usize);
                 stages.insert(&all)
             }
-            None => loading::fill(&model, &|position| initial.at(position), |part| stages.insert(&part)),
+            None => {
+                let share = stages.share();
+                loading::fill(&model, &|position| initial.at(position), share.as_deref(), |piece| stages.insert(&piece))
+            }
         })?;
-        let samples = Samples::new(&model, config);
+        let samples = Samples::new(&model, config, links);
         Ok(Self { model, stages, samples, step: 0, cpu })
     }
 
@@ -177,7 +182,16 @@ impl Flow {
         self.stages.insert(&p)?;
         self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.content_error(message))?;
         self.step = reader.u64("step")?;
-        self.samples.restore(reader, &mut *self.stages)
+        self.samples.restore(&self.model, reader, &mut *self.stages)
+    }
+}
+
+/// Error of a run in several parts on a GPU.
+fn only_on_cpu(device: &Device) -> Error {
+    Error::Device {
+        device: device.id(),
+        message: "a gas is cut into parts on the CPU only".into(),
+        hint: Some("use `--device cpu`, or leave `--parts` out".into()),
     }
 }
 

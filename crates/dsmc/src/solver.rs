@@ -7,6 +7,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
+use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
@@ -43,6 +44,7 @@ pub struct Dsmc {
     /// Fraction of the collisions above (sigma g)max, where the last audit found it too large.
     exceeded: Option<f64>,
     device: Device,
+    links: Links,
 }
 
 impl Dsmc {
@@ -98,6 +100,10 @@ impl Solver for Dsmc {
         config.check()
     }
 
+    fn only_in_one_part(_: &Config) -> Option<&'static str> {
+        None
+    }
+
     fn may_change() -> &'static [&'static str] {
         &["steps"]
     }
@@ -116,7 +122,7 @@ impl Solver for Dsmc {
     }
 
     fn setup_prepared(model: Model, config: &Config, environment: &Environment) -> Result<Self> {
-        let mut flow = Flow::of(model, config, &environment.device)?;
+        let mut flow = Flow::of(model, config, &environment.device, &environment.links)?;
         let totals = flow.totals()?;
         let audit_every = config.sampling.audit.unwrap_or_else(|| config.steps.div_ceil(AUDITS).max(APART)).max(1);
         let last = (flow.ledger()?, 0);
@@ -130,6 +136,7 @@ impl Solver for Dsmc {
             lost: None,
             exceeded: None,
             device: environment.device.clone(),
+            links: environment.links.clone(),
         })
     }
 
@@ -184,6 +191,10 @@ impl Solver for Dsmc {
                 "; {:.1} % of the collisions were above (sigma g)max, so that there were too few; `collisions.scheme = \"pairing\"` knows no such bound",
                 100.0 * part
             );
+        }
+        if !self.links.is_first() {
+            // Averages are at the first part, which says what is in them.
+            return Some(Outcome { ending, status, message });
         }
         if let Some((cells, worst)) = coarse(&self.flow) {
             let all = self.flow.model.grid.len();
@@ -245,7 +256,7 @@ impl Solver for Dsmc {
         row.push("samples", "", self.flow.samples.taken as f64);
         if !self.flow.model.geometry.is_empty() {
             // Of all bodies together, as far as batches are closed; rows hold numbers: 0 before.
-            let [load, error] = surfaces::all(&self.flow);
+            let [load, error] = if self.links.is_first() { surfaces::all(&self.flow) } else { Default::default() };
             let known = |x: f64| if x.is_finite() { x } else { 0.0 };
             row.push("force_x", "N/m", known(load.force[0]));
             row.push("force_x_error", "N/m", known(error.force[0]));
@@ -259,18 +270,21 @@ impl Solver for Dsmc {
             let measure = search.measure();
             row.push("trend", "", if measure.is_nan() { -1.0 } else { measure.min(1e6) });
         }
+        let mut values: Vec<f64> = row.0.iter().map(|scalar| scalar.value).collect();
+        self.links.first_values(&mut values)?;
+        row.0.iter_mut().zip(values).for_each(|(scalar, value)| scalar.value = value);
         Ok(row)
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
         self.flow.fetch()?;
-        Ok(output::records(&self.flow))
+        Ok(if self.links.is_first() { output::records(&self.flow) } else { Vec::new() })
     }
 
     fn due(&mut self, _wall: Duration) -> Result<Vec<Record>> {
         // Of a window that has just become full: its last batch has brought the averages to the host.
         let flow = &self.flow;
-        let now = flow.samples.full && flow.step > 0 && flow.samples.due(flow.step - 1);
+        let now = flow.samples.full && flow.step > 0 && flow.samples.due(flow.step - 1) && self.links.is_first();
         Ok(if now { output::records(flow) } else { Vec::new() })
     }
 

@@ -323,6 +323,14 @@ impl Reader {
         Ok(f64::from_le_bytes(self.scalar(name, SectionType::F64)?))
     }
 
+    /// Reads a section of any type as it lies in the file.
+    pub fn raw(&self, name: &str) -> Result<Vec<u8>> {
+        let section = self.sections.get(name).ok_or_else(|| self.content_error(format!("section `{name}` is missing")))?;
+        let mut bytes = vec![0; section.length as usize];
+        self.fill(*section, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Reads bytes.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>> {
         self.array(name, SectionType::Bytes)

@@ -17,6 +17,7 @@ use std::ops::Range;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 
 use crate::config::{AUTO, Config};
 use crate::model::Model;
@@ -70,15 +71,19 @@ pub struct Samples {
     surface_spread: Spread,
     load_spread: Spread,
     section_spread: Spread,
+    /// Links to the other parts of the run: averages are at the first one, and the others count samples.
+    links: Links,
 }
 
 impl Samples {
     /// As the input has them.
-    pub fn new(model: &Model, config: &Config) -> Self {
+    pub fn new(model: &Model, config: &Config, links: &Links) -> Self {
         let s = &config.sampling;
         let start = config.sampling_start();
-        let (cells, surfaces) = (model.grid.len(), 4 + model.geometry.segments().len());
-        let (sums, surface_sums) = (cells * model.species.len() * model.collisions.sums(), surfaces * SURFACE_SUMS);
+        let here = links.is_first();
+        let if_here = |n: usize| if here { n } else { 0 };
+        let [sums, surface_sums] = lengths(model).map(if_here);
+        let surfaces = surface_sums / SURFACE_SUMS;
         let mut all = Self {
             start,
             every: s.every,
@@ -96,10 +101,11 @@ impl Samples {
             surfaces: vec![0.0; surface_sums],
             batch_cells: vec![0.0; sums],
             batch_surfaces: vec![0.0; surface_sums],
-            cell_spread: Cells::new(model),
+            cell_spread: Cells::new(model, if_here(model.grid.len())),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
-            load_spread: Spread::new(loads::count(model)),
-            section_spread: Spread::new(sections::count(model) * sections::lines(model)),
+            load_spread: Spread::new(if_here(loads::count(model))),
+            section_spread: Spread::new(if_here(sections::count(model) * sections::lines(model))),
+            links: links.clone(),
         };
         all.cut();
         all
@@ -174,7 +180,10 @@ impl Samples {
             }
         };
         if let Some(search) = &mut self.search {
-            search.take(model, &sums, &self.batch_surfaces, next);
+            if self.links.is_first() {
+                search.take(model, &sums, &self.batch_surfaces, next);
+            }
+            search.follow(&self.links)?;
             if let Some(found) = search.found {
                 self.start = found.step;
                 self.cut();
@@ -186,6 +195,10 @@ impl Samples {
     fn close(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
         let (cells, surfaces) = (&mut self.batch_cells, &mut self.batch_surfaces);
         self.batches += 1;
+        if !self.links.is_first() {
+            self.current = 0;
+            return stages.take_samples(cells, surfaces);
+        }
         let flows = match stages.batches() {
             Some(device) => {
                 let flows = sections::flows(model, self.current, &mut |regions, sums| device.regions(regions, sums))?;
@@ -332,7 +345,7 @@ impl Samples {
     }
 
     /// Takes everything back.
-    pub fn restore(&mut self, reader: &Reader, stages: &mut dyn Stages) -> Result<()> {
+    pub fn restore(&mut self, model: &Model, reader: &Reader, stages: &mut dyn Stages) -> Result<()> {
         let fit = |name: &str, n: usize| {
             let values = reader.f64s(name)?;
             if values.len() == n {
@@ -355,9 +368,11 @@ impl Samples {
         if let Some(search) = &mut self.search {
             search.restore(reader)?;
         }
-        let cells = fit("samples.cells.pending", self.cells.len())?;
-        let surfaces = fit("samples.surfaces.pending", self.surfaces.len())?;
-        stages.put_samples(&cells, &surfaces)?;
+        let [cells, surfaces] = lengths(model);
+        stages.put_samples(&fit("samples.cells.pending", cells)?, &fit("samples.surfaces.pending", surfaces)?)?;
+        if !self.links.is_first() {
+            return Ok(());
+        }
         self.cells = fit("samples.cells", self.cells.len())?;
         self.surfaces = fit("samples.surfaces", self.surfaces.len())?;
         let of_cells = &mut self.cell_spread;
@@ -374,6 +389,12 @@ impl Samples {
         }
         Ok(())
     }
+}
+
+/// Numbers of the sums of all cells, and of all surfaces.
+fn lengths(model: &Model) -> [usize; 2] {
+    let surfaces = 4 + model.geometry.segments().len();
+    [model.grid.len() * model.species.len() * model.collisions.sums(), surfaces * SURFACE_SUMS]
 }
 
 /// Sums of even regions along each axis, `[region][species][sum]`, of those of cells, by the weights of the cells.

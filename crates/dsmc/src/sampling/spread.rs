@@ -56,8 +56,9 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    pub(super) fn new(model: &Model) -> Self {
-        let (cells, width, lines) = (model.grid.len(), width(model), lines(model));
+    /// Scatter of `cells` cells.
+    pub(super) fn new(model: &Model, cells: usize) -> Self {
+        let (width, lines) = (width(model), lines(model));
         Self {
             bases: bases(model),
             value: vec![0.0; cells * width],

@@ -16,6 +16,7 @@
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 
 use crate::model::Model;
 use crate::stages::SURFACE_SUMS;
@@ -84,6 +85,17 @@ impl Search {
     pub(super) fn take(&mut self, model: &Model, sums: &[f64], surfaces: &[f64], step: u64) {
         self.current = 0;
         self.add(&reduce(model, sums, surfaces), step);
+    }
+
+    /// Takes what the first part has found, at the others.
+    pub(super) fn follow(&mut self, links: &Links) -> Result<()> {
+        let found = self.found.map_or([f64::NAN; 2], |f| [f.step as f64, f64::from(u8::from(f.steady))]);
+        let mut values = [self.measure, found[0], found[1]];
+        links.first_values(&mut values)?;
+        let [measure, step, steady] = values;
+        (self.current, self.measure) = (0, measure);
+        self.found = step.is_finite().then_some(SteadyStart { step: step as u64, steady: steady > 0.5, measure });
+        Ok(())
     }
 
     fn add(&mut self, numbers: &[f64], step: u64) {

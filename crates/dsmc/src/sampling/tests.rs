@@ -40,7 +40,7 @@ fn a_gpu_closes_batches_as_the_host_does() {
     for (name, config) in cases() {
         assert_eq!(config.check(), []);
         let Flow { model, mut stages, mut samples, .. } = Flow::new(&config, Path::new(""), 1, &Device::Cuda(cuda.clone())).unwrap();
-        let (mut host, mut all) = (Cells::new(&model), vec![0.0; samples.cells.len()]);
+        let (mut host, mut all) = (Cells::new(&model, model.grid.len()), vec![0.0; samples.cells.len()]);
         let (mut cells, mut surfaces) = (all.clone(), samples.surfaces.clone());
         for step in 0..config.steps {
             let due = samples.due(step);

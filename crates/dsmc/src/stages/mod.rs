@@ -155,10 +155,16 @@ pub trait Stages: Send {
         None
     }
 
-    /// Puts particles in. Cells and species have been checked.
+    /// Cells of this part of the run, in the order of their numbers; none if it is the only one.
+    fn share(&self) -> Option<Vec<u32>> {
+        None
+    }
+
+    /// Puts particles in, those in cells of this part. Cells and species have been checked.
     fn insert(&mut self, particles: &Particles) -> Result<()>;
 
-    /// All particles, cell by cell within tiles: put into an empty store they come to lie as they did.
+    /// All particles, cell by cell within tiles: put into an empty store they come to lie as they did. Of a run in parts they are
+    /// at the first one, and nothing at the others, as all sums of cells and surfaces are.
     fn particles(&mut self) -> Result<Particles>;
 
     /// Removes all particles.

@@ -43,12 +43,12 @@ const TASK: usize = 4096;
 /// Gas at each position of the start.
 pub(crate) type Start<'a> = &'a (dyn Fn([f64; 2]) -> State + Sync);
 
-/// Fills all cells, piece by piece in their order. `state` gives the gas at a position.
-pub(crate) fn fill(model: &Model, state: Start<'_>, mut take: impl FnMut(Particles) -> Result<()>) -> Result<()> {
-    let cells = model.grid.len();
-    let piece = ((PIECE / (model.expected / cells as f64).max(1.0)) as usize).max(1);
+/// Fills the cells of `share`, or all, piece by piece in their order. `state` gives the gas at a position.
+pub(crate) fn fill(model: &Model, state: Start<'_>, share: Option<&[u32]>, mut take: impl FnMut(Particles) -> Result<()>) -> Result<()> {
+    let cells = share.map_or(model.grid.len(), <[u32]>::len);
+    let piece = ((PIECE / (model.expected / model.grid.len() as f64).max(1.0)) as usize).max(1);
     for first in (0..cells).step_by(piece) {
-        take(fill_cells(model, state, piece.min(cells - first), |k| first + k))?;
+        take(fill_cells(model, state, piece.min(cells - first), |k| share.map_or(first + k, |share| share[first + k] as usize)))?;
     }
     Ok(())
 }

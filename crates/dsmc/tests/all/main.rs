@@ -17,6 +17,7 @@ mod loads;
 mod memory_cuda;
 mod mixtures;
 mod moments;
+mod parts;
 mod physics;
 mod poiseuille;
 mod pools;

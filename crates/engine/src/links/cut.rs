@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Problem, Result};
-
 /// A box of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
@@ -45,21 +43,15 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Cuts a lattice of tiles, x running fastest, into `parts` boxes of about the same weight. An axis of one tile is not cut, nor
-    /// one that is not among `axes`; of the others the longest is, the last of those of equal length: its boxes lie in one piece in
-    /// memory.
-    ///
-    /// # Errors
-    /// There are more parts than tiles along these axes.
-    pub fn new(lattice: [usize; 3], axes: &[usize], parts: usize, weight: impl Fn(usize) -> f64) -> Result<Self> {
+    /// Cuts a lattice of tiles, x running fastest, into `parts` boxes of about the same weight. An axis that is not among `axes` is
+    /// not cut; of the others the longest is, the last of those of equal length: its boxes lie in one piece in memory. Where there
+    /// are more parts than tiles along these axes, the last parts own nothing.
+    pub fn new(lattice: [usize; 3], axes: &[usize], parts: usize, weight: impl Fn(usize) -> f64) -> Self {
         let whole = Block { lower: [0; 3], upper: lattice };
         let most: usize = axes.iter().map(|axis| lattice[*axis]).product();
-        if parts == 0 || parts > most {
-            let problem = Problem::new("--parts", format!("{parts} parts of a domain of {most} tiles")).allowed(format!("1 to {most}"));
-            return Err(Error::input("command line", problem.hint("a part has one tile at least: use fewer parts, or a larger domain")));
-        }
         let mut blocks = Vec::with_capacity(parts);
-        bisect(lattice, whole, axes, parts, &weight, &mut blocks);
+        bisect(lattice, whole, axes, parts.clamp(1, most.max(1)), &weight, &mut blocks);
+        blocks.resize(parts.max(1), Block { lower: lattice, upper: lattice });
         let mut owners = vec![0; whole.len()];
         for (part, block) in blocks.iter().enumerate() {
             for z in block.range(2) {
@@ -69,7 +61,7 @@ impl Cut {
                 }
             }
         }
-        Ok(Self { lattice, blocks, owners })
+        Self { lattice, blocks, owners }
     }
 
     /// A lattice that is not cut.
@@ -91,6 +83,11 @@ impl Cut {
     /// Box of a part.
     pub fn block(&self, part: usize) -> Block {
         self.blocks[part]
+    }
+
+    /// Number of parts that own tiles: the first ones.
+    pub fn busy(&self) -> usize {
+        self.blocks.iter().filter(|block| !block.is_empty()).count()
     }
 
     /// Part that owns a tile.

@@ -207,6 +207,16 @@ impl Links {
         serde_json::from_slice(&self.broadcast(text)?).map_err(unreadable)
     }
 
+    /// Numbers of the first part, bit by bit, to all.
+    pub fn first_values(&self, values: &mut [f64]) -> Result<()> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        let message = if self.is_first() { bytemuck::cast_slice(values).to_vec() } else { Vec::new() };
+        bytemuck::cast_slice_mut(values).copy_from_slice(&self.broadcast(message)?);
+        Ok(())
+    }
+
     /// Makes an error of the first part one of all: results of the others stand where it has none.
     pub fn follow_first<T>(&self, result: Result<T>) -> Result<T> {
         if self.is_alone() {

@@ -80,6 +80,50 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
         }
     }
 
+    /// Adds the entries of a sealed outbox, that of tile `from`, to the messages of those parts of the run to which they go:
+    /// `part` tells the message of a tile, and none for tiles of this part. The entries stay.
+    pub fn pack(&self, from: u32, part: impl Fn(u32) -> Option<usize>, messages: &mut [Vec<u8>]) {
+        let mut begin = 0;
+        for [to, end] in &self.ends {
+            let range = begin as usize..*end as usize;
+            begin = *end;
+            let Some(part) = part(*to) else { continue };
+            let message = &mut messages[part];
+            message.extend_from_slice(bytemuck::bytes_of(&[from, *to, range.len() as u32]));
+            for key in &self.order[range] {
+                let e = &self.entries[*key as u32 as usize];
+                message.extend_from_slice(bytemuck::cast_slice(&e.v));
+                message.extend_from_slice(bytemuck::cast_slice(&e.words));
+                message.extend_from_slice(bytemuck::bytes_of(&e.row));
+                message.extend_from_slice(bytemuck::bytes_of(&e.key));
+            }
+        }
+    }
+
+    /// Puts what another part has packed into the outboxes that it comes from, and seals them: each then holds what it has for the
+    /// tiles of this part, in the order of the whole.
+    ///
+    /// # Panics
+    /// Where a message is cut off, or names a tile that there is not.
+    pub fn unpack(outboxes: &mut [Self], mut message: &[u8]) {
+        fn take<R: bytemuck::Pod>(message: &mut &[u8]) -> R {
+            let (head, rest) = message.split_at(size_of::<R>());
+            *message = rest;
+            bytemuck::pod_read_unaligned(head)
+        }
+        while !message.is_empty() {
+            let [from, to, count]: [u32; 3] = std::array::from_fn(|_| take(&mut message));
+            let outbox = &mut outboxes[from as usize];
+            for _ in 0..count {
+                let v = std::array::from_fn(|_| take(&mut message));
+                let words = std::array::from_fn(|_| take(&mut message));
+                let row = take(&mut message);
+                outbox.push(Location { tile: to, row, cell: 0 }, Particle { v, words, key: take(&mut message) });
+            }
+            outbox.seal();
+        }
+    }
+
     /// Entries.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -131,14 +175,25 @@ impl Deliveries {
         &mut self,
         outboxes: &[Outbox<T, S, N, I, W, K>],
     ) {
+        self.sort_for(outboxes, |_| true);
+    }
+
+    /// Notes what sealed outboxes hold, one for each tile, for the tiles that are `wanted`: those of this part of a run.
+    pub fn sort_for<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>(
+        &mut self,
+        outboxes: &[Outbox<T, S, N, I, W, K>],
+        wanted: impl Fn(u32) -> bool,
+    ) {
         self.clear();
         self.inboxes.resize_with(outboxes.len(), Vec::new);
         for (from, outbox) in outboxes.iter().enumerate() {
             debug_assert_eq!(outbox.ends.last().map_or(0, |e| e[1] as usize), outbox.len(), "an outbox was not sealed");
-            self.sent += outbox.len();
             let mut begin = 0;
             for [to, end] in &outbox.ends {
-                self.inboxes[*to as usize].push(OutboxPart { from: from as u32, begin, end: *end });
+                if wanted(*to) {
+                    self.sent += (*end - begin) as usize;
+                    self.inboxes[*to as usize].push(OutboxPart { from: from as u32, begin, end: *end });
+                }
                 begin = *end;
             }
         }

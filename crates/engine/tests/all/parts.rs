@@ -18,13 +18,13 @@ use crate::TURN;
 
 /// Sink of the first part: rows, and records that cannot be written from some step on.
 #[derive(Default)]
-struct Rows {
+struct Notes {
     rows: Vec<(u64, u64)>,
     full_from: Option<u64>,
     nap: Duration,
 }
 
-impl Sink for Rows {
+impl Sink for Notes {
     fn row(&mut self, clock: &Clock, row: &Row) -> Result<()> {
         std::thread::sleep(self.nap);
         self.rows.push((clock.step, row.get("position").unwrap_or_default().to_bits()));
@@ -44,7 +44,7 @@ impl Sink for Rows {
 }
 
 /// Runs in `parts` parts; `config` may differ from part to part. Returns the step at which each part ended, and its error.
-fn go(parts: usize, options: &Options, sink: &Mutex<Rows>, config: impl Fn(usize) -> Config + Sync) -> Result<Vec<Result<Summary>>> {
+fn go(parts: usize, options: &Options, sink: &Mutex<Notes>, config: impl Fn(usize) -> Config + Sync) -> Result<Vec<Result<Summary>>> {
     inside::run(parts, |links: Links| {
         let environment = Environment::new(Device::Cpu(Cpu::new(1)?), options.folder.clone(), 1).of_part(links.clone());
         let config = config(links.rank());
@@ -55,8 +55,7 @@ fn go(parts: usize, options: &Options, sink: &Mutex<Rows>, config: impl Fn(usize
         };
         match done {
             // Kept, as the ends of all parts are compared.
-            Err(error @ (Error::Interrupted { .. } | Error::Unwritten { .. })) => Ok(Err(error)),
-            Err(error @ Error::Part { part: 0, .. }) => Ok(Err(error)),
+            Err(error @ (Error::Interrupted { .. } | Error::Unwritten { .. } | Error::Part { part: 0, .. })) => Ok(Err(error)),
             Err(error) => Err(error),
             Ok(summary) => Ok(Ok(summary)),
         }
@@ -76,7 +75,7 @@ fn rows_and_checkpoints_of_parts_are_those_of_one() {
     let _turn = TURN.lock();
     let mut before = None;
     for parts in [1, 2, 5] {
-        let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Rows::default()));
+        let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Notes::default()));
         let options = Options { checkpoint: Some(Schedule::Steps(7)), records: Some(Schedule::Steps(10)), ..Options::new(folder.path()) };
         let done = go(parts, &options, &sink, |_| steps(40)).unwrap();
         assert!(done.iter().all(|part| part.as_ref().is_ok_and(|summary| summary.clock.step == 40)));
@@ -88,7 +87,7 @@ fn rows_and_checkpoints_of_parts_are_those_of_one() {
 #[test]
 fn the_wall_time_limit_stops_all_parts_after_the_same_step_and_any_number_goes_on() {
     let _turn = TURN.lock();
-    let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Rows { nap: Duration::from_millis(5), ..Rows::default() }));
+    let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Notes { nap: Duration::from_millis(5), ..Notes::default() }));
     let limited = Options { wall_time: Some(Duration::from_millis(60)), ..Options::new(folder.path()) };
     let done = go(4, &limited, &sink, |_| steps(10_000)).unwrap();
     let stopped: Vec<u64> = done
@@ -99,10 +98,10 @@ fn the_wall_time_limit_stops_all_parts_after_the_same_step_and_any_number_goes_o
         })
         .collect();
     assert!(stopped[0] > 0 && stopped.iter().all(|step| *step == stopped[0]), "{stopped:?}");
-    let rest = Mutex::new(Rows::default());
+    let rest = Mutex::new(Notes::default());
     let resumed = Options { resume: Some(folder.path().to_owned()), ..Options::new(folder.path()) };
     go(3, &resumed, &rest, |_| steps(10_000)).unwrap();
-    let whole = Mutex::new(Rows::default());
+    let whole = Mutex::new(Notes::default());
     go(1, &Options::new(tempfile::tempdir().unwrap().path()), &whole, |_| steps(10_000)).unwrap();
     let rows = [sink.into_inner().unwrap().rows, rest.into_inner().unwrap().rows].concat();
     assert_eq!(rows, whole.into_inner().unwrap().rows);
@@ -111,13 +110,13 @@ fn the_wall_time_limit_stops_all_parts_after_the_same_step_and_any_number_goes_o
 #[test]
 fn results_that_cannot_be_written_are_saved_by_all_parts_together() {
     let _turn = TURN.lock();
-    let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Rows { full_from: Some(20), ..Rows::default() }));
+    let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Notes { full_from: Some(20), ..Notes::default() }));
     let options = Options { records: Some(Schedule::Steps(10)), ..Options::new(folder.path()) };
     let done = go(3, &options, &sink, |_| steps(40)).unwrap();
     assert!(matches!(&done[0], Err(Error::Unwritten { step: 20, .. })), "{:?}", done[0].as_ref().err());
     assert!(done[1..].iter().all(Result::is_err), "no part goes on without the first");
     // And from there on any number of parts.
-    let rest = Mutex::new(Rows::default());
+    let rest = Mutex::new(Notes::default());
     let resumed = Options { resume: Some(folder.path().to_owned()), ..options };
     let ends = go(2, &resumed, &rest, |_| steps(40)).unwrap();
     assert!(ends.iter().all(Result::is_ok) && rest.into_inner().unwrap().rows[0].0 == 21);
@@ -126,7 +125,7 @@ fn results_that_cannot_be_written_are_saved_by_all_parts_together() {
 #[test]
 fn a_checkpoint_that_cannot_be_written_is_no_reason_to_part() {
     let _turn = TURN.lock();
-    let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Rows::default()));
+    let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Notes::default()));
     // A file where the folder of checkpoints would be.
     std::fs::write(folder.path().join("checkpoint"), "").unwrap();
     let options = Options { checkpoint: Some(Schedule::Steps(7)), ..Options::new(folder.path()) };
@@ -138,7 +137,7 @@ fn a_checkpoint_that_cannot_be_written_is_no_reason_to_part() {
 fn a_part_that_breaks_down_ends_the_run() {
     let _turn = TURN.lock();
     for broken in [0, 2] {
-        let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Rows::default()));
+        let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Notes::default()));
         let config = |rank| Config { break_after: (rank == broken).then_some(11), ..steps(40) };
         let error = go(3, &Options::new(folder.path()), &sink, config).unwrap_err();
         assert!(error.to_string().contains("the slope at step 12") && error.exit_code() == 3, "{error}");

@@ -1,14 +1,15 @@
 //! The gas on the CPU as the trait of stages has it.
 
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut, map_tasks, thread};
+use zellige_engine::parallel::{each, items, items_mut, map_tasks, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::fly::Pass;
 use super::inflow::Face;
 use super::store::{Columns, Outbox, ParticleState, Row, held};
-use super::tile::{Impact, Majorant, Tile};
+use super::sums::Sums;
+use super::tile::{Majorant, Tile};
 use super::{Gas, Work, totals};
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
@@ -21,6 +22,7 @@ impl Stages for Gas {
         let pass = Pass { model: &self.model, tiling: &self.store.tiling, step, sample };
         let [boxes, out] = &mut self.boxes;
         let (boxes, post, scratch, table, isa, factors) = (&*boxes, &self.post, &self.scratch, &self.table, self.isa, &self.factors);
+        let (cut, rank) = (&self.cut, self.links.rank());
         let name = match (self.model.collisions.scheme, sample) {
             (Scheme::None, false) => "sort, move",
             (Scheme::None, true) => "sort, sample, move",
@@ -37,6 +39,9 @@ impl Stages for Gas {
                 // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
                 let arrived = map_tasks(tiles, |number, (tile, rows, faces, out)| {
                     out.clear();
+                    if cut.owner(number) != rank {
+                        return 0;
+                    }
                     let mut scratch = scratch[thread()].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     Work { pass, table, number, tile, row: &mut rows.rows[0], faces, boxes, post, out, scratch: &mut scratch, factors }
                         .on(isa)
@@ -48,34 +53,33 @@ impl Stages for Gas {
         if self.store.len() as u64 > IN_A_TILE {
             overfull(self.store.tiles.iter().map(|t| t.len() as u64).max().unwrap_or(0))?;
         }
-        profiler.stage("route", Cost::default(), || self.route());
-        if sample {
-            profiler.stage("surfaces", Cost::default(), || {
-                let weight = self.model.weight;
-                for tile in &mut self.tiles {
-                    for Impact { surface, momentum, energy, tilt, weight: own } in tile.impacts.drain(..) {
-                        let sums = &mut self.surfaces[surface as usize * SURFACE_SUMS..][..SURFACE_SUMS];
-                        for (sum, term) in sums.iter_mut().zip([1.0, momentum[0], momentum[1], momentum[2], energy, tilt]) {
-                            *sum += weight * own * term;
-                        }
-                    }
-                }
-            });
-        }
-        Ok(())
+        profiler.stage("route", Cost::default(), || self.route())
+    }
+
+    fn share(&self) -> Option<Vec<u32>> {
+        let cells = 0..self.model.grid.len() as u32;
+        let tile = |cell: u32| {
+            let [x, y] = self.model.grid.cell(cell as usize);
+            self.store.tiling.locate(x, y).tile as usize
+        };
+        (!self.links.is_alone()).then(|| cells.filter(|cell| self.owns(tile(*cell))).collect())
     }
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
-        let mut count = vec![0; self.tiles.len()];
-        for cell in &particles.cell {
-            let [x, y] = self.model.grid.cell(*cell as usize);
-            count[self.store.tiling.locate(x, y).tile as usize] += 1;
-        }
+        let (mut count, tiling, grid) = (vec![0; self.tiles.len()], self.store.tiling, &self.model.grid);
+        let (cut, rank) = (&self.cut, self.links.rank());
+        let tile = |cell: u32| {
+            let [x, y] = grid.cell(cell as usize);
+            tiling.locate(x, y).tile as usize
+        };
+        let own = |cell: &u32| cut.owner(tile(*cell)) == rank;
+        particles.cell.iter().filter(|cell| own(cell)).for_each(|cell| count[tile(*cell)] += 1);
+        let inserted: usize = count.iter().sum();
         for (tile, n) in self.store.tiles.iter_mut().zip(count).filter(|(_, n)| *n > 0) {
             let len = tile.len();
             tile.rows[0].room(len + n);
         }
-        for i in 0..particles.len() {
+        for i in (0..particles.len()).filter(|i| own(&particles.cell[*i])) {
             let body = ParticleState {
                 x: particles.offset[0][i],
                 y: particles.offset[1][i],
@@ -84,10 +88,10 @@ impl Stages for Gas {
                 level: particles.level.get(i).copied().unwrap_or(0),
                 tag: particles.tag.get(i).copied().unwrap_or(0),
             };
-            let [x, y] = self.model.grid.cell(particles.cell[i] as usize);
+            let [x, y] = grid.cell(particles.cell[i] as usize);
             self.store.insert(x, y, usize::from(particles.species[i]), body.with_key(0));
         }
-        self.inserted += particles.len() as u64;
+        self.inserted += inserted as u64;
         Ok(())
     }
 
@@ -100,12 +104,13 @@ impl Stages for Gas {
             all.push(cell as u32, species as u16, [b.x, b.y], b.v, rotation.then_some(b.rotation), level.then_some(b.level));
             all.tag.extend(tag.then_some(b.tag));
         });
-        Ok(all)
+        self.gather_particles(all)
     }
 
     fn clear(&mut self) -> Result<()> {
         self.store.clear();
         self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
+        self.surfaces.fill(0.0);
         self.boxes.iter_mut().flatten().for_each(Outbox::clear);
         self.post.clear();
         self.inserted = 0;
@@ -113,48 +118,30 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let (tiling, width) = (self.store.tiling, species * sums);
-        // A row of tiles has whole rows of cells.
-        let rows = chunks_mut(cells, tiling.tile[1] * tiling.cells[0] * width);
-        each_task((chunks_mut(&mut self.tiles, tiling.tiles[0]), rows), |_, (tiles, cells)| {
-            cells.fill(0.0);
-            for tile in tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
-                for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
-                    let (slot, cell) = (j * tiling.tile[0] + i, j * tiling.cells[0] + tile.corner[0] + i);
-                    for (s, to) in cells[cell * width..][..width].chunks_exact_mut(sums).enumerate() {
-                        let first = (slot * species + s) * kept;
-                        to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to = tile.sums.all(first + q));
-                    }
-                }
+        self.gather_cells(cells, Sums::all)?;
+        self.gather_surfaces(surfaces)?;
+        self.surfaces.fill(0.0);
+        self.cpu.install(|| {
+            each(items_mut(&mut self.tiles), |_, tile| {
+                tile.hits.clear();
                 tile.sums.clear();
-            }
+            });
         });
-        surfaces.iter_mut().zip(&mut self.surfaces).for_each(|(to, from)| *to = std::mem::take(from));
         Ok(())
     }
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let slots = self.store.tiling.cells_of_row();
-        cells.fill(0.0);
-        for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
-            for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
-                let (slot, cell) = (j * self.store.tiling.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                let from = tile.sums.old(slots * species * kept)[slot * species * kept..].chunks_exact(kept);
-                for (to, from) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).zip(from) {
-                    to[..kept].copy_from_slice(from);
-                }
-            }
-        }
-        surfaces.copy_from_slice(&self.surfaces);
+        // Those in single precision and of surfaces are in `extra`, tile by tile.
+        self.gather_cells(cells, Sums::old)?;
+        surfaces.iter_mut().zip(&self.surfaces).for_each(|(to, from)| *to = *from);
         Ok(())
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        for tile in &mut self.tiles {
-            let own = tile.sums.old(self.store.tiling.cells_of_row() * species * kept);
+        let (cut, rank) = (&self.cut, self.links.rank());
+        for (_, tile) in self.tiles.iter_mut().enumerate().filter(|(number, _)| cut.owner(*number) == rank) {
+            let own = tile.sums.old_mut(self.store.tiling.cells_of_row() * species * kept);
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
                     let (slot, cell) = (j * self.store.tiling.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
@@ -165,7 +152,9 @@ impl Stages for Gas {
                 }
             }
         }
-        self.surfaces.copy_from_slice(surfaces);
+        if self.links.is_first() {
+            self.surfaces.copy_from_slice(surfaces);
+        }
         Ok(())
     }
 
@@ -181,6 +170,11 @@ impl Stages for Gas {
             all.copied += l.copied;
             all.dropped += l.dropped;
         }
+        let Ledger { injected, removed, collisions, attempts, exceeded, stuck, copied, dropped } = &mut all;
+        let counts = [injected, removed, collisions, attempts, exceeded, stuck, copied, dropped];
+        let mut sums = counts.each_ref().map(|count| **count);
+        self.links.sum(&mut sums)?;
+        counts.into_iter().zip(sums).for_each(|(count, sum)| *count = sum);
         Ok(all)
     }
 
@@ -217,15 +211,24 @@ impl Stages for Gas {
                 of(&mut tile.rows, out, &own.weights)
             })
         });
+        let of_tile = |tile: usize| {
+            let Totals { particles, momentum: [x, y, z], translation, internal } = parts[tile];
+            vec![f64::from_bits(particles), x, y, z, translation, internal]
+        };
         let mut all = Totals::default();
-        for part in parts {
-            all.particles += part.particles;
+        for part in self.gather(of_tile)? {
+            all.particles += part[0].to_bits();
             for c in 0..3 {
-                all.momentum[c] += part.momentum[c];
+                all.momentum[c] += part[1 + c];
             }
-            all.translation += part.translation;
-            all.internal += part.internal;
+            all.translation += part[4];
+            all.internal += part[5];
         }
+        let [x, y, z] = all.momentum;
+        let mut sums = [f64::from_bits(all.particles), x, y, z, all.translation, all.internal];
+        self.links.first_values(&mut sums)?;
+        let [particles, x, y, z, translation, internal] = sums;
+        all = Totals { particles: particles.to_bits(), momentum: [x, y, z], translation, internal };
         let weight = self.model.weight;
         all.momentum = all.momentum.map(|p| p * weight);
         all.translation *= weight;
@@ -236,12 +239,18 @@ impl Stages for Gas {
     fn extra(&mut self) -> Result<Vec<f64>> {
         let ledger = self.ledger()?;
         let counts = ledger.numbers(self.model.weighted());
-        let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.sigma_g_max, m.seen, m.attempts].map(f64::from));
         let species = self.model.species.len();
-        let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some());
-        let sides = sides.flat_map(|f| f.moving.numbers(species));
-        let sums = self.tiles.iter().flat_map(|t| t.sums.numbers());
-        Ok(counts.into_iter().chain(majorants).chain(sides).chain(sums).collect())
+        let majorants =
+            |t: usize| self.tiles[t].majorants.iter().flat_map(|m| [m.sigma_g_max, m.seen, m.attempts].map(f64::from)).collect();
+        let follows = |f: &&Face| self.model.given[f.side.index()].is_some();
+        let sides = |t: usize| self.faces[t].iter().filter(follows).flat_map(|f| f.moving.numbers(species)).collect();
+        let sums = |t: usize| self.tiles[t].sums.numbers().collect();
+        let hits = |t: usize| {
+            let of = |(surface, sums): (&u32, &[f64; SURFACE_SUMS])| [t as f64, f64::from(*surface)].into_iter().chain(*sums);
+            self.tiles[t].hits.iter().flat_map(of).collect()
+        };
+        let all = [self.gather(majorants)?, self.gather(sides)?, self.gather(sums)?, self.gather(hits)?];
+        Ok(counts.into_iter().chain(all.into_iter().flatten().flatten()).collect())
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
@@ -251,29 +260,46 @@ impl Stages for Gas {
         let face_numbers = 6 + MovingAverage::species_counts(self.model.species.len());
         let count = Ledger::length(self.model.weighted());
         let expected = count + majorants + face_numbers * faces.len() + self.tiles.len();
-        // Sums of samples are there once there was one.
+        // Sums of samples are there once there was one, and behind them those of the surfaces that were hit.
         let sums = self.store.tiling.cells_of_row() * self.model.species.len() * self.model.collisions.kept();
         let with_sums = expected + self.tiles.len() * sums;
-        if extra.len() != expected && extra.len() != with_sums {
+        let hits = extra.len().checked_sub(with_sums).filter(|n| n.is_multiple_of(2 + SURFACE_SUMS));
+        if extra.len() != expected && hits.is_none() {
             return Err(format!("{} numbers of the collisions' state, {expected} or {with_sums} expected", extra.len()));
         }
-        let sampled = extra.len() == with_sums;
+        let sampled = if hits.is_some() { sums } else { 0 };
         let (counts, rest) = extra.split_at(count);
         let (rest, sides) = rest.split_at(majorants);
         let (sides, recent) = sides.split_at(face_numbers * faces.len());
-        let mut recent = recent.iter().copied();
-        for tile in &mut self.tiles {
-            tile.sums.set_numbers(&mut recent, if sampled { sums } else { 0 });
-        }
+        let (recent, hits) = recent.split_at(self.tiles.len() * (1 + sampled));
         for (face, n) in faces.iter_mut().zip(sides.chunks_exact(face_numbers)) {
             face.moving = MovingAverage::from_numbers(n);
         }
         for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {
             *m = Majorant { sigma_g_max: v[0] as f32, seen: v[1] as f32, attempts: v[2] as f32 };
         }
+        let (cut, rank) = (&self.cut, self.links.rank());
+        for (t, (tile, recent)) in self.tiles.iter_mut().zip(recent.chunks_exact(1 + sampled)).enumerate() {
+            tile.hits.clear();
+            if cut.owner(t) == rank {
+                tile.sums.set_numbers(&mut recent.iter().copied(), sampled);
+            }
+        }
+        let surfaces = self.surfaces.len() / SURFACE_SUMS;
+        for hit in hits.as_chunks::<{ 2 + SURFACE_SUMS }>().0 {
+            let [tile, surface, sums @ ..] = hit;
+            if *tile as usize >= self.tiles.len() || *surface as usize >= surfaces {
+                return Err(format!("hits of surface {surface} in tile {tile}: there is no such"));
+            }
+            if cut.owner(*tile as usize) == rank {
+                self.tiles[*tile as usize].hits.insert(*surface as u32, *sums);
+            }
+        }
         self.inserted = 0;
         self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
-        self.tiles[0].ledger = Ledger::from_numbers(counts);
+        if self.links.is_first() {
+            self.tiles[0].ledger = Ledger::from_numbers(counts);
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@ mod interface;
 mod math;
 mod moments;
 mod pairing;
+mod parts;
 mod rows;
 mod store;
 mod sums;
@@ -28,6 +29,7 @@ use std::sync::Mutex;
 
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::{Cut, Links};
 use zellige_engine::real::{AVX512, Isa};
 
 use self::fly::Pass;
@@ -57,7 +59,11 @@ struct Gas {
     scratch: Vec<Mutex<Scratch>>,
     /// For samples.
     factors: Vec<f64>,
+    /// Sums of surfaces that were put in from outside.
     surfaces: Vec<f64>,
+    /// Links to the other parts of the run, and the tiles of each.
+    links: Links,
+    cut: Cut,
     /// Put in from outside, so many.
     inserted: u64,
 }
@@ -93,6 +99,7 @@ impl Work<'_> {
         fly::fly(&pass, number, tile, row, scratch, n, out);
         inflow::inflow(&pass, number, tile, row, faces, out);
         inflow::sources(&pass, number, tile, row, out);
+        tile::add_hits(tile, pass.model.weight);
         out.seal();
         arrived
     }
@@ -123,9 +130,10 @@ fn avx2(work: Work<'_>) -> usize {
     work.run(Isa::Avx2)
 }
 
-/// The stages on a CPU.
-pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
+/// The stages of a part of the run on a CPU.
+pub fn new(model: &Model, cpu: &Cpu, links: &Links) -> Box<dyn Stages> {
     let tiling = store::tiling(&model.grid, model.per_cell);
+    let cut = parts::cut(model, &tiling, links.size());
     let layout = store::layout(model);
     let tiles: Vec<Tile> = (0..tiling.len()).map(|t| tile::empty(model, &tiling, t)).collect();
     let mut faces = vec![Vec::new(); tiles.len()];
@@ -153,18 +161,14 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
         factors: super::factors(model),
         surfaces,
         inserted: 0,
+        links: links.clone(),
+        cut,
     })
 }
 
 impl Gas {
     fn tiling(&self) -> Tiling {
         self.store.tiling
-    }
-
-    /// Leaves the boxes of a pass to the next one.
-    fn route(&mut self) {
-        self.boxes.swap(0, 1);
-        self.post.sort(&self.boxes[0]);
     }
 
     /// Proves by two counts that all that left a tile arrived.
@@ -184,6 +188,9 @@ impl Gas {
         let mut arrived = 0;
         for (t, (tile, near)) in self.store.tiles.iter_mut().zip(self.tiles.iter().map(|t| &t.near)).enumerate() {
             arrived += self.post.take(&self.boxes[0], t, near, &mut tile.rows);
+            if tile.is_empty() {
+                continue;
+            }
             for row in &mut tile.rows {
                 scratch.order(row, keys);
                 std::mem::swap(row, &mut scratch.sorted);

@@ -61,8 +61,13 @@ impl Sums {
         self.old[i] + f64::from(self.recent[i])
     }
 
-    /// Those in double precision.
-    pub(super) fn old(&mut self, n: usize) -> &mut [f64] {
+    /// Sum in double precision at an index.
+    pub(super) fn old(&self, i: usize) -> f64 {
+        self.old[i]
+    }
+
+    /// All `n` of them.
+    pub(super) fn old_mut(&mut self, n: usize) -> &mut [f64] {
         if self.old.len() < n {
             self.reserve(n);
         }
@@ -76,7 +81,7 @@ impl Sums {
         self.held = self.begin;
     }
 
-    /// State of a continuation besides [`Sums::old`]: the number of samples, and their sums.
+    /// State of a continuation besides [`Sums::old_mut`]: the number of samples, and their sums.
     pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
         std::iter::once(f64::from(self.held)).chain(self.recent.iter().map(|x| f64::from(*x)))
     }
@@ -112,10 +117,10 @@ mod tests {
             };
             (0..37).for_each(|k| sample(&mut sums, k));
             let kept: Vec<f64> = sums.numbers().collect();
-            let old = sums.old(3).to_vec();
+            let old = sums.old_mut(3).to_vec();
             let mut other = Sums::new(number, per_cell);
             other.set_numbers(&mut kept.into_iter(), 3);
-            other.old(3).copy_from_slice(&old);
+            other.old_mut(3).copy_from_slice(&old);
             (37..80).for_each(|k| sample(&mut sums, k));
             (37..80).for_each(|k| sample(&mut other, k));
             for i in 0..3 {

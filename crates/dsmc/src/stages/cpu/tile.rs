@@ -1,5 +1,7 @@
 //! Data of a tile's cells besides the particles, the scratch memory of a thread, and samples.
 
+use std::collections::BTreeMap;
+
 use super::math::Words;
 use super::moments;
 use super::rows::Rows;
@@ -9,7 +11,7 @@ use zellige_engine::tiles::Layout;
 use super::store::{Columns, Row, Tiling, local};
 use super::sums::Sums;
 use crate::model::Model;
-use crate::stages::{ALONG_Z, Ledger, MOMENTS};
+use crate::stages::{ALONG_Z, Ledger, MOMENTS, SURFACE_SUMS};
 
 /// (sigma g)max of the pairs of two species in a cell, against which candidate pairs are accepted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,8 +52,10 @@ pub(super) struct Tile {
     pub(super) majorants: Vec<Majorant>,
     /// Sums of samples.
     pub(super) sums: Sums,
-    /// Hits on surfaces while samples are taken.
+    /// Hits on surfaces in the pass under way, while samples are taken.
     pub(super) impacts: Vec<Impact>,
+    /// Sums of the hits of all samples, by surface.
+    pub(super) hits: BTreeMap<u32, [f64; SURFACE_SUMS]>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
     pub(super) rate: Vec<f32>,
     /// True for cells that bodies divide; empty where no cell of the tile is.
@@ -133,12 +137,23 @@ pub(super) fn empty(model: &Model, tiling: &Tiling, number: usize) -> Tile {
         majorants: if model.collisions.scheme == crate::model::Scheme::None { Vec::new() } else { majorants.collect() },
         sums: Sums::new(number, model.per_cell),
         impacts: Vec::new(),
+        hits: BTreeMap::new(),
         rate,
         divided: if divided.contains(&true) { divided } else { Vec::new() },
         reach,
         uneven: weights.windows(2).any(|w| w[0] != w[1]),
         weights,
         ledger: Ledger::default(),
+    }
+}
+
+/// Adds the hits of a pass to the tile's sums, in their order.
+pub(super) fn add_hits(tile: &mut Tile, weight: f64) {
+    for Impact { surface, momentum, energy, tilt, weight: own } in tile.impacts.drain(..) {
+        let sums = tile.hits.entry(surface).or_default();
+        for (sum, term) in sums.iter_mut().zip([1.0, momentum[0], momentum[1], momentum[2], energy, tilt]) {
+            *sum += weight * own * term;
+        }
     }
 }
 

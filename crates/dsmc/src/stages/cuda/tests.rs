@@ -91,7 +91,7 @@ fn teams_give_the_bits_of_warps() {
     let teams = tiling::kernel_config(&model, cuda.properties());
     assert!(teams.cells() == 1 && teams.threads > 32 && teams.lanes == 32);
     let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
-    crate::start::loading::fill(&model, &|position| initial.at(position), |part| {
+    crate::start::loading::fill(&model, &|position| initial.at(position), None, |part| {
         particles.append(part);
         Ok(())
     })
@@ -120,7 +120,7 @@ fn recorded_steps_give_the_bits_of_single_launches() {
     let kernels = tiling::kernel_config(&model, cuda.properties());
     assert!(kernels.recorded);
     let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
-    crate::start::loading::fill(&model, &|position| initial.at(position), |part| {
+    crate::start::loading::fill(&model, &|position| initial.at(position), None, |part| {
         particles.append(part);
         Ok(())
     })

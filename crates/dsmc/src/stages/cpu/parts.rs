@@ -1,0 +1,191 @@
+//! A run in several parts: each owns a box of tiles. Particles that leave for tiles of another part are sent to it after each pass,
+//! and what all tiles hold comes together at the first part, in the order of the tiles.
+
+use std::ops::Range;
+
+use zellige_engine::error::Result;
+use zellige_engine::links::Cut;
+use zellige_engine::parallel::{chunks, chunks_mut, each_task};
+
+use super::Gas;
+use super::store::{Outbox, Tiling};
+use super::sums::Sums;
+use super::tile::Tile;
+use crate::model::Model;
+use crate::particles::Particles;
+use crate::stages::SURFACE_SUMS;
+
+/// Boxes of tiles of about as many particles.
+pub(super) fn cut(model: &Model, tiling: &Tiling, parts: usize) -> Cut {
+    let lattice = [tiling.tiles[0], tiling.tiles[1], 1];
+    if parts == 1 {
+        return Cut::whole(lattice);
+    }
+    // A tile costs something also where there is no gas.
+    let free = |corner: [usize; 2], cells: [usize; 2]| {
+        let all = (0..cells[1]).flat_map(|j| (0..cells[0]).map(move |i| [corner[0] + i, corner[1] + j]));
+        all.map(|cell| 0.1 + model.geometry.fraction(model.grid.index(cell))).sum::<f64>()
+    };
+    Cut::new(lattice, &[0, 1], parts, |tile| {
+        let (corner, cells) = tiling.bounds(tile);
+        free(corner, cells)
+    })
+}
+
+impl Gas {
+    /// Returns true for tiles of this part.
+    pub(super) fn owns(&self, tile: usize) -> bool {
+        self.cut.owner(tile) == self.links.rank()
+    }
+
+    /// Leaves the boxes of a pass to the next one: with what comes from the tiles of other parts.
+    pub(super) fn route(&mut self) -> Result<()> {
+        self.boxes.swap(0, 1);
+        let boxes = &mut self.boxes[0];
+        if self.links.is_alone() {
+            self.post.sort(boxes);
+            return Ok(());
+        }
+        let (rank, cut) = (self.links.rank(), &self.cut);
+        let others: Vec<usize> = (0..cut.parts()).filter(|part| *part != rank).collect();
+        let mut messages = vec![Vec::new(); cut.parts()];
+        let part = |tile: u32| Some(cut.owner(tile as usize)).filter(|part| *part != rank);
+        for tile in cut.tiles(rank) {
+            boxes[tile].pack(tile as u32, part, &mut messages);
+        }
+        let send = others.iter().map(|part| (*part, std::mem::take(&mut messages[*part])));
+        for message in self.links.exchange(send, &others)? {
+            Outbox::unpack(boxes, &message);
+        }
+        self.post.sort_for(boxes, |tile| cut.owner(tile as usize) == rank);
+        Ok(())
+    }
+
+    /// Numbers of each tile in the order of all tiles, at the first part; nothing at the others.
+    pub(super) fn gather(&self, of: impl Fn(usize) -> Vec<f64>) -> Result<Vec<Vec<f64>>> {
+        let (links, cut) = (&self.links, &self.cut);
+        if links.is_alone() {
+            return Ok((0..self.tiles.len()).map(of).collect());
+        }
+        let mut message = Vec::new();
+        for tile in cut.tiles(links.rank()) {
+            let numbers = of(tile);
+            message.extend_from_slice(&(numbers.len() as u64).to_le_bytes());
+            message.extend_from_slice(bytemuck::cast_slice(&numbers));
+        }
+        let mut all = vec![Vec::new(); if links.is_first() { self.tiles.len() } else { 0 }];
+        for (part, message) in links.gather(message)?.into_iter().enumerate() {
+            let mut words = message.chunks_exact(8).map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])));
+            for tile in cut.tiles(part) {
+                let length = words.next().unwrap_or(0) as usize;
+                all[tile] = words.by_ref().take(length).map(f64::from_bits).collect();
+            }
+        }
+        Ok(all)
+    }
+
+    /// Sums of samples of all cells, `[cell][species][sums]`, at the first part; `of` gives one of a tile.
+    pub(super) fn gather_cells(&self, cells: &mut [f64], of: impl Fn(&Sums, usize) -> f64 + Sync) -> Result<()> {
+        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
+        let (tiling, width) = (self.store.tiling, species * sums);
+        let slots = |tile: &Tile| {
+            let [nx, ny] = tile.cells;
+            (0..ny).flat_map(move |j| (0..nx).map(move |i| (i, j)))
+        };
+        // A row of tiles has whole rows of cells. Tiles of other parts have no sums here.
+        self.cpu.install(|| {
+            each_task(
+                (chunks(&self.tiles, tiling.tiles[0]), chunks_mut(cells, tiling.tile[1] * tiling.cells[0] * width)),
+                |_, (tiles, cells)| {
+                    cells.fill(0.0);
+                    for tile in tiles.iter().filter(|t| !t.sums.is_empty()) {
+                        for (i, j) in slots(tile) {
+                            let (slot, cell) = (j * tiling.tile[0] + i, j * tiling.cells[0] + tile.corner[0] + i);
+                            for (s, to) in cells[cell * width..][..width].chunks_exact_mut(sums).enumerate() {
+                                let first = (slot * species + s) * kept;
+                                to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to = of(&tile.sums, first + q));
+                            }
+                        }
+                    }
+                },
+            );
+        });
+        if self.links.is_alone() {
+            return Ok(());
+        }
+        let of_tile = |t: usize| {
+            let tile = &self.tiles[t];
+            let all = slots(tile).flat_map(|(i, j)| {
+                let first = (j * tiling.tile[0] + i) * species * kept;
+                first..first + species * kept
+            });
+            // The first part has its own in place.
+            let there = !tile.sums.is_empty() && !self.links.is_first();
+            if there { all.map(|k| of(&tile.sums, k)).collect() } else { Vec::new() }
+        };
+        for (tile, numbers) in self.tiles.iter().zip(self.gather(of_tile)?).filter(|(_, numbers)| !numbers.is_empty()) {
+            for ((i, j), numbers) in slots(tile).zip(numbers.chunks_exact(species * kept)) {
+                let cell = self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]);
+                for (to, from) in cells[cell * width..][..width].chunks_exact_mut(sums).zip(numbers.chunks_exact(kept)) {
+                    to[..kept].copy_from_slice(from);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums of the hits of all surfaces, in the order of the tiles, at the first part.
+    pub(super) fn gather_surfaces(&self, surfaces: &mut [f64]) -> Result<()> {
+        surfaces.iter_mut().zip(&self.surfaces).for_each(|(to, from)| *to = *from);
+        let of_tile = |t: usize| {
+            let hits = self.tiles[t].hits.iter();
+            hits.flat_map(|(surface, sums)| std::iter::once(f64::from(*surface)).chain(*sums)).collect()
+        };
+        for hit in self.gather(of_tile)?.iter().flat_map(|tile| tile.as_chunks::<{ 1 + SURFACE_SUMS }>().0) {
+            let [surface, sums @ ..] = hit;
+            let to = &mut surfaces[*surface as usize * SURFACE_SUMS..][..SURFACE_SUMS];
+            to.iter_mut().zip(sums).for_each(|(to, from)| *to += from);
+        }
+        Ok(())
+    }
+
+    /// All particles in the order of the tiles, at the first part; `own` are those of this one.
+    pub(super) fn gather_particles(&self, own: Particles) -> Result<Particles> {
+        if self.links.is_alone() {
+            return Ok(own);
+        }
+        // Ranges of the tiles among the particles of their parts.
+        let mut taken = vec![0; self.cut.parts()];
+        let counts = self.gather(|t| vec![self.store.tiles[t].len() as f64])?;
+        let range = |(tile, count): (usize, &Vec<f64>)| {
+            let part = self.cut.owner(tile);
+            let begin = taken[part];
+            taken[part] += count[0] as usize;
+            (part, begin..taken[part])
+        };
+        let ranges: Vec<(usize, Range<usize>)> = counts.iter().enumerate().map(range).collect();
+        let Particles { cell, species, offset: [x, y], velocity: [u, v, w], rotation, level, tag } = own;
+        Ok(Particles {
+            cell: self.gather_column(&cell, &ranges)?,
+            species: self.gather_column(&species, &ranges)?,
+            offset: [self.gather_column(&x, &ranges)?, self.gather_column(&y, &ranges)?],
+            velocity: [self.gather_column(&u, &ranges)?, self.gather_column(&v, &ranges)?, self.gather_column(&w, &ranges)?],
+            rotation: self.gather_column(&rotation, &ranges)?,
+            level: self.gather_column(&level, &ranges)?,
+            tag: self.gather_column(&tag, &ranges)?,
+        })
+    }
+
+    /// A column of all particles out of those of the parts, by the ranges of the tiles in them.
+    fn gather_column<T: bytemuck::Pod>(&self, own: &[T], ranges: &[(usize, Range<usize>)]) -> Result<Vec<T>> {
+        let parts = self.links.gather(bytemuck::cast_slice(own).to_vec())?;
+        if parts.iter().all(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        let size = size_of::<T>();
+        let of_tile = |(part, range): &(usize, Range<usize>)| {
+            parts[*part][range.start * size..range.end * size].chunks_exact(size).map(bytemuck::pod_read_unaligned)
+        };
+        Ok(ranges.iter().flat_map(of_tile).collect())
+    }
+}

@@ -1,0 +1,65 @@
+//! Runs in several parts: the same particles, averages, rows and checkpoints, bit for bit.
+
+use std::path::Path;
+
+use zellige_dsmc::config::SpeciesConfig;
+use zellige_dsmc::model::Partner;
+use zellige_dsmc::{Config, Dsmc};
+use zellige_engine::config::Source;
+use zellige_engine::testing::parts::same_in_parts;
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/dsmc");
+
+/// An example, shortened.
+fn example(name: &str) -> Config {
+    let mut config = Source::read(Path::new(EXAMPLES).join(name)).unwrap().typed::<Dsmc>().unwrap().config;
+    config.steps = 24;
+    (config.sampling.batches, config.sampling.audit) = (3, Some(5));
+    config.sampling.start = Some(6);
+    config
+}
+
+fn same(name: &str, config: &Config) {
+    assert_eq!(config.check(), []);
+    same_in_parts::<Dsmc>(name, config, Path::new(EXAMPLES), &[2, 3, 4, 8], 13);
+}
+
+#[test]
+fn flows_past_bodies() {
+    same("cylinder", &example("cylinder.toml"));
+    same("jet", &example("jet.toml"));
+}
+
+#[test]
+fn closed_flows_between_walls() {
+    same("cavity", &example("cavity.toml"));
+    same("couette", &example("couette.toml"));
+}
+
+/// Internal modes, a mixture, partners that remember each other, weights of cells, and averages that begin anew.
+#[test]
+fn molecules_with_all_that_they_carry() {
+    let mut config = Config::new(vec![40, 24], vec![4e-3, 2.4e-3], "N2", 1e22, 900.0);
+    (config.dt, config.steps, config.particles_per_cell) = (4e-8, 24, Some(12.0));
+    config.species.push(SpeciesConfig::named("He"));
+    config.species[0].fraction = 0.7;
+    config.species[0].z_vibration = Some(20.0);
+    config.collisions.vibration = true;
+    config.collisions.partner = Partner::NearestNeighbour;
+    config.sampling.window = Some(8);
+    (config.sampling.start, config.sampling.batches) = (Some(0), 2);
+    same("mixture", &config);
+    let mut heavy = example("nozzle.toml");
+    heavy.particles_per_cell = Some(10.0);
+    heavy.cell_weights = Some("if(x > 0, 0.5, 1) * (1 + floor(y / 0.004))".into());
+    same("nozzle", &heavy);
+}
+
+/// A search for the steady state is the first part's, and its end that of all.
+#[test]
+fn averages_that_begin_by_themselves() {
+    let mut config = example("couette.toml");
+    (config.steps, config.sampling.start, config.sampling.batches) = (600, Some(u64::MAX), 4);
+    config.particles_per_cell = Some(30.0);
+    same_in_parts::<Dsmc>("steady", &config, Path::new(EXAMPLES), &[2, 3], 90);
+}

@@ -1,0 +1,156 @@
+//! Runs in several parts, to be compared bit for bit.
+
+use std::path::{Path, PathBuf};
+
+use crate::checkpoint::Reader;
+use crate::device::{Cpu, Device};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::links::inside;
+use crate::profile::Profiler;
+use crate::record::{Check, Record, Row};
+use crate::run::{self, Options, Progress, Silent, Sink, checkpoint_path};
+use crate::schedule::Schedule;
+use crate::sim::{Clock, Environment, Outcome, Solver};
+
+/// Everything that a run gives, bit by bit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Course {
+    /// Step, and the columns of the row.
+    pub rows: Vec<(u64, Vec<(&'static str, u64)>)>,
+    /// Step, name and hash of each record.
+    pub records: Vec<(u64, String, String)>,
+    /// Sections of the checkpoint at the end, each with its hash.
+    pub state: Vec<(String, String)>,
+    /// Verdict.
+    pub outcome: Option<Outcome>,
+    /// Checks at the end.
+    pub checks: Vec<Check>,
+}
+
+impl Sink for Course {
+    fn row(&mut self, clock: &Clock, row: &Row) -> Result<()> {
+        self.rows.push((clock.step, row.0.iter().map(|scalar| (scalar.name, scalar.value.to_bits())).collect()));
+        Ok(())
+    }
+
+    fn progress(&mut self, _: &Progress, _: &Row) {}
+
+    fn records(&mut self, clock: &Clock, records: Vec<Record>, _last: bool) -> Result<()> {
+        for record in records {
+            let hash = blake3::hash(format!("{record:?}").as_bytes()).to_hex().to_string();
+            self.records.push((clock.step, record.name().to_owned(), hash));
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, _: &str) {}
+}
+
+/// The first difference of two courses, in words; none where all is bitwise identical.
+pub fn difference(a: &Course, b: &Course) -> Option<String> {
+    let pairs = a.rows.iter().zip(&b.rows).find(|(a, b)| a != b);
+    if let Some(((step, row), (_, other))) = pairs {
+        let column = row.iter().zip(other).find(|(a, b)| a != b);
+        let told = column.map(|(a, b)| format!("{} is {} and {}", a.0, f64::from_bits(a.1), f64::from_bits(b.1)));
+        return Some(format!("the row of step {step}: {}", told.unwrap_or_else(|| "its columns".into())));
+    }
+    let records = a.records.iter().zip(&b.records).find(|(a, b)| a != b);
+    let sections = a.state.iter().zip(&b.state).find(|(a, b)| a != b);
+    match (records, sections) {
+        (Some((a, _)), _) => Some(format!("the record {} of step {}", a.1, a.0)),
+        (_, Some((a, b))) => Some(format!("the section {} of the checkpoint, or {}", a.0, b.0)),
+        _ => (a != b).then(|| "lengths, the outcome or the checks".into()),
+    }
+}
+
+/// Sink that keeps a copy of the checkpoint of one step.
+struct Keeping<'a> {
+    course: Course,
+    checkpoint: PathBuf,
+    /// Step, and folder of the copy.
+    keep: Option<(u64, &'a Path)>,
+}
+
+impl Sink for Keeping<'_> {
+    fn row(&mut self, clock: &Clock, row: &Row) -> Result<()> {
+        if let Some((_, folder)) = self.keep.filter(|(step, _)| clock.step == step + 1) {
+            let copy = checkpoint_path(folder);
+            files::create_dir(copy.parent().unwrap_or(folder))?;
+            std::fs::copy(&self.checkpoint, &copy).map_err(|e| Error::file("copy", &copy, e))?;
+        }
+        self.course.row(clock, row)
+    }
+
+    fn progress(&mut self, _: &Progress, _: &Row) {}
+
+    fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
+        self.course.records(clock, records, last)
+    }
+
+    fn notice(&mut self, _: &str) {}
+}
+
+/// One run of a comparison.
+struct Run<'a> {
+    parts: usize,
+    folder: &'a Path,
+    resume: Option<&'a Path>,
+    /// Step of a checkpoint to be kept, and the folder for it.
+    keep: Option<(u64, &'a Path)>,
+}
+
+/// Runs an input, one thread a part.
+fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> Result<Course> {
+    let options = Options {
+        checkpoint: Some(Schedule::Steps(run.keep.map_or(u64::MAX, |(step, _)| step))),
+        resume: run.resume.map(Path::to_owned),
+        ..Options::new(run.folder)
+    };
+    let environment = |links| -> Result<Environment> { Ok(Environment::new(Device::Cpu(Cpu::new(1)?), input_folder, 7).of_part(links)) };
+    let mut sink = Keeping { course: Course::default(), checkpoint: checkpoint_path(run.folder), keep: run.keep };
+    let first = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut sink);
+    let others = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
+    let (summary, _) = inside::lead(run.parts, first, others)?;
+    let mut course = sink.course;
+    (course.outcome, course.checks) = (Some(summary.outcome), summary.checks);
+    let reader = Reader::open(checkpoint_path(run.folder), S::NAME)?;
+    for name in reader.names() {
+        course.state.push((name.to_owned(), blake3::hash(&reader.raw(name)?).to_hex().to_string()));
+    }
+    Ok(course)
+}
+
+/// Runs an input in one part and in each number of `parts`, and lets every other number of parts go on from a checkpoint that each
+/// has saved after `early` steps.
+///
+/// # Panics
+/// Where anything that a run gives is not bitwise identical.
+pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+    let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
+    let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
+        let folder = begin.join(format!("run-{parts}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        let run = Run { parts, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
+        course::<S>(config, input_folder, &run).unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"))
+    };
+    let same = |a: &Course, b: &Course, what: String| {
+        if let Some(difference) = difference(a, b) {
+            panic!("{name} {what} differs from one part in {difference}");
+        }
+    };
+    let saved = begin.join("saved");
+    let one = go(1, None, Some(&saved));
+    assert!(!one.rows.is_empty() && !one.records.is_empty() && one.state.len() > 3, "{name} gives nothing to compare");
+    let mut rest = one.clone();
+    rest.rows.retain(|(step, _)| *step > early);
+    rest.records.retain(|(step, ..)| *step > early);
+    for (k, parts) in parts.iter().enumerate() {
+        if k > 0 {
+            same(&rest, &go(*parts, Some(&saved), None), format!("in {parts} parts, resumed,"));
+        }
+        same(&one, &go(*parts, None, Some(&saved)), format!("in {parts} parts"));
+    }
+    same(&rest, &go(1, Some(&saved), None), "in one part, resumed from the last of these,".into());
+    let _ = std::fs::remove_dir_all(&begin);
+}
