@@ -3,6 +3,7 @@
 
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Links;
 use zellige_engine::parallel::{each, items_mut, position};
 use zellige_engine::profile::Profiler;
 
@@ -58,10 +59,15 @@ const CARRY_LEAST: usize = 1 << 20;
 /// The first cycle's factor is taken to be no better than this; measured: 0.2, then 0.05.
 const FIRST_FACTOR: f64 = 0.1;
 
-/// The stages for a setup on a device.
-fn open(setup: &StageSetup, device: &Device) -> Result<Box<dyn Stages>> {
+/// The stages of a part of the run for a setup on a device.
+fn open(setup: &StageSetup, device: &Device, links: &Links) -> Result<Box<dyn Stages>> {
     match device {
-        Device::Cpu(pool) => cpu::new(setup, pool),
+        Device::Cpu(pool) => cpu::of_part(setup, pool, links),
+        Device::Cuda(_) if !links.is_alone() => Err(Error::Device {
+            device: device.id(),
+            message: "Poisson's equation is cut into parts on the CPU only".into(),
+            hint: Some("use `--device cpu`, or leave `--parts` out".into()),
+        }),
         Device::Cuda(gpu) => cuda::new(setup, gpu),
     }
 }
@@ -113,11 +119,16 @@ pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send)
 impl Driver {
     /// Allocates everything that solving on `grid` needs.
     pub fn new(grid: &Grid, choice: Choice, device: &Device) -> Result<Self> {
+        Self::of_part(grid, choice, device, &Links::default())
+    }
+
+    /// Allocates what a part of a run needs for solving on `grid`.
+    pub fn of_part(grid: &Grid, choice: Choice, device: &Device, links: &Links) -> Result<Self> {
         let backend = match choice.scheme {
             Scheme::Direct => Backend::Direct(Box::new(Direct::new(grid, choice.precision, device)?)),
-            Scheme::Sweeps { .. } => Backend::Stages(open(&StageSetup::new(grid, 0, choice.precision, false), device)?),
+            Scheme::Sweeps { .. } => Backend::Stages(open(&StageSetup::new(grid, 0, choice.precision, false), device, links)?),
             Scheme::Cycles { fmg, .. } => {
-                Backend::Stages(open(&StageSetup::new(grid, choice.coarse_levels, choice.precision, fmg.is_some()), device)?)
+                Backend::Stages(open(&StageSetup::new(grid, choice.coarse_levels, choice.precision, fmg.is_some()), device, links)?)
             }
         };
         Ok(Self {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Device, host_must_hold};
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::profile::Profiler;
@@ -139,7 +139,11 @@ impl Single {
         let levels = levels_of(&grid, &choice);
         fits(&grid, &choice, &levels, &device)?;
         let problem = on_host(&device, || setup::problem(config, folder))?;
-        let mut driver = Driver::new(&grid, choice, &device)?;
+        if choice.scheme == Scheme::Direct && !environment.links.is_alone() {
+            let fault = Fault::new("poisson.method", "the direct solver, which is the choice here, computes in one part");
+            return Err(Error::input("the input", fault.hint("`method = \"multigrid\"` is cut into parts; or leave `--parts` out")));
+        }
+        let mut driver = Driver::of_part(&grid, choice, &device, &environment.links)?;
         let folded = on_host(&device, || problem.view().fold())?;
         let reference = folded.reference.l2;
         driver.load(folded)?;

@@ -3,14 +3,14 @@
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
-use zellige_engine::error::{Problem as Fault, Result};
+use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, Solver, WorkEstimate};
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
-use crate::method::{Choice, Scheme};
+use crate::method::{Choice, Method, Scheme};
 use crate::single::{Single, levels_of};
 use crate::stack::{self, Stack};
 use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
@@ -66,6 +66,14 @@ impl Solver for Poisson {
 
     fn check(config: &Config) -> Vec<Fault> {
         config.check()
+    }
+
+    fn only_in_one_part(config: &Config) -> Option<&'static str> {
+        match config.method {
+            Method::Direct => Some("the direct solver is not cut; `method = \"multigrid\"` is"),
+            _ if config.batch.is_some() => Some("the right-hand sides of a batch share the threads"),
+            _ => None,
+        }
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Prepared> {
@@ -130,6 +138,10 @@ impl Solver for Poisson {
     }
 
     fn setup_prepared(prepared: Prepared, config: &Config, environment: &Environment) -> Result<Self> {
+        if prepared.batch.is_some() && !environment.links.is_alone() {
+            let fault = Fault::new("poisson.rhs", "a batch of right-hand sides is computed in one part");
+            return Err(Error::input("the input", fault.hint("leave `--parts` out: the right-hand sides share the threads")));
+        }
         Ok(Self(match prepared.batch {
             None => Run::One(Box::new(Single::new(config, prepared.choice, environment)?)),
             Some(count) => Run::Many(Box::new(Stack::new(config, count, prepared.choice, environment)?)),

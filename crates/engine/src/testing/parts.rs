@@ -103,7 +103,8 @@ struct Run<'a> {
 /// Runs an input, one thread a part.
 fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> Result<Course> {
     let options = Options {
-        checkpoint: Some(Schedule::Steps(run.keep.map_or(u64::MAX, |(step, _)| step))),
+        // With each step: the last one is that of the end.
+        checkpoint: Some(Schedule::Steps(1)),
         resume: run.resume.map(Path::to_owned),
         ..Options::new(run.folder)
     };

@@ -12,6 +12,7 @@ mod every_grid;
 mod examples;
 mod golden;
 mod memory_cuda;
+mod parts;
 mod passes;
 mod physics;
 mod plans;

@@ -2,6 +2,7 @@
 //! time.
 
 use zellige_engine::device::Cpu;
+use zellige_engine::links::Links;
 use zellige_engine::real::{Isa, RealScalar};
 
 use super::field::Field;
@@ -44,10 +45,15 @@ pub trait ArrayAccess: Stages {
 
 /// The stages for `setup` on the threads of `cpu`.
 pub fn array_access(setup: &StageSetup, cpu: &Cpu) -> Box<dyn ArrayAccess> {
+    of_part(setup, cpu, &Links::default())
+}
+
+/// The stages of a part of a run.
+pub(super) fn of_part(setup: &StageSetup, cpu: &Cpu, links: &Links) -> Box<dyn ArrayAccess> {
     match setup.precision {
-        Precision::F32 => Box::new(CpuStages::<f32, f32>::new(setup, cpu)),
-        Precision::F64 => Box::new(CpuStages::<f64, f64>::new(setup, cpu)),
-        Precision::Mixed => Box::new(CpuStages::<f32, f64>::new(setup, cpu)),
+        Precision::F32 => Box::new(CpuStages::<f32, f32>::new(setup, cpu, links)),
+        Precision::F64 => Box::new(CpuStages::<f64, f64>::new(setup, cpu, links)),
+        Precision::Mixed => Box::new(CpuStages::<f32, f64>::new(setup, cpu, links)),
     }
 }
 

@@ -4,6 +4,8 @@
 //! next to it before the pass starts, and computes what it needs of its neighbours' work again. The result is the same
 //! for every number of bands.
 
+use std::ops::Range;
+
 use zellige_engine::real::RealScalar;
 
 use super::field::{Aligned, Field};
@@ -11,10 +13,12 @@ use super::field::{Aligned, Field};
 /// Below this number of nodes a level is one band: waking threads costs more than the work.
 const MIN_NODES_PER_BAND: usize = 1 << 14;
 
-/// First and one past the last slab of each band, at most `threads` bands of at least `4 halo` slabs.
-pub(super) fn bounds(slabs: usize, nodes: usize, threads: usize, halo: usize) -> Vec<(usize, usize)> {
-    let bands = threads.min(nodes / MIN_NODES_PER_BAND).min(slabs / (4 * halo.max(1))).max(1);
-    (0..bands).map(|b| (b * slabs / bands, (b + 1) * slabs / bands)).collect()
+/// First and one past the last slab of each band of a part's own slabs of `nodes` nodes each, at most `threads` bands of at least
+/// `4 halo` slabs.
+pub(super) fn bounds(own: &Range<usize>, nodes: usize, threads: usize, halo: usize) -> Vec<(usize, usize)> {
+    let slabs = own.len();
+    let bands = threads.min(slabs * nodes / MIN_NODES_PER_BAND).min(slabs / (4 * halo.max(1))).max(1);
+    (0..bands).map(|b| (own.start + b * slabs / bands, own.start + (b + 1) * slabs / bands)).collect()
 }
 
 /// A band of an array that the pass changes, with copies of `depth` slabs on both sides.
@@ -124,7 +128,8 @@ pub(super) fn split<'a, T: RealScalar>(
     halos: &'a mut [Aligned<T>],
 ) -> Vec<Band<'a, T>> {
     let (slab, slabs) = (field.shape.slab(), field.shape.slabs as isize);
-    let depth = if bounds.len() == 1 && !periodic { 0 } else { depth };
+    let whole = bounds[0].0 == 0 && bounds[0].1 == field.shape.slabs;
+    let depth = if whole && !periodic { 0 } else { depth };
     for ((first, end), halo) in bounds.iter().zip(halos.iter_mut()) {
         halo.reserve(2 * depth * slab);
         let copies = halo.get_mut();
@@ -135,7 +140,8 @@ pub(super) fn split<'a, T: RealScalar>(
             }
         }
     }
-    let mut rest = field.all_mut();
+    field.beside = 0;
+    let mut rest = &mut field.all_mut()[bounds[0].0 * slab..];
     let mut bands = Vec::with_capacity(bounds.len());
     for ((first, end), halo) in bounds.iter().zip(halos) {
         let (own, after) = rest.split_at_mut((end - first) * slab);

@@ -1,9 +1,11 @@
 //! The coarsest level: solved by a stored inverse where it is small, as it is unless the number of levels was limited,
 //! else relaxed by SOR with the optimal factor.
 
+use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
 
 use super::field::{Field, Shape};
+use super::share::Share;
 use super::tables::Operator;
 use crate::grid::Grid;
 use crate::physics::optimal_omega;
@@ -142,18 +144,30 @@ pub(super) fn apply_inverse<T: RealScalar>(
 }
 
 /// Takes the volume-weighted mean off `field`; gives the mean and the largest value left.
-pub(super) fn remove_mean<T: RealScalar, V: RealScalar>(field: &mut Field<T>, operator: &Operator<V>, mean: Option<f64>) -> (f64, f64) {
+pub(super) fn remove_mean<T: RealScalar, V: RealScalar>(
+    field: &mut Field<T>,
+    operator: &Operator<V>,
+    share: &Share,
+    mean: Option<f64>,
+) -> Result<(f64, f64)> {
     let shape: Shape = field.shape;
     let [vx, vy, vz] = &operator.volumes;
-    let mean = mean.unwrap_or_else(|| {
-        let slab = |k: usize| -> f64 {
-            let row = |j: usize| vy[j] * (0..shape.nx).map(|i| vx[i] * field.at(i, j, k).to_f64()).sum::<f64>();
-            vz[k] * (0..shape.rows).map(row).sum::<f64>()
-        };
-        (0..shape.slabs).map(slab).sum::<f64>() / operator.volume
-    });
+    let mean = match mean {
+        Some(mean) => mean,
+        None => {
+            let slab = |k: usize| -> f64 {
+                let row = |j: usize| vy[j] * (0..shape.nx).map(|i| vx[i] * field.at(i, j, k).to_f64()).sum::<f64>();
+                vz[k] * (0..shape.rows).map(row).sum::<f64>()
+            };
+            let mut sums = vec![[0.0]; shape.slabs];
+            share.own().for_each(|k| sums[k] = [slab(k)]);
+            share.gather_values(&mut sums)?;
+            sums.as_flattened().iter().sum::<f64>() / operator.volume
+        }
+    };
     let (mut max, off) = (0.0_f64, T::from_f64(mean));
-    for slab in field.all_mut().chunks_exact_mut(shape.slab()) {
+    field.beside = 0;
+    for slab in field.slabs_mut(share.own()).chunks_exact_mut(shape.slab()) {
         for j in 0..shape.rows {
             for v in &mut shape.row_mut(slab, j)[..shape.nx] {
                 *v -= off;
@@ -161,5 +175,5 @@ pub(super) fn remove_mean<T: RealScalar, V: RealScalar>(field: &mut Field<T>, op
             }
         }
     }
-    (mean, max)
+    Ok((mean, share.max(max)?))
 }

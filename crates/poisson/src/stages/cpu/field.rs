@@ -5,6 +5,8 @@
 //! at `PAD - 1` and `PAD + nx`. What lies beyond the nodes is finite and has zero weight, so that rows are worked on
 //! in blocks of `PAD` nodes without a rest.
 
+use std::ops::Range;
+
 use zellige_engine::real::RealScalar;
 
 use crate::grid::{Grid, Level};
@@ -132,13 +134,28 @@ impl<T: RealScalar> Aligned<T> {
 pub(super) struct Field<T> {
     /// The shape.
     pub shape: Shape,
+    /// Slabs on both sides of a part's own that are up to date; a pass that writes the array makes it 0.
+    pub beside: usize,
     data: Aligned<T>,
 }
 
 impl<T: RealScalar> Field<T> {
     /// Zeros.
     pub(super) fn new(shape: Shape) -> Self {
-        Self { shape, data: Aligned::new(shape.slab() * shape.slabs) }
+        Self { shape, beside: 0, data: Aligned::new(shape.slab() * shape.slabs) }
+    }
+
+    /// Sets the slabs of a range to zero.
+    pub(super) fn clear(&mut self, slabs: Range<usize>) {
+        let slab = self.shape.slab();
+        self.all_mut()[slabs.start * slab..slabs.end * slab].fill(T::ZERO);
+        self.beside = 0;
+    }
+
+    /// Slabs of a range, to write.
+    pub(super) fn slabs_mut(&mut self, slabs: Range<usize>) -> &mut [T] {
+        let slab = self.shape.slab();
+        &mut self.all_mut()[slabs.start * slab..slabs.end * slab]
     }
 
     pub(super) fn bytes(&self) -> u64 {

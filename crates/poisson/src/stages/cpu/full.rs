@@ -1,6 +1,8 @@
 //! Full multigrid's transfers of the solution: interpolation by cubics (or lines) at the true node positions, and the boundary
 //! values of coarser levels.
 
+use std::ops::Range;
+
 use zellige_engine::real::RealScalar;
 
 use super::field::{Field, PAD, Shape};
@@ -184,18 +186,20 @@ pub(super) fn interpolate_slab<U: RealScalar>(
     }
 }
 
-/// Coarse nodes that are no unknowns take the value of the fine node under them; the others are zero.
+/// Coarse nodes of some slabs that are no unknowns take the value of the fine node under them; the others are zero.
 pub(super) fn boundary_values<U: RealScalar>(
     fine: &Field<U>,
     transfer: &[AxisTransfer<U>; 3],
     operator: &Operator<U>,
     grid: &Grid,
+    slabs: Range<usize>,
     coarse: &mut Field<U>,
 ) {
     let shape = coarse.shape;
+    coarse.beside = 0;
     let x = grid.axes[0].unknowns();
     let [tx, ty, tz] = transfer;
-    for k in 0..shape.slabs {
+    for k in slabs {
         for j in 0..shape.rows {
             let row_has_unknowns = operator.has_unknowns(j, k);
             for i in 0..shape.nx {

@@ -1,9 +1,11 @@
 //! The data of one level.
 
+use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
 
 use super::field::{Field, Shape};
 use super::full::{Interpolation, interpolations};
+use super::share::Share;
 use super::tables::{AxisTransfer, Operator, transfers};
 use crate::grid::{Axis, Grid, Level};
 
@@ -12,6 +14,8 @@ use crate::grid::{Axis, Grid, Level};
 pub(super) struct LevelData<T, U> {
     pub grid: Grid,
     pub shape: Shape,
+    /// Slabs of each part.
+    pub share: Share,
     /// Periodicity along x, across the rows of a slab and across the slabs.
     pub periodic: [bool; 3],
     /// `A` times the common scale of the inner precision.
@@ -53,12 +57,13 @@ impl<U: RealScalar> Outer<U> {
 }
 
 impl<T: RealScalar, U: RealScalar> LevelData<T, U> {
-    pub(super) fn new(level: &Level, coarse: Option<&Grid>, scale: f64, finest: bool, outer: bool) -> Self {
+    pub(super) fn new(level: &Level, coarse: Option<&Grid>, share: Share, scale: f64, finest: bool, outer: bool) -> Self {
         let (grid, shape) = (&level.grid, Shape::new(&level.grid));
         let below = level.transfer.as_ref().zip(coarse);
         Self {
             grid: grid.clone(),
             shape,
+            share,
             periodic: grid.axes.each_ref().map(Axis::periodic),
             inner: Operator::new(grid, scale),
             transfer: below.map(|(t, c)| transfers(t, grid, c)),
@@ -66,6 +71,14 @@ impl<T: RealScalar, U: RealScalar> LevelData<T, U> {
             e: (!finest || coarse.is_none()).then(|| Field::new(shape)),
             smoothed: false,
             outer: outer.then(|| Outer::new(level, coarse)),
+        }
+    }
+
+    /// Has the correction beside this part's slabs up to date as far as the finer level reaches, whose pass needs `halo` slabs.
+    pub(super) fn copy_correction(&mut self, halo: usize) -> Result<()> {
+        match &mut self.e {
+            Some(e) => self.share.copy_beside(e, halo / 2 + 2, self.periodic[2]),
+            None => Ok(()),
         }
     }
 

@@ -17,6 +17,7 @@ mod polynomial;
 mod residual;
 mod ring;
 mod rows;
+mod share;
 mod stages;
 mod stream;
 mod strips;
@@ -26,6 +27,7 @@ mod transfer_rows;
 
 use zellige_engine::device::Cpu;
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 use zellige_engine::real::RealScalar;
 
 pub use self::array_access::{Array, ArrayAccess, array_access, relaxations};
@@ -33,6 +35,7 @@ use self::coarse::CoarseSolver;
 use self::level::LevelData;
 use self::pass::HalfSweep;
 use self::polynomial::Polynomial;
+use self::share::Share;
 use self::stream::Workspace;
 use self::tables::Colour;
 use super::{Norms, Smoother, Stages};
@@ -45,7 +48,12 @@ const MAX_FUSED: usize = 8;
 
 /// The stages of the CPU for `setup`, on the threads of `cpu`.
 pub fn new(setup: &StageSetup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
-    Ok(array_access(setup, cpu))
+    of_part(setup, cpu, &Links::default())
+}
+
+/// The stages of a part of a run.
+pub fn of_part(setup: &StageSetup, cpu: &Cpu, links: &Links) -> Result<Box<dyn Stages>> {
+    Ok(array_access::of_part(setup, cpu, links))
 }
 
 /// Data and methods of one problem on the CPU: the correction in `T`, the solution in `U`.
@@ -102,17 +110,25 @@ fn sweeps_per_pass(smoother: Smoother) -> u32 {
 
 impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     /// Allocates everything that a V-, W- or F-cycle needs, and fills it with zeros.
-    pub fn new(setup: &StageSetup, cpu: &Cpu) -> Self {
+    pub fn new(setup: &StageSetup, cpu: &Cpu, links: &Links) -> Self {
         let setup = &StageSetup { levels: field::in_slabs(&setup.levels), ..setup.clone() };
         let grid = setup.grid();
         let finest = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.h).fold(f64::INFINITY, f64::min);
         let operator_scale = power_of_two(finest * finest);
-        let levels: Vec<LevelData<T, U>> = (0..setup.levels.len())
-            .map(|l| {
-                let coarse = setup.levels.get(l + 1).map(|c| &c.grid);
-                LevelData::new(&setup.levels[l], coarse, operator_scale, l == 0, l == 0 || setup.full)
-            })
-            .collect();
+        let mut levels: Vec<LevelData<T, U>> = Vec::with_capacity(setup.levels.len());
+        for (l, level) in setup.levels.iter().enumerate() {
+            let coarse = setup.levels.get(l + 1).map(|c| &c.grid);
+            let [x, rows, slabs] = level.grid.nodes();
+            let share = match levels.last() {
+                None => Share::even(links, slabs, x * rows),
+                // The coarsest level is solved as a whole.
+                Some(fine) => fine.transfer.as_ref().map_or_else(
+                    || Share::even(&Links::default(), slabs, x * rows),
+                    |transfer| fine.share.below(&transfer[2], slabs, x * rows, coarse.is_some()),
+                ),
+            };
+            levels.push(LevelData::new(level, coarse, share, operator_scale, l == 0, l == 0 || setup.full));
+        }
         let coarsest = &levels[levels.len() - 1].grid;
         Self {
             solver: CoarseSolver::new(coarsest, operator_scale),

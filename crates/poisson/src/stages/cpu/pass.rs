@@ -12,6 +12,7 @@
 //! colour side by side, and one after which the coarse correction is added while its neighbours still want the old values.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use zellige_engine::real::RealScalar;
 
@@ -50,6 +51,8 @@ pub(super) struct Pass<'a, T, U> {
     pub shape: Shape,
     /// Periodicity along x, across the rows of a slab and across the slabs.
     pub periodic: [bool; 3],
+    /// Slabs of this part.
+    pub own: Range<usize>,
     pub operator: &'a Operator<T>,
     /// Start from the stored correction, not from zero.
     pub current: bool,
@@ -90,9 +93,9 @@ pub(super) struct BandData<'a, T, U> {
 
 impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
     /// A pass that does nothing yet.
-    pub(super) fn new(isa: Isa, shape: Shape, periodic: [bool; 3], operator: &'a Operator<T>) -> Self {
+    pub(super) fn new(isa: Isa, shape: Shape, periodic: [bool; 3], own: Range<usize>, operator: &'a Operator<T>) -> Self {
         let (pre, post) = (Vec::new(), Vec::new());
-        Self { isa, shape, periodic, operator, current: false, pre, prolong: None, post, restrict: None, correct: None }
+        Self { isa, shape, periodic, own, operator, current: false, pre, prolong: None, post, restrict: None, correct: None }
     }
 
     /// Stages after the first.

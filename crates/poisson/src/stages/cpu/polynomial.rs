@@ -1,6 +1,7 @@
 //! A Chebyshev polynomial on the solution that continues from one block of sweeps to the next: it remembers the solution a sweep
 //! before, and is cut into passes of some sweeps as those of other relaxations are.
 
+use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
 
@@ -8,6 +9,7 @@ use super::field::{Field, Shape};
 use super::isa::{Isa, Run};
 use super::pass::{HalfSweep, Pass};
 use super::residual::{cost, stencil_flops};
+use super::share::Share;
 use super::tables::Colour;
 use super::transfer_rows::Convert;
 use super::{CpuStages, MAX_FUSED};
@@ -60,8 +62,9 @@ impl<U: RealScalar> Polynomial<U> {
         self.recurrence = Chebyshev::default();
     }
 
-    pub(super) fn previous_solution(&self) -> Vec<f64> {
-        dense(&self.previous)
+    pub(super) fn previous_solution(&mut self, share: &Share) -> Result<Vec<f64>> {
+        share.complete(&mut self.previous)?;
+        Ok(dense(&self.previous))
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -71,23 +74,27 @@ impl<U: RealScalar> Polynomial<U> {
 
 impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     /// `nu` more sweeps of the polynomial on the solution.
-    pub(super) fn continue_polynomial(&mut self, nu: u32, ratio: f64, profiler: &mut Profiler) {
+    pub(super) fn continue_polynomial(&mut self, nu: u32, ratio: f64, profiler: &mut Profiler) -> Result<()> {
         let (shape, sweeps) = (self.levels[0].shape, f64::from(nu));
         // Read and written: u and what it was before; and f read, each pass of eight sweeps.
         let words = 5.0 * sweeps / MAX_FUSED as f64;
         let all = cost(shape, words * size_of::<U>() as f64, (stencil_flops(shape) + 4.0) * sweeps);
         profiler.stage(stage::SWEEP, all, || {
             let data = &mut self.levels[0];
-            let Some(outer) = &mut data.outer else { return };
+            let Some(outer) = &mut data.outer else { return Ok(()) };
             let Polynomial { recurrence, previous } = self.polynomial.get_or_insert_with(|| Polynomial::begin(shape));
             let mut left = nu as usize;
             while left > 0 {
-                let mut pass = Pass::new(self.isa, data.shape, data.periodic, &outer.operator);
+                let mut pass = Pass::new(self.isa, data.shape, data.periodic, data.share.own(), &outer.operator);
                 pass.current = true;
                 pass.pre = (0..left.min(MAX_FUSED)).map(|_| sweep(recurrence, ratio)).collect();
                 left -= pass.pre.len();
+                for field in [&mut outer.f, &mut outer.u, &mut *previous] {
+                    data.share.copy_beside(field, pass.halo(), data.periodic[2])?;
+                }
                 self.outer.advance_polynomial(&self.cpu, &pass, &outer.f, &mut outer.u, previous);
             }
-        });
+            Ok(())
+        })
     }
 }

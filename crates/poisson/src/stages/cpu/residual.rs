@@ -1,5 +1,6 @@
 //! The residual with its norms, sweeps on the correction, and the cost of a pass.
 
+use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
 use zellige_engine::sim::Cost;
 
@@ -30,15 +31,17 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     }
 
     /// Sums over slabs into the norms of level 0, and the mean of `r` off on a singular problem.
-    pub(super) fn finish_residual(&mut self, level: usize, sums: &[SlabSums]) {
+    pub(super) fn finish_residual(&mut self, level: usize, mut sums: Vec<SlabSums>) -> Result<()> {
         let data = &mut self.levels[level];
-        let Some(outer) = &data.outer else { return };
+        let Some(outer) = &data.outer else { return Ok(()) };
+        data.share.gather_sums(&mut sums)?;
+        let sums = &sums[..];
         let volume = outer.operator.volume;
         let total = |get: fn(&SlabSums) -> f64| pairwise(sums, get);
         let (mean, mut square) = (total(|s| s.r) / volume, total(|s| s.r2) / volume);
         let mut max = sums.iter().fold(0.0, |m: f64, s| m.max(s.max));
         if self.singular {
-            max = remove_mean(&mut data.r, &outer.operator, Some(mean)).1;
+            max = remove_mean(&mut data.r, &outer.operator, &data.share, Some(mean))?.1;
             square = (square - mean * mean).max(0.0);
         }
         // A maximum does not see a value that is not a number; the sum does.
@@ -47,25 +50,31 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
             let u_l2 = (total(|s| s.u2) / volume).sqrt() * self.operator_scale / self.residual_scale;
             self.norms = Norms { l2: square.sqrt() / self.residual_scale, max: max / self.residual_scale, u_l2 };
         }
+        Ok(())
     }
 
     /// `nu` sweeps on the stored `e` of a level, from `start`.
-    pub(super) fn sweep_correction(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother) {
+    pub(super) fn sweep_correction(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother) -> Result<()> {
         let data = &mut self.levels[level];
         let (mut current, mut left) = (start == Start::Current, nu);
-        let Some(e) = &mut data.e else { return };
+        let Some(e) = &mut data.e else { return Ok(()) };
         if !current && nu == 0 {
-            e.all_mut().fill(T::ZERO);
+            e.clear(data.share.own());
         }
         while left > 0 {
             let now = left.min(sweeps_per_pass(smoother));
-            let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
+            let mut pass = Pass::new(self.isa, data.shape, data.periodic, data.share.own(), &data.inner);
             pass.current = current;
             pass.pre = half_sweeps(smoother, now);
+            data.share.copy_beside(&mut data.r, pass.halo(), data.periodic[2])?;
+            if current {
+                data.share.copy_beside(e, pass.halo(), data.periodic[2])?;
+            }
             self.inner.stream(&self.cpu, &pass, Array::Read(&data.r), Some(Array::Write(&mut *e)), None, None);
             current = true;
             left -= now;
         }
+        Ok(())
     }
 
     /// `r_l = f_l - A u_l`, after `u_l += e_l` if `add`, else after what `pass` does.

@@ -20,6 +20,9 @@ use crate::grid::Axis;
 use crate::smoothing::{self, Smoothing};
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
 
+/// Coarse slabs beside a part's own that a cubic reaches.
+const CUBIC: usize = 3;
+
 impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
     fn levels(&self) -> usize {
         self.levels.len()
@@ -50,34 +53,45 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             shape.fill_ghosts(to_u, periodic);
             largest
         };
-        let (from_u, from_f) = (chunks(u, per_slab), chunks(f, per_slab));
-        let (to_u, to_f) = (chunks_mut(own_u.all_mut(), shape.slab()), chunks_mut(own_f.all_mut(), shape.slab()));
+        let own = data.share.own();
+        let nodes = own.start * per_slab..own.end * per_slab;
+        let (from_u, from_f) = (chunks(&u[nodes.clone()], per_slab), chunks(&f[nodes], per_slab));
+        (own_u.beside, own_f.beside) = (0, 0);
+        let (to_u, to_f) = (chunks_mut(own_u.slabs_mut(own.clone()), shape.slab()), chunks_mut(own_f.slabs_mut(own.clone()), shape.slab()));
         let larger = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
-        let of_slabs = self.cpu.install(|| map((from_u, from_f, to_u, to_f), |k, (u, f, to_u, to_f)| slab(k, [u, f], [to_u, to_f])));
+        let first = own.start;
+        let of_slabs =
+            self.cpu.install(|| map((from_u, from_f, to_u, to_f), |k, (u, f, to_u, to_f)| slab(first + k, [u, f], [to_u, to_f])));
         let (largest_f, largest_u) = of_slabs.into_iter().fold((0.0, 0.0), larger);
+        let (largest_f, largest_u) = (data.share.max(largest_f)?, data.share.max(largest_u)?);
         if size_of::<U>() == 4 {
             // As in the residual: numbers below the normal ones are slow, and these are far below rounding.
             let negligible = U::from_f64(1e-30 * largest_f);
-            own_f.all_mut().iter_mut().filter(|f| f.abs() < negligible).for_each(|f| *f = U::ZERO);
+            own_f.slabs_mut(own).iter_mut().filter(|f| f.abs() < negligible).for_each(|f| *f = U::ZERO);
         }
         let weights: f64 = data.grid.axes.iter().filter(|a| !a.is_flat()).map(|a| 2.0 / (a.h * a.h)).sum();
         // The residual is at most that large; from zero it is f.
         self.residual_scale = 1.0 / power_of_two(largest_f + 2.0 * weights * largest_u);
-        self.removed_mean = if self.singular { remove_mean(&mut outer.f, &outer.operator, None).0 } else { 0.0 };
+        self.removed_mean = if self.singular { remove_mean(&mut outer.f, &outer.operator, &data.share, None)?.0 } else { 0.0 };
         self.restart_polynomial();
         Ok(())
     }
 
     fn state(&mut self) -> Result<Vec<f64>> {
-        Ok(self.levels[0].outer.as_ref().map_or_else(Vec::new, |outer| dense(&outer.u)))
+        let data = &mut self.levels[0];
+        let Some(outer) = &mut data.outer else { return Ok(Vec::new()) };
+        data.share.complete(&mut outer.u)?;
+        Ok(dense(&outer.u))
     }
 
     fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {
-        Ok(self.polynomial.as_ref().map(Polynomial::previous_solution))
+        let Some(polynomial) = &mut self.polynomial else { return Ok(None) };
+        polynomial.previous_solution(&self.levels[0].share).map(Some)
     }
 
     fn allow_interrupt(&mut self, allowed: bool) {
-        self.gives_way = allowed;
+        // Parts have to decide alike: the run loop stops them between steps.
+        self.gives_way = allowed && self.levels[0].share.is_alone();
     }
 
     fn restart_polynomial(&mut self) {
@@ -106,13 +120,13 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         profiler.stage(stage::RESIDUAL, cost(shape, bytes, stencil_flops(shape)), || {
             let scales = (self.e_scale(), self.residual_scale);
             let data = &mut self.levels[level];
-            let Some(outer) = &data.outer else { return };
-            let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
+            let Some(outer) = &mut data.outer else { return Ok(()) };
+            data.share.copy_beside(&mut outer.u, 1, data.periodic[2])?;
+            let mut pass = Pass::new(self.isa, data.shape, data.periodic, data.share.own(), &data.inner);
             pass.correct = Some(Self::corrected(&outer.operator, &outer.f, scales));
             let sums = self.inner.residual(&self.cpu, &pass, &outer.u, &mut data.r).to_vec();
-            self.finish_residual(level, &sums);
-        });
-        Ok(())
+            self.finish_residual(level, sums)
+        })
     }
 
     fn descend(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
@@ -126,21 +140,25 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         }
         profiler.stage(stage::DESCEND, cost(shape, words * size_of::<T>() as f64, flops), || {
             if separate {
-                self.sweep_correction(level, start, nu, smoother);
+                self.sweep_correction(level, start, nu, smoother)?;
             }
             let (isa, cpu) = (self.isa, self.cpu.clone());
             let (fine, coarse) = self.levels.split_at_mut(level + 1);
-            let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first_mut()) else { return };
+            let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first_mut()) else { return Ok(()) };
             data.smoothed = separate;
-            let Some(transfer) = &data.transfer else { return };
-            let mut pass = Pass::new(isa, data.shape, data.periodic, &data.inner);
+            let Some(transfer) = &data.transfer else { return Ok(()) };
+            let mut pass = Pass::new(isa, data.shape, data.periodic, data.share.own(), &data.inner);
             pass.current = stored || separate;
             pass.pre = if separate { Vec::new() } else { half_sweeps(smoother, nu) };
             pass.restrict = Some((transfer, coarse.shape));
+            data.share.copy_beside(&mut data.r, pass.halo(), data.periodic[2])?;
+            if let Some(e) = data.e.as_mut().filter(|_| pass.current) {
+                data.share.copy_beside(e, pass.halo(), data.periodic[2])?;
+            }
             let e = data.e.as_ref().filter(|_| pass.current).map(Array::Read);
             self.inner.stream(&cpu, &pass, Array::Read(&data.r), e, None, Some(&mut coarse.r));
-        });
-        Ok(())
+            data.share.complete_below(&coarse.share, &transfer[2], &mut coarse.r)
+        })
     }
 
     fn coarse_solve(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -157,12 +175,12 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                     let (slab, periodic) = (shape.slab(), data.periodic[0]);
                     e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.fill_ghosts(slab, periodic));
                 }
-                return;
+                return Ok(());
             }
-            let CoarseSolver::Sor { omega, sweeps } = self.solver else { return };
+            let CoarseSolver::Sor { omega, sweeps } = self.solver else { return Ok(()) };
             if singular {
                 let data = &mut self.levels[level];
-                remove_mean(&mut data.r, &data.inner, None);
+                remove_mean(&mut data.r, &data.inner, &data.share, None)?;
             }
             let smoother = Smoother::RedBlack { omega };
             let mut start = Start::Zero;
@@ -170,18 +188,19 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             for done in (0..sweeps).step_by(sweeps_per_pass(smoother) as usize) {
                 given = signal::stop_reason().filter(|_| gives_way);
                 if given.is_some() {
-                    return;
+                    return Ok(());
                 }
-                self.sweep_correction(level, start, sweeps_per_pass(smoother).min(sweeps - done), smoother);
+                self.sweep_correction(level, start, sweeps_per_pass(smoother).min(sweeps - done), smoother)?;
                 start = Start::Current;
             }
             let data = &mut self.levels[level];
             if let Some(e) = data.e.as_mut().filter(|_| singular) {
-                remove_mean(e, &data.inner, None);
+                remove_mean(e, &data.inner, &data.share, None)?;
                 let (slab, periodic) = (shape.slab(), data.periodic[0]);
-                e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.fill_ghosts(slab, periodic));
+                e.slabs_mut(data.share.own()).chunks_exact_mut(slab).for_each(|slab| shape.fill_ghosts(slab, periodic));
             }
-        });
+            Ok(())
+        })?;
         given.map_or(Ok(()), |reason| Err(Error::Interrupted { reason, step: 0, checkpoint: None }))
     }
 
@@ -193,17 +212,21 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             let fused = nu.min(sweeps_per_pass(smoother));
             let (isa, cpu) = (self.isa, self.cpu.clone());
             let (fine, coarse) = self.levels.split_at_mut(level + 1);
-            let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first()) else { return };
-            let mut pass = Pass::new(isa, data.shape, data.periodic, &data.inner);
+            let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first_mut()) else { return Ok(()) };
+            let mut pass = Pass::new(isa, data.shape, data.periodic, data.share.own(), &data.inner);
             pass.current = data.smoothed || start == Start::Current;
             pass.pre = if data.smoothed { Vec::new() } else { half_sweeps(smoother, pre) };
-            pass.prolong = coarse.e.as_ref().zip(data.transfer.as_ref());
             pass.post = half_sweeps(smoother, fused);
+            coarse.copy_correction(pass.halo() + 1)?;
+            pass.prolong = coarse.e.as_ref().zip(data.transfer.as_ref());
+            data.share.copy_beside(&mut data.r, pass.halo() + 1, data.periodic[2])?;
+            if let Some(e) = data.e.as_mut().filter(|_| pass.current) {
+                data.share.copy_beside(e, pass.halo() + 1, data.periodic[2])?;
+            }
             let e = data.e.as_mut().map(Array::Write);
             self.inner.stream(&cpu, &pass, Array::Read(&data.r), e, None, None);
-            self.sweep_correction(level, Start::Current, nu - fused, smoother);
-        });
-        Ok(())
+            self.sweep_correction(level, Start::Current, nu - fused, smoother)
+        })
     }
 
     fn correct(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
@@ -213,15 +236,19 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         profiler.stage(stage::CORRECT, cost(shape, bytes, stencil_flops(shape) + 2.0), || {
             let scales = (self.e_scale(), self.residual_scale);
             let data = &mut self.levels[level];
-            let Some(outer) = &mut data.outer else { return };
-            let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
+            let Some(outer) = &mut data.outer else { return Ok(()) };
+            let mut pass = Pass::new(self.isa, data.shape, data.periodic, data.share.own(), &data.inner);
             pass.current = true;
             pass.correct = Some(Self::corrected(&outer.operator, &outer.f, scales));
+            data.share.copy_beside(&mut data.r, pass.halo(), data.periodic[2])?;
+            data.share.copy_beside(&mut outer.u, 1, data.periodic[2])?;
+            if let Some(e) = &mut data.e {
+                data.share.copy_beside(e, pass.halo(), data.periodic[2])?;
+            }
             let e = data.e.as_ref().map(Array::Read);
             let sums = self.inner.stream(&self.cpu, &pass, Array::Write(&mut data.r), e, Some(&mut outer.u), None).to_vec();
-            self.finish_residual(level, &sums);
-        });
-        Ok(())
+            self.finish_residual(level, sums)
+        })
     }
 
     fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
@@ -236,17 +263,19 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             let scales = (self.e_scale(), self.residual_scale);
             let (isa, cpu) = (self.isa, self.cpu.clone());
             let (data, coarse) = self.levels.split_at_mut(1);
-            let (data, coarse) = (&mut data[0], &coarse[0]);
-            let Some(outer) = &mut data.outer else { return };
-            let mut pass = Pass::new(isa, data.shape, data.periodic, &data.inner);
+            let (data, coarse) = (&mut data[0], &mut coarse[0]);
+            let Some(outer) = &mut data.outer else { return Ok(()) };
+            let mut pass = Pass::new(isa, data.shape, data.periodic, data.share.own(), &data.inner);
             pass.pre = half_sweeps(smoother, pre);
-            pass.prolong = coarse.e.as_ref().zip(data.transfer.as_ref());
             pass.post = half_sweeps(smoother, nu);
             pass.correct = Some(Self::corrected(&outer.operator, &outer.f, scales));
+            coarse.copy_correction(pass.halo() + 1)?;
+            pass.prolong = coarse.e.as_ref().zip(data.transfer.as_ref());
+            data.share.copy_beside(&mut data.r, pass.halo(), data.periodic[2])?;
+            data.share.copy_beside(&mut outer.u, 1, data.periodic[2])?;
             let sums = self.inner.stream(&cpu, &pass, Array::Write(&mut data.r), None, Some(&mut outer.u), None).to_vec();
-            self.finish_residual(0, &sums);
-        });
-        Ok(())
+            self.finish_residual(0, sums)
+        })
     }
 
     fn residual_as_corrected(&mut self, ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
@@ -256,12 +285,14 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         // The mean that is taken off comes from sums, which each pass makes in its own order: the end of a cycle whose correction is zero.
         if let Some((pre, nu, smoother)) = ascends.filter(|(pre, nu, smoother)| pre + nu <= sweeps_per_pass(*smoother)) {
             self.ensure_correction(1);
-            self.levels[0].r.all_mut().fill(T::ZERO);
-            self.levels[1].e.iter_mut().for_each(|e| e.all_mut().fill(T::ZERO));
+            let [own, below] = [0, 1].map(|level| self.levels[level].share.own());
+            self.levels[0].r.clear(own);
+            self.levels[1].e.iter_mut().for_each(|e| e.clear(below.clone()));
             return self.ascend_correct(pre, nu, smoother, profiler);
         }
         self.ensure_correction(0);
-        self.levels[0].e.iter_mut().for_each(|e| e.all_mut().fill(T::ZERO));
+        let own = self.levels[0].share.own();
+        self.levels[0].e.iter_mut().for_each(|e| e.clear(own.clone()));
         self.correct(0, profiler)
     }
 
@@ -275,24 +306,27 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                 return self.sweep_in_strips(level, nu, smoother, false);
             }
             let data = &mut self.levels[level];
-            let Some(outer) = &mut data.outer else { return };
+            let Some(outer) = &mut data.outer else { return Ok(()) };
             let mut left = nu;
             while left > 0 {
                 let now = left.min(sweeps_per_pass(smoother));
-                let mut pass = Pass::new(self.isa, data.shape, data.periodic, &outer.operator);
+                let mut pass = Pass::new(self.isa, data.shape, data.periodic, data.share.own(), &outer.operator);
                 pass.current = true;
                 pass.pre = half_sweeps(smoother, now);
+                for field in [&mut outer.f, &mut outer.u] {
+                    data.share.copy_beside(field, pass.halo(), data.periodic[2])?;
+                }
                 let (f, u) = (Array::Read(&outer.f), Some(Array::Write(&mut outer.u)));
                 self.outer.stream(&self.cpu, &pass, f, u, None, None);
                 left -= now;
             }
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         if let Smoother::Chebyshev { ratio } = smoother {
-            self.continue_polynomial(nu, ratio, profiler);
+            self.continue_polynomial(nu, ratio, profiler)?;
             return self.residual(0, profiler);
         }
         // The mean of a singular problem's residual has to be taken off before its largest value is known.
@@ -302,8 +336,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         }
         let (shape, sweeps) = (self.levels[0].shape, f64::from(nu));
         let all = cost(shape, 3.0 * size_of::<U>() as f64 * sweeps, stencil_flops(shape) * (2.0 * sweeps + 1.0) + 6.0);
-        profiler.stage(stage::SWEEP, all, || self.sweep_in_strips(0, nu, smoother, true));
-        Ok(())
+        profiler.stage(stage::SWEEP, all, || self.sweep_in_strips(0, nu, smoother, true))
     }
 
     fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -313,16 +346,22 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             profiler.stage(stage::DESCEND, cost(shape, 1.25 * size_of::<U>() as f64, 6.0), || {
                 let (isa, cpu) = (self.isa, self.cpu.clone());
                 let (fine, coarse) = self.levels.split_at_mut(level + 1);
-                let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first_mut()) else { return };
-                let (Some(outer), Some(below)) = (&mut data.outer, &mut coarse.outer) else { return };
-                let Some(transfer) = &outer.transfer else { return };
-                let mut pass = Pass::new(isa, data.shape, data.periodic, &outer.operator);
+                let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first_mut()) else { return Ok(()) };
+                let (Some(outer), Some(below)) = (&mut data.outer, &mut coarse.outer) else { return Ok(()) };
+                let Some(transfer) = &outer.transfer else { return Ok(()) };
+                let mut pass = Pass::new(isa, data.shape, data.periodic, data.share.own(), &outer.operator);
                 pass.restrict = Some((transfer, coarse.shape));
+                data.share.copy_beside(&mut outer.f, pass.halo(), data.periodic[2])?;
                 self.outer.stream(&cpu, &pass, Array::Read(&outer.f), None, None, Some(&mut below.f));
-                boundary_values(&outer.u, transfer, &below.operator, &coarse.grid, &mut below.u);
+                data.share.complete_below(&coarse.share, &transfer[2], &mut below.f)?;
+                // On the share of the finer level, whose boundary values are there.
+                let own = data.share.on_level_below(&coarse.share, &transfer[2]);
+                boundary_values(&outer.u, transfer, &below.operator, &coarse.grid, own, &mut below.u);
+                data.share.complete_below(&coarse.share, &transfer[2], &mut below.u)?;
                 let (shape, periodic) = (coarse.shape, coarse.periodic[0]);
-                below.u.all_mut().chunks_exact_mut(shape.slab()).for_each(|slab| shape.fill_ghosts(slab, periodic));
-            });
+                below.u.slabs_mut(coarse.share.own()).chunks_exact_mut(shape.slab()).for_each(|slab| shape.fill_ghosts(slab, periodic));
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -334,16 +373,21 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         profiler.stage(stage::INTERPOLATE, cost(shape, 1.25 * size_of::<U>() as f64, 10.0), || {
             let (isa, cpu) = (self.isa, self.cpu.clone());
             let (data, coarse) = self.level_pair(level);
-            let (Some(outer), Some(below)) = (&mut data.outer, coarse.and_then(|c| c.outer.as_ref())) else { return };
+            let Some(coarse) = coarse else { return Ok(()) };
+            let (Some(outer), Some(below)) = (&mut data.outer, &mut coarse.outer) else { return Ok(()) };
             let tables = if order >= 3 { &outer.cubic } else { &outer.linear };
-            let Some(tables) = tables else { return };
+            let Some(tables) = tables else { return Ok(()) };
+            coarse.share.copy_beside(&mut below.u, CUBIC, coarse.periodic[2])?;
+            let (below, own) = (&*below, data.share.own());
+            outer.u.beside = 0;
             let [x, rows, slabs] = data.grid.axes.each_ref().map(Axis::unknowns);
             let periodic = data.periodic[0];
             cpu.install(|| {
                 each_with(
                     || Rows::new(shape, below.u.shape),
-                    chunks_mut(outer.u.all_mut(), shape.slab()),
+                    chunks_mut(outer.u.slabs_mut(own.clone()), shape.slab()),
                     |scratch, k, u| {
+                        let k = own.start + k;
                         if slabs.contains(&k) {
                             interpolate_slab(isa, tables, &below.u, shape, [&x, &rows], k, scratch, u);
                             shape.fill_ghosts(u, periodic);
@@ -351,8 +395,8 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                     },
                 );
             });
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     fn coarse_solution(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -362,7 +406,9 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let (shape, axes) = (data.shape, data.grid.axes.each_ref().map(Axis::unknowns));
         if let Some(outer) = &mut data.outer {
             let [x, rows, slabs] = axes;
-            for k in slabs {
+            let own = data.share.own();
+            outer.u.beside = 0;
+            for k in slabs.filter(|k| own.contains(k)) {
                 for j in rows.clone() {
                     let at = k * shape.slab()..(k + 1) * shape.slab();
                     shape.row_mut(&mut outer.u.all_mut()[at], j)[x.clone()].fill(U::ZERO);

@@ -79,11 +79,11 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         coarse: Option<&mut Field<T>>,
     ) -> &[SlabSums] {
         let shape = pass.shape;
-        let bounds = bounds(shape.slabs, shape.nodes(), self.scratch.len(), pass.halo().max(1));
+        let bounds = bounds(&pass.own, shape.nx * shape.rows, self.scratch.len(), pass.halo().max(1));
         self.sums.clear();
         self.sums.resize(shape.slabs, SlabSums::default());
         let mut bands: Vec<BandData<'_, T, U>> = Vec::with_capacity(bounds.len());
-        let mut rest = &mut self.sums[..];
+        let mut rest = &mut self.sums[pass.own.clone()];
         let rings = pass.rings();
         for ((first, end), scratch) in bounds.iter().zip(&mut self.scratch) {
             scratch.reserve(&rings, shape);
@@ -118,7 +118,8 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         if let (Some(field), Some((transfer, _))) = (coarse, &pass.restrict) {
             let slab = field.shape.slab();
             let start_of = |first: usize| transfer[2].child.partition_point(|c| *c < first);
-            let mut rest = field.all_mut();
+            field.beside = 0;
+            let mut rest = &mut field.all_mut()[start_of(pass.own.start) * slab..];
             for band in &mut bands {
                 let (start, end) = (start_of(band.first), start_of(band.end));
                 let (own, after) = rest.split_at_mut((end - start) * slab);
@@ -145,11 +146,14 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         let one = |j: usize, (r, sums): (&mut [T], &mut SlabSums)| {
             *sums = pass.outer_residual(correct, |j| u.wrapped(j), r, j as isize);
         };
-        let sums = &mut self.sums;
-        if bounds(pass.shape.slabs, pass.shape.nodes(), self.scratch.len(), 1).len() == 1 {
-            r.all_mut().chunks_exact_mut(slab).zip(sums).enumerate().for_each(|(j, parts)| one(j, parts));
+        let first = pass.own.start;
+        let sums = &mut self.sums[pass.own.clone()];
+        r.beside = 0;
+        let r = r.slabs_mut(pass.own.clone());
+        if bounds(&pass.own, pass.shape.nx * pass.shape.rows, self.scratch.len(), 1).len() == 1 {
+            r.chunks_exact_mut(slab).zip(sums).enumerate().for_each(|(j, parts)| one(first + j, parts));
         } else {
-            cpu.install(|| each((chunks_mut(r.all_mut(), slab), items_mut(sums)), one));
+            cpu.install(|| each((chunks_mut(r, slab), items_mut(sums)), |j, parts| one(first + j, parts)));
         }
         &self.sums
     }

@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use zellige_engine::device::Cpu;
+use zellige_engine::error::Result;
 use zellige_engine::parallel::{each, owned};
 use zellige_engine::real::RealScalar;
 
@@ -39,6 +40,8 @@ const AHEAD: isize = 3;
 pub(super) struct Strips<'a, U> {
     pub isa: Isa,
     pub shape: Shape,
+    /// Rows of this part.
+    pub own: Range<usize>,
     /// Marks periodic rows.
     pub periodic: bool,
     pub operator: &'a Operator<U>,
@@ -186,13 +189,13 @@ impl<R: RealScalar> Workspace<R, R> {
     /// Runs `pass` on `u`; gives the sums over rows where it makes norms.
     pub(super) fn strips(&mut self, cpu: &Cpu, pass: &Strips<'_, R>, u: &mut Field<R>) -> &[SlabSums] {
         let shape = pass.shape;
-        let bounds = bounds(shape.slabs, shape.nodes(), self.e_halos.len(), pass.halo());
+        let bounds = bounds(&pass.own, shape.nx, self.e_halos.len(), pass.halo());
         self.sums.clear();
         self.sums.resize(shape.slabs, SlabSums::default());
         self.zeros.reserve(shape.slab());
         let zeros = self.zeros.get();
         let parts = split(u, &bounds, pass.halo(), pass.periodic, &mut self.e_halos);
-        let mut rest = &mut self.sums[..];
+        let mut rest = &mut self.sums[pass.own.clone()];
         let mut bands = Vec::with_capacity(bounds.len());
         for (rows, band) in bounds.iter().zip(parts) {
             let (sums, after) = rest.split_at_mut(rows.1 - rows.0);
@@ -218,17 +221,21 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     }
 
     /// `nu` sweeps on the solution of a level, in passes of like length; with `norms` those of the residual of level 0.
-    pub(super) fn sweep_in_strips(&mut self, level: usize, nu: u32, smoother: Smoother, norms: bool) {
+    pub(super) fn sweep_in_strips(&mut self, level: usize, nu: u32, smoother: Smoother, norms: bool) -> Result<()> {
         let units = [self.residual_scale, 1.0 / self.e_scale()].map(U::from_f64);
         let data = &mut self.levels[level];
-        let Some(outer) = &mut data.outer else { return };
+        let Some(outer) = &mut data.outer else { return Ok(()) };
         let mut left = nu;
         while left > 0 {
             let now = left.div_ceil(left.div_ceil(MOST));
             left -= now;
+            let halo = 2 * now as usize + 1;
+            data.share.copy_beside(&mut outer.f, halo, data.periodic[2])?;
+            data.share.copy_beside(&mut outer.u, halo, data.periodic[2])?;
             let pass = Strips {
                 isa: self.isa,
                 shape: data.shape,
+                own: data.share.own(),
                 periodic: data.periodic[2],
                 operator: &outer.operator,
                 f: &outer.f,
@@ -238,8 +245,9 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
             let sums = self.outer.strips(&self.cpu, &pass, &mut outer.u);
             if pass.norms.is_some() {
                 let sums = sums.to_vec();
-                return self.finish_residual(level, &sums);
+                return self.finish_residual(level, sums);
             }
         }
+        Ok(())
     }
 }

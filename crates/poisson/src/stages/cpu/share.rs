@@ -1,0 +1,167 @@
+//! Shares of a level: the slabs that each part of a run works on.
+//!
+//! An array spans the whole level on every part, but a part touches only its own slabs and copies of those beside them, and the
+//! system gives memory for no others. So every index means the same on all parts. A level that is too small to be divided is worked
+//! on by all parts alike.
+
+use std::ops::Range;
+
+use zellige_engine::error::Result;
+use zellige_engine::links::Links;
+use zellige_engine::real::RealScalar;
+
+use super::field::Field;
+use super::pass::SlabSums;
+use super::tables::AxisTransfer;
+
+/// Least slabs and nodes of a part's share: with fewer, a message takes longer than the work.
+const LEAST: [usize; 2] = [8, 4096];
+
+/// Slabs of a level by part.
+#[derive(Debug, Clone)]
+pub(super) struct Share {
+    links: Links,
+    /// One range a part, in order; none where all work on all.
+    ranges: Vec<Range<usize>>,
+    slabs: usize,
+}
+
+impl Share {
+    /// Even shares of `slabs` slabs of `nodes` nodes each.
+    pub(super) fn even(links: &Links, slabs: usize, nodes: usize) -> Self {
+        let parts = links.size();
+        Self::of(links, (0..parts).map(|p| p * slabs / parts..(p + 1) * slabs / parts).collect(), slabs, nodes)
+    }
+
+    /// Shares of the level below one with this share: the coarse slabs on a part's fine ones. `divides` is false for a level that
+    /// is never divided.
+    pub(super) fn below<T>(&self, transfer: &AxisTransfer<T>, slabs: usize, nodes: usize, divides: bool) -> Self {
+        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(slabs);
+        let ranges = self.ranges.iter().map(|range| start(range.start)..start(range.end)).collect();
+        Self::of(&self.links, if divides { ranges } else { Vec::new() }, slabs, nodes)
+    }
+
+    fn of(links: &Links, ranges: Vec<Range<usize>>, slabs: usize, nodes: usize) -> Self {
+        let divided = !links.is_alone() && ranges.iter().all(|range| range.len() >= LEAST[0] && range.len() * nodes >= LEAST[1]);
+        Self { links: links.clone(), ranges: if divided { ranges } else { Vec::new() }, slabs }
+    }
+
+    /// Returns true if parts have different slabs.
+    pub(super) fn divided(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
+    /// Returns true if the run is not cut into parts.
+    pub(super) fn is_alone(&self) -> bool {
+        self.links.is_alone()
+    }
+
+    /// Slabs of this part.
+    pub(super) fn own(&self) -> Range<usize> {
+        self.ranges.get(self.links.rank()).cloned().unwrap_or(0..self.slabs)
+    }
+
+    /// Slabs beside a range, `depth` on both sides, by their numbers on the axis.
+    fn beside(&self, range: &Range<usize>, depth: usize, periodic: bool) -> Vec<usize> {
+        let (slabs, depth) = (self.slabs as isize, depth as isize);
+        let [start, end] = [range.start, range.end].map(|k| k as isize);
+        let there = |k: &isize| periodic || (0..slabs).contains(k);
+        let mut all: Vec<usize> =
+            (start - depth..start).chain(end..end + depth).filter(there).map(|k| k.rem_euclid(slabs) as usize).collect();
+        all.retain(|k| !range.contains(k));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Copies the `depth` slabs beside this part's from the parts that own them, unless they are up to date.
+    pub(super) fn copy_beside<T: RealScalar>(&self, field: &mut Field<T>, depth: usize, periodic: bool) -> Result<()> {
+        if !self.divided() || field.beside >= depth {
+            return Ok(());
+        }
+        let (rank, slab) = (self.links.rank(), field.shape.slab());
+        let mut send = Vec::new();
+        for (part, range) in self.ranges.iter().enumerate().filter(|(part, _)| *part != rank) {
+            let wanted = self.beside(range, depth, periodic).into_iter().filter(|k| self.ranges[rank].contains(k));
+            let message: Vec<u8> = wanted.flat_map(|k| bytemuck::cast_slice(field.slab(k)).iter().copied()).collect();
+            if !message.is_empty() {
+                send.push((part, message));
+            }
+        }
+        let wanted = self.beside(&self.ranges[rank], depth, periodic);
+        let from = |part: usize| wanted.iter().copied().filter(move |k| self.ranges[part].contains(k));
+        let others: Vec<usize> = (0..self.ranges.len()).filter(|part| *part != rank && from(*part).next().is_some()).collect();
+        for (part, message) in others.iter().zip(self.links.exchange(send, &others)?) {
+            for (k, bytes) in from(*part).zip(message.chunks_exact(slab * size_of::<T>())) {
+                bytemuck::cast_slice_mut(&mut field.all_mut()[k * slab..(k + 1) * slab]).copy_from_slice(bytes);
+            }
+        }
+        field.beside = depth;
+        Ok(())
+    }
+
+    /// Slabs of the level below, with share `below`, that lie on this part's slabs of this level.
+    pub(super) fn on_level_below<V>(&self, below: &Self, transfer: &AxisTransfer<V>) -> Range<usize> {
+        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(below.slabs);
+        let own = self.own();
+        if self.divided() { start(own.start)..start(own.end) } else { below.own() }
+    }
+
+    /// Completes an array of a level that is not divided, of which each part has made the slabs on its share of the finer level,
+    /// which is this one.
+    pub(super) fn complete_below<T: RealScalar, V>(&self, below: &Self, transfer: &AxisTransfer<V>, field: &mut Field<T>) -> Result<()> {
+        if !self.divided() || below.divided() {
+            return Ok(());
+        }
+        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(below.slabs);
+        let slab = field.shape.slab();
+        let range = |part: usize| start(self.ranges[part].start) * slab..start(self.ranges[part].end) * slab;
+        self.gather_ranges(field.all_mut(), range)
+    }
+
+    /// Makes an array whole on every part.
+    pub(super) fn complete<T: RealScalar>(&self, field: &mut Field<T>) -> Result<()> {
+        if !self.divided() {
+            return Ok(());
+        }
+        let slab = field.shape.slab();
+        self.gather_ranges(field.all_mut(), |part| self.ranges[part].start * slab..self.ranges[part].end * slab)
+    }
+
+    fn gather_ranges<T: RealScalar>(&self, values: &mut [T], range: impl Fn(usize) -> Range<usize>) -> Result<()> {
+        let own = bytemuck::cast_slice(&values[range(self.links.rank())]).to_vec();
+        for (part, message) in self.links.all_gather(own)?.into_iter().enumerate() {
+            bytemuck::cast_slice_mut(&mut values[range(part)]).copy_from_slice(&message);
+        }
+        Ok(())
+    }
+
+    /// The sums of all slabs, in their order, of which this part has its own.
+    pub(super) fn gather_sums(&self, sums: &mut [SlabSums]) -> Result<()> {
+        let mut values: Vec<[f64; 4]> = sums.iter().map(|s| [s.r, s.r2, s.u2, s.max]).collect();
+        self.gather_values(&mut values)?;
+        sums.iter_mut().zip(values).for_each(|(s, [r, r2, u2, max])| *s = SlabSums { r, r2, u2, max });
+        Ok(())
+    }
+
+    /// Values of all slabs, of which this part has its own.
+    pub(super) fn gather_values<const N: usize>(&self, values: &mut [[f64; N]]) -> Result<()> {
+        if !self.divided() {
+            return Ok(());
+        }
+        let own: Vec<u8> = bytemuck::cast_slice(values[self.own()].as_flattened()).to_vec();
+        for (range, message) in self.ranges.iter().zip(self.links.all_gather(own)?) {
+            bytemuck::cast_slice_mut(values[range.clone()].as_flattened_mut()).copy_from_slice(&message);
+        }
+        Ok(())
+    }
+
+    /// The largest of a value over all parts.
+    pub(super) fn max(&self, value: f64) -> Result<f64> {
+        let mut values = [value];
+        if self.divided() {
+            self.links.max(&mut values)?;
+        }
+        Ok(values[0])
+    }
+}
