@@ -3,7 +3,7 @@
 //! A run is cut into parts ([`Cut`]), each a whole solver state with the tiles, frames or rows that it owns. All parts run the same
 //! program on the same input and decide alike; what differs is what they own. A part sends messages to others and receives theirs
 //! through its [`Links`]: between two parts they arrive in the order in which they were sent. A [`Transport`] carries them:
-//! [`inside`] a process, where parts are threads.
+//! [`inside`] a process, where parts are threads, or over [`mpi`], where they are processes on one or many hosts.
 //!
 //! Everything that all parts take part in is made of messages here, in a fixed order: a result does not depend on the transport.
 //!
@@ -18,6 +18,7 @@
 
 mod cut;
 pub mod inside;
+pub mod mpi;
 #[cfg(test)]
 mod tests;
 
