@@ -1,7 +1,7 @@
-//! Locations of the GPU libraries: the driver, NVRTC (the kernel compiler) and cuFFT.
+//! Locations of the GPU libraries: the driver, NVRTC (the kernel compiler), cuFFT, and NCCL, which is not used yet.
 //!
 //! Nothing of CUDA is needed to build. The driver is looked for by the system's loader alone, since it has to fit the
-//! kernel module. NVRTC and cuFFT are looked for in `ZELLIGE_NVRTC` (a file or a folder; for both), `CUDA_PATH`, the
+//! kernel module. The others are looked for in `ZELLIGE_NVRTC` (a file or a folder; for all), `CUDA_PATH`, the
 //! loader's path, `/usr/local/cuda`, the conda prefix, the virtual environment, and last the `nvidia/*/lib` folders of
 //! the Python at hand. What is found is opened by absolute path, so that which file is used is known and shown.
 
@@ -19,7 +19,7 @@ use crate::times::{self, Phase};
 /// A library that was opened, or the reason why there is none.
 #[derive(Debug, Clone, Serialize)]
 pub struct LibraryStatus {
-    /// `driver`, `NVRTC`, `cuFFT`.
+    /// `driver`, `NVRTC`, `cuFFT`, `NCCL`, `MPI`.
     pub name: &'static str,
     /// The file, or the bare name where the loader's path had it.
     pub path: Option<PathBuf>,
@@ -104,6 +104,35 @@ pub fn cufft() -> &'static LibraryStatus {
         opened
     });
     &opened.found
+}
+
+/// NCCL, which links GPUs: found, and not used yet. Its version is given apart.
+pub fn nccl() -> (&'static LibraryStatus, Option<String>) {
+    static NCCL: OnceLock<(LibraryStatus, Option<String>)> = OnceLock::new();
+    let (status, version) = NCCL.get_or_init(|| {
+        let mend = if let Some((12, _)) = driver_version() { "pip install nvidia-nccl-cu12" } else { "pip install nvidia-nccl-cu13" };
+        let OpenLibrary { mut found, handle } = open("NCCL", &["libnccl.so.2", "libnccl.so"], "libnccl-", mend);
+        let version = handle.and_then(|handle| nccl_version(&handle));
+        if found.usable() && version.is_none() {
+            (found.path, found.hint) = (None, Some(format!("`{mend}`")));
+            found.refusal = Some("it does not tell its version".into());
+        }
+        (found, version)
+    });
+    (status, version.clone())
+}
+
+fn nccl_version(handle: &Handle) -> Option<String> {
+    let mut number = 0;
+    // SAFETY: the name is asked for with the type that nccl.h declares for it, and the pointer is to a live integer.
+    let status = unsafe { handle.get::<unsafe extern "C" fn(*mut i32) -> i32>(b"ncclGetVersion").ok()?(&raw mut number) };
+    (status == 0).then(|| version_text(number))
+}
+
+/// Version of NCCL by its number: 22703 is 2.27.3, before 2.9 it was 2708 for 2.7.8.
+fn version_text(number: i32) -> String {
+    let major = if number < 10_000 { 1000 } else { 10_000 };
+    format!("{}.{}.{}", number / major, number % major / 100, number % 100)
 }
 
 /// Opens the first of `files` that some folder has. A `companion` in the same folder is opened first: the library asks
@@ -224,6 +253,11 @@ mod tests {
         let names: Vec<_> =
             wheels(site.path()).iter().map(|p| p.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned()).collect();
         assert_eq!(names, ["cuda_nvrtc", "cu13", "cu12"]);
+    }
+
+    #[test]
+    fn numbers_of_nccl_are_versions() {
+        assert_eq!([22_703, 2708, 20_903].map(version_text), ["2.27.3", "2.7.8", "2.9.3"]);
     }
 
     #[test]
