@@ -157,7 +157,7 @@ fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Op
                 }
                 match load(&file) {
                     Ok(handle) => return Some((file, handle)),
-                    Err(error) => failures.push(format!("{}: {error}", file.display())),
+                    Err(error) => failures.push(format!("{}: {}", file.display(), reason(&error))),
                 }
             }
         }
@@ -184,6 +184,11 @@ fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Op
 fn load(file: impl libloading::AsFilename) -> Result<Handle, libloading::Error> {
     // SAFETY: only NVIDIA's libraries are named here; their initialisers have no preconditions.
     unsafe { Handle::new(file) }
+}
+
+/// The loader's own words, which `libloading` keeps behind its error.
+pub(crate) fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn beginning_with(folder: &Path, start: &str) -> Vec<PathBuf> {
@@ -273,6 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("libbroken.so"), b"not a library").unwrap();
         // SAFETY of the claim: `load` refuses anything that is not a shared object before running any of it.
-        assert!(load(folder.path().join("libbroken.so")).is_err());
+        let refusal = load(folder.path().join("libbroken.so")).unwrap_err();
+        assert!(reason(&refusal).contains("libbroken.so"), "{}", reason(&refusal));
     }
 }

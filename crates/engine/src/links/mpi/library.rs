@@ -11,7 +11,7 @@ use libloading::os::unix::{Library as Handle, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW}
 
 use super::launcher::{Launcher, Maker, folders};
 use super::table::{self, Constants, Number, Pointer, Table};
-use crate::cuda::library::LibraryStatus;
+use crate::cuda::library::{LibraryStatus, reason};
 use crate::error::{Error, Result};
 
 /// Files, the first that serves is used. Open MPI had number 12 before 40, so a name does not tell the maker.
@@ -113,19 +113,23 @@ fn search(launcher: Option<&Launcher>) -> Result<Library, String> {
     for file in beside.chain(FILES.iter().map(PathBuf::from)) {
         match attempt(&file, launcher.and_then(|l| l.maker)) {
             Ok(library) => return Ok(library),
-            // A bare name that the loader does not know is no fault.
-            Err(reason) if file.components().count() == 1 && reason.contains("No such file") => {}
+            Err(reason) if is_absent(&file, &reason) => {}
             Err(reason) => reasons.push(format!("`{}`: {reason}", file.display())),
         }
     }
     if reasons.is_empty() { Err(format!("no MPI library was found ({})", FILES.join(", "))) } else { Err(reasons.join("; ")) }
 }
 
+/// Returns true if the loader does not know the file, which is no fault; it says the same of another library that the file needs.
+fn is_absent(file: &Path, reason: &str) -> bool {
+    file.to_str().is_some_and(|name| reason.starts_with(name)) && reason.contains("No such file")
+}
+
 /// Opens a file, if it is a library of this maker.
 fn attempt(file: &Path, maker: Option<Maker>) -> Result<Library, String> {
     // Kept to itself until it is chosen: symbols of one library must not serve another.
     // SAFETY: only MPI libraries are named here, by the user or by their usual names; their initialisers have no preconditions.
-    let handle = unsafe { Handle::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| e.to_string())?;
+    let handle = unsafe { Handle::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| reason(&e))?;
     let text = table::version(&handle)?;
     // SAFETY: the address of a variable is asked for, and nothing is read from there.
     let has_open_mpi = unsafe { handle.get::<*mut c_int>(b"ompi_mpi_comm_world") }.is_ok();
@@ -143,7 +147,7 @@ fn attempt(file: &Path, maker: Option<Maker>) -> Result<Library, String> {
     };
     // Plugins of a library look for its symbols among those of the program.
     // SAFETY: as above; it is open already.
-    let shared = unsafe { Handle::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| e.to_string())?;
+    let shared = unsafe { Handle::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| reason(&e))?;
     std::mem::forget((handle, shared));
     let abi = if interface == Interface::Abi { ", MPI ABI" } else { "" };
     Ok(Library { path: file.to_owned(), version: short(&text) + abi, functions })
@@ -223,6 +227,10 @@ mod tests {
     fn a_file_that_is_no_mpi_is_refused() {
         let refusal = attempt(Path::new("libc.so.6"), None).unwrap_err();
         assert!(refusal.contains("MPI_Get_library_version"), "{refusal}");
+        let absent = Path::new("libzellige-does-not-exist.so.1");
+        assert!(is_absent(absent, &attempt(absent, None).unwrap_err()));
+        let needs = "libfabric.so.1: cannot open shared object file: No such file or directory";
+        assert!(!is_absent(Path::new("libmpi.so.40"), needs));
         assert!(has_abi_name(Path::new("/opt/lib/libmpi_abi.so.1")) && !has_abi_name(Path::new("/opt/mpi_abi/libmpi.so")));
     }
 }

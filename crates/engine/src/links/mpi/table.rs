@@ -8,6 +8,8 @@ use std::ptr;
 
 use libloading::os::unix::Library;
 
+use crate::cuda::library::reason;
+
 type Code = c_int;
 
 /// Return value of a call that has done its work, in every library.
@@ -77,7 +79,7 @@ impl Constants<Pointer> {
         let handle = |name: &str| {
             // SAFETY: the address of a variable is asked for, and nothing is read from there.
             let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) };
-            symbol.map(|symbol| Pointer(symbol.into_raw())).map_err(|e| e.to_string())
+            symbol.map(|symbol| Pointer(symbol.into_raw())).map_err(|e| reason(&e))
         };
         let (world, byte) = (handle("ompi_mpi_comm_world")?, handle("ompi_mpi_byte")?);
         Ok(Self { world, byte, errors_return: handle("ompi_mpi_errors_return")?, funneled: 1 })
