@@ -2,7 +2,7 @@
 //! MPI library.
 //!
 //! Nothing of MPI is needed to build, and nothing is loaded where no launcher has started this process together with others. One
-//! program serves every library: [`library`] chooses the file and its [`table`] of functions. Fifteen functions are used, and of
+//! program serves every library: `library` chooses the file and the `table` of its functions. Sixteen functions are used, and of
 //! messages only those between two processes: what all parts take part in is made of them by [`Links`].
 
 mod launcher;
