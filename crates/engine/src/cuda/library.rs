@@ -1,7 +1,7 @@
-//! Locations of the GPU libraries: the driver, NVRTC (the kernel compiler) and cuFFT.
+//! Locations of the GPU libraries: the driver, NVRTC (the kernel compiler), cuFFT, and NCCL, which is not used yet.
 //!
 //! Nothing of CUDA is needed to build. The driver is looked for by the system's loader alone, since it has to fit the
-//! kernel module. NVRTC and cuFFT are looked for in `ZELLIGE_NVRTC` (a file or a folder; for both), `CUDA_PATH`, the
+//! kernel module. The others are looked for in `ZELLIGE_NVRTC` (a file or a folder; for all), `CUDA_PATH`, the
 //! loader's path, `/usr/local/cuda`, the conda prefix, the virtual environment, and last the `nvidia/*/lib` folders of
 //! the Python at hand. What is found is opened by absolute path, so that which file is used is known and shown.
 
@@ -19,7 +19,7 @@ use crate::times::{self, Phase};
 /// A library that was opened, or the reason why there is none.
 #[derive(Debug, Clone, Serialize)]
 pub struct LibraryStatus {
-    /// `driver`, `NVRTC`, `cuFFT`.
+    /// `driver`, `NVRTC`, `cuFFT`, `NCCL`, `MPI`.
     pub name: &'static str,
     /// The file, or the bare name where the loader's path had it.
     pub path: Option<PathBuf>,
@@ -106,6 +106,35 @@ pub fn cufft() -> &'static LibraryStatus {
     &opened.found
 }
 
+/// NCCL, which links GPUs: found, and not used yet. Its version is given apart.
+pub fn nccl() -> (&'static LibraryStatus, Option<String>) {
+    static NCCL: OnceLock<(LibraryStatus, Option<String>)> = OnceLock::new();
+    let (status, version) = NCCL.get_or_init(|| {
+        let mend = if let Some((12, _)) = driver_version() { "pip install nvidia-nccl-cu12" } else { "pip install nvidia-nccl-cu13" };
+        let OpenLibrary { mut found, handle } = open("NCCL", &["libnccl.so.2", "libnccl.so"], "libnccl-", mend);
+        let version = handle.and_then(|handle| nccl_version(&handle));
+        if found.usable() && version.is_none() {
+            (found.path, found.hint) = (None, Some(format!("`{mend}`")));
+            found.refusal = Some("it does not tell its version".into());
+        }
+        (found, version)
+    });
+    (status, version.clone())
+}
+
+fn nccl_version(handle: &Handle) -> Option<String> {
+    let mut number = 0;
+    // SAFETY: the name is asked for with the type that nccl.h declares for it, and the pointer is to a live integer.
+    let status = unsafe { handle.get::<unsafe extern "C" fn(*mut i32) -> i32>(b"ncclGetVersion").ok()?(&raw mut number) };
+    (status == 0).then(|| version_text(number))
+}
+
+/// Version of NCCL by its number: 22703 is 2.27.3, before 2.9 it was 2708 for 2.7.8.
+fn version_text(number: i32) -> String {
+    let major = if number < 10_000 { 1000 } else { 10_000 };
+    format!("{}.{}.{}", number / major, number % major / 100, number % 100)
+}
+
 /// Opens the first of `files` that some folder has. A `companion` in the same folder is opened first: the library asks
 /// for it by bare name later, which the loader answers with the file that is already open.
 fn open(name: &'static str, files: &[&str], companion: &str, mend: &str) -> OpenLibrary {
@@ -128,7 +157,7 @@ fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Op
                 }
                 match load(&file) {
                     Ok(handle) => return Some((file, handle)),
-                    Err(error) => failures.push(format!("{}: {error}", file.display())),
+                    Err(error) => failures.push(format!("{}: {}", file.display(), reason(&error))),
                 }
             }
         }
@@ -155,6 +184,11 @@ fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Op
 fn load(file: impl libloading::AsFilename) -> Result<Handle, libloading::Error> {
     // SAFETY: only NVIDIA's libraries are named here; their initialisers have no preconditions.
     unsafe { Handle::new(file) }
+}
+
+/// The loader's own words, which `libloading` keeps behind its error.
+pub(crate) fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn beginning_with(folder: &Path, start: &str) -> Vec<PathBuf> {
@@ -227,6 +261,11 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_nccl_are_versions() {
+        assert_eq!([22_703, 2708, 20_903].map(version_text), ["2.27.3", "2.7.8", "2.9.3"]);
+    }
+
+    #[test]
     fn an_absent_library_is_refused_with_the_command_that_mends_it() {
         let opened = open("none", &["libzellige-does-not-exist.so.1"], "libnone", "pip install none");
         assert!(opened.handle.is_none());
@@ -239,6 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("libbroken.so"), b"not a library").unwrap();
         // SAFETY of the claim: `load` refuses anything that is not a shared object before running any of it.
-        assert!(load(folder.path().join("libbroken.so")).is_err());
+        let refusal = load(folder.path().join("libbroken.so")).unwrap_err();
+        assert!(reason(&refusal).contains("libbroken.so"), "{}", reason(&refusal));
     }
 }

@@ -8,7 +8,7 @@
 //! * [`Stream`], [`Pinned`]: copies beside the kernels.
 //! * [`Graph`]: launches recorded once and replayed; [`RepeatedLaunches`]: the same of launches that come again by themselves.
 //!   [`Event`]: marks in the stream.
-//! * [`library`]: where driver, NVRTC and cuFFT were found, or why not.
+//! * [`library`]: where driver, NVRTC, cuFFT and NCCL were found, or why not.
 //!
 //! ```no_run
 //! use zellige_engine::cuda::{Cuda, Program};

@@ -80,7 +80,7 @@ impl Nvrtc {
     fn bind(handle: &'static libloading::Library) -> Result<Self, String> {
         fn symbol<T: Copy>(handle: &'static libloading::Library, name: &str) -> Result<T, String> {
             // SAFETY: each name is asked for with the type that NVIDIA's nvrtc.h declares for it.
-            unsafe { handle.get::<T>(name.as_bytes()) }.map(|s| *s).map_err(|e| e.to_string())
+            unsafe { handle.get::<T>(name.as_bytes()) }.map(|s| *s).map_err(|e| library::reason(&e))
         }
         let version_of: unsafe extern "C" fn(*mut c_int, *mut c_int) -> Status = symbol(handle, "nvrtcVersion")?;
         let (mut major, mut minor) = (0, 0);

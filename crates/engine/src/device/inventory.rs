@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Cpu, cpu, one_line, usable};
 use crate::cuda::{self, Cuda, library};
+use crate::links::mpi;
 
 /// One device.
 #[derive(Debug, Clone, Serialize)]
@@ -29,9 +30,9 @@ pub struct DeviceInfo {
 pub struct Inventory {
     /// The CPU, then the GPUs.
     pub devices: Vec<DeviceInfo>,
-    /// Driver, NVRTC, cuFFT.
+    /// Driver, NVRTC, cuFFT, NCCL, MPI.
     pub libraries: Vec<library::LibraryStatus>,
-    /// CUDA version of the driver and version of NVRTC, where they are there.
+    /// CUDA version of the driver and versions of NVRTC, NCCL and MPI, where they are there.
     pub versions: Vec<(&'static str, String)>,
     /// Folder of compiled kernels; `None` when the cache is off.
     pub kernel_cache: Option<PathBuf>,
@@ -62,11 +63,17 @@ pub fn list() -> Inventory {
         }),
     }
     let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
-    let versions =
-        [library::driver_version().map(|v| ("driver for CUDA", version(v))), cuda::compiler().ok().map(|(_, v)| ("NVRTC", version(v)))];
+    let (nccl, nccl_version) = library::nccl();
+    let (mpi, mpi_version) = mpi::found();
+    let versions = [
+        library::driver_version().map(|v| ("driver for CUDA", version(v))),
+        cuda::compiler().ok().map(|(_, v)| ("NVRTC", version(v))),
+        nccl_version.map(|v| ("NCCL", v)),
+        mpi_version.map(|v| ("MPI", v)),
+    ];
     Inventory {
         devices,
-        libraries: vec![library::driver().clone(), library::compiler().clone(), library::cufft().clone()],
+        libraries: vec![library::driver().clone(), library::compiler().clone(), library::cufft().clone(), nccl.clone(), mpi],
         versions: versions.into_iter().flatten().collect(),
         kernel_cache: cuda::cache_folder(),
         kernel_pack: cuda::kernel_pack().map(Path::to_owned),
@@ -102,10 +109,15 @@ mod tests {
         let inventory = list();
         assert_eq!(inventory.devices[0].id, "cpu");
         assert!(inventory.devices[0].refusal.is_none());
-        assert_eq!(inventory.libraries.iter().map(|l| l.name).collect::<Vec<_>>(), ["driver", "NVRTC", "cuFFT"]);
+        assert_eq!(inventory.libraries.iter().map(|l| l.name).collect::<Vec<_>>(), ["driver", "NVRTC", "cuFFT", "NCCL", "MPI"]);
         for library in &inventory.libraries {
             assert_eq!(library.usable(), library.path.is_some(), "{library:?}");
             assert_eq!(library.usable(), library.hint.is_none(), "{library:?}");
+        }
+        // A version for each of these that is there, and for no other.
+        for name in ["NCCL", "MPI"] {
+            let usable = inventory.libraries.iter().any(|l| l.name == name && l.usable());
+            assert_eq!(usable, inventory.versions.iter().any(|(of, _)| *of == name), "{name}");
         }
         if Cuda::count().is_err() {
             assert!(inventory.devices[1].refusal.is_some());

@@ -3,7 +3,7 @@
 //! A run is cut into parts ([`Cut`]), each a whole solver state with the tiles, frames or rows that it owns. All parts run the same
 //! program on the same input and decide alike; what differs is what they own. A part sends messages to others and receives theirs
 //! through its [`Links`]: between two parts they arrive in the order in which they were sent. A [`Transport`] carries them:
-//! [`inside`] a process, where parts are threads.
+//! [`inside`] a process, where parts are threads, or over [`mpi`], where they are processes on one or many hosts.
 //!
 //! Everything that all parts take part in is made of messages here, in a fixed order: a result does not depend on the transport.
 //!
@@ -18,6 +18,7 @@
 
 mod cut;
 pub mod inside;
+pub mod mpi;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,9 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use self::cut::{Block, Cut};
 use crate::error::{Error, Problem, Result};
 
+/// Parts that a message names at most.
+const MOST_NAMED: usize = 8;
+
 /// Carrier of messages between the parts of a run. One thread of a part calls it.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Number of this part, from 0.
@@ -39,6 +43,11 @@ pub trait Transport: fmt::Debug + Send + Sync {
 
     /// Name of the transport, with its version where it has one: `threads`.
     fn name(&self) -> String;
+
+    /// Host of this part, where parts may be on several.
+    fn host(&self) -> Option<String> {
+        None
+    }
 
     /// Sends a message to another part, and returns at once.
     ///
@@ -130,6 +139,11 @@ impl Links {
         self.0.name()
     }
 
+    /// Host of this part, where parts may be on several.
+    pub fn host(&self) -> Option<String> {
+        self.0.host()
+    }
+
     /// Sends a message to another part, and returns at once.
     pub fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
         self.0.send(to, message)
@@ -203,8 +217,8 @@ impl Links {
         if self.is_alone() {
             return Ok(word);
         }
-        let text = if self.is_first() { serde_json::to_vec(&word).map_err(unreadable)? } else { Vec::new() };
-        serde_json::from_slice(&self.broadcast(text)?).map_err(unreadable)
+        let text = if self.is_first() { serde_json::to_vec(&word).map_err(|e| unreadable(&e))? } else { Vec::new() };
+        serde_json::from_slice(&self.broadcast(text)?).map_err(|e| unreadable(&e))
     }
 
     /// Numbers of the first part, bit by bit, to all.
@@ -231,8 +245,29 @@ impl Links {
 
     /// The words of all parts in their order, at every part.
     pub fn all_say<T: Serialize + DeserializeOwned>(&self, word: &T) -> Result<Vec<T>> {
-        let all = self.all_gather(serde_json::to_vec(word).map_err(unreadable)?)?;
-        all.iter().map(|text| serde_json::from_slice(text).map_err(unreadable)).collect()
+        let all = self.all_gather(serde_json::to_vec(word).map_err(|e| unreadable(&e))?)?;
+        all.iter().map(|text| serde_json::from_slice(text).map_err(|e| unreadable(&e))).collect()
+    }
+
+    /// Refuses to go on unless all parts give the same fingerprint of `what`: the program, the input. All parts return alike.
+    ///
+    /// # Errors
+    /// It names the parts that differ from the first, with their hosts.
+    pub fn must_agree(&self, what: &str, fingerprint: &str) -> Result<()> {
+        let all: Vec<(String, Option<String>)> = self.all_say(&(fingerprint.to_owned(), self.host()))?;
+        let described = |(part, (theirs, host)): (usize, &(String, Option<String>))| {
+            format!("part {part}{}: `{theirs}`", host.as_deref().map_or_else(String::new, |host| format!(" on {host}")))
+        };
+        let mut others: Vec<String> = all.iter().enumerate().filter(|(_, (theirs, _))| *theirs != all[0].0).map(described).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let more = others.len().saturating_sub(MOST_NAMED);
+        others.truncate(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let first = described((0, &all[0]));
+        let problem = Problem::new("", format!("{what} is not the same everywhere: {first}, but {}{more}", others.join(", ")));
+        Err(Error::input("parts of a run", problem.hint("start the same program on the same input for all parts")))
     }
 
     /// Sums of counts over all parts: exact, so that they do not depend on how the domain is cut.
@@ -256,7 +291,6 @@ impl Links {
 }
 
 /// Error of a message of another build.
-#[allow(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
-fn unreadable(error: serde_json::Error) -> Error {
+fn unreadable(error: &serde_json::Error) -> Error {
     Error::input("parts of a run", Problem::new("", format!("a message of another part cannot be read: {error}")))
 }

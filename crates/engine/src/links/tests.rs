@@ -2,39 +2,54 @@ use std::time::Duration;
 
 use super::*;
 
+/// Goes through all calls that all parts take part in.
+pub(super) fn collective_calls(links: &Links) -> Result<()> {
+    let (rank, size) = (links.rank(), links.size());
+    let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+    if size > 1 {
+        for k in 0..100_u8 {
+            links.send(next, vec![rank as u8, k])?;
+        }
+        for k in 0..100_u8 {
+            assert_eq!(links.receive(before)?, [before as u8, k]);
+        }
+    }
+    let words = links.all_say(&format!("part {rank}"))?;
+    assert_eq!(words, (0..size).map(|k| format!("part {k}")).collect::<Vec<_>>());
+    let all = links.all_gather(vec![rank as u8; rank])?;
+    assert!(all.len() == size && all.iter().enumerate().all(|(part, message)| *message == vec![part as u8; part]));
+    assert_eq!(links.first_says((rank, 1.5))?, (0, 1.5));
+    let (mut counts, mut largest) = ([1, rank as u64], [rank as f64, -(rank as f64)]);
+    links.sum(&mut counts)?;
+    links.max(&mut largest)?;
+    assert_eq!((counts, largest), ([size as u64, (size * (size - 1) / 2) as u64], [(size - 1) as f64, 0.0]));
+    let whole: Vec<u8> = (0..size as u8).collect();
+    assert_eq!(links.gather(vec![rank as u8])?.concat(), if rank == 0 { whole } else { Vec::new() });
+    links.must_agree("the program", "zellige")?;
+    // All have the same fault, and can go on.
+    let refusal = links.must_agree("the input", if rank == size - 1 { "last" } else { "others" });
+    assert_eq!(refusal.is_err(), size > 1);
+    Ok(())
+}
+
 #[test]
 fn messages_arrive_in_their_order_and_everybody_has_the_same() {
     for parts in 1..10 {
-        let done = inside::run(parts, |links| {
-            let (rank, size) = (links.rank(), links.size());
-            let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
-            if size > 1 {
-                for k in 0..100_u8 {
-                    links.send(next, vec![rank as u8, k])?;
-                }
-                for k in 0..100_u8 {
-                    assert_eq!(links.receive(before)?, [before as u8, k]);
-                }
-            }
-            let words = links.all_say(&format!("part {rank}"))?;
-            let all = links.all_gather(vec![rank as u8; rank])?;
-            assert!(all.iter().enumerate().all(|(part, message)| *message == vec![part as u8; part]));
-            let said = links.first_says((rank, 1.5))?;
-            let (mut counts, mut largest) = ([1, rank as u64], [rank as f64, -(rank as f64)]);
-            links.sum(&mut counts)?;
-            links.max(&mut largest)?;
-            let gathered = links.gather(vec![rank as u8])?.concat();
-            Ok((words, said, counts, largest, gathered))
-        })
-        .unwrap();
-        let whole: Vec<u8> = (0..parts as u8).collect();
-        for (rank, (words, said, counts, largest, gathered)) in done.into_iter().enumerate() {
-            assert_eq!(words, (0..parts).map(|k| format!("part {k}")).collect::<Vec<_>>());
-            assert_eq!((said, counts), ((0, 1.5), [parts as u64, (parts * (parts - 1) / 2) as u64]));
-            assert_eq!(largest, [(parts - 1) as f64, 0.0]);
-            assert_eq!(gathered, if rank == 0 { whole.clone() } else { Vec::new() });
-        }
+        let done = inside::run(parts, |links| collective_calls(&links)).unwrap();
+        assert_eq!(done.len(), parts);
     }
+}
+
+#[test]
+fn parts_that_differ_are_named() {
+    let words = ["a", "b", "a", "c"];
+    let refused = inside::run(4, |links| Ok(links.must_agree("the input", words[links.rank()]).unwrap_err().to_string())).unwrap();
+    for refusal in refused {
+        assert!(refusal.contains("the input is not the same everywhere: part 0: `a`, but part 1: `b`, part 3: `c`"), "{refusal}");
+    }
+    let many = inside::run(20, |links| links.must_agree("the input", &links.rank().min(1).to_string())).unwrap_err().to_string();
+    assert!(many.contains("part 8: `1` and 11 more"), "{many}");
+    assert!(Links::default().must_agree("the input", "a").is_ok());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! With `ZELLIGE_REQUIRE_GPU=1` (and `ZELLIGE_REQUIRE_NVRTC=1`) a skip is a failure.
 
 pub mod host;
+pub mod mpi;
 pub mod parts;
 pub mod toy;
 
