@@ -1,6 +1,7 @@
 //! Messages for people on standard error: errors with hints, labels, numbers with units.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use zellige_engine::error::Error;
 pub(crate) use zellige_engine::text::bytes;
@@ -12,12 +13,34 @@ pub(crate) const GIT_HASH: &str = env!("ZELLIGE_GIT_HASH");
 
 /// A line on standard error. Whoever read it may have gone (`zellige run x.toml 2>&1 | head`): the work goes on, as its results are
 /// files.
-macro_rules! say {
+macro_rules! say_always {
     ($($text:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($text)*)));
     }};
 }
-pub(crate) use say;
+
+/// A line on standard error, of the part of a run that speaks for all.
+macro_rules! say {
+    ($($text:tt)*) => {
+        if !$crate::report::is_quiet() {
+            $crate::report::say_always!($($text)*);
+        }
+    };
+}
+pub(crate) use {say, say_always};
+
+/// True in a process that is one of several parts of a run, and not the first.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves all but errors to the first part.
+pub(crate) fn only_errors() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Returns true if only errors are said.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
 
 /// Returns true if standard error accepts colours.
 fn colours() -> bool {
@@ -40,13 +63,13 @@ fn painted(code: &str, text: &str) -> String {
 pub(crate) fn error(error: &Error) {
     fault(&error.to_string());
     if let Some(hint) = error.hint() {
-        say!("\n{}: {hint}", painted("1;36", "hint"));
+        say_always!("\n{}: {hint}", painted("1;36", "hint"));
     }
 }
 
 /// `error: ...` in one line.
 pub(crate) fn fault(text: &str) {
-    say!("{}: {text}", painted("1;31", "error"));
+    say_always!("{}: {text}", painted("1;31", "error"));
 }
 
 /// `warning: ...`.

@@ -10,6 +10,7 @@ use zellige_engine::config::{self, Source};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::Links;
 use zellige_engine::sim::{Case, Environment, Plan, Solver};
 use zellige_pic::Pic;
 use zellige_poisson::Poisson;
@@ -36,7 +37,7 @@ pub(crate) trait Entry: Sync {
     /// Checks an input that was read and found to be its own.
     fn check(&self, source: &Source) -> Result<()>;
     /// Runs an input that was read and found to be its own.
-    fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8>;
+    fn run(&self, source: &Source, arguments: &RunArgs, links: &Links) -> Result<u8>;
     /// Programs that an input takes on such a GPU.
     fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>>;
     /// Benchmark cases of the solver.
@@ -72,8 +73,8 @@ impl<S: Solver> Entry for SolverEntry<S> {
         source.typed::<S>().map(drop)
     }
 
-    fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8> {
-        run::execute::<S>(source.typed::<S>()?, arguments).map_err(|e| run::with_positions(e, source))
+    fn run(&self, source: &Source, arguments: &RunArgs, links: &Links) -> Result<u8> {
+        run::execute::<S>(links.together(source.typed::<S>())?, arguments, links).map_err(|e| run::with_positions(e, source))
     }
 
     fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>> {
@@ -137,7 +138,11 @@ mod tests {
     fn toy(folder: &std::path::Path, keys: &str, keep_going: bool) -> Result<u8> {
         let text = format!("[toy]\n{keys}\n[run]\ndevice = \"cpu\"\nthreads = 1");
         let source = Source::parse(&text, Format::Toml, "toy.toml")?;
-        SolverEntry::<Toy>(PhantomData).run(&source, &RunArgs { output: Some(folder.into()), keep_going, ..RunArgs::default() })
+        SolverEntry::<Toy>(PhantomData).run(
+            &source,
+            &RunArgs { output: Some(folder.into()), keep_going, ..RunArgs::default() },
+            &Links::default(),
+        )
     }
 
     #[test]

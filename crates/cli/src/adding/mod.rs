@@ -9,6 +9,7 @@ use std::path::Path;
 use zellige_engine::config::{Format, Source};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Links;
 use zellige_engine::sim::Solver;
 
 use crate::args::RunArgs;
@@ -57,7 +58,7 @@ fn run<S: Solver>(text: &str, folder: &Path, overrides: &[&str], resume: Option<
     let overrides = [&["run.device=cpu", "run.threads=1"], overrides].concat();
     source.set(&overrides.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let arguments = RunArgs { output: Some(folder.into()), resume: resume.map(Into::into), ..RunArgs::default() };
-    entry::<S>().run(&source, &arguments)
+    entry::<S>().run(&source, &arguments, &Links::default())
 }
 
 /// A scalar of the last row of a run.

@@ -13,6 +13,7 @@ use zellige_engine::config::Source;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files::atomic_write;
+use zellige_engine::links::Links;
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::text::did_you_mean;
 
@@ -46,7 +47,7 @@ pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
             let source = run::read(&input, &overrides)?;
             source.solver(&[Dsmc::NAME])?;
             let arguments = RunArgs { dry_run: true, ..RunArgs::default() };
-            run::execute::<Dsmc>(source.typed::<Dsmc>()?, &arguments).map_err(|e| run::with_positions(e, &source))
+            run::execute::<Dsmc>(source.typed::<Dsmc>()?, &arguments, &Links::default()).map_err(|e| run::with_positions(e, &source))
         }
     }
 }

@@ -5,6 +5,7 @@ mod devices;
 mod dsmc;
 mod kernels;
 mod new;
+mod parts;
 mod poisson;
 mod ptycho;
 mod queue;

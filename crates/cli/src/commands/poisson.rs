@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zellige_engine::config::{FileFormat, Input, OutputConfig, RunConfig};
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::Links;
 use zellige_poisson::Poisson;
 use zellige_poisson::config::{Config, FileSource, Source};
 use zellige_poisson::method::{Method, Tolerance};
@@ -51,7 +52,7 @@ pub(crate) fn poisson(arguments: PoissonArgs) -> Result<u8> {
         return Err(Error::Input { origin: "command line".into(), problems });
     }
     let run = RunArgs { output: Some(arguments.output), target: arguments.target, ..RunArgs::default() };
-    run::execute::<Poisson>(input, &run).map_err(|error| match error {
+    run::execute::<Poisson>(input, &run, &Links::default()).map_err(|error| match error {
         Error::Input { origin, mut problems } => {
             problems.iter_mut().for_each(in_words_of_the_command);
             Error::Input { origin, problems }

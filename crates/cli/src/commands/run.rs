@@ -12,7 +12,7 @@ use zellige_engine::cuda;
 use zellige_engine::device::{Device, DeviceSpec, host_memory_peak};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
-use zellige_engine::links::{Links, inside};
+use zellige_engine::links::Links;
 use zellige_engine::lock::Lock;
 use zellige_engine::profile::{Profiler, Table};
 use zellige_engine::run::{self, Options, Silent, Summary, checkpoint_path};
@@ -22,6 +22,7 @@ use zellige_engine::times::{self, Phase, Times};
 use zellige_io::Format;
 
 use crate::args::{RunArgs, RunTarget};
+use crate::commands::parts::{self, Parts};
 use crate::commands::queue;
 use crate::report::{self, GIT_HASH, VERSION};
 use crate::sink::{Output, RESOLVED, SUMMARY};
@@ -29,17 +30,26 @@ use crate::{commands, solvers};
 
 /// The command.
 pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
-    if queue::asked(arguments) {
-        return queue::run(arguments);
-    }
+    parts::with_links(|links| match queue::asked(arguments) {
+        true if links.is_alone() => queue::run(arguments),
+        true => {
+            let problem = Problem::new("INPUT", format!("several runs in each of {} processes", links.size()));
+            Err(Error::input("command line", problem.hint("start one process: it starts the runs, one at a time on each device")))
+        }
+        false => run_one(arguments, links),
+    })
+}
+
+/// One run, or this process's part of it.
+fn run_one(arguments: &RunArgs, links: &Links) -> Result<u8> {
     // A run that was cut off has left its whole input beside its checkpoint.
     let left = arguments.resume.as_ref().map(|folder| folder.join(RESOLVED));
     let Some(path) = arguments.inputs.first().or(left.as_ref()) else {
         return commands::new::list("");
     };
-    let source = read(path, &arguments.overrides)?;
+    let source = links.together(read(path, &arguments.overrides))?;
     let solver = source.solver(&solvers::names())?;
-    solvers::find(solver)?.run(&source, arguments)
+    solvers::find(solver)?.run(&source, arguments, links)
 }
 
 /// Reads and checks an input, as far as that is possible without its files.
@@ -68,8 +78,6 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Sourc
 
 /// Largest number of threads that can be requested, as in the input.
 const THREADS: usize = 4096;
-/// Largest number of parts of a run within a process.
-const MOST_PARTS: usize = 1024;
 
 /// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what
 /// there are no kernels for GPUs for: `auto` is the CPU then.
@@ -138,33 +146,48 @@ fn default_folder(origin: &str) -> PathBuf {
 }
 
 /// Runs a checked input.
-pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs) -> Result<u8> {
+pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs, links: &Links) -> Result<u8> {
+    let parts = Parts::new::<S>(&input.config, arguments.parts, links)?;
     let mut without = S::only_on_cpu(&input.config).join(", ");
-    let parts = parts_of::<S>(&input.config, arguments.parts)?;
-    if parts > 1 {
-        without = "runs in several parts".into();
+    if parts.count() > 1 {
+        without = "several parts".into();
     }
-    let asked = arguments.target.threads.unwrap_or(input.run.threads);
+    let asked = parts.threads(arguments.target.threads.unwrap_or(input.run.threads))?;
     let spec = spec(&arguments.target, &input.run.device)?;
     let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
         Some(processor) => processor,
-        None => open(&arguments.target, &input.run.device, input.run.threads, (!without.is_empty()).then_some(&without))?,
+        None => {
+            let target = RunTarget { threads: Some(asked), ..arguments.target.clone() };
+            links.together(open(&target, &input.run.device, asked, (!without.is_empty()).then_some(&without)))?
+        }
     };
+    parts.refuse(&device)?;
     input.run.device = device.id();
-    let mut environment = Environment::new(device, input.folder.clone(), input.run.seed);
+    let mut environment = Environment::new(device, input.folder.clone(), input.run.seed).of_part(links.clone());
     let device = environment.device.clone();
     let plural = if device.threads() == 1 { "" } else { "s" };
-    report::heading(&format!("zellige {VERSION} {} on {} ({}, {} thread{plural})", S::NAME, device.name(), device.id(), device.threads()));
+    let in_parts = match parts.count() {
+        1 => String::new(),
+        n if links.is_alone() => format!(", {n} parts"),
+        n => format!(" in each of {n} parts, {}", links.transport()),
+    };
+    report::heading(&format!(
+        "zellige {VERSION} {} on {} ({}, {} thread{plural}{in_parts})",
+        S::NAME,
+        device.name(),
+        device.id(),
+        device.threads()
+    ));
     let named = |error| named(error, &input.origin);
     // Preparing may take as long as the run.
-    let prepared = if arguments.dry_run { None } else { Some(S::prepare(&input.config, &environment).map_err(named)?) };
+    let prepared = if arguments.dry_run { None } else { Some(links.together(S::prepare(&input.config, &environment).map_err(named))?) };
     let plan = match &prepared {
         Some(prepared) => S::plan_prepared(prepared, &input.config, &environment),
         None => S::plan(&input.config, &environment),
     };
     let plan = plan.map_err(named)?;
     show(&plan, S::ITEM, S::STEP, &device);
-    if asked == 0 && parts == 1 {
+    if asked == 0 && parts.count() == 1 {
         environment.device = alone(environment.device, &plan, S::STEP)?;
     }
     input.run.threads = environment.device.threads();
@@ -183,26 +206,21 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         let hint = "name the output folder of the interrupted run, or its `--checkpoint-dir`; a run that ended well removes its checkpoint";
         return Err(Error::input("command line", problem.hint(hint)));
     }
-    // Before anything is computed: a result that cannot be written is found out now.
-    let locks = own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force)?;
-    let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{}", device.name(), input.resolved::<S>()?);
+    let resolved = input.resolved::<S>()?;
+    links.must_agree("the input", &resolved)?;
     let options = options(&input, arguments, &folder);
+    // Before anything is computed: a result that cannot be written is found out now.
+    let locks = if links.is_first() { own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force) } else { Ok(Vec::new()) };
+    let locks = links.follow_first(locks)?;
+    if !links.is_first() {
+        let summary = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut Profiler::off(), &mut Silent)?;
+        return Ok(if arguments.keep_going && summary.outcome.ending != Ending::Failed { 0 } else { summary.exit_code() });
+    }
+    let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{resolved}", device.name());
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
     let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
     let mut output = output.after(arguments.resume.clone()).beside(arguments.checkpoint_dir.clone());
-    let result = match &environment.device {
-        Device::Cpu(cpu) if parts > 1 => {
-            let threads = (cpu.threads() / parts).max(1);
-            let environment = |links: Links| -> Result<Environment> {
-                let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
-                Ok(Environment::new(device, input.folder.clone(), input.run.seed).of_part(links))
-            };
-            let first = |links| run::run_from::<S>(prepared, &input.config, &environment(links)?, &options, &mut profiler, &mut output);
-            let others = |links| run::run::<S>(&input.config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
-            inside::lead(parts, first, others).map(|(summary, _)| summary)
-        }
-        _ => run::run_from::<S>(prepared, &input.config, &environment, &options, &mut profiler, &mut output),
-    };
+    let result = parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut output);
     times::switch_to(Phase::End);
     // Rows are kept also when the run broke down or was interrupted.
     let finished = times::within(Phase::Output, || output.finish());
@@ -248,22 +266,6 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         None => {}
     }
     Ok(exit_code)
-}
-
-/// Number of parts that are asked for, where this input can be computed in so many.
-fn parts_of<S: Solver>(config: &S::Config, asked: Option<usize>) -> Result<usize> {
-    let parts = asked.unwrap_or(1);
-    if !(1..=MOST_PARTS).contains(&parts) {
-        let problem = Problem::new("--parts", format!("{parts} parts")).allowed(format!("1 to {MOST_PARTS}"));
-        return Err(Error::input("command line", problem));
-    }
-    match S::only_in_one_part(config).filter(|_| parts > 1) {
-        None => Ok(parts),
-        Some(reason) => {
-            let problem = Problem::new("--parts", format!("this input is computed in one part only: {reason}"));
-            Err(Error::input("command line", problem.hint("leave `--parts` out: all threads work on one part")))
-        }
-    }
 }
 
 /// Takes the folders that the run writes into: nobody else writes there meanwhile, and what killed runs left half-written is

@@ -178,6 +178,17 @@ fn size(text: &str) -> Option<u64> {
     number.checked_mul(scale)
 }
 
+/// Cores that this process may use, and those of the machine.
+pub(super) fn cores() -> (usize, usize) {
+    let own = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    #[cfg(unix)]
+    // SAFETY: asks the system for a number.
+    let all = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(own);
+    #[cfg(not(unix))]
+    let all = own;
+    (own, all.max(own))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

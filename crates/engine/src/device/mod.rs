@@ -84,6 +84,12 @@ pub fn host_memory_free() -> Option<u64> {
     cpu::memory_free()
 }
 
+/// Cores of each of `processes` processes on this host: those that this one is bound to, or an even share of all.
+pub fn cores_of(processes: usize) -> usize {
+    let (own, all) = cpu::cores();
+    if own < all { own } else { (all / processes.max(1)).max(1) }
+}
+
 /// Peak host memory of this process in bytes, where the system reports it.
 pub fn host_memory_peak() -> Option<u64> {
     cpu::peak()

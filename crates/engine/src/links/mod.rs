@@ -231,6 +231,20 @@ impl Links {
         Ok(())
     }
 
+    /// Makes an error of any part one of all: those without one end because of the first that has one.
+    pub fn together<T>(&self, result: Result<T>) -> Result<T> {
+        if self.is_alone() {
+            return result;
+        }
+        let words = self.all_say(&result.as_ref().err().map(|error| (error.to_string(), error.exit_code(), self.host())))?;
+        let first = words.into_iter().enumerate().find_map(|(part, word)| word.map(|word| (part, word)));
+        match first {
+            None => result,
+            Some((part, _)) if part == self.rank() => result,
+            Some((part, (message, code, host))) => Err(Error::Part { part, host, message, code }),
+        }
+    }
+
     /// Makes an error of the first part one of all: results of the others stand where it has none.
     pub fn follow_first<T>(&self, result: Result<T>) -> Result<T> {
         if self.is_alone() {

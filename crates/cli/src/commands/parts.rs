@@ -1,0 +1,116 @@
+//! A run in several parts: threads of this process (`--parts`), or the processes that `mpirun` or `srun` has started.
+
+use zellige_engine::config::Input;
+use zellige_engine::device::{Device, DeviceSpec, cores_of};
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::{Links, inside, mpi};
+use zellige_engine::profile::Profiler;
+use zellige_engine::run::{self, Options, Silent, Sink, Summary};
+use zellige_engine::sim::{Environment, Solver};
+
+use crate::report::{self, GIT_HASH, VERSION};
+
+/// Largest number of parts within a process.
+const MOST: usize = 1024;
+
+/// Does `work` in this process, or in each of those that a launcher has started: the first one speaks for all, and one that fails
+/// says so before it ends the others.
+pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> {
+    let links = mpi::from_launcher()?.unwrap_or_default();
+    if links.is_alone() {
+        return work(&links);
+    }
+    if !links.is_first() {
+        report::only_errors();
+    }
+    let done = links.must_agree("the program", &format!("zellige {VERSION} ({GIT_HASH})")).and_then(|()| work(&links));
+    done.or_else(|error| {
+        // The part that failed tells its error, and the others end with it.
+        if !matches!(error, Error::Part { .. }) {
+            if !links.is_first() {
+                let host = links.host().map_or_else(String::new, |host| format!(" on {host}"));
+                report::fault(&format!("part {} of {}{host} ended the run:", links.rank(), links.size()));
+            }
+            report::error(&error);
+        }
+        links.abort(&error);
+        Ok(error.exit_code())
+    })
+}
+
+/// Parts of a run.
+pub(crate) struct Parts {
+    /// Links to the other processes.
+    pub(crate) links: Links,
+    /// Parts in this process.
+    inside: usize,
+}
+
+impl Parts {
+    /// The parts that are asked for, where this input can be computed in so many.
+    pub(crate) fn new<S: Solver>(config: &S::Config, asked: Option<usize>, links: &Links) -> Result<Self> {
+        let refuse = |problem: Problem| Err(Error::input("command line", problem));
+        let inside = asked.unwrap_or(1);
+        if !(1..=MOST).contains(&inside) {
+            return refuse(Problem::new("--parts", format!("{inside} parts")).allowed(format!("1 to {MOST}")));
+        }
+        if inside > 1 && !links.is_alone() {
+            let problem = Problem::new("--parts", format!("{} processes were started, each of which is a part", links.size()));
+            return refuse(problem.hint("leave `--parts` out, and start as many processes as there are to be parts"));
+        }
+        let parts = Self { links: links.clone(), inside };
+        match S::only_in_one_part(config).filter(|_| parts.count() > 1) {
+            None => Ok(parts),
+            Some(reason) => {
+                let problem = Problem::new("--parts", format!("this input is computed in one part only: {reason}"));
+                refuse(problem.hint("start one process without `--parts`: all threads work on one part"))
+            }
+        }
+    }
+
+    /// Number of parts.
+    pub(crate) fn count(&self) -> usize {
+        self.inside.max(self.links.size())
+    }
+
+    /// Threads of this process where `asked`, or 0, are asked for: the processes of a host share its cores.
+    pub(crate) fn threads(&self, asked: usize) -> Result<usize> {
+        if self.links.is_alone() || asked > 0 {
+            return Ok(asked);
+        }
+        let here = self.links.host();
+        Ok(cores_of(self.links.all_say(&here)?.iter().filter(|host| **host == here).count()))
+    }
+
+    /// Refuses a device that parts are not computed on.
+    pub(crate) fn refuse(&self, device: &Device) -> Result<()> {
+        if matches!(device, Device::Cpu(_)) || self.count() == 1 {
+            return Ok(());
+        }
+        let problem = Problem::new("--device", format!("{} parts on {}: parts are computed on the CPU so far", self.count(), device.id()));
+        Err(Error::input("command line", problem.hint("use `--device cpu`; or run in one part")))
+    }
+
+    /// Runs all parts of this process. `environment` is that of the process, and of its part where it has one.
+    pub(crate) fn run<S: Solver>(
+        &self,
+        prepared: Option<S::Prepared>,
+        input: &Input<S::Config>,
+        environment: &Environment,
+        options: &Options,
+        profiler: &mut Profiler,
+        sink: &mut dyn Sink,
+    ) -> Result<Summary> {
+        if self.inside == 1 {
+            return run::run_from::<S>(prepared, &input.config, environment, options, profiler, sink);
+        }
+        let threads = (environment.device.threads() / self.inside).max(1);
+        let of_part = |links: Links| -> Result<Environment> {
+            let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
+            Ok(Environment::new(device, environment.folder.clone(), environment.seed).of_part(links))
+        };
+        let first = |links| run::run_from::<S>(prepared, &input.config, &of_part(links)?, options, profiler, sink);
+        let others = |links| run::run::<S>(&input.config, &of_part(links)?, options, &mut Profiler::off(), &mut Silent);
+        inside::lead(self.inside, first, others).map(|(summary, _)| summary)
+    }
+}
