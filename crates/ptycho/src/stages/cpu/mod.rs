@@ -13,6 +13,7 @@ mod passes;
 mod positions;
 mod shift;
 mod smooth;
+mod smoothness;
 mod stages;
 mod store;
 mod sweep;
