@@ -1,6 +1,5 @@
 //! Memory stated in a plan for a GPU, against the buffers of a run. Skipped without a GPU.
 
-
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
