@@ -336,6 +336,20 @@ impl Reader {
         self.array(name, SectionType::Bytes)
     }
 
+    /// Number of bytes that [`Reader::bytes`] reads.
+    pub fn bytes_len(&self, name: &str) -> Result<u64> {
+        Ok(self.find(name, SectionType::Bytes)?.length)
+    }
+
+    /// Reads bytes from number `first` on, as many as `values` holds: a part of a run keeps its own alone.
+    pub fn bytes_from(&self, name: &str, first: u64, values: &mut [u8]) -> Result<()> {
+        let section = self.find(name, SectionType::Bytes)?;
+        if first.checked_add(values.len() as u64).is_none_or(|last| last > section.length) {
+            return Err(self.content_error(format!("section `{name}` has {} bytes: the input has changed", section.length)));
+        }
+        self.fill(Section { offset: section.offset + first, ..section }, values)
+    }
+
     /// Reads an array in single precision.
     pub fn f32s(&self, name: &str) -> Result<Vec<f32>> {
         self.array(name, SectionType::F32s)
@@ -446,6 +460,9 @@ mod tests {
         assert_eq!(r.u64("step").unwrap(), 7);
         assert!(r.f64("time").unwrap().is_nan());
         assert_eq!(r.bytes("raw").unwrap(), b"\x00\xff");
+        let mut last = [0];
+        r.bytes_from("raw", 1, &mut last).unwrap();
+        assert_eq!((last, r.bytes_len("raw").unwrap()), ([0xff], 2));
         assert_eq!(r.f32s("u").unwrap(), [1.5, f32::NEG_INFINITY]);
         let mut v = [0.0; 2];
         r.f64s_into("v", &mut v).unwrap();
@@ -456,6 +473,7 @@ mod tests {
             (r.u64("steps").unwrap_err(), "`steps` is missing"),
             (r.f64("step").unwrap_err(), "`step` is U64, expected F64"),
             (r.f32s_into("u", &mut [0.0; 3]).unwrap_err(), "2 values, expected 3"),
+            (r.bytes_from("raw", 2, &mut last).unwrap_err(), "`raw` has 2 bytes"),
             (Reader::open(&path, "pic").unwrap_err(), "belongs to the solver `toy`, not to `pic`"),
         ] {
             assert!(error.to_string().contains(part), "{error}");

@@ -21,7 +21,7 @@ pub struct HalfSets([Reconstruction; 2]);
 impl HalfSets {
     /// Sets both up.
     pub fn new(config: &Config, model: &Model, device: &Device, seed: u64, budget: &MemoryBudget) -> Result<Self> {
-        let half_model = |first| Reconstruction::within(config, half_model(model, first), device, seed, budget);
+        let half_model = |first| Reconstruction::within(config, half_model(model, first)?, device, seed, budget);
         Ok(Self([half_model(0)?, half_model(1)?]))
     }
 
@@ -65,15 +65,16 @@ impl HalfSets {
 }
 
 /// Model of every other view, from number `first` on.
-fn half_model(model: &Model, first: usize) -> Model {
-    let pixels = model.counted();
+fn half_model(model: &Model, first: usize) -> Result<Model> {
     let every = |i: &usize| i % 2 == first;
-    let mag: Vec<f32> = model.mag.chunks_exact(pixels).enumerate().filter(|(i, _)| every(i)).flat_map(|(_, m)| m).copied().collect();
-    Model {
+    let mag: Vec<f32> = model.own().filter(every).flat_map(|j| model.moduli(j)).copied().collect();
+    let share = model.share.of_kept(|j| every(&j));
+    Ok(Model {
         views: model.views.iter().enumerate().filter(|(i, _)| every(i)).map(|(_, v)| *v).collect(),
         shifts: model.shifts.iter().enumerate().filter(|(i, _)| every(i)).map(|(_, s)| *s).collect(),
-        power: Power::of(&mag, pixels),
+        power: Power::of_parts(&mag, model.counted(), &share)?,
         mag,
+        share,
         storages: model.storages.clone(),
         transfer: model.transfer.clone(),
         filter: model.filter.clone(),
@@ -81,7 +82,7 @@ fn half_model(model: &Model, first: usize) -> Model {
         scans: model.scans.iter().map(|(name, at)| (name.clone(), at / 2)).collect(),
         begins: model.begins.clone(),
         ..*model
-    }
+    })
 }
 
 /// Number of views that see each pixel of an object.

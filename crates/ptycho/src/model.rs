@@ -8,6 +8,8 @@
 //! | `object` | storages of `[O][H][W]` one behind the other | each with its own `H`, `W`, offset |
 //! | `views` | `[n]` | which probe and storage, and where: rows and columns of the storage |
 //!
+//! A part of a run has moduli and exit waves of its own views alone ([`Share`]); all else is whole on every part.
+//!
 //! A frame that was counted has `my = ny / by`, `mx = nx / bx` pixels: where the model is sampled more finely than the detector, a
 //! counted pixel is the bin of `by x bx` pixels of the waves that begins at `[by y, bx x]`, in the order of the transform as well;
 //! the tilt that puts the middle of bin 0 on the optical axis is part of the phase below.
@@ -15,8 +17,13 @@
 //! The quadratic phase of the sample plane is multiplied into probe and exit waves when they are loaded and removed when they
 //! go out ([`crate::propagation`]), so that the propagation to a far detector is a bare unitary transform in between.
 
+use std::ops::Range;
+
 use num_complex::Complex;
+use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks, map};
+
+use crate::share::Share;
 
 /// Masked pixels of `mag`.
 pub const MASKED: f32 = -1.0;
@@ -72,21 +79,42 @@ pub struct Power {
     pub max: f64,
     /// A pixel and frame.
     pub mean: f64,
+    /// Part of the pixels of all frames that is masked.
+    pub masked: f64,
 }
 
 impl Power {
     /// Computes the sums of frames of `pixels` pixels each.
     pub fn of(mag: &[f32], pixels: usize) -> Self {
-        let frame = |m: &[f32]| m.iter().filter(|m| **m >= 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        Self::of_frames(&frames(mag, pixels), pixels)
+    }
+
+    /// Computes the sums of the frames of all parts from the moduli of own ones.
+    pub fn of_parts(mag: &[f32], pixels: usize, share: &Share) -> Result<Self> {
+        Ok(Self::of_frames(&share.gathered(frames(mag, pixels))?, pixels))
+    }
+
+    fn of_frames(frames: &[[f64; 2]], pixels: usize) -> Self {
         let mut power = Self::default();
-        // Frames on all cores, their sums in order.
-        for sum in map(chunks(mag, pixels), |_, m| frame(m)) {
+        let mut masked = 0.0;
+        // In their order.
+        for [sum, without] in frames {
             power.total += sum;
-            power.max = power.max.max(sum);
+            power.max = power.max.max(*sum);
+            masked += without;
         }
-        power.mean = power.total / mag.len().max(1) as f64;
+        let all = (frames.len() * pixels).max(1) as f64;
+        (power.mean, power.masked) = (power.total / all, masked / all);
         power
     }
+}
+
+/// Counts of each frame, and how many of its pixels are masked.
+fn frames(mag: &[f32], pixels: usize) -> Vec<[f64; 2]> {
+    map(chunks(mag, pixels), |_, m| {
+        let counts = m.iter().filter(|m| **m >= 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        [counts, m.iter().filter(|m| **m < 0.0).count() as f64]
+    })
 }
 
 /// Probe and object, as the engines hold them.
@@ -118,8 +146,10 @@ pub struct Model {
     /// Sub-pixel remainders of the positions of `views`, `[y, x]` in pixels, each -0.5 to 0.5: the position of the probe in the
     /// frame of a view with `subpixel`, and kept for position refinement without.
     pub shifts: Vec<[f64; 2]>,
-    /// Square roots of the counts.
+    /// Square roots of the counts of own views.
     pub mag: Vec<f32>,
+    /// Own views of this part of a run.
+    pub share: Share,
     /// Sample to detector.
     pub transfer: Transfer,
     /// Pixel of the sample plane `[y, x]`, metres.
@@ -137,6 +167,17 @@ pub struct Model {
 }
 
 impl Model {
+    /// Numbers of the own views of this part of a run.
+    pub fn own(&self) -> Range<usize> {
+        self.share.own(self.views.len())
+    }
+
+    /// Moduli of an own view.
+    pub fn moduli(&self, j: usize) -> &[f32] {
+        let (at, pixels) = (j - self.own().start, self.counted());
+        &self.mag[at * pixels..(at + 1) * pixels]
+    }
+
     /// Pixels of the waves of a frame.
     pub fn pixels(&self) -> usize {
         self.frame[0] * self.frame[1]

@@ -23,7 +23,8 @@ const DEVIATIONS: [f64; 5] = [0.0, 0.498, 1.446, 0.605, 2.173];
 
 /// Sums over pixels that count: squared deviation of modelled intensities from the counts over the counts plus one, what photon
 /// noise makes of it, and the counts' own squares over the same.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct NoiseStatistics {
     deviation: f64,
     noise: f64,

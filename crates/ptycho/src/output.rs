@@ -82,8 +82,8 @@ pub struct Results<'a> {
     pub errors: &'a [[f64; 3]],
     /// Present positions of the views: whole pixels and sub-pixel remainders.
     pub views: (&'a [crate::model::View], &'a [[f64; 2]]),
-    /// Number of a view, and its intensities by the model in the order of `mag`.
-    pub frame: Option<(usize, &'a [f64])>,
+    /// Number of a view, its moduli, and its intensities by the model in their order.
+    pub frame: Option<(usize, &'a [f32], &'a [f64])>,
     /// Wavelength and distance of the detector of each scan, metres.
     pub beams: &'a [crate::scan::Beam],
 }
@@ -333,10 +333,9 @@ fn solved(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
 
 /// A frame beside its model.
 fn diffraction(results: &Results) -> Option<Record> {
-    let (number, modelled) = results.frame?;
+    let (number, mag, modelled) = results.frame?;
     let model = results.model;
-    let (pixels, frame) = (model.counted(), model.detector());
-    let mag = model.mag.get(number * pixels..(number + 1) * pixels)?;
+    let frame = model.detector();
     let [ny, nx] = frame;
     let counts: Vec<f64> = mag.iter().map(|m| if *m < 0.0 { f64::NAN } else { f64::from(*m).powi(2) }).collect();
     let far = matches!(model.transfer, Transfer::Far);

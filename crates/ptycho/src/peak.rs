@@ -28,15 +28,17 @@ pub(crate) fn give_back() {
 /// truths of scans, with which objects and probes are compared.
 pub(crate) fn of(config: &Config, model: &Model, device: &Device, budget: &MemoryBudget, truths: &[usize]) -> u64 {
     let threads = device.threads() as u64;
-    let pixels = (model.views.len() * model.counted()) as u64;
+    let own = model.own().len();
+    let pixels = (own * model.counted()) as u64;
     let moduli = 4 * pixels;
     let mapped = budget.folder_for(model).map_or(0, |_| stages::mapped(model, &budget.demand));
     // A thread that never has a view does not touch its scratch memory.
-    let scratch = threads.min(model.views.len() as u64) * stages::cpu::scratch_bytes(model, &budget.demand);
+    let scratch = threads.min(own as u64) * stages::cpu::scratch_bytes(model, &budget.demand);
     let mut held = moduli + stages::held(model, &budget.demand) + scratch - mapped;
     if config.frc {
         // Each half of the views, but whole objects and probes.
-        let half = Model { views: model.views.iter().step_by(2).copied().collect(), ..stages::without_frames(model) };
+        let views = model.views.iter().step_by(2).copied().collect();
+        let half = Model { views, share: model.share.of_kept(|j| j % 2 == 0), ..stages::without_frames(model) };
         held += moduli + 2 * (stages::held(&half, &budget.demand) + scratch) - mapped;
     }
     if config.output.local_errors {
@@ -72,7 +74,8 @@ fn counts(config: &Config, model: &Model) -> u64 {
             None if scan.read.stream => 0,
             _ => 2,
         };
-        bytes * ((last - first) * model.counted()) as u64
+        let own = model.own();
+        bytes * ((own.end.clamp(*first, last) - own.start.clamp(*first, last)) * model.counted()) as u64
     };
     config.scan.iter().zip(&model.scans).zip(ends).map(of).sum()
 }
@@ -82,7 +85,7 @@ fn setting_up(config: &Config, model: &Model, threads: u64) -> u64 {
     let found = if model.begins.iter().any(|told| told.starts_with(start::mean::TOLD)) { start::mean::memory(model, threads) } else { 0 };
     let block = (setup::BLOCK.max(model.counted()) * size_of::<f32>()) as u64;
     let waves = 16 * (2 * model.object_len() + 2 * model.probe_len()) as u64;
-    counts(config, model) + 4 * (model.views.len() * model.counted()) as u64 + block.max(found).max(waves)
+    counts(config, model) + 4 * (model.own().len() * model.counted()) as u64 + block.max(found).max(waves)
 }
 
 /// Bytes that making the results takes for a moment, beside the state of the engines.

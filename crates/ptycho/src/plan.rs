@@ -42,7 +42,7 @@ pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Pla
     let what =
         format!("{} of {} x {} pixels (`crop`, `rebin` and `every` of a scan take less of it)", counted(frames, "frame"), size[0], size[1]);
     host_must_hold(pixels.saturating_mul(size_of::<f32>() as u64), &what[..])?;
-    let model = setup::outline(config, &mut scans)?;
+    let model = setup::outline(config, &mut scans, &environment.links)?;
     let plan = of_model(config, environment, &model, &noted(&scans), &truths_read(config, scans.iter().map(|s| s.truth.as_ref())))?;
     if let device @ Device::Cpu(_) = &environment.device {
         device.must_hold(plan.memory, format!("{what} and what the engines keep of them"))?;
@@ -81,7 +81,7 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
         let text = format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max);
         lines.insert(3, ("counts".to_owned(), text));
     }
-    let masked = setup::masked(&model.mag);
+    let masked = model.power.masked;
     if masked > 0.0 {
         lines.insert(1, ("masked".to_owned(), format!("{:.2} % of the pixels of all frames", 100.0 * masked)));
     }

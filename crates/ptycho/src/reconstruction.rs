@@ -50,6 +50,7 @@ impl Reconstruction {
     pub fn within(config: &Config, mut model: Model, device: &Device, seed: u64, budget: &MemoryBudget) -> Result<Self> {
         let mut problem = ProblemSize::of(&model, config.compatibility, seed);
         problem.sizes.number = budget.demand.number() as f64;
+        problem.noise = model.share.gathered(problem.noise)?;
         let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &problem, i))).collect();
         let stages = stages::open_within(&model, device, budget)?;
         // The stages have it.

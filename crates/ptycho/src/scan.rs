@@ -5,6 +5,7 @@ use num_complex::Complex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 /// Planck's constant times the speed of light, keV m: wavelength times energy (CODATA 2018).
@@ -154,9 +155,32 @@ pub trait Source: Send {
     }
     /// Frames from `first` on, as many as `into` holds; not a number where a pixel does not count in its frame.
     fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()>;
-    /// Observations about the frames read so far that the user should know of.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
+    /// Observations about the frames that all parts of a run have read so far, which the user should know of.
+    fn notes(&self, links: &Links) -> Result<Vec<String>> {
+        let _ = links;
+        Ok(Vec::new())
+    }
+}
+
+/// Frames of which only some are there.
+pub(crate) struct SomeFrames {
+    /// Number of all.
+    pub(crate) all: usize,
+    /// Number of the first that is there.
+    pub(crate) first: usize,
+    /// Pixels of a frame.
+    pub(crate) pixels: usize,
+    /// Those that are there.
+    pub(crate) frames: Frames,
+}
+
+impl Source for SomeFrames {
+    fn len(&self) -> usize {
+        self.all
+    }
+
+    fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()> {
+        self.frames.read(first - self.first, self.pixels, into)
     }
 }
 

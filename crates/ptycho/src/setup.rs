@@ -1,10 +1,12 @@
 //! Conversion of scans and the input to arrays.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use num_complex::Complex;
 use zellige_engine::device::host_memory;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::Links;
 use zellige_engine::parallel::{self, chunks, chunks_mut, map};
 use zellige_engine::text::bytes;
 
@@ -12,13 +14,14 @@ use crate::config::{Config, PositionMethod, ProbeStart};
 use crate::engines::corner_first;
 use crate::model::{MASKED, Model, Power, State, Storage, Transfer};
 use crate::scan::{Frames, Mask, Propagation, Scan};
+use crate::share::Share;
 use crate::{data, propagation, start};
 
 mod files;
 mod positions;
 mod probes;
 
-pub use files::{planned, scans};
+pub use files::{planned, scans, scans_of_part};
 use positions::positions;
 
 /// Pixels around what the views see where positions are refined, unless the input says otherwise.
@@ -82,20 +85,27 @@ fn shared(words: impl Iterator<Item = Option<String>>) -> (Vec<usize>, usize) {
 
 /// The problem. Frames are taken out of the scans.
 pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
-    let mut model = outlined(config, scans)?;
-    let counted = model.counted();
+    model_of_part(config, scans, seed, &Links::default())
+}
+
+/// The problem as a part of a run has it: with its own frames.
+pub fn model_of_part(config: &Config, scans: &mut [Scan], seed: u64, links: &Links) -> Result<Model> {
+    let mut model = outlined(config, scans, links)?;
+    let (counted, own) = (model.counted(), model.own());
     // Zeros that the system makes when they are first touched, by the threads that fill them.
-    let mut mag = vec![0.0; model.views.len() * counted];
+    let mut mag = vec![0.0; own.len() * counted];
     let mut rest = &mut mag[..];
-    for scan in scans.iter_mut() {
-        let own = rest.split_off_mut(..scan.positions.len() * counted).unwrap_or_default();
-        moduli(scan, &model.transfer, own)?;
+    for (scan, (_, first)) in scans.iter_mut().zip(&model.scans) {
+        let last = first + scan.positions.len();
+        let range = own.start.clamp(*first, last) - first..own.end.clamp(*first, last) - first;
+        let own = rest.split_off_mut(..range.len() * counted).unwrap_or_default();
+        moduli(scan, &model.transfer, range, own)?;
         if let Frames::Stored(source) = &scan.frames {
-            scan.notes.extend(source.notes());
+            scan.notes.extend(source.notes(links)?);
         }
-        lit(scan, own, counted)?;
+        lit(scan, own, counted, &model.share)?;
     }
-    (model.power, model.mag) = (Power::of(&mag, counted), mag);
+    (model.power, model.mag) = (Power::of_parts(&mag, counted, &model.share)?, mag);
     let (probe, begins) = probes::start(config, scans, &model)?;
     (model.start, model.begins) = (State { probe, object: start_objects(config, scans, &model, seed)? }, begins);
     Ok(model)
@@ -103,15 +113,15 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
 
 /// Builds as much of the problem as is known without its frames: everything but counts, objects and a probe that is made from them.
 /// The probe has one photon.
-pub fn outline(config: &Config, scans: &mut [Scan]) -> Result<Model> {
-    let mut model = outlined(config, scans)?;
+pub fn outline(config: &Config, scans: &mut [Scan], links: &Links) -> Result<Model> {
+    let mut model = outlined(config, scans, links)?;
     let one = Model { power: Power { max: 1.0, ..Power::default() }, ..model.clone() };
     (model.start.probe, model.begins) = probes::start(config, scans, &one)?;
     Ok(model)
 }
 
 /// The problem without frames and start.
-fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
+fn outlined(config: &Config, scans: &mut [Scan], links: &Links) -> Result<Model> {
     let Some(first) = scans.first() else {
         return Err(Error::input("ptycho", Problem::new("scan", "there is no scan")));
     };
@@ -149,6 +159,7 @@ fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
         *first += scan.positions.len();
         Some((scan.name.clone(), own))
     });
+    let share = Share::even(links, views.len())?;
     Ok(Model {
         frame,
         bin,
@@ -159,6 +170,7 @@ fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
         subpixel: config.subpixel,
         shifts,
         mag: Vec::new(),
+        share,
         transfer: propagation::transfer(&beam, frame),
         pixel,
         filter: propagation::filter(&beam, frame, bin),
@@ -217,31 +229,27 @@ fn margin(config: &Config, pixel: [f64; 2]) -> usize {
     config.engine.iter().filter_map(|e| e.positions.as_ref()).map(reach).max().unwrap_or(0).min(1 << 12)
 }
 
-/// Frames without counts, and how much is masked: a note; a scan without any counts is an error.
-fn lit(scan: &mut Scan, mag: &[f32], pixels: usize) -> Result<()> {
+/// Frames without counts, and how much is masked: a note; a scan without any counts is an error. `mag`: moduli of own frames.
+fn lit(scan: &mut Scan, mag: &[f32], pixels: usize, share: &Share) -> Result<()> {
     let frames = scan.positions.len();
     let dark = map(chunks(mag, pixels), |_, frame| frame.iter().all(|m| *m <= 0.0)).into_iter().filter(|dark| *dark).count();
+    let without = map(chunks(mag, 1 << 16), |_, mag| mag.iter().filter(|m| **m < 0.0).count()).into_iter().sum::<usize>();
+    let [dark, without] = share.summed([dark, without])?;
     if dark == frames {
         return Err(wrong(&scan.name, format!("none of its {frames} frames has any counts in pixels that are not masked")));
     }
     if dark > 0 {
         scan.notes.push(format!("{dark} of {frames} frames have no counts in pixels that are not masked"));
     }
-    let masked = masked(mag);
+    let masked = without as f64 / (frames * pixels).max(1) as f64;
     if masked > 0.5 {
         scan.notes.push(format!("{:.0} % of the pixels are masked: does `mask_valid` mark the valid ones?", 100.0 * masked));
     }
     Ok(())
 }
 
-/// Part of the pixels that are masked.
-pub(crate) fn masked(mag: &[f32]) -> f64 {
-    let counts = map(chunks(mag, 1 << 16), |_, mag| mag.iter().filter(|m| **m < 0.0).count());
-    counts.into_iter().sum::<usize>() as f64 / mag.len().max(1) as f64
-}
-
-/// Square roots of the counts in the order of the transform; masked pixels are [`MASKED`].
-fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
+/// Square roots of the counts of the frames `own` in the order of the transform; masked pixels are [`MASKED`].
+fn moduli(scan: &mut Scan, transfer: &Transfer, own: Range<usize>, mag: &mut [f32]) -> Result<()> {
     let pixels = scan.shape[0] * scan.shape[1];
     let count = scan.positions.len();
     if scan.frames.len(pixels) != count {
@@ -251,9 +259,9 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
     // Source of each pixel of a frame.
     let from: Vec<u32> = (0..pixels as u32).collect();
     let from = if far { corner_first(&from, scan.shape) } else { from };
-    let block = (BLOCK / pixels).max(1).min(count);
+    let block = (BLOCK / pixels).max(1).min(own.len()).max(1);
     let mut counts = vec![0.0; block * pixels];
-    for (first, to) in (0..count).step_by(block.max(1)).zip(mag.chunks_mut(block.max(1) * pixels)) {
+    for (first, to) in own.step_by(block).zip(mag.chunks_mut(block * pixels)) {
         let counts = &mut counts[..to.len()];
         scan.frames.read(first, pixels, counts)?;
         // A row at a time: of large frames there are few.

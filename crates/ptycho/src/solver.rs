@@ -65,16 +65,17 @@ impl Ptycho {
     /// The part of the counts that the model does not explain ([`NoiseStatistics`]), of some of the frames.
     fn unexplained(&mut self) -> Result<f64> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
-        let (views, pixels) = (model.views.len(), model.counted());
-        let mut all = NoiseStatistics::default();
-        let some: Vec<usize> = (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)).collect();
+        let (views, own) = (model.views.len(), model.own());
+        let some: Vec<usize> = (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)).filter(|j| own.contains(j)).collect();
+        let mut found = Vec::with_capacity(some.len());
         // As many at once as there are threads: large frames take much memory.
         for some in some.chunks(threads()) {
             let frames = stages.intensities(some)?;
-            let one = |i: usize, j: &usize| NoiseStatistics::of(&model.mag[j * pixels..(j + 1) * pixels], &frames[i]);
-            for one in map(items(some), one) {
-                all += one;
-            }
+            found.extend(map(items(some), |i: usize, j: &usize| NoiseStatistics::of(model.moduli(*j), &frames[i])));
+        }
+        let mut all = NoiseStatistics::default();
+        for one in model.share.gathered(found)? {
+            all += one;
         }
         Ok(all.unexplained())
     }
@@ -89,7 +90,11 @@ impl Ptycho {
 
     fn all_records(&mut self) -> Result<Vec<Record>> {
         let config = self.config.output.clone();
-        let mut records = self.with_results(config.frame, |results| output::records(results, &config))?;
+        let first = self.whole.model.share.links().is_first();
+        let mut records = self.with_results(config.frame, |results| if first { output::records(results, &config) } else { Vec::new() })?;
+        if !first {
+            return Ok(records);
+        }
         if let Some(half_sets) = &mut self.half_sets {
             for (object, rings) in half_sets.rings()? {
                 let name = format!("frc{}", output::of_object(&self.whole.model, object));
@@ -127,16 +132,23 @@ impl Ptycho {
     }
 
     /// Passes the contents of the records to `work`; the model of frame `frame` (the brightest if none is named) is computed for
-    /// them.
+    /// them. Contents are whole on every part of a run.
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
-        let pixels = model.counted();
+        let (own, pixels) = (model.own(), model.counted());
         let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
-        let brightest =
-            || map(chunks(&model.mag, pixels), counts).into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
-        let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
-        let intensity = match shown {
-            Some(j) => stages.intensities(&[j])?.pop().map(|intensity| (j, intensity)),
+        let shown = match frame.filter(|j| *j < model.views.len()) {
+            Some(named) => Some(named),
+            None => {
+                let all = model.share.gathered(map(chunks(&model.mag, pixels), counts))?;
+                all.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j)
+            }
+        };
+        let shown = match shown {
+            Some(j) => {
+                let moduli = model.share.gathered(if own.contains(&j) { model.moduli(j).to_vec() } else { Vec::new() })?;
+                stages.intensities(&[j])?.pop().map(|intensity| (j, moduli, intensity))
+            }
             None => None,
         };
         let (state, errors) = (stages.state()?, stages.errors()?);
@@ -149,7 +161,7 @@ impl Ptycho {
             local: &self.local,
             errors: &errors,
             views: stages.views(),
-            frame: intensity.as_ref().map(|(j, i)| (*j, &i[..])),
+            frame: shown.as_ref().map(|(j, moduli, intensity)| (*j, &moduli[..], &intensity[..])),
             beams: &self.beams,
         };
         Ok(work(&results))
@@ -171,10 +183,11 @@ type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>);
 fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     // Problems that no memory holds are refused before frames are read.
     plan::of_input(config, environment)?;
-    let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
+    let links = &environment.links;
+    let mut scans = setup::scans_of_part(config, &environment.folder, environment.seed, links)?;
     // Memory used to read them, and the counts below, would stay with the process: arrays of megabytes each.
     peak::give_back();
-    let model = setup::model(config, &mut scans, environment.seed)?;
+    let model = setup::model_of_part(config, &mut scans, environment.seed, links)?;
     let beams = scans.iter().map(|s| s.beam).collect();
     let notes = plan::noted(&scans);
     let truths = scans.into_iter().map(|s| s.truth).collect();
@@ -219,6 +232,10 @@ impl Solver for Ptycho {
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
+    }
+
+    fn only_in_one_part(config: &Config) -> Option<&'static str> {
+        config.only_in_one_part()
     }
 
     fn may_change() -> &'static [&'static str] {

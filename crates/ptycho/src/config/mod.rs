@@ -285,6 +285,19 @@ impl Config {
         check::all(self)
     }
 
+    /// Reason for which an input is not shared out over parts of a run.
+    pub fn only_in_one_part(&self) -> Option<&'static str> {
+        let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
+        if some(|e| matches!(e, EngineName::Epie | EngineName::Rpie | EngineName::Sdr)) {
+            return Some("ePIE, rPIE and SDR update object and probe frame by frame, each from what those before have left");
+        }
+        if some(|e| e == EngineName::Lsqml) {
+            return Some("LSQML goes by batches of frames, drawn anew in every iteration, each from what those before have left");
+        }
+        let limited = self.memory.bytes().is_some();
+        limited.then_some("a limit of memory (`memory.device`) is for frames that one part cannot hold")
+    }
+
     /// Updates and refinements that would begin after the last iteration of their engine.
     pub fn never(&self) -> Vec<String> {
         late::never(self)

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Links;
 use zellige_io::tensor::{Elements, Tensor};
 
 use super::pipeline::{InvalidValues, Pipeline, StoredFrames};
@@ -75,7 +76,7 @@ pub(super) fn assemble(mut raw: RawScan, config: &ScanConfig, name: &str, path: 
     }
     (pipeline.dark, pipeline.flat, pipeline.gain) = (raw.dark.take(), raw.flat.take(), read.gain as f32);
     pipeline.oddities = InvalidValues::of(read);
-    if depth == LoadExtent::Whole {
+    if depth != LoadExtent::Plan {
         detector_gaps(&mut raw, &mut pipeline, &mut notes)?;
         if let Some(times) = read.hot {
             mask_hot_pixels(&mut raw, &mut pipeline, times, &mut notes)?;
@@ -103,7 +104,8 @@ pub(super) fn assemble(mut raw: RawScan, config: &ScanConfig, name: &str, path: 
     notes.extend(beam_notes.map_err(content_error)?);
     let frames = if depth == LoadExtent::Plan {
         Frames::Planned(count)
-    } else if read.stream {
+    } else if read.stream || matches!(depth, LoadExtent::Some { .. }) && each.is_none() {
+        // A part of a run reads its own frames from there.
         if each.is_some() {
             return Err(content_error("a mask for each frame cannot be combined with `stream`".into()));
         }
@@ -111,7 +113,7 @@ pub(super) fn assemble(mut raw: RawScan, config: &ScanConfig, name: &str, path: 
     } else {
         let mut frames = whole(raw.frames.as_mut(), &pipeline, each.as_deref(), raw.count, every)?;
         frames.mask_odd(&mut mask, pipeline.pixels());
-        notes.extend(pipeline.oddities.notes());
+        notes.extend(pipeline.oddities.notes(&Links::default())?);
         frames
     };
     let truth = raw.truth.take().filter(|t| read.orientation == 0 && truth_applies(t, (shape, &beam), raw.shape, raw.count));

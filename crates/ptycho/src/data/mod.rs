@@ -41,6 +41,13 @@ pub enum LoadExtent {
     Plan,
     /// All of it.
     Whole,
+    /// All but frames before `first` and from `last` on, where these can be left out.
+    Some {
+        /// First frame.
+        first: usize,
+        /// One past the last.
+        last: usize,
+    },
 }
 
 /// The scan of the first name, whose probe and object are those of the scans of the other two, which is what an earlier run's
@@ -54,11 +61,12 @@ pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, s
             assemble::assemble(raw, config, name, &path, depth)
         }
         (None, Some(made)) => {
+            let plain = config.crop.is_none() && config.rebin.is_none_or(|r| r == 1) && config.every.is_none_or(|e| e == 1);
             let scan = match depth {
                 LoadExtent::Plan => simulate::planned(made, name, folder, seed)?,
-                LoadExtent::Whole => simulate::simulate(made, name, folder, seed)?,
+                LoadExtent::Some { first, last } if plain => simulate::simulate_some(made, name, folder, seed, first..last)?,
+                _ => simulate::simulate(made, name, folder, seed)?,
             };
-            let plain = config.crop.is_none() && config.rebin.is_none_or(|r| r == 1) && config.every.is_none_or(|e| e == 1);
             if plain { Ok(scan) } else { assemble::crop(scan, config, name, depth) }
         }
         (None, None) => Err(Error::input("ptycho.scan", Problem::new("file", "no source of frames is given"))),

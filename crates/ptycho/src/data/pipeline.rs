@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Links;
 use zellige_engine::parallel::{self, chunks, chunks_mut};
 use zellige_io::tensor::Elements;
 
@@ -48,16 +49,18 @@ impl InvalidValues {
         interpreted
     }
 
-    /// Describes the values found, with their numbers.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let [negative, invalid, saturated] = self.found.each_ref().map(|n| n.load(Ordering::Relaxed));
+    /// Describes the values found by all parts of a run, with their numbers.
+    pub(super) fn notes(&self, links: &Links) -> Result<Vec<String>> {
+        let mut found = self.found.each_ref().map(|n| n.load(Ordering::Relaxed));
+        links.sum(&mut found)?;
+        let [negative, invalid, saturated] = found;
         let interpreted = if self.negative == Negative::Zero { "taken for 0" } else { "masked where they are" };
         let lines = [
             (negative, format!("negative counts are {interpreted} (`read.negative`)")),
             (invalid, "values that are no counts (not a number, or all bits set) are masked where they are (`read.invalid`)".into()),
             (saturated, format!("counts of {} or more are masked where they are (`read.saturated`)", self.saturated)),
         ];
-        lines.into_iter().filter(|(n, _)| *n > 0).map(|(n, text)| format!("{n} {text}")).collect()
+        Ok(lines.into_iter().filter(|(n, _)| *n > 0).map(|(n, text)| format!("{n} {text}")).collect())
     }
 }
 
@@ -204,8 +207,8 @@ impl Source for StoredFrames {
         self.count
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.pipeline.oddities.notes()
+    fn notes(&self, links: &Links) -> Result<Vec<String>> {
+        self.pipeline.oddities.notes(links)
     }
 
     fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()> {
@@ -274,7 +277,7 @@ mod tests {
             pipeline.oddities = InvalidValues::of(&read);
             let mut into = vec![0.0; 9];
             let result = pipeline.run(&Elements::F32(raw.clone()), 0, None, &mut into).map_err(|e| e.to_string());
-            (into, result, pipeline.oddities.notes())
+            (into, result, pipeline.oddities.notes(&Links::default()).unwrap())
         };
         let (into, result, notes) = interpreted(ReadConfig::default());
         result.unwrap();

@@ -37,7 +37,7 @@ pub struct ProblemSize {
     pub sizes: DataSizes,
     /// Counts.
     pub power: Power,
-    /// Mean variance of the moduli of each frame that photons make.
+    /// Mean variance of the moduli of each frame that photons make: of own frames, where not all have been gathered.
     pub noise: Vec<f64>,
     /// Seed of random orders.
     pub seed: u64,

@@ -39,6 +39,7 @@ fn model() -> (Model, State) {
         start: state.clone(),
         begins: Vec::new(),
         scans: vec![("a scan".into(), 0)],
+        share: crate::share::Share::default(),
     };
     (model, state)
 }
@@ -57,7 +58,7 @@ fn results<'a>(model: &'a Model, state: &'a State, intensity: &'a [f64], history
         local: &[],
         errors,
         views: (&model.views, &model.shifts),
-        frame: Some((4, intensity)),
+        frame: Some((4, model.moduli(4), intensity)),
         beams: &[],
     }
 }

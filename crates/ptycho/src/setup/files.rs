@@ -4,23 +4,40 @@ use std::path::Path;
 
 use zellige_engine::device::host_must_hold;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Links;
 
 use super::shared;
 use crate::config::{Config, ProbeStart, ScanConfig};
 use crate::data::{self, LoadExtent};
 use crate::scan::Scan;
+use crate::share::Share;
 
 /// All scans of the input.
 pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
-    of_depth(config, folder, seed, LoadExtent::Whole)
+    of_depth(config, folder, seed, |_| LoadExtent::Whole)
+}
+
+/// All scans of the input as a part of a run has them: with its own frames, as far as these can be read or made alone.
+pub fn scans_of_part(config: &Config, folder: &Path, seed: u64, links: &Links) -> Result<Vec<Scan>> {
+    if links.is_alone() {
+        return scans(config, folder, seed);
+    }
+    let counts: Vec<usize> = planned(config, folder, seed)?.iter().map(|scan| scan.positions.len()).collect();
+    let all = counts.iter().sum();
+    let own = Share::even(links, all)?.own(all);
+    of_depth(config, folder, seed, |number| {
+        let first: usize = counts[..number].iter().sum();
+        let within = |at: usize| at.clamp(first, first + counts[number]) - first;
+        LoadExtent::Some { first: within(own.start), last: within(own.end) }
+    })
 }
 
 /// All scans of the input without their frames and masks.
 pub fn planned(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
-    of_depth(config, folder, seed, LoadExtent::Plan)
+    of_depth(config, folder, seed, |_| LoadExtent::Plan)
 }
 
-fn of_depth(config: &Config, folder: &Path, seed: u64, depth: LoadExtent) -> Result<Vec<Scan>> {
+fn of_depth(config: &Config, folder: &Path, seed: u64, depth: impl Fn(usize) -> LoadExtent) -> Result<Vec<Scan>> {
     let names = config.scan_names();
     // Probes and objects that are shared have the name of their first scan.
     let (probe_of, _) = shared(config.scan.iter().map(|s| s.probe.clone()));
@@ -30,7 +47,7 @@ fn of_depth(config: &Config, folder: &Path, seed: u64, depth: LoadExtent) -> Res
         let name = &names[i];
         room_for(scan, name)?;
         let names = [&name[..], owner(&probe_of, i), owner(&object_of, i)];
-        let loaded = data::load_among(scan, names, folder, seed, depth).and_then(|loaded| {
+        let loaded = data::load_among(scan, names, folder, seed, depth(i)).and_then(|loaded| {
             usable(config, scan, &loaded, folder)?;
             Ok(loaded)
         });

@@ -71,7 +71,7 @@ pub(super) fn start(config: &Config, scans: &[Scan], model: &Model) -> Result<(V
                     (Vec::new(), start::mean::TOLD.into())
                 }
                 ProbeSource::Data => {
-                    let (wave, told) = start::mean::wave(model, beam, set as u32, c.defocus);
+                    let (wave, told) = start::mean::wave(model, beam, set as u32, c.defocus)?;
                     (start::probe_of(wave, c, frame, photons), format!("{}, {told}", start::mean::TOLD))
                 }
             },

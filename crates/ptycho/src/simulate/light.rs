@@ -1,5 +1,7 @@
 //! Propagation from the sample to counts.
 
+use std::ops::Range;
+
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 use zellige_engine::parallel::{chunks, chunks_mut, each, indices, items, items_mut, map, position};
@@ -70,8 +72,8 @@ fn whole(rest: [f64; 2]) -> bool {
     rest.iter().all(|r| r.abs() < 1e-6)
 }
 
-/// All frames.
-pub(super) fn frames(view: &FrameGeometry, positions: &[[f64; 2]]) -> Frames {
+/// The frames `some`.
+pub(super) fn frames(view: &FrameGeometry, positions: &[[f64; 2]], some: Range<usize>) -> Frames {
     let [rows, columns] = view.shape;
     let pixels = rows * columns;
     let [height, width] = view.counted();
@@ -86,15 +88,24 @@ pub(super) fn frames(view: &FrameGeometry, positions: &[[f64; 2]]) -> Frames {
         let [rows, columns] = view.counted();
         Plan::new(Shape::frames(rows, columns, 1))
     });
-    let mut found = FrameBuffer::new(positions.len() * counts, view.config.noise);
+    let mut found = FrameBuffer::new(some.len() * counts, view.config.noise);
     let light = Philox::new(noise::LIGHT, view.seed);
-    for (number, part) in positions.chunks(block).enumerate() {
-        let first = number * block;
-        if part.len() < block {
-            plan = Plan::new(Shape::frames(rows, columns, part.len() * modes.len()));
+    let mut planned = block;
+    for (number, together) in positions.chunks(block).enumerate() {
+        // Blocks are those of all frames, whichever of them are made.
+        let (begin, end) = (number * block, number * block + together.len());
+        let (first, last) = (some.start.clamp(begin, end), some.end.clamp(begin, end));
+        let part = &positions[first..last];
+        if part.is_empty() {
+            continue;
+        }
+        if part.len() != planned {
+            planned = part.len();
+            plan = Plan::new(Shape::frames(rows, columns, planned * modes.len()));
         }
         let waves = &mut waves[..part.len() * modes.len() * pixels];
-        exit_waves(view, &modes, part, waves, &mut plan);
+        let whole = together.iter().all(|&p| whole(in_object(view, p).1));
+        exit_waves(view, &modes, (part, whole), waves, &mut plan);
         propagate(view, part, waves, &mut plan);
         let means = &mut means[..part.len() * counts];
         // A row of a frame at a time: of large frames there are few.
@@ -151,9 +162,8 @@ fn probe_modes(view: &FrameGeometry) -> Vec<Vec<C>> {
 
 /// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by the remainder, in
 /// Fourier space.
-fn exit_waves(view: &FrameGeometry, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
+fn exit_waves(view: &FrameGeometry, modes: &[Vec<C>], (positions, whole): (&[[f64; 2]], bool), waves: &mut [C], plan: &mut Plan<f64>) {
     let [rows, columns] = view.shape;
-    let whole = positions.iter().all(|&p| whole(in_object(view, p).1));
     // Line by line: of large waves there are few.
     let of = |line: usize| (line / rows, line % rows);
     each(chunks_mut(waves, columns), |line, to| {

@@ -13,6 +13,7 @@ mod object;
 mod pattern;
 mod zernike;
 
+use std::ops::Range;
 use std::path::Path;
 
 use num_complex::Complex;
@@ -25,7 +26,7 @@ pub use illumination::{Aperture, IlluminationConfig, Optic};
 pub use zernike::{AberrationConfig, AberrationKind};
 
 use crate::data::check_geometry;
-use crate::scan::{Frames, Image, Mask, Scan, Truth};
+use crate::scan::{Frames, Image, Mask, Scan, SomeFrames, Truth};
 
 /// Pixels of the sample beyond the outermost frames.
 const MARGIN: usize = 2;
@@ -33,6 +34,11 @@ const MARGIN: usize = 2;
 /// The scan of a table that was found sound. Pictures are looked for in `folder`; the same `seed` gives the same scan on any number
 /// of threads.
 pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
+    simulate_some(config, name, folder, seed, 0..config.frames)
+}
+
+/// Simulates a scan as [`simulate`] does, with the frames `some` alone.
+pub(crate) fn simulate_some(config: &SimulateConfig, name: &str, folder: &Path, seed: u64, some: Range<usize>) -> Result<Scan> {
     let seed = seed.wrapping_add(config.seed);
     let (size, bin) = (config.size.both(), config.resample.both());
     // Sampling of the waves.
@@ -44,7 +50,11 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let sample = object::transmission(&config.object, grid, shape, folder, seed)?;
     let mask = light::mask(&config.detector, size, seed);
     let view = light::FrameGeometry { config, beam, shape, bin, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
-    let frames = light::frames(&view, &real);
+    let (all, first) = (real.len(), some.start);
+    let mut frames = light::frames(&view, &real, some.clone());
+    if some.len() < all {
+        frames = Frames::Stored(Box::new(SomeFrames { all, first, pixels: size[0] * size[1], frames }));
+    }
     let values = map(items(&sample), |_, v| Complex::new(v.re as f32, v.im as f32));
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
     let truth = Some(Truth { probe, object, positions: real });

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::ops::fft::CudaPlans;
 
 use self::cuda::KernelConfig;
@@ -20,6 +20,7 @@ use self::scheme::ObjectSumChoice;
 use crate::memory::{KeptData, MemoryBudget};
 use crate::model::{Model, State, View};
 use crate::modes;
+use crate::share::Share;
 
 /// Names of the errors of a view, in order.
 pub const ERRORS: [&str; 3] = ["fourier", "likelihood", "exit"];
@@ -276,8 +277,20 @@ pub trait Stages: Send {
 pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stages>> {
     match device {
         Device::Cpu(cpu) => Ok(cpu::new(model, cpu, double)),
-        Device::Cuda(gpu) => cuda::new(model, gpu, double),
+        Device::Cuda(gpu) => {
+            in_one_part(&model.share)?;
+            cuda::new(model, gpu, double)
+        }
     }
+}
+
+/// Refuses several parts where frames are not shared out: on GPUs, and where updates follow one another.
+fn in_one_part(share: &Share) -> Result<()> {
+    if share.is_alone() {
+        return Ok(());
+    }
+    let problem = Problem::new("", "frames are shared out over parts of a run on the CPU alone, and for DM, RAAR and ML");
+    Err(Error::input("ptycho", problem.hint("compute in one part")))
 }
 
 impl MemoryBudget {
@@ -315,13 +328,16 @@ impl MemoryBudget {
 pub fn open_within(model: &Model, device: &Device, budget: &MemoryBudget) -> Result<Box<dyn Stages>> {
     let double = budget.demand.double;
     match device {
-        Device::Cuda(gpu) => match budget.streaming_plan(model, gpu) {
-            Some(streaming) => cuda::new_within(model, gpu, streaming),
-            None => {
-                let config = KernelConfig::of(model, gpu.properties(), double);
-                cuda::new_with(model, gpu, KernelConfig { atomic: budget.object_sums(model, gpu).atomic, ..config })
+        Device::Cuda(gpu) => {
+            in_one_part(&model.share)?;
+            match budget.streaming_plan(model, gpu) {
+                Some(streaming) => cuda::new_within(model, gpu, streaming),
+                None => {
+                    let config = KernelConfig::of(model, gpu.properties(), double);
+                    cuda::new_with(model, gpu, KernelConfig { atomic: budget.object_sums(model, gpu).atomic, ..config })
+                }
             }
-        },
+        }
         Device::Cpu(cpu) => match budget.folder_for(model) {
             Some(folder) => cpu::new_in(model, cpu, double, &folder),
             None => open(model, device, double),
@@ -348,9 +364,10 @@ pub fn held(model: &Model, demand: &KeptData) -> u64 {
 
 /// Memory that is needed within an iteration only, bytes.
 pub fn passing(model: &Model, demand: &KeptData) -> u64 {
-    let views = model.views.len();
+    let views = model.own().len();
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
-    let (largest_batch, batch) = (demand.largest_batch(views), views.min(cpu::BATCH));
+    // A part of a run holds what its views add to sums, which come to it in the order of their pieces.
+    let (largest_batch, batch) = (demand.largest_batch(views), if model.share.is_alone() { views.min(cpu::BATCH) } else { views });
     let directions = if batch > 1 { probe + object } else { 0 };
     let waves = largest_batch.max(if demand.likelihood { batch } else { 0 }) * model.pixels() * model.exits();
     // Shifted probes and what comes back of a batch of views, and sums of whole objects.
@@ -364,7 +381,7 @@ pub(crate) use cuda::without_frames;
 
 /// Bytes of frames and exit waves of these.
 pub fn mapped(model: &Model, demand: &KeptData) -> u64 {
-    let (word, views) = (demand.number() as u64, model.views.len() as u64);
+    let (word, views) = (demand.number() as u64, model.own().len() as u64);
     let waves = if demand.waves { views * (model.pixels() * model.exits()) as u64 * 2 * word } else { 0 };
     views * model.counted() as u64 * word + waves
 }

@@ -5,15 +5,17 @@
 //! most. A defocused wave makes each frame a magnified hologram of the sample, and where the sample moves by `d` the hologram moves
 //! by `d / (lambda z)`: the defocus is the one at which neighbouring frames agree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use num_complex::Complex;
+use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
-use zellige_engine::parallel::{chunks, indices, map};
+use zellige_engine::parallel::{chunks, map};
 
 use crate::engines::middle_first;
 use crate::model::Model;
 use crate::propagation::{fresnel, signed};
+use crate::relay::Relay;
 use crate::scan::Beam;
 
 type C = Complex<f64>;
@@ -43,7 +45,9 @@ pub(crate) fn memory(model: &Model, threads: u64) -> u64 {
     model.views.iter().for_each(|view| *views.entry(view.probe).or_default() += 1);
     let begun_from = views.values().map(|n| n.div_ceil(stride(*n))).max().unwrap_or(0);
     let room = (ROOM * ROOM) as u64;
-    let search = (begun_from * NEIGHBOURS) as u64 * 8 * room + threads * (NEIGHBOURS as u64 + 3) * 16 * room;
+    // Those of frames that other parts of a run have.
+    let elsewhere = if model.share.is_alone() { 0 } else { (begun_from * (NEIGHBOURS + 1)) as u64 * 16 * room };
+    let search = elsewhere + (begun_from * NEIGHBOURS) as u64 * 8 * room + threads * (NEIGHBOURS as u64 + 3) * 16 * room;
     search.max(80 * (model.modes[0] * model.pixels()) as u64)
 }
 
@@ -53,12 +57,12 @@ fn stride(views: usize) -> usize {
 }
 
 /// A wave in the sample plane `[ny][nx]` of any power, for the probe number `probe`, and the assumed defocus.
-pub(crate) fn wave(model: &Model, beam: &Beam, probe: u32, defocus: Option<f64>) -> (Vec<C>, String) {
+pub(crate) fn wave(model: &Model, beam: &Beam, probe: u32, defocus: Option<f64>) -> Result<(Vec<C>, String)> {
     let views: Vec<usize> = (0..model.views.len()).filter(|j| model.views[*j].probe == probe).collect();
-    let pupil = Pupil::of(model, &views);
+    let pupil = Pupil::of(model, &views)?;
     let (z, told) = match defocus {
         Some(z) => (z, format!("defocus {z:.3e} m")),
-        None => match found(model, beam, &views, &pupil) {
+        None => match found(model, beam, &views, &pupil)? {
             Some(z) => (z, format!("defocus {z:.3e} m, by which neighbouring frames agree best")),
             None => (0.0, "in focus: neighbouring frames show no defocus".to_owned()),
         },
@@ -72,7 +76,7 @@ pub(crate) fn wave(model: &Model, beam: &Beam, probe: u32, defocus: Option<f64>)
     let kernel = fresnel(beam.wavelength, z, [ny, nx], model.pixel);
     let mut wave: Vec<C> = kernel.iter().enumerate().map(|(i, k)| k * amplitude(i)).collect();
     Plan::new(Shape::frames(ny, nx, 1)).run(&mut wave, Direction::Inverse);
-    (middle_first(&wave, [ny, nx]), told)
+    Ok((middle_first(&wave, [ny, nx]), told))
 }
 
 /// Mean of the frames, and what of it is the pupil.
@@ -84,22 +88,31 @@ struct Pupil {
 }
 
 impl Pupil {
-    fn of(model: &Model, views: &[usize]) -> Self {
+    fn of(model: &Model, views: &[usize]) -> Result<Self> {
         let [rows, columns] = model.detector();
-        let pixels = rows * columns;
-        // Rows on all cores, each over the frames in their order.
-        let sums = map(indices(rows), |_, row| {
-            let mut sums = vec![(0.0, 0_u32); columns];
-            for j in views {
-                let frame = &model.mag[j * pixels + row * columns..][..columns];
-                for ((sum, count), m) in sums.iter_mut().zip(frame).filter(|(_, m)| **m >= 0.0) {
-                    *sum += f64::from(*m).powi(2);
-                    *count += 1;
+        // Rows on all cores, each over the frames in their order: counts, and the number of frames that have some.
+        let mut sums = Relay::zeros((0..rows).map(|_| 2 * columns));
+        let (share, own) = (&model.share, model.own());
+        let parts = share.parts_of(views.iter().copied());
+        sums.add(
+            share,
+            |_| &parts,
+            |row, sums| {
+                let (sums, counts) = sums.split_at_mut(columns);
+                for j in views.iter().filter(|j| own.contains(j)) {
+                    let frame = &model.moduli(*j)[row * columns..][..columns];
+                    for ((sum, count), m) in sums.iter_mut().zip(&mut *counts).zip(frame).filter(|(_, m)| **m >= 0.0) {
+                        *sum += f64::from(*m).powi(2);
+                        *count += 1.0;
+                    }
                 }
-            }
-            sums
-        });
-        let mut mean: Vec<Option<f64>> = sums.into_iter().flatten().map(|(sum, n)| (n > 0).then(|| sum / f64::from(n))).collect();
+            },
+        )?;
+        let row = |sums: &[f64]| {
+            let (sums, counts) = sums.split_at(columns);
+            sums.iter().zip(counts).map(|(sum, n)| (*n > 0.0).then(|| sum / n)).collect::<Vec<Option<f64>>>()
+        };
+        let mut mean: Vec<Option<f64>> = sums.sums().iter().flat_map(|sums| row(sums)).collect();
         fill(&mut mean, [rows, columns]);
         let mean: Vec<f64> = mean.into_iter().map(Option::unwrap_or_default).collect();
         // A soft edge, and less of the noise.
@@ -107,7 +120,7 @@ impl Pupil {
         let (sum, square) = soft.iter().fold((0.0, 0.0), |(a, b), v| (a + v, b + v * v));
         let faint = FAINT * square / f64::max(sum, f64::MIN_POSITIVE);
         let light = soft.iter().map(|v| (v - faint).max(0.0)).collect();
-        Self { mean, light }
+        Ok(Self { mean, light })
     }
 }
 
@@ -177,16 +190,44 @@ impl Window {
 }
 
 /// The defocus at which neighbouring frames agree best, if there is one.
-fn found(model: &Model, beam: &Beam, views: &[usize], pupil: &Pupil) -> Option<f64> {
-    let window = Window::of(pupil, model.detector())?;
+fn found(model: &Model, beam: &Beam, views: &[usize], pupil: &Pupil) -> Result<Option<f64>> {
+    let Some(window) = Window::of(pupil, model.detector()) else { return Ok(None) };
     let pairs = pairs(model, views);
+    let elsewhere = beside_elsewhere(model, &window, pupil, &pairs)?;
+    Ok(agreeing(model, beam, (&window, pupil), &pairs, &elsewhere))
+}
+
+/// Pairs of views with the move from the first to the second, metres.
+type Pairs = [(usize, usize, [f64; 2])];
+
+/// Deviations from the mean of those frames of the pairs that other parts of the run have.
+fn beside_elsewhere(model: &Model, window: &Window, pupil: &Pupil, pairs: &Pairs) -> Result<BTreeMap<usize, Vec<C>>> {
+    if model.share.is_alone() {
+        return Ok(BTreeMap::new());
+    }
+    let own = model.own();
+    let all: BTreeSet<usize> = pairs.iter().flat_map(|(j, k, _)| [*j, *k]).collect();
+    let cells = all.iter().filter(|j| own.contains(j)).flat_map(|j| window.beside(model.moduli(*j), pupil)).collect();
+    let cells = model.share.gathered(cells)?;
+    let of_frames = all.into_iter().zip(cells.chunks_exact(ROOM * ROOM));
+    Ok(of_frames.filter(|(j, _)| !own.contains(j)).map(|(j, cells)| (j, cells.to_vec())).collect())
+}
+
+/// The defocus at which the frames of pairs agree best, if there is one.
+fn agreeing(
+    model: &Model,
+    beam: &Beam,
+    (window, pupil): (&Window, &Pupil),
+    pairs: &Pairs,
+    elsewhere: &BTreeMap<usize, Vec<C>>,
+) -> Option<f64> {
     let shape = Shape::frames(ROOM, ROOM, 1);
     let transformed = |mut cells: Vec<C>, direction: Direction| {
         Plan::new(shape).run(&mut cells, direction);
         cells
     };
-    let pixels = model.counted();
-    let spectrum = |j: usize| transformed(window.beside(&model.mag[j * pixels..(j + 1) * pixels], pupil), Direction::Forward);
+    let beside = |j: usize| elsewhere.get(&j).cloned().unwrap_or_else(|| window.beside(model.moduli(j), pupil));
+    let spectrum = |j: usize| transformed(beside(j), Direction::Forward);
     let mut there = vec![C::default(); ROOM * ROOM];
     window.of.iter().flatten().for_each(|cell| there[*cell as usize] = C::new(1.0, 0.0));
     // sum_q a(q) b(q + s) for every shift s.
@@ -312,7 +353,7 @@ mod tests {
         let masked = |i: usize| signed(i / columns, rows).hypot(signed(i % columns, columns)) < 2.5;
         let mag = (0..rows * columns).map(|i| if masked(i) { crate::model::MASKED } else { 3.0 * f32::from(u8::from(disc(i))) }).collect();
         let model = Model { mag, ..blank([rows, columns]) };
-        let pupil = Pupil::of(&model, &[0]);
+        let pupil = Pupil::of(&model, &[0]).unwrap();
         assert!((pupil.light[0] / pupil.light[3] - 1.0).abs() < 0.2, "{} beside {}", pupil.light[0], pupil.light[3]);
     }
 
@@ -334,6 +375,7 @@ mod tests {
             start: crate::model::State::default(),
             begins: Vec::new(),
             scans: Vec::new(),
+            share: crate::share::Share::default(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod near;
 mod object_sums;
 mod packed;
 mod parity;
+mod parts;
 mod physics;
 mod plans;
 mod ptypy;

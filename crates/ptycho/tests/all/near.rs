@@ -34,6 +34,7 @@ fn seen(beam: &Beam, probe: impl Fn(f64, f64) -> C, object: impl Fn(f64, f64) ->
         start: State { probe: plane(&probe), object: plane(&object) },
         begins: Vec::new(),
         scans: vec![("one".into(), 0)],
+        share: zellige_ptycho::share::Share::default(),
     };
     stages::cpu::new(&model, &Cpu::new(1).unwrap(), true).intensities(&[0]).unwrap().remove(0)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::Properties;
 use zellige_engine::device::{Cpu, Device};
+use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
 use zellige_io::npz;
@@ -56,7 +57,7 @@ fn a_plan_needs_no_frames() {
         assert_eq!(alike(lines(&config, folder.path())), alike(planned.clone()), "{file}");
         let mut scans = setup::planned(&config, folder.path(), 1).unwrap();
         assert!(matches!(scans[0].frames, zellige_ptycho::scan::Frames::Planned(9)) && matches!(scans[0].mask, Mask::All), "{file}");
-        assert!(setup::outline(&config, &mut scans).unwrap().mag.is_empty());
+        assert!(setup::outline(&config, &mut scans, &Links::default()).unwrap().mag.is_empty());
     }
 }
 

@@ -81,6 +81,7 @@ pub(super) fn model(case: Case) -> Model {
         start,
         begins: Vec::new(),
         scans: vec![("noise".into(), 0)],
+        share: zellige_ptycho::share::Share::default(),
     }
 }
 

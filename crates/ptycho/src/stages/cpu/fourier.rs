@@ -213,7 +213,7 @@ impl<T: Number> FixedData<T> {
 }
 
 impl<T: Number> CpuStages<T> {
-    /// The Fourier step over all views.
+    /// The Fourier step over all own views.
     pub(super) fn fourier(&mut self, rule: &Projection) {
         let Self { fixed, views, shifts, state, exit, errors, .. } = self;
         let fixed = &*fixed;
@@ -221,11 +221,11 @@ impl<T: Number> CpuStages<T> {
         let spectra = fixed.spectra(&state.probe);
         let plain = ViewInputs { probe: &state.probe, object: &state.object };
         fixed.cpu.install(|| {
-            each_task((chunks_mut(exit, size), items_mut(errors)), |j, (exit, errors)| {
-                let scratch = &mut *fixed.scratch();
+            each_task((chunks_mut(exit, size), items_mut(errors)), |slot, (exit, errors)| {
+                let (j, scratch) = (fixed.own.start + slot, &mut *fixed.scratch());
                 let mut own = std::mem::take(&mut scratch.own);
                 let (ViewInputs { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);
-                let (mag, [valid, noise]) = (fixed.moduli(j), fixed.valid[j]);
+                let (mag, [valid, noise]) = (fixed.moduli(j), fixed.valid(j));
                 let bound = rule.bound + rule.noise * noise;
                 *errors = T::with(fixed.isa, FourierStep { fixed, rule, probe, object, view, mag, valid, bound, exit, scratch });
                 scratch.own = own;
@@ -235,20 +235,21 @@ impl<T: Number> CpuStages<T> {
 
     /// Exit waves of the present probe and object.
     pub(super) fn exits(&mut self) -> Result<()> {
-        let Self { fixed, views, shifts, state, exit, folder, .. } = self;
+        let Self { fixed, views, shifts, all, state, exit, folder, .. } = self;
         let fixed = &*fixed;
         let (stored, plane) = (fixed.shape.stored(), fixed.shape.plane());
-        let len = views.len() * fixed.exits() * 2 * stored;
+        let len = fixed.own.len() * fixed.exits() * 2 * stored;
         if exit.len() != len {
             *exit = Large::zeros(len, folder.as_deref())?;
         }
         let spectra = fixed.spectra(&state.probe);
         let plain = ViewInputs { probe: &state.probe, object: &state.object };
         fixed.cpu.install(|| {
-            each((chunks_mut(exit, fixed.exits() * 2 * stored), items(views)), |j, (exit, view)| {
+            each((chunks_mut(exit, fixed.exits() * 2 * stored), items(&*all)), |_, (exit, [j, _])| {
+                let j = *j as usize;
                 let scratch = &mut *fixed.scratch();
                 let mut own = std::mem::take(&mut scratch.own);
-                let (ViewInputs { probe, object }, view) = fixed.seen(plain, &spectra, (*view, shifts[j]), &mut own, scratch);
+                let (ViewInputs { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);
                 fixed.products(probe, object, &view, &mut scratch.product);
                 for (to, from) in exit.chunks_exact_mut(stored).zip(scratch.product.chunks_exact(plane)) {
                     to.copy_from_slice(&from[..stored]);

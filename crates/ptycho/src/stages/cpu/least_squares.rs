@@ -1,18 +1,20 @@
 //! LSQML on the CPU. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
 
+use zellige_engine::error::Result;
 use zellige_engine::large::Large;
 use zellige_engine::parallel::{chunks, chunks_mut, items, map_tasks};
 use zellige_engine::real::{Real, select};
 
 use super::lanes::{Lanes, Number, Work};
-use super::overlap::Waves;
+use super::object_sums::ObjectSums;
+use super::overlap::{ViewList, Waves};
 use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
 use super::view::{Row, product, sum};
 use super::{CpuStages, FixedData, Pair, Scratch};
 use crate::model::View;
 use crate::physics::{deviation, modulus_factor};
-use crate::stages::{LeastSquares, Noise};
+use crate::stages::{LeastSquares, Noise, in_one_part};
 
 /// Added to moduli and norms in denominators, relative to the largest.
 const GUARD: f64 = 1e-10;
@@ -142,15 +144,16 @@ pub(in crate::stages) fn solve([aa, bb, ab, ac, bc]: [f64; 5], [object, probe]: 
 
 impl<T: Number> CpuStages<T> {
     /// One pass over the views in `order`, batch by batch.
-    pub(super) fn least_squares_views(&mut self, rule: &LeastSquares, order: &[u32]) {
+    pub(super) fn least_squares_views(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        in_one_part(&self.fixed.share)?;
         self.exit = Large::default();
         let size = self.fixed.exits() * 2 * self.fixed.shape.stored();
         let most = rule.batch.min(order.len()).max(1);
         let mut residuals = vec![T::ZERO; most * size];
         let mut direction = Pair { probe: vec![T::ZERO; self.state.probe.len()], object: vec![T::ZERO; self.state.object.len()] };
-        let mut norm = vec![T::ZERO; self.fixed.storages.iter().map(|p| p.model.layer()).sum()];
+        let mut sums = ObjectSums::zeros(&self.fixed);
         for batch in order.chunks(most) {
-            let Self { fixed, views, shifts, state, errors, .. } = self;
+            let Self { fixed, views, shifts, adders, state, errors, .. } = self;
             let fixed = &*fixed;
             let state_now = &*state;
             let noise = rule.noise;
@@ -160,7 +163,7 @@ impl<T: Number> CpuStages<T> {
                 let one = |slot, (j, out): (&u32, &mut [T])| {
                     let (j, scratch) = (*j as usize, &mut *fixed.scratch());
                     let (state, view) = fixed.own_or(state_now, &own, slot, (views[j], shifts[j]), scratch);
-                    let (mag, valid) = (fixed.moduli(j), fixed.valid[j][0]);
+                    let (mag, valid) = (fixed.moduli(j), fixed.valid(j)[0]);
                     T::with(fixed.isa, Residual { fixed, noise, state, view, mag, valid, out, scratch })
                 };
                 map_tasks((items(batch), chunks_mut(&mut residuals, size)), one)
@@ -172,16 +175,21 @@ impl<T: Number> CpuStages<T> {
             direction.object.fill(T::ZERO);
             direction.probe.fill(T::ZERO);
             if rule.object {
-                norm.fill(T::ZERO);
-                fixed.object_sums(waves, &list, if fixed.subpixel { &own } else { &state_now.probe }, &mut direction.object, &mut norm);
-                fixed.precondition(&mut direction.object, &norm, rule.damping);
+                sums.clear();
+                sums.add(fixed, waves, &list, if fixed.subpixel { &own } else { &state_now.probe }, adders)?;
+                fixed.precondition(&mut direction.object, &sums, rule.damping);
             }
             if rule.probe {
                 let len = fixed.probe_len();
                 for (set, direction) in direction.probe.chunks_exact_mut(len).enumerate() {
-                    let sums = fixed.any_probe_sums(waves, shifts, &list, set, &state_now.object);
+                    let (list, object) = (ViewList { own: &list, parts: Vec::new() }, &state_now.object);
+                    let sums = if fixed.subpixel {
+                        fixed.returned_sums(waves, shifts, &list, set, object, None)?
+                    } else {
+                        fixed.probe_sums(waves, &[list], set, object)?
+                    };
                     // The padding of a row holds the object beside the frame: not the probe's.
-                    let rows = sums.iter().flat_map(|s| s.1.chunks_exact(fixed.shape.sx));
+                    let rows = sums.iter().flat_map(|sums| fixed.split_band(sums).1.chunks_exact(fixed.shape.sx));
                     let largest = rows.flat_map(|row| &row[..fixed.shape.nx]).fold(0.0, |a: f64, v| a.max(v.to_f64()));
                     let damping = T::from_f64(rule.damping * largest);
                     fixed.each_band(direction, &sums, |re, im, [a, b, norm]| divide(re, im, a, b, norm, damping));
@@ -204,6 +212,7 @@ impl<T: Number> CpuStages<T> {
             add(&mut state.object, &direction.object, mean(0));
             add(&mut state.probe, &direction.probe, mean(1));
         }
+        Ok(())
     }
 }
 
@@ -223,20 +232,10 @@ fn divide<T: Number>(re: &mut [T], im: &mut [T], a: &[T], b: &[T], norm: &[T], d
 }
 
 impl<T: Number> FixedData<T> {
-    /// Divides the objects by the illumination and a part of its largest value.
-    fn precondition(&self, object: &mut [T], norm: &[T], part: f64) {
-        let mut norm = norm;
-        for storage in &self.storages {
-            let (here, rest) = norm.split_at(storage.model.layer());
-            norm = rest;
-            let largest = here.iter().fold(0.0, |a: f64, v| a.max(v.to_f64()));
-            let damping = T::from_f64(part * largest);
-            for o in 0..self.modes[1] {
-                let [re, im] = storage.layer_mut(object, o).map(|plane| &mut plane[..here.len()]);
-                let (a, b) = (re.to_vec(), im.to_vec());
-                divide(re, im, &a, &b, here, damping);
-            }
-        }
+    /// Objects of the sums, divided by the illumination and a part of its largest value.
+    fn precondition(&self, object: &mut [T], sums: &ObjectSums<T>, part: f64) {
+        let damping: Vec<T> = sums.largest(self).into_iter().map(|largest| T::from_f64(part * largest)).collect();
+        sums.each(self, object, |rows, [a, b, norm]| divide(rows.re, rows.im, a, b, norm, damping[rows.storage]));
     }
 }
 

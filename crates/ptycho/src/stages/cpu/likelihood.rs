@@ -1,13 +1,15 @@
 //! The likelihood's gradient and its expansion along a direction. Views go in chunks of a fixed number: their waves are computed by
 //! all threads, then summed in the order of the views.
 
+use zellige_engine::error::Result;
 use zellige_engine::large::Aligned;
-use zellige_engine::parallel::{chunks_mut, indices, items, map_tasks};
+use zellige_engine::parallel::{chunks_mut, items, map_tasks};
 use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
-use super::overlap::Waves;
+use super::object_sums::ObjectSums;
+use super::overlap::{ViewList, Waves};
 use super::shift::ViewInputs;
 use super::view::{Row, product, sum};
 use super::{CpuStages, FixedData, Pair, Scratch};
@@ -15,7 +17,7 @@ use crate::model::View;
 use crate::physics::gaussian_weight;
 use crate::stages::{Likelihood, Noise};
 
-/// Views of a chunk: their waves are held at once.
+/// Views of a chunk: in one part their waves are held at once, and what they add to a probe's gradient is summed by itself first.
 const CHUNK: usize = 64;
 /// Added to the modelled counts under Poisson's noise, as PtyPy does.
 const FLOOR: f64 = 1e-6;
@@ -251,161 +253,140 @@ fn expand<T: Number>(fixed: &FixedData<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3]
 
 impl<T: Number> CpuStages<T> {
     /// Gradient into the given pair; value.
-    pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood, gradient: &mut Pair<T>) -> f64 {
-        let Self { fixed, views, shifts, all, state, errors, factors, constants, .. } = self;
+    pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood, gradient: &mut Pair<T>) -> Result<f64> {
+        let Self { fixed, views, shifts, all, adders, state, errors, factors, constants, .. } = self;
         let fixed = &*fixed;
         if rule.noise == Noise::Poisson && constants.is_empty() {
-            // `sum ln n!` of each frame: as expensive as a transform, and always the same.
-            let one = |_, j: usize| {
-                let valid = fixed.moduli(j).iter().map(|m| m.to_f64()).filter(|m| *m >= 0.0);
+            // `sum ln n!` of each own frame: as expensive as a transform, and always the same.
+            let one = |_, [j, _]: &[u32; 2]| {
+                let valid = fixed.moduli(*j as usize).iter().map(|m| m.to_f64()).filter(|m| *m >= 0.0);
                 valid.map(|m| ln_factorial(m * m)).sum()
             };
-            *constants = fixed.cpu.install(|| map_tasks(indices(views.len()), one));
+            *constants = fixed.cpu.install(|| map_tasks(items(all), one));
         }
         gradient.probe.fill(T::ZERO);
         gradient.object.fill(T::ZERO);
-        factors.resize(views.len(), 1.0);
         let size = fixed.exits() * 2 * fixed.shape.stored();
-        let mut waves = vec![T::ZERO; CHUNK.min(views.len()) * size];
-        let mut norm = vec![T::ZERO; fixed.storages.iter().map(|p| p.model.layer()).sum()];
+        let blocks = fixed.blocks(all, CHUNK);
+        let mut waves = vec![T::ZERO; blocks.iter().map(|block| block.len()).max().unwrap_or(0) * size];
+        let mut sums = rule.object.then(|| ObjectSums::zeros(fixed));
         let pixels = fixed.counted();
         let spectra = fixed.spectra(&state.probe);
-        let mut value = 0.0;
-        for chunk in all.chunks(CHUNK) {
-            let own = fixed.all_shifted(&spectra, views, shifts, chunk);
+        let mut values = Vec::with_capacity(all.len());
+        for block in blocks {
+            let own = fixed.all_shifted(&spectra, views, shifts, block);
             let found: Vec<[f64; 2]> = fixed.cpu.install(|| {
-                let one = |slot: usize, ([j, _], out): (&[u32; 2], &mut [T])| {
+                let one = |at: usize, ([j, slot], out): (&[u32; 2], &mut [T])| {
                     let j = *j as usize;
-                    let (constant, scratch) = (constants.get(j).copied().unwrap_or(0.0), &mut *fixed.scratch());
-                    let (ViewInputs { probe, object }, view) = fixed.own_or(state, &own, slot, (views[j], shifts[j]), scratch);
+                    let (constant, scratch) = (constants.get(*slot as usize).copied().unwrap_or(0.0), &mut *fixed.scratch());
+                    let (ViewInputs { probe, object }, view) = fixed.own_or(state, &own, at, (views[j], shifts[j]), scratch);
                     let mag = fixed.moduli(j);
                     T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, constant, out, scratch })
                 };
-                map_tasks((items(chunk), chunks_mut(&mut waves, size)), one)
+                map_tasks((items(block), chunks_mut(&mut waves, size)), one)
             });
-            for ([j, _], [here, factor]) in chunk.iter().zip(&found) {
-                value += here;
-                errors[*j as usize] = [0.0, here / pixels, 0.0];
-                factors[*j as usize] = *factor;
+            for ([_, slot], [here, factor]) in block.iter().zip(&found) {
+                values.push(*here);
+                errors[*slot as usize] = [0.0, here / pixels, 0.0];
+                factors[*slot as usize] = *factor;
             }
-            let list: Vec<[u32; 2]> = chunk.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
+            let list: Vec<[u32; 2]> = block.iter().enumerate().map(|(at, [j, _])| [*j, at as u32]).collect();
             let waves = Waves { views, exit: &waves, own: fixed.subpixel };
-            if rule.object {
-                let probe = if fixed.subpixel { &own } else { &state.probe };
-                fixed.object_sums(waves, &list, probe, &mut gradient.object, &mut norm);
+            if let Some(sums) = &mut sums {
+                sums.add(fixed, waves, &list, if fixed.subpixel { &own } else { &state.probe }, adders)?;
             }
             if rule.probe {
-                let len = fixed.probe_len();
-                for (set, gradient) in gradient.probe.chunks_exact_mut(len).enumerate() {
-                    let sums = fixed.any_probe_sums(waves, shifts, &list, set, &state.object);
-                    fixed.each_band(gradient, &sums, |re, im, [a, b, _]| {
-                        for i in 0..re.len() {
-                            re[i] += a[i];
-                            im[i] += b[i];
-                        }
-                    });
+                for (set, gradient) in gradient.probe.chunks_exact_mut(fixed.probe_len()).enumerate() {
+                    fixed.probe_gradient(waves, shifts, &list, set, &state.object, gradient)?;
                 }
             }
+        }
+        if let Some(sums) = sums {
+            sums.each(fixed, &mut gradient.object, |rows, [a, b, _]| {
+                rows.re.copy_from_slice(a);
+                rows.im.copy_from_slice(b);
+            });
+        }
+        let mut value = 0.0;
+        for here in fixed.share.gathered(values)? {
+            value += here;
         }
         if rule.smoothness > 0.0 {
             value += self.smoothness(rule.smoothness, rule.object.then_some(gradient));
         }
-        value
+        Ok(value)
     }
 
     /// Coefficients along the direction.
-    pub(super) fn likelihood_line(&mut self, rule: &Likelihood, direction: &Pair<T>) -> [f64; 2] {
-        let Self { fixed, views, shifts, state, factors, .. } = self;
+    pub(super) fn likelihood_line(&mut self, rule: &Likelihood, direction: &Pair<T>) -> Result<[f64; 2]> {
+        let Self { fixed, views, shifts, all, state, factors, .. } = self;
         let fixed = &*fixed;
-        factors.resize(views.len(), 1.0);
         let spectra = [&state.probe, &direction.probe].map(|probe| fixed.spectra(probe));
         let plain = [state, direction].map(|pair| ViewInputs { probe: &pair.probe, object: &pair.object });
         let parts: Vec<[f64; 2]> = fixed.cpu.install(|| {
-            let one = |j: usize, view: &View| {
-                let scratch = &mut *fixed.scratch();
+            let one = |_, [j, slot]: &[u32; 2]| {
+                let (j, scratch) = (*j as usize, &mut *fixed.scratch());
                 scratch.need(2);
-                let (mut own, mut other, at) = (std::mem::take(&mut scratch.own), Aligned::default(), (*view, shifts[j]));
+                let (mut own, mut other, at) = (std::mem::take(&mut scratch.own), Aligned::default(), (views[j], shifts[j]));
                 let (state, view) = fixed.seen(plain[0], &spectra[0], at, &mut own, scratch);
                 let (direction, _) = fixed.seen(plain[1], &spectra[1], at, &mut other, scratch);
-                let (mag, factor, noise) = (fixed.moduli(j), factors[j], rule.noise);
+                let (mag, factor, noise) = (fixed.moduli(j), factors[*slot as usize], rule.noise);
                 let both = T::with(fixed.isa, LineExpansion { fixed, noise, state, direction, view, mag, factor, scratch });
                 scratch.own = own;
                 both
             };
-            map_tasks(items(views), one)
+            map_tasks(items(all), one)
         });
+        let parts = fixed.share.gathered(parts)?;
         let mut both = parts.iter().fold([0.0; 2], |all, part| [all[0] + part[0], all[1] + part[1]]);
         if rule.smoothness > 0.0 {
             let along = self.smoothness_line(rule.smoothness, direction);
             both = [both[0] + along[0], both[1] + along[1]];
         }
-        both
-    }
-
-    /// `2 a sum |d|^2` over the differences d of neighbours along both axes (forward and backward ones, hence the 2); its
-    /// derivative by the conjugates is added to `gradient`.
-    fn smoothness(&self, a: f64, gradient: Option<&mut Pair<T>>) -> f64 {
-        let mut value = 0.0;
-        let mut gradient = gradient;
-        for storage in &self.fixed.storages {
-            for o in 0..self.fixed.modes[1] {
-                for half in 0..2 {
-                    let plane = storage.layer(&self.state.object, o)[half];
-                    let mut out = gradient.as_deref_mut().map(|g| {
-                        let [re, im] = storage.layer_mut(&mut g.object, o);
-                        if half == 0 { re } else { im }
-                    });
-                    neighbours(storage.shape, |i, j| {
-                        let d = plane[j].to_f64() - plane[i].to_f64();
-                        value += d * d;
-                        if let Some(out) = &mut out {
-                            let slope = T::from_f64(2.0 * a * d);
-                            out[i] -= slope;
-                            out[j] += slope;
-                        }
-                    });
-                }
-            }
-        }
-        2.0 * a * value
-    }
-
-    /// First and second order of the same along a direction.
-    fn smoothness_line(&self, a: f64, direction: &Pair<T>) -> [f64; 2] {
-        let mut both = [0.0; 2];
-        for storage in &self.fixed.storages {
-            for o in 0..self.fixed.modes[1] {
-                for half in 0..2 {
-                    let (plane, along) = (storage.layer(&self.state.object, o)[half], storage.layer(&direction.object, o)[half]);
-                    neighbours(storage.shape, |i, j| {
-                        let d = plane[j].to_f64() - plane[i].to_f64();
-                        let h = along[j].to_f64() - along[i].to_f64();
-                        both[0] += d * h;
-                        both[1] += h * h;
-                    });
-                }
-            }
-        }
-        [4.0 * a * both[0], 2.0 * a * both[1]]
-    }
-}
-
-/// Visits every pair of neighbours along rows and columns.
-fn neighbours([height, width]: [usize; 2], mut work: impl FnMut(usize, usize)) {
-    for y in 0..height {
-        for x in 0..width {
-            let i = y * width + x;
-            if x + 1 < width {
-                work(i, i + 1);
-            }
-            if y + 1 < height {
-                work(i, i + width);
-            }
-        }
+        Ok(both)
     }
 }
 
 impl<T: Number> FixedData<T> {
+    /// Adds what the listed own views give to the gradient of probe number `set`: the sums of chunks of all views, one by one.
+    fn probe_gradient(
+        &self,
+        waves: Waves<T>,
+        shifts: &[[f64; 2]],
+        list: &[[u32; 2]],
+        set: usize,
+        object: &[T],
+        gradient: &mut [T],
+    ) -> Result<()> {
+        let views = waves.views;
+        let chunk = |number: usize| {
+            let all = number * CHUNK..views.len().min((number + 1) * CHUNK);
+            let before = |end: usize| list.partition_point(|[j, _]| (*j as usize) < end);
+            let own = &list[before(all.start)..before(all.end)];
+            ViewList { own, parts: self.share.parts_of(all.filter(|j| views[*j].probe as usize == set)) }
+        };
+        // In one part the views of one chunk are listed.
+        let lists: Vec<ViewList> = match list.first() {
+            Some([j, _]) if self.share.is_alone() => vec![chunk(*j as usize / CHUNK)],
+            _ => (0..views.len().div_ceil(CHUNK)).map(chunk).collect(),
+        };
+        if self.subpixel {
+            for steps in self.returned(waves, shifts, &lists, set, object, None)? {
+                gradient.iter_mut().zip(steps).for_each(|(gradient, step)| *gradient += step);
+            }
+            return Ok(());
+        }
+        for sums in self.probe_sums(waves, &lists, set, object)?.chunks_exact(self.band_lengths().count()) {
+            self.each_band(gradient, sums, |re, im, [a, b, _]| {
+                for i in 0..re.len() {
+                    re[i] += a[i];
+                    im[i] += b[i];
+                }
+            });
+        }
+        Ok(())
+    }
+
     /// The first two of the further buffers, one wave each.
     #[inline(always)]
     fn pair<'a>(&self, more: &'a mut [Aligned<T>; 3]) -> [&'a mut [T]; 2] {

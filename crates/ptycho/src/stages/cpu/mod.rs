@@ -1,6 +1,7 @@
 //! The stages on the CPU: a view at a time goes through all that happens to it while it is in the second-level cache; the
 //! threads share the views, and sums over views are taken band by band of the object and of the probe in the order of the views, so
-//! that no result depends on the number of threads.
+//! that no result depends on the number of threads, nor on that of the parts of a run ([`crate::relay`]). Object and probe are the
+//! same on every part; waves, moduli and errors are those of own views, which come in slots in their order.
 
 mod bins;
 mod fft;
@@ -8,11 +9,14 @@ mod fourier;
 mod lanes;
 mod least_squares;
 mod likelihood;
+mod object_sums;
 mod overlap;
 mod passes;
 mod positions;
+mod returned;
 mod shift;
 mod smooth;
+mod smoothness;
 mod stages;
 mod store;
 mod sweep;
@@ -26,6 +30,7 @@ mod wavefield;
 pub(super) use least_squares::solve;
 pub(super) use smooth::kernel as gaussian;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,6 +41,7 @@ use zellige_engine::parallel::thread;
 
 use crate::memory::KeptData;
 use crate::model::{Model, Transfer, View};
+use crate::share::Share;
 use crate::stages::{SLOTS, Stages};
 use bins::Bins;
 use fft::{Plan, Shape, Workspace};
@@ -83,9 +89,13 @@ struct FixedData<T> {
     storages: Vec<StoragePlanes>,
     /// Kernel of the near field where the transform leaves it, over the pixels: two planes.
     near: Option<Vec<T>>,
-    /// Moduli `[n][lines][length]`, as they were counted.
+    /// Own views of this part of a run.
+    share: Share,
+    /// Their numbers.
+    own: Range<usize>,
+    /// Moduli `[n][lines][length]` of own views, as they were counted.
     mag: Large<T>,
-    /// Pixels that count, and the mean variance of their moduli, of each frame.
+    /// Pixels that count, and the mean variance of their moduli, of each of these frames.
     valid: Vec<[f64; 2]>,
     /// Supports of the probes in real space, `[ny][sx]`, and in Fourier space, in the order in which the transform leaves it; 1 or
     /// 0.
@@ -98,10 +108,11 @@ struct CpuStages<T> {
     fixed: FixedData<T>,
     views: Vec<View>,
     shifts: Vec<[f64; 2]>,
-    /// Views that see each band of rows, for each storage: number and slot of the wave, which is the number.
+    /// Own views that see each band of rows, for each storage: number and slot of the wave.
     bands: Vec<Vec<Vec<[u32; 2]>>>,
-    /// All views and their slots.
+    /// All own views and their slots.
     all: Vec<[u32; 2]>,
+    adders: Adders,
     state: Pair<T>,
     exit: Large<T>,
     /// Folder of moduli and exit waves, if they are not in memory.
@@ -117,7 +128,22 @@ struct CpuStages<T> {
     constants: Vec<f64>,
 }
 
+/// Parts of a run that add to sums over views, in their order; nothing where there is one part.
+#[derive(Debug, Default)]
+struct Adders {
+    /// To each band of rows, for each storage.
+    bands: Vec<Vec<Vec<usize>>>,
+    /// To each probe.
+    sets: Vec<Vec<usize>>,
+}
+
 impl<T: Number> FixedData<T> {
+    /// Own views of a list in blocks of those whose waves are held at once: `most` of them where there is one part. Sums come to a
+    /// part of several in pieces, to each of which all its views add: it holds all.
+    fn blocks<'a, V>(&self, own: &'a [V], most: usize) -> Vec<&'a [V]> {
+        if self.share.is_alone() { own.chunks(most).collect() } else { vec![own] }
+    }
+
     /// Exit waves of a view.
     fn exits(&self) -> usize {
         self.modes[0] * self.modes[1]
@@ -225,6 +251,8 @@ impl<T: Number> CpuStages<T> {
             subpixel: model.subpixel,
             storages,
             near,
+            share: model.share.clone(),
+            own: model.own(),
             mag,
             valid,
             support: [None, None],
@@ -235,28 +263,43 @@ impl<T: Number> CpuStages<T> {
             views: model.views.clone(),
             shifts: model.shifts.clone(),
             bands: Vec::new(),
-            all: (0..model.views.len() as u32).map(|j| [j; 2]).collect(),
+            all: model.own().enumerate().map(|(slot, j)| [j as u32, slot as u32]).collect(),
+            adders: Adders::default(),
             last: vec![T::ZERO; state.probe.len()],
             state,
             exit: Large::default(),
             folder: folder.map(Path::to_owned),
             slots: Default::default(),
-            errors: vec![[0.0; 3]; model.views.len()],
-            factors: vec![1.0; model.views.len()],
+            errors: vec![[0.0; 3]; model.own().len()],
+            factors: vec![1.0; model.own().len()],
             constants: Vec::new(),
         };
         host.sort_views();
         Ok(host)
     }
 
-    /// Finds out which views see which band.
+    /// Finds out which own views see which band, and which parts add to it.
     fn sort_views(&mut self) {
-        let heights = self.fixed.storages.iter().map(|p| p.shape[0].div_ceil(overlap::BAND));
-        self.bands = heights.map(|n| vec![Vec::new(); n]).collect();
-        for (j, view) in self.views.iter().enumerate() {
-            let (first, last) = (view.row as usize, view.row as usize + self.fixed.shape.ny - 1);
-            for band in &mut self.bands[view.object as usize][first / overlap::BAND..=last / overlap::BAND] {
-                band.push([j as u32; 2]);
+        let Self { fixed, views, bands, adders, .. } = self;
+        let rows_seen = |view: &View| view.row as usize / overlap::BAND..=(view.row as usize + fixed.shape.ny - 1) / overlap::BAND;
+        let heights = || fixed.storages.iter().map(|p| p.shape[0].div_ceil(overlap::BAND));
+        *bands = heights().map(|n| vec![Vec::new(); n]).collect();
+        for (slot, j) in fixed.own.clone().enumerate() {
+            for band in &mut bands[views[j].object as usize][rows_seen(&views[j])] {
+                band.push([j as u32, slot as u32]);
+            }
+        }
+        if fixed.share.is_alone() {
+            return;
+        }
+        let sets = self.state.probe.len() / fixed.probe_len();
+        *adders = Adders { bands: heights().map(|n| vec![Vec::new(); n]).collect(), sets: vec![Vec::new(); sets] };
+        for (j, view) in views.iter().enumerate() {
+            let part = fixed.share.part_of(j);
+            let seen = &mut adders.bands[view.object as usize][rows_seen(view)];
+            // Parts come in the order of the views.
+            for parts in seen.iter_mut().chain([&mut adders.sets[view.probe as usize]]).filter(|parts| parts.last() != Some(&part)) {
+                parts.push(part);
             }
         }
     }

@@ -1,15 +1,17 @@
 //! The overlap loop: object and probe from all exit waves. A band of rows of the object (of the probe) is one piece of work; it
 //! adds the views that see it in their order.
 
+use zellige_engine::error::Result;
 use zellige_engine::large::Aligned;
-use zellige_engine::parallel::{chunks_mut, each_task, indices, map_tasks};
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
+use super::object_sums::{ObjectRows, ObjectSums, thirds, thirds_mut};
 use super::store::{planes, planes_mut};
 use super::view::Row;
 use super::{CpuStages, FixedData};
 use crate::model::View;
+use crate::relay::{Relay, sum_pieces};
 use crate::stages::{ObjectLimits, Overlap};
 
 /// Rows of an object that have one list of views.
@@ -143,95 +145,83 @@ impl<T: Number> Work<T> for ProbeBand<'_, T> {
 
 impl<T: Number> CpuStages<T> {
     /// The loop; gives the passes made.
-    pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> u32 {
+    pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> Result<u32> {
         for pass in 0..rule.passes {
             if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
-                self.object_update(rule.object_inertia, &rule.limits);
+                self.object_update(rule.object_inertia, &rule.limits)?;
             }
             if !rule.probe {
-                return pass + 1;
+                return Ok(pass + 1);
             }
-            if self.probe_update(&rule.probe_inertia) < rule.tolerance {
-                return pass + 1;
+            if self.probe_update(&rule.probe_inertia)? < rule.tolerance {
+                return Ok(pass + 1);
             }
         }
-        rule.passes
+        Ok(rule.passes)
     }
 
     /// Updates every object from its views.
-    fn object_update(&mut self, inertia: f64, limits: &ObjectLimits) {
+    fn object_update(&mut self, inertia: f64, limits: &ObjectLimits) -> Result<()> {
         if let Some(sigma) = limits.smooth {
             super::smooth::objects(&self.fixed, &mut self.state.object, sigma);
         }
-        if self.fixed.subpixel {
-            return self.object_between(inertia, limits);
+        let Self { fixed, views, shifts, bands, adders, all, state, exit, .. } = self;
+        let (fixed, inertia) = (&*fixed, T::from_f64(inertia));
+        let update = |rows: &mut ObjectRows<T>, sums: [&[T]; 3]| {
+            update_values(rows.re, rows.im, sums, inertia);
+            if let Some(range) = limits.clip {
+                clip(rows.re, rows.im, range);
+            }
+        };
+        if fixed.subpixel {
+            // Each view has a probe of its own: these are held for a batch of views at a time.
+            let spectra = fixed.spectra(&state.probe);
+            let size = fixed.exits() * 2 * fixed.shape.stored();
+            let mut sums = ObjectSums::zeros(fixed);
+            for batch in fixed.blocks(all, super::shift::BATCH) {
+                let probes = fixed.all_shifted(&spectra, views, shifts, batch);
+                let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
+                let first = batch.first().map_or(0, |[_, slot]| *slot as usize);
+                let exit = &exit[first * size..(first + batch.len()) * size];
+                sums.add(fixed, Waves { views, exit, own: true }, &list, &probes, adders)?;
+            }
+            sums.each(fixed, &mut state.object, |mut rows, sums| update(&mut rows, sums));
+            return Ok(());
         }
-        let Self { fixed, views, bands, state, exit, .. } = self;
-        let (fixed, waves) = (&*fixed, Waves { views, exit, own: false });
-        let inertia = T::from_f64(inertia);
+        let waves = Waves { views, exit, own: false };
+        let mut pieces = fixed.object_rows(&mut state.object, PIECE);
+        let probe = &state.probe[..];
         fixed.cpu.install(|| {
-            for (storage, bands) in fixed.storages.iter().zip(&*bands) {
-                for layer in 0..fixed.modes[1] {
-                    let (width, pixels) = (storage.shape[1], storage.model.layer());
-                    let [re, im] = storage.layer_mut(&mut state.object, layer);
-                    let piece = PIECE * width;
-                    each_task((chunks_mut(&mut re[..pixels], piece), chunks_mut(&mut im[..pixels], piece)), |i, (re, im)| {
-                        let list = &bands[i * PIECE / BAND];
-                        let [mut a, mut b, mut norm] = std::array::from_fn(|_| Aligned::zeros(re.len()));
-                        let sums = [&mut a[..], &mut b[..], &mut norm[..]];
-                        T::with(fixed.isa, ObjectBand { fixed, waves, list, probe: &state.probe, layer, first: i * PIECE, width, sums });
-                        update_values(re, im, [&a, &b, &norm], inertia);
-                        if let Some(range) = limits.clip {
-                            clip(re, im, range);
-                        }
-                    });
-                }
-            }
-        });
-    }
-
-    /// Updates every object where each view has a probe of its own: these are held for a batch of views at a time.
-    fn object_between(&mut self, inertia: f64, limits: &ObjectLimits) {
-        let Self { fixed, views, shifts, all, state, exit, .. } = self;
-        let fixed = &*fixed;
-        let spectra = fixed.spectra(&state.probe);
-        let size = fixed.exits() * 2 * fixed.shape.stored();
-        let mut sum = vec![T::ZERO; state.object.len()];
-        let mut norm = vec![T::ZERO; fixed.storages.iter().map(|p| p.model.layer()).sum()];
-        for (batch, exit) in all.chunks(super::shift::BATCH).zip(exit.chunks(super::shift::BATCH * size)) {
-            let probes = fixed.all_shifted(&spectra, views, shifts, batch);
-            let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
-            fixed.object_sums(Waves { views, exit, own: true }, &list, &probes, &mut sum, &mut norm);
-        }
-        let (inertia, mut norm) = (T::from_f64(inertia), &norm[..]);
-        for storage in &fixed.storages {
-            let (here, rest) = norm.split_at(storage.model.layer());
-            norm = rest;
-            for o in 0..fixed.modes[1] {
-                let [a, b] = storage.layer(&sum, o).map(|plane| &plane[..here.len()]);
-                let [re, im] = storage.layer_mut(&mut state.object, o).map(|plane| &mut plane[..here.len()]);
-                update_values(re, im, [a, b, here], inertia);
-                if let Some(range) = limits.clip {
-                    clip(re, im, range);
-                }
-            }
-        }
+            sum_pieces(
+                &fixed.share,
+                &mut pieces,
+                |rows| &adders.bands[rows.storage][rows.first / BAND],
+                |rows| 3 * rows.re.len(),
+                |rows, sums| {
+                    let (list, width) = (&bands[rows.storage][rows.first / BAND][..], fixed.storages[rows.storage].shape[1]);
+                    let (layer, first, sums) = (rows.layer, rows.first, thirds_mut(sums));
+                    T::with(fixed.isa, ObjectBand { fixed, waves, list, probe, layer, first, width, sums });
+                },
+                |rows, sums| update(rows, thirds(sums)),
+            )
+        })
     }
 
     /// Updates every probe from its views; returns the relative change, root mean square over the probes.
-    fn probe_update(&mut self, inertia: &[f64]) -> f64 {
-        let Self { fixed, views, shifts, all, state, exit, last, .. } = self;
+    fn probe_update(&mut self, inertia: &[f64]) -> Result<f64> {
+        let Self { fixed, views, shifts, all, adders, state, exit, last, .. } = self;
         let (fixed, waves) = (&*fixed, Waves { views, exit, own: false });
         let set_len = fixed.probe_len();
         let spectra = fixed.spectra(&state.probe);
         let mut change = 0.0;
         for (set, inertia) in inertia.iter().enumerate() {
             let weight = T::from_f64(*inertia);
+            let list = ViewList { own: all, parts: adders.sets.get(set).cloned().unwrap_or_default() };
             let sums = if fixed.subpixel {
                 let probe = &state.probe[set * set_len..(set + 1) * set_len];
-                fixed.returned_sums(waves, shifts, all, set, &state.object, Some((&spectra, probe)))
+                fixed.returned_sums(waves, shifts, &list, set, &state.object, Some((&spectra, probe)))?
             } else {
-                fixed.probe_sums(waves, all, set, &state.object)
+                fixed.probe_sums(waves, &[list], set, &state.object)?
             };
             let probe = &mut state.probe[set * set_len..(set + 1) * set_len];
             fixed.each_band(probe, &sums, |re, im, sums| update_values(re, im, sums, weight));
@@ -245,12 +235,20 @@ impl<T: Number> CpuStages<T> {
             }
             change += moved / all.max(f64::MIN_POSITIVE);
         }
-        (change / inertia.len() as f64).sqrt()
+        Ok((change / inertia.len() as f64).sqrt())
     }
 }
 
-/// Numerators and norms of a band of a probe.
-pub(super) type BandSums<T> = (Aligned<T>, Aligned<T>);
+/// Views that are summed, beginning with nothing.
+pub(super) struct ViewList<'a> {
+    /// Number and slot of own ones.
+    pub(super) own: &'a [[u32; 2]],
+    /// Parts of the run that have some of them; nothing where there is one part.
+    pub(super) parts: Vec<usize>,
+}
+
+/// Numerators `[P][2][rows][sx]` of a band of a probe and its norms `[rows][sx]`, one behind the other.
+pub(super) type BandSums<T> = Aligned<T>;
 
 impl<T: Number> FixedData<T> {
     /// Numbers of a probe.
@@ -258,59 +256,46 @@ impl<T: Number> FixedData<T> {
         self.modes[0] * 2 * self.shape.stored()
     }
 
-    /// Sums of probe number `set` over the listed views, band by band.
-    pub(super) fn probe_sums(&self, waves: Waves<T>, list: &[[u32; 2]], set: usize, object: &[T]) -> Vec<BandSums<T>> {
+    /// Numbers of a plane of each band of a probe.
+    pub(super) fn band_lengths(&self) -> impl Iterator<Item = usize> + Clone {
         let shape = self.shape;
-        let band = |_, number: usize| {
-            let first = number * ROWS;
-            let size = ROWS.min(shape.ny - first) * shape.sx;
-            let (mut sums, mut norm) = (Aligned::zeros(2 * self.modes[0] * size), Aligned::zeros(size));
-            let (numerators, norms) = (&mut sums[..], &mut norm[..]);
-            T::with(self.isa, ProbeBand { fixed: self, waves, list, set: set as u32, object, first, sums: numerators, norm: norms });
-            (sums, norm)
-        };
-        self.cpu.install(|| map_tasks(indices(shape.ny.div_ceil(ROWS)), band))
+        (0..shape.ny).step_by(ROWS).map(move |first| ROWS.min(shape.ny - first) * shape.sx)
+    }
+
+    /// Numerators and norms of a band.
+    pub(super) fn split_band<'a>(&self, sums: &'a [T]) -> (&'a [T], &'a [T]) {
+        let planes = 2 * self.modes[0];
+        sums.split_at(sums.len() / (planes + 1) * planes)
+    }
+
+    /// Sums of probe number `set` over the views of each list, band by band: those of all lists one behind the other.
+    pub(super) fn probe_sums(&self, waves: Waves<T>, lists: &[ViewList], set: usize, object: &[T]) -> Result<Vec<BandSums<T>>> {
+        let bands = self.shape.ny.div_ceil(ROWS);
+        let mut relay = Relay::zeros(lists.iter().flat_map(|_| self.band_lengths()).map(|plane| (2 * self.modes[0] + 1) * plane));
+        self.cpu.install(|| {
+            relay.add(
+                &self.share,
+                |piece| &lists[piece / bands].parts,
+                |piece, sums| {
+                    let (list, first, numerators) = (lists[piece / bands].own, piece % bands * ROWS, self.split_band(sums).0.len());
+                    let (sums, norm) = sums.split_at_mut(numerators);
+                    T::with(self.isa, ProbeBand { fixed: self, waves, list, set: set as u32, object, first, sums, norm });
+                },
+            )
+        })?;
+        Ok(relay.into_sums())
     }
 
     /// Does `work` with the planes of each mode's bands and their sums.
     pub(super) fn each_band(&self, probe: &mut [T], sums: &[BandSums<T>], work: impl Fn(&mut [T], &mut [T], [&[T]; 3])) {
         let stored = self.shape.stored();
-        for (i, (sums, norm)) in sums.iter().enumerate() {
+        for (i, sums) in sums.iter().enumerate() {
+            let (sums, norm) = self.split_band(sums);
             let at = i * ROWS * self.shape.sx..i * ROWS * self.shape.sx + norm.len();
             for p in 0..self.modes[0] {
                 let [re, im] = planes_mut(&mut probe[p * 2 * stored..(p + 1) * 2 * stored]);
                 let [a, b] = planes(&sums[2 * p * norm.len()..2 * (p + 1) * norm.len()]);
                 work(&mut re[at.clone()], &mut im[at.clone()], [a, b, norm]);
-            }
-        }
-    }
-
-    /// Adds the listed views to the sums of all objects: `sum += conj(P) psi` (planes of the objects) and `norm += |P|^2`
-    /// (`[storage][H][W]`, counted for the first object mode).
-    pub(super) fn object_sums(&self, waves: Waves<T>, list: &[[u32; 2]], probe: &[T], sum: &mut [T], norm: &mut [T]) {
-        let mut norm = norm;
-        for (number, storage) in self.storages.iter().enumerate() {
-            let own: Vec<[u32; 2]> = list.iter().filter(|[j, _]| waves.views[*j as usize].object as usize == number).copied().collect();
-            let (pixels, width) = (storage.model.layer(), storage.shape[1]);
-            let (here, rest) = norm.split_at_mut(pixels);
-            norm = rest;
-            let mut none = vec![T::ZERO; if self.modes[1] > 1 { pixels } else { 0 }];
-            for layer in 0..self.modes[1] {
-                let [re, im] = storage.layer_mut(sum, layer).map(|plane| &mut plane[..pixels]);
-                let norm = if layer == 0 { &mut *here } else { &mut none[..] };
-                let band = BAND * width;
-                let parts = (chunks_mut(re, band), chunks_mut(im, band), chunks_mut(norm, band));
-                self.cpu.install(|| {
-                    each_task(parts, |i, (re, im, norm)| {
-                        let first = i * BAND;
-                        let sees = |[j, _]: &&[u32; 2]| {
-                            let top = waves.views[*j as usize].row as usize;
-                            top < first + BAND && first < top + self.shape.ny
-                        };
-                        let list: Vec<[u32; 2]> = own.iter().filter(sees).copied().collect();
-                        T::with(self.isa, ObjectBand { fixed: self, waves, list: &list, probe, layer, first, width, sums: [re, im, norm] });
-                    });
-                });
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Error of views at other positions.
 
+use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map_tasks};
 use zellige_engine::real::{Real, select};
 
@@ -157,28 +158,30 @@ impl<T: Number> Work<T> for PositionSlope<'_, T> {
 
 impl<T: Number> CpuStages<T> {
     /// Errors of all views, moved.
-    pub(super) fn trials(&self, moved: &[[i32; 2]]) -> Vec<f64> {
-        let Self { fixed, views, shifts, state, .. } = self;
+    pub(super) fn trials(&self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
+        let Self { fixed, views, shifts, all, state, .. } = self;
         let spectra = fixed.spectra(&state.probe);
         let plain = ViewInputs { probe: &state.probe, object: &state.object };
-        let one = |j: usize, (view, by): (&View, &[i32; 2])| {
-            let view = View { row: view.row + by[0], col: view.col + by[1], ..*view };
-            let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j][0], &mut *fixed.scratch());
+        let one = |_, [j, _]: &[u32; 2]| {
+            let j = *j as usize;
+            let view = View { row: views[j].row + moved[j][0], col: views[j].col + moved[j][1], ..views[j] };
+            let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid(j)[0], &mut *fixed.scratch());
             let mut own = std::mem::take(&mut scratch.own);
             let (state, view) = fixed.seen(plain, &spectra, (view, shifts[j]), &mut own, scratch);
             let error = T::with(fixed.isa, Trial { fixed, state, view, mag, valid, scratch });
             scratch.own = own;
             error
         };
-        fixed.cpu.install(|| map_tasks((items(views), items(moved)), one))
+        fixed.share.gathered(fixed.cpu.install(|| map_tasks(items(all), one)))
     }
 
     /// Derivatives of all views.
-    pub(super) fn slopes(&self) -> Vec<[f64; 5]> {
-        let Self { fixed, views, shifts, state, .. } = self;
+    pub(super) fn slopes(&self) -> Result<Vec<[f64; 5]>> {
+        let Self { fixed, views, shifts, all, state, .. } = self;
         let spectra = fixed.spectra(&state.probe);
         let plain = ViewInputs { probe: &state.probe, object: &state.object };
-        let one = |j: usize, view: &View| {
+        let one = |_, [j, _]: &[u32; 2]| {
+            let (j, view) = (*j as usize, &views[*j as usize]);
             let scratch = &mut *fixed.scratch();
             scratch.need(2);
             let mut own = std::mem::take(&mut scratch.own);
@@ -196,6 +199,6 @@ impl<T: Number> CpuStages<T> {
             scratch.own = own;
             found
         };
-        fixed.cpu.install(|| map_tasks(items(views), one))
+        fixed.share.gathered(fixed.cpu.install(|| map_tasks(items(all), one)))
     }
 }

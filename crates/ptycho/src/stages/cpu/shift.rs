@@ -6,14 +6,13 @@
 //! lie as the sample's, the frame is shifted back on the way, `S(-d)` being a part of the kernel between the transforms.
 
 use zellige_engine::large::Aligned;
-use zellige_engine::parallel::{chunks_mut, each, each_task, each_with, items, map_tasks};
+use zellige_engine::parallel::{chunks_mut, each_task, each_with, items};
 use zellige_engine::real::Real;
 
 use super::fft::{PAD, Shape, Workspace};
 use super::lanes::{Lanes, Number, Work};
-use super::overlap::{BandSums, ROWS, Waves, gather};
 use super::store::{planes, planes_mut};
-use super::view::{Row, product};
+use super::view::Row;
 use super::{FixedData, Pair, Scratch};
 use crate::model::View;
 
@@ -40,7 +39,7 @@ fn frequency(i: usize, n: usize) -> f64 {
 }
 
 impl<T: Number> Ramp<T> {
-    fn new(shape: Shape, by: [f64; 2]) -> Self {
+    pub(super) fn new(shape: Shape, by: [f64; 2]) -> Self {
         let axis = |n: usize, padded: usize, by: f64| {
             let mut out = [vec![T::ZERO; padded], vec![T::ZERO; padded]];
             for i in 0..n {
@@ -54,7 +53,7 @@ impl<T: Number> Ramp<T> {
 
     /// `out = wave` times the ramp, `factor` and, along an axis, `-2 pi i k / n`.
     #[inline(always)]
-    fn apply(&self, shape: Shape, wave: [&[T]; 2], out: [&mut [T]; 2], factor: f64, along: Option<usize>) {
+    pub(super) fn apply(&self, shape: Shape, wave: [&[T]; 2], out: [&mut [T]; 2], factor: f64, along: Option<usize>) {
         let slope = |k: f64, n: usize| T::from_f64(-std::f64::consts::TAU * k / n as f64);
         let slopes: Vec<T> = match along {
             Some(0) => (0..shape.sy).map(|i| if i < shape.ny { slope(frequency(i, shape.ny), shape.ny) } else { T::ZERO }).collect(),
@@ -105,15 +104,15 @@ impl<T: Number> Work<T> for ProbeTransforms<'_, T> {
 }
 
 /// Modes shifted, from their transforms.
-struct ShiftedModes<'a, T> {
-    fixed: &'a FixedData<T>,
-    spectra: &'a [T],
-    by: [f64; 2],
+pub(super) struct ShiftedModes<'a, T> {
+    pub(super) fixed: &'a FixedData<T>,
+    pub(super) spectra: &'a [T],
+    pub(super) by: [f64; 2],
     /// Derivative with respect to the position along an axis, which replaces the probe.
-    along: Option<usize>,
+    pub(super) along: Option<usize>,
     /// `[P][2][ny][sx]`.
-    out: &'a mut [T],
-    scratch: &'a mut Scratch<T>,
+    pub(super) out: &'a mut [T],
+    pub(super) scratch: &'a mut Scratch<T>,
 }
 
 impl<T: Number> Work<T> for ShiftedModes<'_, T> {
@@ -159,98 +158,6 @@ impl<T: Number> Work<T> for ShiftedWave<'_, T> {
             fixed.plan.inverse(planes(two), planes_mut(one), workspace);
             for (to, from) in planes_mut(wave).into_iter().zip(planes(one)) {
                 to.copy_from_slice(&from[..shape.stored()]);
-            }
-        }
-    }
-}
-
-/// Contribution of a view to the probe, in Fourier space and shifted back: `exp(+2 pi i k d / n) F [conj(O) psi]` for each mode.
-struct ShiftedBack<'a, T> {
-    fixed: &'a FixedData<T>,
-    object: &'a [T],
-    /// The view's shifted probe, where `psi - P O` is meant instead of `psi`.
-    probe: Option<&'a [T]>,
-    view: View,
-    by: [f64; 2],
-    /// `[K][2][ny][sx]`.
-    wave: &'a [T],
-    /// `[P][2][plane]`.
-    out: &'a mut [T],
-    scratch: &'a mut Scratch<T>,
-}
-
-impl<T: Number> Work<T> for ShiftedBack<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, object, probe, view, by, wave, out, scratch: Scratch { workspace, one, two, plane: [unused, ..], .. } } = self;
-        let (shape, storage) = (fixed.shape, fixed.storages[view.object as usize]);
-        let (stored, size) = (2 * shape.stored(), 2 * shape.plane());
-        let ramp = Ramp::new(shape, [-by[0], -by[1]]);
-        for (p, out) in out.chunks_exact_mut(size).enumerate() {
-            one.fill(T::ZERO);
-            for o in 0..fixed.modes[1] {
-                let layer = storage.layer(object, o);
-                let k = p * fixed.modes[1] + o;
-                let psi = &wave[k * stored..(k + 1) * stored];
-                let rest = &mut two[..size];
-                let half = size / 2;
-                if let Some(probe) = probe {
-                    product(fixed, fixed.probe(probe, 0, p), layer, &storage, &view, rest);
-                    for plane in 0..2 {
-                        let (from, to) = (&psi[plane * stored / 2..], &mut rest[plane * half..]);
-                        for i in (0..stored / 2).step_by(PAD) {
-                            (Row::load(&from[i..]) - Row::load(&to[i..])).store(&mut to[i..]);
-                        }
-                    }
-                } else {
-                    rest[..stored / 2].copy_from_slice(&psi[..stored / 2]);
-                    rest[half..half + stored / 2].copy_from_slice(&psi[stored / 2..]);
-                }
-                let (sum, rest) = (planes_mut(one), planes(rest));
-                let [re, im] = sum;
-                for y in 0..shape.ny {
-                    let (from, row) = (storage.at(&view, y), y * shape.sx..y * shape.sx + shape.nx);
-                    let (o0, o1) = (&layer[0][from..from + shape.nx], &layer[1][from..from + shape.nx]);
-                    let (e0, e1) = (&rest[0][row.clone()], &rest[1][row.clone()]);
-                    gather([o0, o1], [e0, e1], [&mut re[row.clone()], &mut im[row.clone()]], &mut unused[row]);
-                }
-            }
-            fixed.plan.forward(planes(one), planes_mut(two), workspace);
-            ramp.apply(shape, planes(two), planes_mut(out), 1.0, None);
-        }
-    }
-}
-
-/// `|O|^2` over the listed views, rows `first ..` of a probe.
-struct ObjectIntensity<'a, T> {
-    fixed: &'a FixedData<T>,
-    views: &'a [View],
-    list: &'a [[u32; 2]],
-    set: u32,
-    object: &'a [T],
-    first: usize,
-    norm: &'a mut [T],
-}
-
-impl<T: Number> Work<T> for ObjectIntensity<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, views, list, set, object, first, norm } = self;
-        for view in list.iter().map(|[j, _]| &views[*j as usize]).filter(|v| v.probe == set) {
-            let storage = &fixed.storages[view.object as usize];
-            for o in 0..fixed.modes[1] {
-                let layer = storage.layer(object, o);
-                for (y, norm) in norm.chunks_exact_mut(fixed.shape.sx).enumerate() {
-                    let from = storage.at(view, first + y);
-                    for x in (0..norm.len()).step_by(PAD) {
-                        let (a, b) = (Row::load(&layer[0][from + x..]), Row::load(&layer[1][from + x..]));
-                        (Row::load(&norm[x..]) + (a * a + b * b)).store(&mut norm[x..]);
-                    }
-                }
             }
         }
     }
@@ -383,87 +290,8 @@ impl<T: Number> FixedData<T> {
         (ViewInputs { probe: &all[slot * self.probe_len()..(slot + 1) * self.probe_len()], ..seen }, View { probe: 0, ..view })
     }
 
-    /// Sums for a probe in either way.
-    pub(super) fn any_probe_sums(
-        &self,
-        waves: Waves<T>,
-        shifts: &[[f64; 2]],
-        list: &[[u32; 2]],
-        set: usize,
-        object: &[T],
-    ) -> Vec<BandSums<T>> {
-        if self.subpixel { self.returned_sums(waves, shifts, list, set, object, None) } else { self.probe_sums(waves, list, set, object) }
-    }
-
     /// Moves waves in the frame of a view by parts of a pixel.
     pub(super) fn moved(&self, waves: &mut [T], by: [f64; 2]) {
         T::with(self.isa, ShiftedWave { fixed: self, by, waves, scratch: &mut self.scratch() });
-    }
-
-    /// Sums as [`FixedData::probe_sums`], with each view's part shifted back. With `rest` (transforms of all probes, and the probe
-    /// of the set) the sums are those of `psi - P O`, of which a step is made that begins at the probe: the weight of a pixel is
-    /// then none of the unknown's, which each view sees elsewhere.
-    pub(super) fn returned_sums(
-        &self,
-        waves: Waves<T>,
-        shifts: &[[f64; 2]],
-        list: &[[u32; 2]],
-        set: usize,
-        object: &[T],
-        rest: Option<(&[T], &[T])>,
-    ) -> Vec<BandSums<T>> {
-        let (shape, views) = (self.shape, waves.views);
-        let (stored, size) = (2 * shape.stored(), self.modes[0] * 2 * shape.plane());
-        let mut sum = vec![T::ZERO; size];
-        let own: Vec<[u32; 2]> = list.iter().copied().filter(|[j, _]| views[*j as usize].probe as usize == set).collect();
-        let mut back = vec![T::ZERO; own.len().min(BATCH) * size];
-        self.cpu.install(|| {
-            for batch in own.chunks(BATCH) {
-                let back = &mut back[..batch.len() * size];
-                each_task((chunks_mut(back, size), items(batch)), |_, (out, [j, slot])| {
-                    let (j, at) = (*j as usize, *slot as usize * self.exits() * stored);
-                    let wave = &waves.exit[at..at + self.exits() * stored];
-                    let scratch = &mut *self.scratch();
-                    let mut own = std::mem::take(&mut scratch.own);
-                    let seen = ViewInputs { probe: &[], object };
-                    let probe = rest.map(|(spectra, _)| self.seen(seen, spectra, (views[j], shifts[j]), &mut own, scratch).0.probe);
-                    T::with(self.isa, ShiftedBack { fixed: self, object, probe, view: views[j], by: shifts[j], wave, out, scratch });
-                    scratch.own = own;
-                });
-                let back = &*back;
-                // In the order of the views, whatever the number of threads.
-                each(chunks_mut(&mut sum, shape.plane()), |i, sum| {
-                    for view in back.chunks_exact(size) {
-                        let from = &view[i * shape.plane()..];
-                        for at in (0..sum.len()).step_by(PAD) {
-                            (Row::load(&sum[at..]) + Row::load(&from[at..])).store(&mut sum[at..]);
-                        }
-                    }
-                });
-            }
-            let mut steps = vec![T::ZERO; self.probe_len()];
-            let one = ShiftedModes { fixed: self, spectra: &sum, by: [0.0; 2], along: None, out: &mut steps, scratch: &mut self.scratch() };
-            T::with(self.isa, one);
-            self.banded(&steps, views, list, set, object, rest.map(|(_, probe)| probe))
-        })
-    }
-
-    /// Numerators by bands, with the sums of `|O|^2` there; `norm probe` added where the step is to begin at the probe.
-    fn banded(&self, steps: &[T], views: &[View], list: &[[u32; 2]], set: usize, object: &[T], probe: Option<&[T]>) -> Vec<BandSums<T>> {
-        let (shape, stored) = (self.shape, self.shape.stored());
-        map_tasks(zellige_engine::parallel::indices(shape.ny.div_ceil(ROWS)), |_, number: usize| {
-            let first = number * ROWS;
-            let size = ROWS.min(shape.ny - first) * shape.sx;
-            let (mut sums, mut norm) = (Aligned::zeros(2 * self.modes[0] * size), Aligned::zeros(size));
-            T::with(self.isa, ObjectIntensity { fixed: self, views, list, set: set as u32, object, first, norm: &mut norm });
-            for (plane, sums) in sums.chunks_exact_mut(size).enumerate() {
-                let at = plane * stored + first * shape.sx;
-                for (i, sum) in sums.iter_mut().enumerate() {
-                    let step = steps[at + i];
-                    *sum = probe.map_or(step, |probe| step + norm[i] * probe[at + i]);
-                }
-            }
-            (sums, norm)
-        })
     }
 }

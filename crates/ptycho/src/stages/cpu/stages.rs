@@ -121,19 +121,18 @@ impl<T: Number> Stages for CpuStages<T> {
     }
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
-        Ok(self.overlap_loop(rule))
+        self.overlap_loop(rule)
     }
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
         if rule.c == 1.0 && rule.a + rule.b == 1.0 {
             self.exit = Large::default();
         }
-        self.sweep_views(rule, order);
-        Ok(())
+        self.sweep_views(rule, order)
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
-        self.least_squares_views(rule, order);
+        self.least_squares_views(rule, order)?;
         rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 
@@ -141,14 +140,14 @@ impl<T: Number> Stages for CpuStages<T> {
         let mut gradient = self.take(Slot::Gradient);
         let value = self.likelihood_gradient(rule, &mut gradient);
         self.put(Slot::Gradient, gradient);
-        Ok(value)
+        value
     }
 
     fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
         let direction = self.take(Slot::Direction);
         let both = self.likelihood_line(rule, &direction);
         self.put(Slot::Direction, direction);
-        Ok(both)
+        both
     }
 
     fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]> {
@@ -179,9 +178,9 @@ impl<T: Number> Stages for CpuStages<T> {
     fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()> {
         assert_ne!(slot, Slot::State, "the state is not divided by itself");
         let mut pair = self.take(slot);
-        self.wavefield_divide(&mut pair, damping);
+        let done = self.wavefield_divide(&mut pair, damping);
         self.put(slot, pair);
-        Ok(())
+        done
     }
 
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
@@ -212,7 +211,7 @@ impl<T: Number> Stages for CpuStages<T> {
         for set in [&mut state.probe[..], last] {
             set.chunks_exact_mut(one).zip(probes).for_each(|(planes, by)| all(planes, *by));
         }
-        exit.chunks_exact_mut(wave).zip(&*views).for_each(|(planes, view)| all(planes, probes[view.probe as usize]));
+        exit.chunks_exact_mut(wave).zip(&views[fixed.own.clone()]).for_each(|(planes, view)| all(planes, probes[view.probe as usize]));
         for (storage, by) in fixed.storages.iter().zip(objects) {
             for o in 0..fixed.modes[1] {
                 for plane in storage.layer_mut(&mut state.object, o) {
@@ -240,11 +239,11 @@ impl<T: Number> Stages for CpuStages<T> {
     }
 
     fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
-        Ok(self.trials(moved))
+        self.trials(moved)
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
-        Ok(self.slopes())
+        self.slopes()
     }
 
     fn views(&self) -> (&[View], &[[f64; 2]]) {
@@ -257,8 +256,9 @@ impl<T: Number> Stages for CpuStages<T> {
             let size = self.fixed.exits() * 2 * self.fixed.shape.stored();
             let (fixed, old) = (&self.fixed, &self.shifts);
             fixed.cpu.install(|| {
-                each((chunks_mut(&mut self.exit, size), items(shifts)), |j, (exit, new)| {
-                    let by = [0, 1].map(|d| new[d] - old[j][d]);
+                each((chunks_mut(&mut self.exit, size), items(&self.all)), |_, (exit, [j, _])| {
+                    let j = *j as usize;
+                    let by = [0, 1].map(|d| shifts[j][d] - old[j][d]);
                     if by != [0.0; 2] {
                         fixed.moved(exit, by);
                     }
@@ -272,7 +272,7 @@ impl<T: Number> Stages for CpuStages<T> {
     }
 
     fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
-        Ok(self.errors.clone())
+        self.fixed.share.gathered(self.errors.clone())
     }
 
     fn state(&mut self) -> Result<State> {
@@ -332,7 +332,10 @@ impl<T: Number> Stages for CpuStages<T> {
         let bytes = |values: &[T]| bytemuck::cast_slice::<T, u8>(values).to_vec();
         writer.bytes(&name("probe"), &bytes(&self.state.probe))?;
         writer.bytes(&name("object"), &bytes(&self.state.object))?;
-        writer.bytes(&name("exit"), bytemuck::cast_slice(&self.exit))?;
+        // Of all parts, at the first one; that of one part is not copied.
+        let share = self.fixed.share.clone();
+        let others = if share.is_alone() { Vec::new() } else { share.gathered_at_first(&self.exit)? };
+        writer.bytes(&name("exit"), if share.is_alone() { bytemuck::cast_slice(&self.exit) } else { &others })?;
         writer.bytes(&name("last"), &bytes(&self.last))?;
         for (i, slot) in self.slots.iter().enumerate() {
             writer.bytes(&name(&format!("slot{i}.probe")), bytemuck::cast_slice(&slot.probe))?;
@@ -340,17 +343,27 @@ impl<T: Number> Stages for CpuStages<T> {
         }
         writer.bytes(&name("views"), bytemuck::cast_slice(&self.views))?;
         writer.f64s(&name("shifts"), self.shifts.as_flattened())?;
-        writer.f64s(&name("factors"), &self.factors)?;
-        writer.f64s(&name("errors"), self.errors.as_flattened())
+        writer.f64s(&name("factors"), &share.gathered(self.factors.clone())?)?;
+        writer.f64s(&name("errors"), share.gathered(self.errors.clone())?.as_flattened())
     }
 
     fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
         let name = |name: &str| format!("{prefix}{name}");
-        let exits = self.views.len() * self.fixed.exits() * 2 * self.fixed.shape.stored();
+        let (own, wave) = (self.fixed.own.clone(), self.fixed.exits() * 2 * self.fixed.shape.stored());
         let (probe, object) = (self.state.probe.len(), self.state.object.len());
         self.state =
             super::Pair { probe: numbers(reader, &name("probe"), &[probe])?, object: numbers(reader, &name("object"), &[object])? };
-        self.exit = Large::of(&numbers(reader, &name("exit"), &[0, exits])?, self.folder.as_deref())?;
+        // Those of own views alone.
+        let exits = reader.bytes_len(&name("exit"))? as usize;
+        if ![0, self.views.len() * wave * size_of::<T>()].contains(&exits) {
+            return Err(reader.content_error(format!("section `{}` has {exits} bytes: the input has changed", name("exit"))));
+        }
+        self.exit = Large::zeros(if exits == 0 { 0 } else { own.len() * wave }, self.folder.as_deref())?;
+        reader.bytes_from(
+            &name("exit"),
+            if exits == 0 { 0 } else { own.start * wave * size_of::<T>() } as u64,
+            bytemuck::cast_slice_mut(&mut self.exit),
+        )?;
         self.last = numbers(reader, &name("last"), &[probe])?;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.probe = numbers(reader, &name(&format!("slot{i}.probe")), &[0, probe])?;
@@ -373,11 +386,14 @@ impl<T: Number> Stages for CpuStages<T> {
             return Err(reader.content_error("a view lies outside the objects of this input"));
         }
         reader.f64s_into(&name("shifts"), self.shifts.as_flattened_mut())?;
-        self.factors = reader.f64s(&name("factors"))?;
-        if self.factors.len() != views.len() {
+        let factors = reader.f64s(&name("factors"))?;
+        if factors.len() != views.len() {
             return Err(reader.content_error("factors of brightness do not fit the views of this input"));
         }
-        reader.f64s_into(&name("errors"), self.errors.as_flattened_mut())?;
+        self.factors = factors[own.clone()].to_vec();
+        let mut errors = vec![[0.0; 3]; views.len()];
+        reader.f64s_into(&name("errors"), errors.as_flattened_mut())?;
+        self.errors = errors[own].to_vec();
         self.views = views;
         self.sort_views();
         Ok(())

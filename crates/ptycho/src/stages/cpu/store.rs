@@ -151,10 +151,10 @@ pub(crate) fn from_detector<T: Copy>(values: &[T], shape: Shape, far: bool) -> V
     (0..shape.ny).flat_map(|y| (0..shape.nx).map(move |x| (y, x))).map(|(y, x)| values[at(y, x)]).collect()
 }
 
-/// Moduli of all frames, in a file in `folder` if there is one, and of each the number of pixels that count and the mean variance
+/// Moduli of own frames, in a file in `folder` if there is one, and of each the number of pixels that count and the mean variance
 /// of their moduli.
 pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: Option<&Path>) -> Result<(Large<T>, Vec<[f64; 2]>)> {
-    let mut out = Large::zeros(model.views.len() * shape.plane(), folder)?;
+    let mut out = Large::zeros(model.own().len() * shape.plane(), folder)?;
     let frames = (chunks_mut(&mut out, shape.plane()), chunks(&model.mag, model.counted()));
     let valid = map(frames, |_, (out, frame)| {
         for (out, m) in out.iter_mut().zip(to_detector(frame, shape, far, MASKED)) {

@@ -1,6 +1,7 @@
 //! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads; what they do to object
 //! and probe is applied view by view in the order of the batch.
 
+use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut};
 
 use super::fourier::{mix, update_to};
@@ -10,7 +11,7 @@ use super::store::{planes, planes_mut};
 use super::{CpuStages, FixedData, Scratch};
 use crate::model::View;
 use crate::physics::pie_weight;
-use crate::stages::Sweep;
+use crate::stages::{Sweep, in_one_part};
 
 /// A view's difference `D = psi - P O`, into `out[K][2][ny][sx]`.
 struct Difference<'a, T> {
@@ -200,7 +201,8 @@ impl<T: Number> Work<T> for ApplyDifference<'_, T> {
 
 impl<T: Number> CpuStages<T> {
     /// One pass over the views in `order`.
-    pub(super) fn sweep_views(&mut self, rule: &Sweep, order: &[u32]) {
+    pub(super) fn sweep_views(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        in_one_part(&self.fixed.share)?;
         let Self { fixed, views, shifts, state, exit, errors, .. } = self;
         let fixed = &*fixed;
         let stored = fixed.exits() * 2 * fixed.shape.stored();
@@ -222,7 +224,7 @@ impl<T: Number> CpuStages<T> {
                     let j = *j as usize;
                     // SAFETY: `order` holds each view at most once, so that no other work has this wave.
                     let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
-                    let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j][0], &mut *fixed.scratch());
+                    let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid(j)[0], &mut *fixed.scratch());
                     let (ViewInputs { probe, object }, view) = fixed.own_or(state_now, probes, slot, (views[j], shifts[j]), scratch);
                     *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
                 };
@@ -265,6 +267,7 @@ impl<T: Number> CpuStages<T> {
                 }
             }
         });
+        Ok(())
     }
 }
 

@@ -102,6 +102,7 @@ fn shifts_are_unitary_and_go_back_by_their_adjoint() {
             start: State { probe: probe.clone(), object: noise(pixels) },
             begins: Vec::new(),
             scans: Vec::new(),
+            share: crate::share::Share::default(),
         };
         let host = CpuStages::<f64>::new(&model, &zellige_engine::device::Cpu::new(1).unwrap(), Isa::best());
         let shape = Shape::new(frame);

@@ -146,9 +146,15 @@ impl<T: Number> FixedData<T> {
         }
     }
 
-    /// Moduli of a view.
+    /// Moduli of an own view.
     pub(super) fn moduli(&self, j: usize) -> &[T] {
-        &self.mag[j * self.bins.plane()..(j + 1) * self.bins.plane()]
+        let slot = j - self.own.start;
+        &self.mag[slot * self.bins.plane()..(slot + 1) * self.bins.plane()]
+    }
+
+    /// Pixels of an own view that count, and the mean variance of their moduli.
+    pub(super) fn valid(&self, j: usize) -> [f64; 2] {
+        self.valid[j - self.own.start]
     }
 }
 

@@ -1,17 +1,18 @@
 //! The wavefield preconditioner: a slot over the root of what stands against it, light on the object and transmission in the probe.
 
-use zellige_engine::parallel::{chunks_mut, each};
+use zellige_engine::error::Result;
 
 use super::lanes::Number;
 use super::overlap::BAND;
 use super::{CpuStages, Pair};
+use crate::relay::sum_pieces;
 
 impl<T: Number> CpuStages<T> {
     /// Divides the probe's part of `pair` by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)`, sums over
     /// all views. The probe counts as it stands on whole pixels. Every sum has the order of the views, whatever the number of
     /// threads.
-    pub(super) fn wavefield_divide(&self, pair: &mut Pair<T>, damping: [f64; 2]) {
-        let Self { fixed, views, bands, state, .. } = self;
+    pub(super) fn wavefield_divide(&self, pair: &mut Pair<T>, damping: [f64; 2]) -> Result<()> {
+        let Self { fixed, views, bands, all, adders, state, .. } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
         let probes = state.probe.chunks_exact(fixed.probe_len());
         let light: Vec<Vec<T>> =
@@ -19,12 +20,19 @@ impl<T: Number> CpuStages<T> {
         let layers = |storage: &super::StoragePlanes| (0..fixed.modes[1]).map(|o| storage.layer(&state.object, o)).collect::<Vec<_>>();
         let passed: Vec<Vec<T>> = fixed.storages.iter().map(|storage| power(layers(storage).into_iter(), storage.model.layer())).collect();
         fixed.cpu.install(|| {
-            for (number, storage) in fixed.storages.iter().enumerate() {
-                let width = storage.shape[1];
-                let mut weights = vec![T::ZERO; storage.model.layer()];
-                each(chunks_mut(&mut weights, BAND * width), |band, rows: &mut [T]| {
-                    let first = band * BAND;
-                    for [j, _] in &bands[number][band] {
+            let mut weights: Vec<Vec<T>> = fixed.storages.iter().map(|storage| vec![T::ZERO; storage.model.layer()]).collect();
+            let mut pieces = Vec::new();
+            for (number, (weights, storage)) in weights.iter_mut().zip(&fixed.storages).enumerate() {
+                pieces.extend(weights.chunks_mut(BAND * storage.shape[1]).enumerate().map(|(band, rows)| (number, band, rows)));
+            }
+            sum_pieces(
+                &fixed.share,
+                &mut pieces,
+                |(number, band, _)| &adders.bands[*number][*band],
+                |(.., rows)| rows.len(),
+                |(number, band, _), rows| {
+                    let (first, width) = (band * BAND, fixed.storages[*number].shape[1]);
+                    for [j, _] in &bands[*number][*band] {
                         let view = &views[*j as usize];
                         let top = view.row as usize;
                         for y in first.max(top)..(first + rows.len() / width).min(top + shape.ny) {
@@ -33,24 +41,34 @@ impl<T: Number> CpuStages<T> {
                             add(&mut rows[to..to + shape.nx], &light[view.probe as usize][from..from + shape.nx]);
                         }
                     }
-                    invert(rows, damping[1]);
-                });
+                },
+                |(.., rows), sums| invert(rows, sums, damping[1]),
+            )?;
+            for (storage, weights) in fixed.storages.iter().zip(&weights) {
                 for o in 0..fixed.modes[1] {
-                    storage.layer_mut(&mut pair.object, o).into_iter().for_each(|plane| multiply(plane, &weights));
+                    storage.layer_mut(&mut pair.object, o).into_iter().for_each(|plane| multiply(plane, weights));
                 }
             }
             for (set, probe) in pair.probe.chunks_exact_mut(fixed.probe_len()).enumerate() {
                 let mut weights = vec![T::ZERO; stored];
-                each(chunks_mut(&mut weights, shape.sx), |y, row: &mut [T]| {
-                    for view in views.iter().filter(|view| view.probe as usize == set) {
-                        let from = fixed.storages[view.object as usize].at(view, y);
-                        add(&mut row[..shape.nx], &passed[view.object as usize][from..from + shape.nx]);
-                    }
-                    invert(row, damping[0]);
-                });
+                let mut pieces: Vec<(usize, &mut [T])> = weights.chunks_mut(shape.sx).enumerate().collect();
+                sum_pieces(
+                    &fixed.share,
+                    &mut pieces,
+                    |_| &adders.sets[set],
+                    |(_, row)| row.len(),
+                    |(y, _), row| {
+                        for view in all.iter().map(|[j, _]| &views[*j as usize]).filter(|view| view.probe as usize == set) {
+                            let from = fixed.storages[view.object as usize].at(view, *y);
+                            add(&mut row[..shape.nx], &passed[view.object as usize][from..from + shape.nx]);
+                        }
+                    },
+                    |(_, row), sums| invert(row, sums, damping[0]),
+                )?;
                 probe.chunks_exact_mut(stored).for_each(|plane| multiply(plane, &weights));
             }
-        });
+            Ok(())
+        })
     }
 }
 
@@ -71,10 +89,10 @@ fn add<T: Number>(to: &mut [T], from: &[T]) {
     }
 }
 
-/// `1 / sqrt(values + damping)`.
-fn invert<T: Number>(values: &mut [T], damping: f64) {
-    for value in values {
-        *value = T::from_f64(1.0 / (value.to_f64() + damping).sqrt());
+/// `1 / sqrt(sums + damping)`.
+fn invert<T: Number>(to: &mut [T], sums: &[T], damping: f64) {
+    for (to, sum) in to.iter_mut().zip(sums) {
+        *to = T::from_f64(1.0 / (sum.to_f64() + damping).sqrt());
     }
 }
 

@@ -231,6 +231,7 @@ pub(super) mod tests {
             start: State::default(),
             begins: Vec::new(),
             scans: Vec::new(),
+            share: crate::share::Share::default(),
         }
     }
 

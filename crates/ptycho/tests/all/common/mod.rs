@@ -108,6 +108,7 @@ impl Reference {
             start: State { probe, object: self.waves("object_init") },
             begins: Vec::new(),
             scans: vec![("a64".into(), 0)],
+            share: zellige_ptycho::share::Share::default(),
         }
     }
 }

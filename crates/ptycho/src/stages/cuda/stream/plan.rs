@@ -51,6 +51,7 @@ pub(crate) fn without_frames(model: &Model) -> Model {
         start: model.start.clone(),
         scans: model.scans.clone(),
         begins: Vec::new(),
+        share: model.share.clone(),
         ..*model
     }
 }
