@@ -4,6 +4,8 @@ mod commands;
 mod common;
 mod messages;
 mod pages;
+#[cfg(unix)]
+mod parts;
 #[cfg(target_os = "linux")]
 mod peaks;
 #[cfg(unix)]

@@ -1,0 +1,118 @@
+//! Runs in several parts, as threads and as processes of both MPI libraries: the same files.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use zellige_engine::testing::mpi::launchers;
+
+use crate::common::{names, zellige};
+
+/// Short runs: an example, and keys that make it short.
+const RUNS: [(&str, &[&str]); 3] = [
+    ("dsmc/jet.toml", &["dsmc.steps=60", "dsmc.sampling.start=20"]),
+    ("poisson/channel.toml", &["poisson.method=multigrid"]),
+    ("dsmc/couette.toml", &["dsmc.steps=40", "dsmc.sampling.start=20"]),
+];
+
+fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn arguments<'a>(input: &'a str, keys: &[&'a str], output: &'a str) -> Vec<&'a str> {
+    let sets = keys.iter().flat_map(|key| ["--set", *key]);
+    ["run", input, "--device", "cpu", "--threads", "1", "-o", output].into_iter().chain(sets).collect()
+}
+
+/// Files of a run, but the summary, which has times.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<String> = names(folder).into_iter().filter(|name| name != "summary.json").collect();
+    all.sort();
+    all.into_iter()
+        .filter(|name| folder.join(name).is_file())
+        .map(|name| (name.clone(), std::fs::read(folder.join(name)).unwrap()))
+        .collect()
+}
+
+#[test]
+fn parts_and_processes_write_the_files_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (k, (name, keys)) in RUNS.into_iter().enumerate() {
+        let input = example(name);
+        let one = format!("one{k}");
+        assert_eq!(zellige(folder.path(), &arguments(&input, keys, &one)).code, 0, "{name}");
+        let expected = files(&folder.path().join(&one));
+        assert!(expected.len() > 3, "{name} writes nothing to compare");
+        for parts in ["2", "3", "8"] {
+            let output = format!("{k}-{parts}");
+            let found = zellige(folder.path(), &[&arguments(&input, keys, &output)[..], &["--parts", parts]].concat());
+            assert_eq!(found.code, 0, "{name} in {parts} parts: {}", found.err);
+            assert!(files(&folder.path().join(&output)) == expected, "{name} in {parts} parts");
+        }
+        for mpirun in launchers() {
+            for processes in [1, 2, 4] {
+                let output = format!("{k}-{}-{processes}", mpirun.maker.replace(' ', "_"));
+                let mut command = mpirun.command(processes);
+                command.arg(env!("CARGO_BIN_EXE_zellige")).args(arguments(&input, keys, &output)).current_dir(folder.path());
+                let done = command.output().unwrap();
+                let told = String::from_utf8_lossy(&done.stderr);
+                assert!(done.status.success(), "{name} by {} in {processes}: {told}", mpirun.maker);
+                assert!(files(&folder.path().join(&output)) == expected, "{name} by {} in {processes}", mpirun.maker);
+                // One of them speaks.
+                assert_eq!(told.matches("zellige 0.").count(), 1, "{told}");
+            }
+        }
+    }
+}
+
+/// An input that one process reads and all find wrong, and one that is killed.
+#[test]
+fn processes_end_together_and_say_why_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for mpirun in launchers() {
+        let start = |arguments: &[&str]| -> Command {
+            let mut command = mpirun.command(3);
+            command.arg(env!("CARGO_BIN_EXE_zellige")).args(arguments).current_dir(folder.path());
+            command
+        };
+        let jet = example("dsmc/jet.toml");
+        let done = start(&["run", &jet, "--set", "dsmc.stepz=3"]).output().unwrap();
+        let told = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!done.status.success() && told.matches("did you mean `steps`?").count() == 1, "{told}");
+        // A run that takes minutes; one of its processes is killed.
+        let keys = ["dsmc.steps=1000000"];
+        let mut child = start(&arguments(&jet, &keys, "killed")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        let victim = loop {
+            let found = Command::new("pgrep").args(["-n", "-f", &format!("zellige run {jet} .*-o killed")]).output().unwrap();
+            let started = folder.path().join("killed").join("rows.csv").exists();
+            match String::from_utf8_lossy(&found.stdout).trim().parse::<i32>() {
+                Ok(process) if started => break process,
+                _ => assert!(begun.elapsed() < Duration::from_secs(60), "the run does not begin"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+        let killed = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(killed.elapsed() < Duration::from_secs(30), "processes outlive one of them with {}", mpirun.maker);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::fs::remove_dir_all(folder.path().join("killed")).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (channel, batch) = (example("poisson/channel.toml"), example("poisson/batch.toml"));
+    for (input, more, expected) in [
+        (&channel, &["--parts", "0"][..], "allowed: 1 to 1024"),
+        (&channel, &["--parts", "2", "--set", "poisson.method=direct"], "method = \"multigrid\""),
+        (&channel, &["--parts", "2"], "the direct solver"),
+        (&batch, &["--parts", "2"], "one part"),
+    ] {
+        let found = zellige(folder.path(), &[&["run", input.as_str(), "--device", "cpu"][..], more].concat());
+        assert!(found.code == 2 && found.err.contains(expected), "{more:?}: {}", found.err);
+    }
+}
