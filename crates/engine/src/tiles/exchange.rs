@@ -17,21 +17,21 @@ const TILES_AT_A_TIME: usize = 8;
 
 /// A particle on its way, flat: a particle and a row beside each other would be padded twice.
 #[derive(Debug, Clone, Copy)]
-struct Entry<T, const N: usize, I, const W: usize, K> {
-    v: [T; N],
-    words: [I; W],
-    row: u16,
-    key: K,
+pub(super) struct Entry<T, const N: usize, I, const W: usize, K> {
+    pub(super) v: [T; N],
+    pub(super) words: [I; W],
+    pub(super) row: u16,
+    pub(super) key: K,
 }
 
 /// Particles that leave one tile, and a count kept by their sender (`tally`).
 #[derive(Debug, Clone)]
 pub struct Outbox<T, S, const N: usize, I = u64, const W: usize = 1, K = u8> {
-    entries: Vec<Entry<T, N, I, W, K>>,
+    pub(super) entries: Vec<Entry<T, N, I, W, K>>,
     /// Destination in the upper half, number of the entry in the lower.
-    order: Vec<u64>,
+    pub(super) order: Vec<u64>,
     /// Destinations, and how far `order` goes that concerns them, once it is sealed.
-    ends: Vec<[u32; 2]>,
+    pub(super) ends: Vec<[u32; 2]>,
     /// Count kept by the sender.
     pub tally: S,
 }
@@ -80,14 +80,14 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
         }
     }
 
-    /// Entries.
+    /// Entries that are to be delivered.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.order.len()
     }
 
-    /// Returns true if there are no particles.
+    /// Returns true if there are no particles to be delivered.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.order.is_empty()
     }
 
     /// Iterates over the particles in transit, in the order in which they were added.
