@@ -137,6 +137,17 @@ impl ChargeErrors {
     /// Nothing.
     pub const NONE: Self = Self { most: 0.0, worst: None };
 
+    /// Numbers that [`ChargeErrors::from_numbers`] takes back.
+    pub(crate) fn to_numbers(self) -> [f64; 4] {
+        let [change, limit] = self.worst.unwrap_or_default();
+        [self.most, f64::from(u8::from(self.worst.is_some())), change, limit]
+    }
+
+    /// See above.
+    pub(crate) fn from_numbers([most, some, change, limit]: [f64; 4]) -> Self {
+        Self { most, worst: (some > 0.0).then_some([change, limit]) }
+    }
+
     /// Combines with the result at other corners.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
@@ -255,9 +266,8 @@ impl Gauss {
     pub fn save(&self, writer: &mut Writer) -> Result<()> {
         writer.u64("gauss.step", self.step)?;
         writer.bytes("gauss.forget", &self.forget.iter().map(|f| u8::from(*f)).collect::<Vec<_>>())?;
-        let [change, limit] = self.seen.worst.unwrap_or_default();
-        let some = f64::from(u8::from(self.seen.worst.is_some()));
-        writer.f64s("gauss.sums", &[self.squares[0], self.squares[1], some, change, limit, self.seen.most])
+        let [most, some, change, limit] = self.seen.to_numbers();
+        writer.f64s("gauss.sums", &[self.squares[0], self.squares[1], some, change, limit, most])
     }
 
     /// From a checkpoint.
@@ -270,8 +280,9 @@ impl Gauss {
         self.forget.iter_mut().zip(forget).for_each(|(to, f)| *to = f != 0);
         let mut sums = [0.0; 6];
         reader.f64s_into("gauss.sums", &mut sums)?;
-        self.squares = [sums[0], sums[1]];
-        self.seen = ChargeErrors { most: sums[5], worst: (sums[2] > 0.0).then_some([sums[3], sums[4]]) };
+        let [x, y, some, change, limit, most] = sums;
+        self.squares = [x, y];
+        self.seen = ChargeErrors::from_numbers([most, some, change, limit]);
         Ok(())
     }
 }

@@ -60,6 +60,9 @@ pub struct Grid {
     pub particles: [[ParticleSide; 2]; 2],
     /// Number of space dimensions, 1 or 2.
     pub dimensions: usize,
+    /// Rows of cells that arrays hold, those of one part of a run; all of them where there is nothing. Cells and nodes are counted
+    /// from the corner of the domain in any case.
+    pub part: Option<Range<usize>>,
 }
 
 impl Grid {
@@ -83,9 +86,38 @@ impl Grid {
         if self.dimensions == 1 { 0 } else { self.pitch() }
     }
 
+    /// Rows of cells that arrays hold.
+    pub fn held(&self) -> Range<usize> {
+        self.part.clone().unwrap_or(0..self.cells[1])
+    }
+
+    /// The domain with arrays over all of it.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        Self { part: None, ..self.clone() }
+    }
+
+    /// True if the rows of another part come next at the lower or the upper end of axis 1.
+    pub fn continues(&self, end: usize) -> bool {
+        self.part.as_ref().is_some_and(|held| self.periodic(1) || [held.start > 0, held.end < self.cells[1]][end])
+    }
+
+    /// Number of the row of an array that holds the nodes `j` of axis 1.
+    pub fn place(&self, j: isize) -> usize {
+        let place = j + BELOW as isize - self.part.as_ref().map_or(0, |held| held.start as isize);
+        debug_assert!(place >= 0, "row {j} is below the guards");
+        place as usize
+    }
+
+    /// Rows of an array whose nodes carry values of their own and belong to this part and no other.
+    pub fn inside(&self) -> Range<usize> {
+        let held = self.held();
+        BELOW..BELOW + held.len() + usize::from(held.end == self.cells[1] && !self.periodic(1))
+    }
+
     /// Rows, guards included.
     pub fn rows(&self) -> usize {
-        BELOW + self.cells[1] + ABOVE
+        BELOW + self.held().len() + ABOVE
     }
 
     /// Values of an array, guards included.
@@ -100,8 +132,8 @@ impl Grid {
 
     /// Place of corner `(i, j)` in an array; guards have negative indices, or indices from `cells` on.
     pub fn index(&self, i: isize, j: isize) -> usize {
-        debug_assert!(i >= -(BELOW as isize) && j >= -(BELOW as isize), "({i}, {j}) is below the guards");
-        (j + BELOW as isize) as usize * self.pitch() + (i + BELOW as isize) as usize
+        debug_assert!(i >= -(BELOW as isize), "({i}, {j}) is below the guards");
+        self.place(j) * self.pitch() + (i + BELOW as isize) as usize
     }
 
     /// Places of the cells `0..cells[0]` of row `j`.
@@ -134,6 +166,7 @@ mod tests {
             fields: [[FieldSide::Periodic; 2], [FieldSide::Pec; 2]],
             particles: [[ParticleSide::Periodic; 2], [ParticleSide::Reflect; 2]],
             dimensions,
+            part: None,
         }
     }
 
@@ -145,6 +178,17 @@ mod tests {
         assert_eq!(g.pitch(), 32);
         assert_eq!(g.row(3), g.index(0, 3)..g.index(20, 3));
         assert!(g.index(22, 9) < g.len() && g.rows() == 12);
+    }
+
+    #[test]
+    fn a_part_holds_its_rows_and_their_guards() {
+        let part = |held: Range<usize>| Grid { part: Some(held), ..grid([20, 7], 2) };
+        let (low, high) = (part(0..3), part(3..7));
+        assert_eq!((low.rows(), high.rows()), (8, 9));
+        assert_eq!((low.inside(), high.inside()), (2..5, 2..7));
+        assert_eq!((high.index(-2, 1), high.index(0, 3)), (0, 2 * 32 + 2));
+        assert_eq!([0, 1].map(|end| (low.continues(end), high.continues(end))), [(false, true), (true, false)]);
+        assert!(!grid([20, 7], 2).continues(1) && high.whole() == grid([20, 7], 2));
     }
 
     #[test]

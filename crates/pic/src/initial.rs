@@ -167,7 +167,7 @@ mod tests {
     fn check(cells: [usize; 2], fields: [[FieldSide; 2]; 2]) {
         let dimensions = if cells[1] == 1 { 1 } else { 2 };
         let particles = [[ParticleSide::Periodic; 2]; 2];
-        let grid = Grid { cells, h: [0.1, 0.13], origin: [0.0; 2], dt: 0.05, fields, particles, dimensions };
+        let grid = Grid { cells, h: [0.1, 0.13], origin: [0.0; 2], dt: 0.05, fields, particles, dimensions, part: None };
         let philox = zellige_engine::rng::Philox::new(3, 9);
         let rho: Vec<f64> = (0..grid.len()).map(|i| f64::from(philox.draw(0, i as u64)[0]) / 2f64.powi(31) - 0.9).collect();
         let device = Device::Cpu(Cpu::new(1).unwrap());

@@ -7,6 +7,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe, RepeatedLaunches, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 
 use crate::config::laser::{LaserConfig, LaserDirection, LaserSource, PolarisationConfig, PolarisationName};
@@ -41,6 +42,7 @@ pub struct Plasma {
     /// Mean charge that a start by Poisson's equation took off, `e n_0`: an immobile background where no conductor holds it.
     pub background: f64,
     device: Device,
+    links: Links,
     antennas: Vec<Antenna>,
     front: InitialFields,
     /// Ledgers of all species when the run began.
@@ -70,11 +72,15 @@ pub enum EnergyAccounts {
     Open,
 }
 
-/// The stages on a device.
-pub fn open(setup: &Setup, device: &Device) -> Result<Box<dyn Stages>> {
+/// The stages of a part of a run on its device.
+pub fn open(setup: &Setup, device: &Device, links: &Links) -> Result<Box<dyn Stages>> {
     match device {
-        Device::Cpu(cpu) => stages::cpu::new(setup, cpu),
-        Device::Cuda(cuda) => stages::cuda::new(setup, cuda),
+        Device::Cpu(cpu) => stages::cpu::of_part(setup, cpu, links),
+        Device::Cuda(cuda) if links.is_alone() => stages::cuda::new(setup, cuda),
+        Device::Cuda(_) => {
+            let problem = Problem::new("--parts", format!("{} parts of a plasma on GPUs", links.size()));
+            Err(Error::input("command line", problem.hint("use `--device cpu`, or one part")))
+        }
     }
 }
 
@@ -101,17 +107,18 @@ pub(crate) fn makers(config: &Config, model: &Model, setup: &Setup, gpu: &Proper
 impl Plasma {
     /// Allocates, puts everything in, and takes the momenta half a step back.
     pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {
-        Self::of(Model::new(config, seed)?, config, device)
+        Self::of(Model::new(config, seed)?, config, device, &Links::default())
     }
 
-    /// Allocates and fills the box of the model of an input.
-    pub fn of(model: Model, config: &Config, device: &Device) -> Result<Self> {
+    /// Allocates and fills the box of the model of an input, or the share of a part in it.
+    pub fn of(model: Model, config: &Config, device: &Device, links: &Links) -> Result<Self> {
         let setup = model.setup(config)?;
-        device.must_hold(stages::memory(&setup, device), "particles and fields of the plasma")?;
+        let share = stages::memory(&setup, device) / links.size() as u64;
+        device.must_hold(share, "particles and fields of the plasma")?;
         if let Device::Cuda(cuda) = device {
             prepare(cuda, makers(config, &model, &setup, cuda.properties()));
         }
-        let mut stages = open(&setup, device)?;
+        let mut stages = open(&setup, device, links)?;
         let fields = initial_fields(config, &model)?;
         for (c, values) in fields.iter().enumerate().filter(|(_, v)| !v.is_empty()) {
             stages.set_component(Component::ALL[c], values)?;
@@ -128,6 +135,7 @@ impl Plasma {
             gauss,
             background: 0.0,
             device,
+            links: links.clone(),
             antennas,
             front,
             start,
@@ -199,10 +207,11 @@ impl Plasma {
         }
         let total_field = self.total_field(|_| true)?;
         for s in 0..self.setup.species.len() {
-            let mut particles = self.stages.particles(s)?;
-            let Self { setup, device, .. } = self;
-            on_host(device, || back_push(&setup.grid, setup.order, &setup.species[s], &total_field, &mut particles));
-            self.stages.replace(s, &particles)?;
+            let Self { setup, device, stages, .. } = self;
+            let push = |particles: &mut Particles| {
+                on_host(device, || back_push(&setup.grid, setup.order, &setup.species[s], &total_field, particles));
+            };
+            stages.revise(s, &push)?;
         }
         Ok(())
     }
@@ -279,6 +288,11 @@ impl Plasma {
         self.model.window.is_none() && self.antennas.is_empty() && !layer && self.setup.external[..3].iter().all(Vec::is_empty)
     }
 
+    /// Links to the other parts of the run.
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
@@ -301,7 +315,7 @@ impl Plasma {
         writer.u64("step", self.step)?;
         writer.u64("moved", self.moved)?;
         for component in &Component::ALL[..6] {
-            writer.f64s(component.name(), &self.stages.component(*component)?)?;
+            writer.f64s(component.name(), &self.stages.component_to_save(*component)?)?;
         }
         for s in 0..self.setup.species.len() {
             let p = self.stages.particles(s)?;

@@ -85,6 +85,11 @@ impl Solver for Pic {
         config.check()
     }
 
+    fn only_in_one_part(config: &Config) -> Option<&'static str> {
+        // Tiles change places when a window has gone past one.
+        (config.dimensions() == 1 && config.window.is_some()).then_some("a window that moves along a line")
+    }
+
     fn may_change() -> &'static [&'static str] {
         &["t_end", "steps"]
     }
@@ -111,7 +116,7 @@ impl Solver for Pic {
     }
 
     fn setup_prepared(model: Model, config: &Config, environment: &Environment) -> Result<Self> {
-        let mut plasma = Plasma::of(model, config, &environment.device)?;
+        let mut plasma = Plasma::of(model, config, &environment.device, &environment.links)?;
         let diagnostics = Diagnostics::new(config, &mut plasma)?;
         let count = plasma.stages.ledger()?.iter().map(|l| l.injected - l.removed).sum();
         Ok(Self { config: config.clone(), plasma, diagnostics, count, device: environment.device.clone() })

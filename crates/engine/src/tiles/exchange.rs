@@ -17,21 +17,21 @@ const TILES_AT_A_TIME: usize = 8;
 
 /// A particle on its way, flat: a particle and a row beside each other would be padded twice.
 #[derive(Debug, Clone, Copy)]
-struct Entry<T, const N: usize, I, const W: usize, K> {
-    v: [T; N],
-    words: [I; W],
-    row: u16,
-    key: K,
+pub(super) struct Entry<T, const N: usize, I, const W: usize, K> {
+    pub(super) v: [T; N],
+    pub(super) words: [I; W],
+    pub(super) row: u16,
+    pub(super) key: K,
 }
 
 /// Particles that leave one tile, and a count kept by their sender (`tally`).
 #[derive(Debug, Clone)]
 pub struct Outbox<T, S, const N: usize, I = u64, const W: usize = 1, K = u8> {
-    entries: Vec<Entry<T, N, I, W, K>>,
+    pub(super) entries: Vec<Entry<T, N, I, W, K>>,
     /// Destination in the upper half, number of the entry in the lower.
-    order: Vec<u64>,
+    pub(super) order: Vec<u64>,
     /// Destinations, and how far `order` goes that concerns them, once it is sealed.
-    ends: Vec<[u32; 2]>,
+    pub(super) ends: Vec<[u32; 2]>,
     /// Count kept by the sender.
     pub tally: S,
 }
@@ -80,58 +80,14 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
         }
     }
 
-    /// Adds the entries of a sealed outbox, that of tile `from`, to the messages of those parts of the run to which they go:
-    /// `part` tells the message of a tile, and none for tiles of this part. The entries stay.
-    pub fn pack(&self, from: u32, part: impl Fn(u32) -> Option<usize>, messages: &mut [Vec<u8>]) {
-        let mut begin = 0;
-        for [to, end] in &self.ends {
-            let range = begin as usize..*end as usize;
-            begin = *end;
-            let Some(part) = part(*to) else { continue };
-            let message = &mut messages[part];
-            message.extend_from_slice(bytemuck::bytes_of(&[from, *to, range.len() as u32]));
-            for key in &self.order[range] {
-                let e = &self.entries[*key as u32 as usize];
-                message.extend_from_slice(bytemuck::cast_slice(&e.v));
-                message.extend_from_slice(bytemuck::cast_slice(&e.words));
-                message.extend_from_slice(bytemuck::bytes_of(&e.row));
-                message.extend_from_slice(bytemuck::bytes_of(&e.key));
-            }
-        }
-    }
-
-    /// Puts what another part has packed into the outboxes that it comes from, and seals them: each then holds what it has for the
-    /// tiles of this part, in the order of the whole.
-    ///
-    /// # Panics
-    /// Where a message is cut off, or names a tile that there is not.
-    pub fn unpack(outboxes: &mut [Self], mut message: &[u8]) {
-        fn take<R: bytemuck::Pod>(message: &mut &[u8]) -> R {
-            let (head, rest) = message.split_at(size_of::<R>());
-            *message = rest;
-            bytemuck::pod_read_unaligned(head)
-        }
-        while !message.is_empty() {
-            let [from, to, count]: [u32; 3] = std::array::from_fn(|_| take(&mut message));
-            let outbox = &mut outboxes[from as usize];
-            for _ in 0..count {
-                let v = std::array::from_fn(|_| take(&mut message));
-                let words = std::array::from_fn(|_| take(&mut message));
-                let row = take(&mut message);
-                outbox.push(Location { tile: to, row, cell: 0 }, Particle { v, words, key: take(&mut message) });
-            }
-            outbox.seal();
-        }
-    }
-
-    /// Entries.
+    /// Entries that are to be delivered.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.order.len()
     }
 
-    /// Returns true if there are no particles.
+    /// Returns true if there are no particles to be delivered.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.order.is_empty()
     }
 
     /// Iterates over the particles in transit, in the order in which they were added.
@@ -175,25 +131,14 @@ impl Deliveries {
         &mut self,
         outboxes: &[Outbox<T, S, N, I, W, K>],
     ) {
-        self.sort_for(outboxes, |_| true);
-    }
-
-    /// Notes what sealed outboxes hold, one for each tile, for the tiles that are `wanted`: those of this part of a run.
-    pub fn sort_for<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>(
-        &mut self,
-        outboxes: &[Outbox<T, S, N, I, W, K>],
-        wanted: impl Fn(u32) -> bool,
-    ) {
         self.clear();
         self.inboxes.resize_with(outboxes.len(), Vec::new);
         for (from, outbox) in outboxes.iter().enumerate() {
             debug_assert_eq!(outbox.ends.last().map_or(0, |e| e[1] as usize), outbox.len(), "an outbox was not sealed");
+            self.sent += outbox.len();
             let mut begin = 0;
             for [to, end] in &outbox.ends {
-                if wanted(*to) {
-                    self.sent += (*end - begin) as usize;
-                    self.inboxes[*to as usize].push(OutboxPart { from: from as u32, begin, end: *end });
-                }
+                self.inboxes[*to as usize].push(OutboxPart { from: from as u32, begin, end: *end });
                 begin = *end;
             }
         }

@@ -27,6 +27,7 @@
 mod band;
 mod column;
 mod exchange;
+mod parcels;
 mod row;
 mod sort;
 mod store;

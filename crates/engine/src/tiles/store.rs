@@ -45,6 +45,15 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
     /// # Panics
     /// Where keys cannot tell all cells of a row and kinds apart.
     pub fn new(tiling: Tiling, layout: Layout<W>, expected: usize) -> Self {
+        Self::of_part(tiling, layout, expected, |_| true)
+    }
+
+    /// An empty store of a part of a run: the tiles that it `owns` have rows, the others none, and nothing may be put into them.
+    /// `expected` particles are spread over all tiles.
+    ///
+    /// # Panics
+    /// As [`Store::new`].
+    pub fn of_part(tiling: Tiling, layout: Layout<W>, expected: usize, owns: impl Fn(usize) -> bool + Sync) -> Self {
         let keys = tiling.cells_of_row() * layout.kinds;
         assert!(keys <= K::COUNT, "{} cells and {} kinds, {} keys", tiling.cells_of_row(), layout.kinds, K::COUNT);
         let per_cell = expected as f64 / (tiling.cells[0] * tiling.cells[1]) as f64;
@@ -54,7 +63,8 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
             // Four standard deviations of a random load; rows that need more grow.
             let mean = per_cell * (cells[0] * tiling.depth) as f64;
             let room = if expected == 0 { 0 } else { (mean + 4.0 * mean.sqrt() + 8.0) as usize };
-            Tile { corner, cells, rows: (0..tiling.rows(t)).map(|_| Row::new(layout, room)).collect() }
+            let rows = if owns(t) { tiling.rows(t) } else { 0 };
+            Tile { corner, cells, rows: (0..rows).map(|_| Row::new(layout, room)).collect() }
         });
         Self { tiling, tiles, layout }
     }

@@ -182,6 +182,42 @@ proptest! {
         prop_assert_eq!(wanted, found);
     }
 
+    /// Parts with every third tile hand their leavers over as messages: every tile has the particles that it has in one part, slot
+    /// by slot.
+    #[test]
+    fn leavers_between_parts_arrive_as_in_one(tiling in tilings(), load in loads(), step in [0usize..9, 0usize..9], every in 1u32..4) {
+        const PARTS: usize = 3;
+        let whole = filled(tiling, &load);
+        let mut one = whole.clone();
+        migrate(&mut one, step, every);
+        let mut parts: Vec<S> = (0..PARTS).map(|part| S::of_part(tiling, LAYOUT, 9, |tile| tile % PARTS == part)).collect();
+        for (location, kind, p) in whole.iter() {
+            let [i, j] = tiling.cell(location);
+            parts[location.tile as usize % PARTS].insert(i, j, kind, p);
+        }
+        let mut messages = vec![vec![Vec::new(); PARTS]; PARTS];
+        let mut outboxes: Vec<Boxes> = parts.iter_mut().map(|store| leave(store, step, every, false)).collect();
+        for (part, (outboxes, messages)) in outboxes.iter_mut().zip(&mut messages).enumerate() {
+            for (tile, outbox) in outboxes.iter_mut().enumerate() {
+                outbox.send_away(tile as u32, |to| (to % PARTS != part).then_some(to % PARTS), messages);
+            }
+        }
+        for (part, (store, outboxes)) in parts.iter_mut().zip(&mut outboxes).enumerate() {
+            let mut from = Vec::new();
+            for messages in &messages {
+                Outbox::receive(outboxes, &messages[part], &mut from);
+            }
+            for tile in from {
+                outboxes[tile].seal();
+            }
+            let moved = Deliveries::default().deliver(&mut store.tiles, outboxes);
+            prop_assert_eq!(moved.sent, moved.received);
+            let own = |store: &S| store.iter().filter(|(l, ..)| l.tile as usize % PARTS == part).collect::<Vec<_>>();
+            prop_assert_eq!(store.len(), own(store).len());
+            prop_assert_eq!(own(store), own(&one));
+        }
+    }
+
     #[test]
     fn rows_are_sorted_stably_and_free_slots_left_out(tiling in tilings(), load in loads(), step in [0usize..9, 0usize..9], holes: bool) {
         let mut store = filled(tiling, &load);

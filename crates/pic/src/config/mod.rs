@@ -250,6 +250,7 @@ impl Config {
             fields: [0, 1].map(|d| [0, 1].map(|end| side(d, end))),
             particles: [0, 1].map(|d| [0, 1].map(|end| wall(d, end))),
             dimensions,
+            part: None,
         };
         grid.dt = self.dt.map_or_else(|| self.courant.unwrap_or(DEFAULT_COURANT) * grid.courant_limit(), |dt| dt / units.time);
         grid

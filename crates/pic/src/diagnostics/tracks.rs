@@ -33,6 +33,7 @@ impl Tracks {
     pub fn new(config: &Config, tracks: TracksConfig, plasma: &mut Plasma) -> Result<Self> {
         let species = plasma.setup.species.iter().position(|s| s.name == tracks.species).unwrap_or(0);
         let select = selection(config, tracks.select.as_ref())?;
+        let links = plasma.links().clone();
         let Plasma { stages, model, moved, .. } = plasma;
         let mut tags = Vec::new();
         let part = |mut p: Particles| {
@@ -42,6 +43,8 @@ impl Tracks {
             (0..tag.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).map(|k| f64::from_bits(tag[k])).collect()
         };
         stages.visit(species, &part, &mut |found| tags.extend(found.into_iter().map(f64::to_bits)))?;
+        // Found at the first part, and followed by all.
+        let mut tags: Vec<u64> = links.first_says(tags)?;
         tags.sort_unstable();
         // Evenly thinned out.
         let step = tags.len().div_ceil(tracks.limit).max(1);

@@ -106,6 +106,7 @@ mod tests {
             fields: [[FieldSide::Periodic; 2]; 2],
             particles: [[ParticleSide::Periodic; 2]; 2],
             dimensions: 2,
+            part: None,
         };
         let field = |x: f64, y: f64| 0.3 + 1.7 * x - 0.6 * y;
         for component in &Component::ALL[..6] {

@@ -77,6 +77,7 @@ mod tests {
             fields: [[FieldSide::Pec; 2], [FieldSide::Pmc; 2]],
             particles: [[ParticleSide::Reflect; 2]; 2],
             dimensions: 2,
+            part: None,
         };
         assert!(grid.len() > PIECE);
         let array: Vec<f32> = (0..grid.len()).map(|k| 1.0 + (k % 8191) as f32).collect();

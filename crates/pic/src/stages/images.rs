@@ -115,6 +115,7 @@ mod tests {
             fields: [[side; 2], [FieldSide::Periodic; 2]],
             particles: [[particles; 2], [ParticleSide::Periodic; 2]],
             dimensions: 2,
+            part: None,
         }
     }
 

@@ -144,6 +144,7 @@ mod tests {
             fields: [[FieldSide::Absorbing; 2], [FieldSide::Periodic; 2]],
             particles: [[ParticleSide::Absorb; 2], [ParticleSide::Periodic; 2]],
             dimensions: 1,
+            part: None,
         };
         let layer = Layer::new(&grid, 0, 10);
         for (found, sigma, alpha) in [(layer.corner[0], 32.0, 0.0), (layer.corner[5], 4.0, 0.05), (layer.half[9], 0.004, 0.095)] {

@@ -143,6 +143,10 @@ impl Bins {
 }
 
 /// The state of a plasma on one device, and what can be done to it.
+///
+/// In several parts each has its share of it, all call the same methods in the same order, and everything that goes in or comes out
+/// is of the whole domain: numbers and sums are the same at all parts, what a method says to be of the first part is empty at the
+/// others.
 pub trait Stages: Send {
     // --- a step, in this order ---
 
@@ -180,17 +184,24 @@ pub trait Stages: Send {
     /// Puts particles in. Those on fixed species too.
     fn inject(&mut self, species: usize, particles: &Particles) -> Result<()>;
 
-    /// All particles of a species in canonical order.
+    /// All particles of a species in canonical order, at the first part.
     fn particles(&mut self, species: usize) -> Result<Particles>;
 
+    /// Changes particles of a species as `change` says, which is given each once and leaves them in their cells.
+    fn revise(&mut self, species: usize, change: &(dyn Fn(&mut Particles) + Sync)) -> Result<()> {
+        let mut particles = self.particles(species)?;
+        change(&mut particles);
+        self.replace(species, &particles)
+    }
+
     /// Gives all particles of a species to `part`, portion by portion on all threads of the host, and what it makes of them to
-    /// `join`, in an order that does not depend on threads.
+    /// `join`, in an order that does not depend on threads; at the first part.
     fn visit(&mut self, species: usize, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()>;
 
     /// Least and greatest value of a column that are finite, `axis` saying which and in what units.
     fn extent(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]>;
 
-    /// Sum of the weights in each bin of one or two axes, the first one running fastest.
+    /// Sum of the weights in each bin of one or two axes, the first one running fastest; at the first part.
     fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>>;
 
     /// Follows the particles with `tags`, in rising order: position in cells from the corner of the domain, and momentum; NaN for
@@ -206,7 +217,13 @@ pub trait Stages: Send {
     /// A component over all corners with guards, as [`crate::grid::Grid::index`] lays them out.
     fn component(&mut self, component: Component) -> Result<Vec<f64>>;
 
-    /// A component on the cells of the box, row by row, times `scale`, in the number format of the set-up: what a record holds.
+    /// Likewise, at the first part: for a checkpoint.
+    fn component_to_save(&mut self, component: Component) -> Result<Vec<f64>> {
+        self.component(component)
+    }
+
+    /// A component on the cells of the box, row by row, times `scale`, in the number format of the set-up: what a record holds; at
+    /// the first part.
     fn cells(&mut self, component: Component, scale: f64) -> Result<Values>;
 
     /// The charge density of some species together likewise.
@@ -248,7 +265,8 @@ pub trait Stages: Send {
     /// `sum dt integral J.E` of all steps since, columns with sheets of current left out.
     fn work(&mut self) -> Result<f64>;
 
-    /// State besides particles and fields that a bit-equal restart needs (memory of absorbing layers, ledgers), named.
+    /// State besides particles and fields that a bit-equal restart needs (memory of absorbing layers, ledgers), named; at the first
+    /// part.
     fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>>;
 
     /// Takes that back.

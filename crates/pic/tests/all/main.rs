@@ -12,6 +12,7 @@ mod field_setups;
 mod fields;
 mod listed;
 mod memory_cuda;
+mod parts;
 mod paths;
 mod physics;
 mod refusals;

@@ -23,6 +23,7 @@ fn setup(weighted: bool) -> Setup {
         fields: [[FieldSide::Periodic; 2]; 2],
         particles: [[ParticleSide::Periodic; 2]; 2],
         dimensions: 2,
+        part: None,
     };
     let species = Species {
         name: "electrons".into(),

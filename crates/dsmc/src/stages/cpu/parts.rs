@@ -49,15 +49,18 @@ impl Gas {
         let (rank, cut) = (self.links.rank(), &self.cut);
         let others: Vec<usize> = (0..cut.parts()).filter(|part| *part != rank).collect();
         let mut messages = vec![Vec::new(); cut.parts()];
-        let part = |tile: u32| Some(cut.owner(tile as usize)).filter(|part| *part != rank);
         for tile in cut.tiles(rank) {
-            boxes[tile].pack(tile as u32, part, &mut messages);
+            boxes[tile].send_away(tile as u32, |to| Some(cut.owner(to)).filter(|part| *part != rank), &mut messages);
         }
         let send = others.iter().map(|part| (*part, std::mem::take(&mut messages[*part])));
+        let mut from = Vec::new();
         for message in self.links.exchange(send, &others)? {
-            Outbox::unpack(boxes, &message);
+            Outbox::receive(boxes, &message, &mut from);
         }
-        self.post.sort_for(boxes, |tile| cut.owner(tile as usize) == rank);
+        from.sort_unstable();
+        from.dedup();
+        from.into_iter().for_each(|tile| boxes[tile].seal());
+        self.post.sort(boxes);
         Ok(())
     }
 

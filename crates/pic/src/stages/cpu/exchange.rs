@@ -1,11 +1,14 @@
-//! Particles that leave their tile: the engine's outboxes, with what a tile counts for the ledger.
+//! Particles that leave their tile: the engine's outboxes, with what a tile counts for the ledger; and what parts of a run send
+//! each other when their tiles have been advanced.
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::real::RealScalar;
 use zellige_engine::tiles::{self, Deliveries};
 
-use super::store::{COLUMNS, Tile};
+use super::part::Part;
+use super::store::{COLUMNS, Tile, Tiling};
 use super::walls::energy;
+use super::window::Window;
 
 /// Particles that leave one tile, and its tally.
 pub(super) type Outbox<T> = tiles::Outbox<T, Tally, COLUMNS>;
@@ -38,6 +41,57 @@ impl std::ops::AddAssign for Tally {
             *a += b;
         }
     }
+}
+
+/// Currents on nodes that other parts add up, and particles that leave for their tiles, in one message to each; what comes in goes
+/// to the windows and outboxes of the tiles that it is from. `from` names tiles of others whose outboxes are in use.
+pub(super) fn swap_with_peers<T: RealScalar>(
+    part: &Part,
+    tiling: &Tiling,
+    windows: &mut [Window<T>],
+    outboxes: &mut [Outbox<T>],
+    from: &mut Vec<usize>,
+) -> Result<()> {
+    if part.is_alone() {
+        return Ok(());
+    }
+    let own = part.links().rank();
+    let mut messages = vec![Vec::new(); part.peers().len()];
+    for (peer, message) in part.peers().iter().zip(&mut messages) {
+        for (tile, rows) in part.strips(tiling, own, *peer) {
+            let (window, width) = (&windows[tile], tiling.bounds(tile).1[0]);
+            for nodes in rows.filter_map(|row| window.nodes(width, row)) {
+                window.j.iter().for_each(|j| message.extend_from_slice(bytemuck::cast_slice(&j[nodes.clone()])));
+            }
+        }
+    }
+    for tile in part.tiles() {
+        outboxes[tile].send_away(tile as u32, |to| part.peer_with(to), &mut messages);
+    }
+    let received = part.links().exchange(part.peers().iter().copied().zip(messages), part.peers())?;
+    from.drain(..).for_each(|tile| outboxes[tile].clear());
+    for (peer, message) in part.peers().iter().zip(&received) {
+        let mut rest = &message[..];
+        for (tile, rows) in part.strips(tiling, *peer, own) {
+            let (window, width) = (&mut windows[tile], tiling.bounds(tile).1[0]);
+            for row in rows {
+                let Some(nodes) = window.nodes(width, row) else { continue };
+                for j in &mut window.j {
+                    let to: &mut [u8] = bytemuck::cast_slice_mut(&mut j[nodes.clone()]);
+                    let (values, behind) = rest.split_at(to.len());
+                    to.copy_from_slice(values);
+                    rest = behind;
+                }
+            }
+        }
+        Outbox::receive(outboxes, rest, from);
+    }
+    from.sort_unstable();
+    from.dedup();
+    for tile in from {
+        outboxes[*tile].seal();
+    }
+    Ok(())
 }
 
 /// Hands over everything in sealed outboxes, one per tile, and proves by two counts that all of it arrived.

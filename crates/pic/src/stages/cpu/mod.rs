@@ -4,16 +4,20 @@
 //! set at hand (`isa`) and leaves their current to `deposit`, that of quadratic shapes to `quadratic`; `advance` moves one
 //! particle at a time and is the reference. What leaves a tile is handed over by `exchange`, each tile's current is added to
 //! that of the domain by `window`; both in a fixed order, so that the results are bitwise identical on any number of
-//! threads.
+//! threads. A part of a run (`part`) has some rows of tiles; what it takes from others comes in at its place in that order, so that
+//! the results are those of one part, too.
 
 mod advance;
+mod charge;
 mod corners;
 mod counted;
 mod deposit;
 mod exchange;
 pub mod fields;
+mod flows;
 mod isa;
 mod lanes;
+mod part;
 mod quadratic;
 mod row;
 mod stages;
@@ -22,23 +26,26 @@ mod table;
 mod walls;
 mod window;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::Links;
 use zellige_engine::parallel::{first, indices};
 use zellige_engine::tiles::Deliveries;
 
 use self::corners::Corners;
-use self::exchange::{Outbox, Tally};
+use self::exchange::Outbox;
 use self::fields::FieldSet;
+use self::flows::Flows;
 use self::isa::Format;
 pub use self::isa::Isa;
+use self::part::Part;
 use self::row::Scratch;
 use self::stages::BAND;
 use self::store::{PLAIN, Store, Tiling, store};
 use self::window::Window;
-use super::{Ledger, Precision, Setup, Stages};
+use super::{Precision, Setup, Stages};
 use crate::grid::Grid;
 use crate::particles::{Particles, Species};
 
@@ -73,11 +80,20 @@ pub enum Path {
 
 /// The stages of the CPU for `setup`, on the threads of `cpu`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
-    with_path(setup, cpu, Path::Rows(Isa::best()))
+    of_part(setup, cpu, &Links::default())
+}
+
+/// The stages of one part of a run, with its share of the domain.
+pub fn of_part(setup: &Setup, cpu: &Cpu, links: &Links) -> Result<Box<dyn Stages>> {
+    open(setup, cpu, Path::Rows(Isa::best()), links)
 }
 
 /// As [`new`], on a path of one's choice: for tests and measurements. Tiles wider than a register are cut to that.
 pub fn with_path(setup: &Setup, cpu: &Cpu, path: Path) -> Result<Box<dyn Stages>> {
+    open(setup, cpu, path, &Links::default())
+}
+
+fn open(setup: &Setup, cpu: &Cpu, path: Path, links: &Links) -> Result<Box<dyn Stages>> {
     check(setup)?;
     if let Path::Rows(isa) = path
         && !Isa::all().contains(&isa)
@@ -86,8 +102,8 @@ pub fn with_path(setup: &Setup, cpu: &Cpu, path: Path) -> Result<Box<dyn Stages>
         return Err(Error::input("pic", problem.hint("use instructions that it has")));
     }
     Ok(match setup.precision {
-        Precision::F32 => Box::new(CpuStages::<f32>::new(setup, cpu, path)),
-        Precision::F64 => Box::new(CpuStages::<f64>::new(setup, cpu, path)),
+        Precision::F32 => Box::new(CpuStages::<f32>::new(setup, cpu, path, links)?),
+        Precision::F64 => Box::new(CpuStages::<f64>::new(setup, cpu, path, links)?),
     })
 }
 
@@ -134,15 +150,17 @@ pub(in crate::stages) fn check(setup: &Setup) -> Result<()> {
 struct Population<T> {
     species: Species,
     store: Store<T>,
-    ledger: Ledger,
+    flows: Flows,
     kinetic: f64,
     momentum: [f64; 3],
 }
 
-/// State of a plasma in the CPU's memory.
+/// State of a plasma in the CPU's memory, or of the part of it that is here. Tiles, windows and outboxes are those of the whole
+/// domain: others' tiles are empty.
 #[derive(Debug)]
 struct CpuStages<T: Format> {
     cpu: Cpu,
+    part: Arc<Part>,
     path: Path,
     scratch: Vec<Mutex<Scratch<T>>>,
     setup: Setup,
@@ -151,37 +169,58 @@ struct CpuStages<T: Format> {
     species: Vec<Population<T>>,
     windows: Vec<Window<T>>,
     outboxes: Vec<Outbox<T>>,
+    /// Tiles of other parts whose outboxes hold what came from there.
+    received: Vec<usize>,
     post: Deliveries,
     corners: Corners,
 }
 
 impl<T: Format> CpuStages<T> {
-    fn new(setup: &Setup, cpu: &Cpu, path: Path) -> Self {
+    fn new(setup: &Setup, cpu: &Cpu, path: Path, links: &Links) -> Result<Self> {
         let tiling = tiling(setup, if let Path::Rows(isa) = path { T::cells(isa) } else { usize::MAX });
+        // Tiles are as wide as registers, and registers round in their own ways.
+        let ways = links.all_say(&format!("{path:?} and tiles of {:?} cells", tiling.tile))?;
+        if let Some(other) = ways.iter().find(|way| **way != ways[0]) {
+            let problem = Problem::new("", format!("parts compute by {} and by {other}", ways[0]));
+            return Err(Error::input("parts of a run", problem.hint("use nodes with the same instructions, or one part")));
+        }
+        if setup.window && setup.grid.dimensions == 1 && !links.is_alone() {
+            let problem = Problem::new("", "a window moves along a line, whose tiles then change places between parts");
+            return Err(Error::input("parts of a run", problem.hint("use one part")));
+        }
+        let part = Arc::new(Part::new(&setup.grid, &tiling, cpu, links)?);
+        // Rows of tiles of others whose currents come here, with the tiles that a window has not reached.
+        let strips = part.peers().iter().flat_map(|peer| part.strips(&tiling, *peer, links.rank()));
+        let near: Vec<usize> = strips.map(|(tile, _)| tile / tiling.tiles[0]).collect();
         let window = || match setup.grid.dimensions {
             1 => Window::on_line(tiling.tile[0], setup.order),
             _ => Window::new(tiling.tile),
         };
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
-            store: cpu.install(|| store(tiling, species, *expected)),
+            store: cpu.install(|| store(tiling, species, *expected, |tile| part.has(tile))),
             species: species.clone(),
-            ledger: Ledger::default(),
+            flows: Flows::default(),
             kinetic: 0.0,
             momentum: [0.0; 3],
         });
-        Self {
+        let fields = cpu.install(|| FieldSet::of_part(setup, part.clone()));
+        Ok(Self {
             cpu: cpu.clone(),
             path,
             scratch: (0..cpu.threads()).map(|_| Mutex::default()).collect(),
             tiling,
-            fields: cpu.install(|| FieldSet::new(setup)),
             species: species.collect(),
-            windows: (0..tiling.len()).map(|_| window()).collect(),
+            windows: (0..tiling.len())
+                .map(|t| if part.has(t) || near.contains(&(t / tiling.tiles[0])) { window() } else { Window::none() })
+                .collect(),
             outboxes: (0..tiling.len()).map(|_| Outbox::default()).collect(),
+            received: Vec::new(),
             post: Deliveries::default(),
-            corners: Corners::new(&setup.grid),
+            corners: Corners::new(&fields.grid),
+            fields,
+            part,
             setup: setup.clone(),
-        }
+        })
     }
 }
 
@@ -225,12 +264,4 @@ pub(in crate::stages) fn check_shift(setup: &Setup, fresh: &[Particles]) -> Resu
         }
     }
     Ok(())
-}
-
-/// Enters what tiles counted into a ledger, with the factors of the species.
-fn enter(ledger: &mut Ledger, tally: &Tally, species: &Species, volume: f64) {
-    ledger.removed += tally.removed;
-    ledger.energy_in += tally.energy_in * species.macro_mass() * volume;
-    ledger.energy_out += tally.energy_out * species.macro_mass() * volume;
-    ledger.charge_out += tally.weight_out * species.macro_charge() * volume;
 }

@@ -33,19 +33,23 @@ pub(super) type Band<'a, T> = tiles::Band<'a, T, COLUMNS>;
 /// All particles of a species.
 pub(super) type Store<T> = tiles::Store<T, COLUMNS>;
 
-/// An empty store for a species, with room for `expected` particles spread evenly.
-pub(super) fn store<T: RealScalar>(tiling: Tiling, species: &Species, expected: usize) -> Store<T> {
+/// An empty store for a species, with room for `expected` particles spread evenly over all tiles, of which it `owns` some.
+pub(super) fn store<T: RealScalar>(tiling: Tiling, species: &Species, expected: usize, owns: impl Fn(usize) -> bool + Sync) -> Store<T> {
     let layout = Layout { words: [species.tagged], ..Layout::new(if species.weighted { COLUMNS } else { PLAIN }) };
-    Store::new(tiling, layout, expected)
+    Store::of_part(tiling, layout, expected, owns)
 }
 
-/// Puts particles in, in their order. Cells and columns have been checked.
-pub(super) fn insert<T: RealScalar>(store: &mut Store<T>, p: &Particles) {
+/// Puts those particles in that lie in tiles which the store `owns`, in their order. Cells and columns have been checked.
+pub(super) fn insert<T: RealScalar>(store: &mut Store<T>, p: &Particles, owns: impl Fn(usize) -> bool) {
     for k in 0..p.len() {
+        let [i, j] = [p.i[k] as usize, p.j[k] as usize];
+        if !owns(store.tiling.locate(i, j).tile as usize) {
+            continue;
+        }
         let weight = p.weight.get(k).copied().unwrap_or(1.0);
         let v = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight].map(T::from_f64);
         let tag = p.tag.get(k).copied().unwrap_or(0);
-        store.insert(p.i[k] as usize, p.j[k] as usize, 0, Particle { v, words: [tag], key: 0 });
+        store.insert(i, j, 0, Particle { v, words: [tag], key: 0 });
     }
 }
 

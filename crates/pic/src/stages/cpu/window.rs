@@ -4,6 +4,8 @@
 //! domain then collect from the tiles in the order of the tiles: no two threads write to one place, and the sums do not depend
 //! on their number.
 
+use std::ops::Range;
+
 use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
@@ -24,6 +26,11 @@ pub(super) struct Window<T> {
 }
 
 impl<T: RealScalar> Window<T> {
+    /// None of a tile: its current is never asked for.
+    pub(super) fn none() -> Self {
+        Self { pitch: MARGIN + BELOW + ABOVE + MARGIN, below: 0, j: [const { Vec::new() }; 3] }
+    }
+
     /// For a tile of at most `tile` cells.
     pub(super) fn new(tile: [usize; 2]) -> Self {
         let [pitch, rows] = tile.map(|n| MARGIN + BELOW + n + ABOVE + MARGIN);
@@ -53,6 +60,13 @@ impl<T: RealScalar> Window<T> {
         (j + self.below as isize) as usize * self.pitch + (i + (BELOW + MARGIN) as isize) as usize
     }
 
+    /// Nodes that a tile of `cells` cells reaches in row `j` of nodes, counted from its lowest corners, from node `-BELOW` on;
+    /// nothing where the row is no part of it.
+    pub(super) fn nodes(&self, cells: usize, j: isize) -> Option<Range<usize>> {
+        let from = self.has(j).then(|| self.at(-(BELOW as isize), j))?;
+        Some(from..from + BELOW + cells + ABOVE)
+    }
+
     /// True if row `j` of nodes, counted from the tile's lowest corners, is a part of it.
     fn has(&self, j: isize) -> bool {
         (0..(self.j[0].len() / self.pitch) as isize).contains(&(j + self.below as isize))
@@ -72,24 +86,32 @@ impl<T: RealScalar> Window<T> {
     }
 }
 
-/// Adds the tiles' currents to `j`, guards included.
-pub(super) fn collect<T: RealScalar>(grid: &Grid, tiling: &Tiling, windows: &[Window<T>], j: &mut [Vec<T>; 3]) {
-    let pitch = grid.pitch();
+/// Adds the tiles' currents to `j` on the rows of nodes `collected`. All windows of a domain have the rows of `one`.
+pub(super) fn collect<T: RealScalar>(
+    grid: &Grid,
+    tiling: &Tiling,
+    (windows, one): (&[Window<T>], &Window<T>),
+    collected: Range<isize>,
+    j: &mut [Vec<T>; 3],
+) {
+    let (pitch, first) = (grid.pitch(), grid.place(collected.start) * grid.pitch());
     let height = tiling.tile[1] as isize;
     let [jx, jy, jz] = j;
-    each((chunks_mut(jx, pitch), chunks_mut(jy, pitch), chunks_mut(jz, pitch)), |row, (jx, jy, jz)| {
-        let row = row as isize - BELOW as isize;
+    let some = first..first + collected.len() * pitch;
+    let arrays = [jx, jy, jz].map(|j| &mut j[some.clone()]);
+    let [jx, jy, jz] = arrays.map(|j| chunks_mut(j, pitch));
+    each((jx, jy, jz), |row, (jx, jy, jz)| {
+        let row = collected.start + row as isize;
         // Tiles that reach this row: those whose last cell is ABOVE rows below it, to those whose first is BELOW above it.
         let first = (row - ABOVE as isize).div_euclid(height).max(0) as usize;
         let last = ((row + BELOW as isize) / height) as usize;
         for ty in first..=last.min(tiling.tiles[1] - 1) {
             let inside = row - ty as isize * height;
             let rows = tiling.tile[1].min(tiling.cells[1] - ty * tiling.tile[1]);
-            // All windows of a domain have the same rows.
-            if inside >= (rows + ABOVE) as isize || !windows[0].has(inside) {
+            if inside >= (rows + ABOVE) as isize || !one.has(inside) {
                 continue;
             }
-            let from = windows[0].at(-(BELOW as isize), inside);
+            let from = one.at(-(BELOW as isize), inside);
             for (tx, window) in windows[ty * tiling.tiles[0]..][..tiling.tiles[0]].iter().enumerate() {
                 let (corner, cells) = tiling.bounds(ty * tiling.tiles[0] + tx);
                 if cells[0] == 0 {

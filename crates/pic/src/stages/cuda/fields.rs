@@ -355,10 +355,10 @@ impl Fields {
     }
 
     /// Charge density of deposits made whole, as [`crate::stages::cpu::fields::FieldSet::complete_charge`].
-    pub(super) fn complete_charge(&self, rho: &[f64], smoothed: bool) -> Vec<f64> {
+    pub(super) fn complete_charge(&self, rho: &[f64], smoothed: bool) -> Result<Vec<f64>> {
         let mut rho = rho.to_vec();
-        complete_charge(&self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, &mut rho);
-        rho
+        complete_charge(&self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, &mut rho)?;
+        Ok(rho)
     }
 
     fn kernel(&self, name: &str) -> &Kernel {

@@ -381,6 +381,7 @@ mod tests {
                 fields: [[FieldSide::Periodic; 2]; 2],
                 particles: [[ParticleSide::Periodic; 2]; 2],
                 dimensions: 2,
+                part: None,
             },
             species: Vec::new(),
             expected: vec![expected],

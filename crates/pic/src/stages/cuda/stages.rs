@@ -292,7 +292,7 @@ impl Stages for CudaStages {
         let unit = population.species.macro_charge().abs() / (4.0 * self.unit);
         let rho: Vec<f64> = self.cuda.download_range(&self.sums[self.adding], 0..n)?.iter().map(|v| *v as f64 * unit).collect();
         self.cuda.fill_zero(&mut self.sums[self.adding])?;
-        Ok(self.fields.complete_charge(&rho, smoothed))
+        self.fields.complete_charge(&rho, smoothed)
     }
 
     fn check_charge(&mut self, check: &ChargeCheck<'_>) -> Result<ChargeErrors> {

@@ -21,6 +21,7 @@ pub(crate) fn setup(cells: [usize; 2]) -> Setup {
         fields: [[FieldSide::Periodic; 2]; 2],
         particles: [[ParticleSide::Periodic; 2]; 2],
         dimensions,
+        part: None,
     };
     Setup {
         grid,

@@ -19,7 +19,8 @@ pub fn grid(cells: [usize; 2], fields: [[FieldSide; 2]; 2], h: [f64; 2], courant
             _ => ParticleSide::Reflect,
         })
     });
-    let mut grid = Grid { cells, h, origin: [0.0; 2], dt: 0.0, fields, particles, dimensions: if cells[1] == 1 { 1 } else { 2 } };
+    let mut grid =
+        Grid { cells, h, origin: [0.0; 2], dt: 0.0, fields, particles, dimensions: if cells[1] == 1 { 1 } else { 2 }, part: None };
     grid.dt = courant * grid.courant_limit();
     grid
 }

@@ -7,56 +7,57 @@
 //!
 //! Source: Birdsall and Langdon (1991), appendix C.
 
+use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each, each_with};
 use zellige_engine::real::RealScalar;
 
+use super::super::part::{Array, Part};
 use super::{BAND, sides};
 use crate::grid::{BELOW, Grid};
 use crate::stages::Smoothing;
-use crate::stages::images::{self, Quantity};
+use crate::stages::images::{self, Image, Quantity};
 
-/// Filters an array whose guards are folded. `scratch` is kept by the caller between calls.
-pub(super) fn smooth<T: RealScalar>(grid: &Grid, smoothing: [Smoothing; 2], quantity: Quantity, array: &mut [T], scratch: &mut Vec<T>) {
+/// Filters arrays whose guards are folded. `scratch` is kept by the caller between calls.
+pub(super) fn smooth<T: RealScalar>(
+    part: &Part,
+    grid: &Grid,
+    smoothing: [Smoothing; 2],
+    arrays: &mut [Array<'_, T>],
+    scratch: &mut Vec<T>,
+) -> Result<()> {
     let weights = smoothing.map(|s| s.weights().into_iter().map(|w| w.map(T::from_f64)).collect::<Vec<_>>());
-    let pitch = grid.pitch();
     if !weights[0].is_empty() {
-        let images: Vec<_> = near(grid, 0, quantity);
-        let inside = &mut array[BELOW * pitch..(BELOW + grid.nodes(1)) * pitch];
-        each_with(
-            || vec![T::ZERO; pitch],
-            chunks_mut(inside, pitch * BAND),
-            |old, _, band| {
-                for row in band.chunks_mut(pitch) {
-                    for weights in &weights[0] {
-                        along_x(row, old, *weights, &images, grid.nodes(0));
-                    }
-                }
-            },
-        );
+        part.loops(|| arrays.iter_mut().for_each(|(quantity, array)| rows_smoothed(grid, *quantity, &weights[0], array)));
     }
-    if !weights[1].is_empty() {
-        scratch.resize(array.len(), T::ZERO);
-        let images: Vec<(usize, usize, T)> = near(grid, 1, quantity);
-        for weights in &weights[1] {
-            for (guard, image, factor) in &images {
-                for i in 0..pitch {
-                    array[guard * pitch + i] = *factor * array[image * pitch + i];
-                }
-            }
-            along_y(grid, array, scratch, *weights);
-            sides::copy(grid, scratch, array);
-        }
+    for weights in &weights[1] {
+        part.fill(grid, arrays, [1, 1])?;
+        part.loops(|| arrays.iter_mut().for_each(|(quantity, array)| along_y(grid, *quantity, array, scratch, *weights)));
     }
+    Ok(())
 }
 
-/// The nearest guards of an axis.
-fn near<T: RealScalar>(grid: &Grid, axis: usize, quantity: Quantity) -> Vec<(usize, usize, T)> {
-    let last = grid.nodes(axis) as isize;
-    let wanted = |i: isize| i == -1 || (i >= grid.cells[axis] as isize && i <= last);
-    let images = images::guards(grid, axis, quantity).into_iter().filter(|image| wanted(image.0));
-    images
-        .map(|(guard, image, factor)| ((guard + BELOW as isize) as usize, (image + BELOW as isize) as usize, T::from_f64(factor)))
-        .collect()
+/// All passes along the rows.
+fn rows_smoothed<T: RealScalar>(grid: &Grid, quantity: Quantity, weights: &[[T; 2]], array: &mut [T]) {
+    let pitch = grid.pitch();
+    let image = |(guard, image, factor): Image| ((guard + BELOW as isize) as usize, (image + BELOW as isize) as usize, T::from_f64(factor));
+    let images: Vec<_> = images::guards(grid, 0, quantity).into_iter().filter(|i| nearest(grid, 0, i.0)).map(image).collect();
+    let inside = &mut array[grid.inside().start * pitch..grid.inside().end * pitch];
+    each_with(
+        || vec![T::ZERO; pitch],
+        chunks_mut(inside, pitch * BAND),
+        |old, _, band| {
+            for row in band.chunks_mut(pitch) {
+                for weights in weights {
+                    along_x(row, old, *weights, &images, grid.nodes(0));
+                }
+            }
+        },
+    );
+}
+
+/// True if a guard of an axis is next to the nodes inside.
+fn nearest(grid: &Grid, axis: usize, i: isize) -> bool {
+    i == -1 || (i >= grid.cells[axis] as isize && i <= grid.nodes(axis) as isize)
 }
 
 /// One pass along a row.
@@ -72,15 +73,22 @@ fn along_x<T: RealScalar>(row: &mut [T], old: &mut [T], [middle, side]: [T; 2], 
     }
 }
 
-/// One pass across the rows, into `to`.
-fn along_y<T: RealScalar>(grid: &Grid, from: &[T], to: &mut [T], [middle, side]: [T; 2]) {
-    let pitch = grid.pitch();
-    let inside = &mut to[BELOW * pitch..(BELOW + grid.nodes(1)) * pitch];
+/// One pass across the rows.
+fn along_y<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T], scratch: &mut Vec<T>, [middle, side]: [T; 2]) {
+    let (pitch, begin) = (grid.pitch(), grid.inside().start);
+    for (guard, image, factor) in sides::rows::<T>(grid, sides::own_images(grid, quantity).filter(|i| nearest(grid, 1, i.0))) {
+        for i in 0..pitch {
+            array[guard * pitch + i] = factor * array[image * pitch + i];
+        }
+    }
+    scratch.resize(array.len(), T::ZERO);
+    let (from, inside) = (&*array, &mut scratch[begin * pitch..grid.inside().end * pitch]);
     each(chunks_mut(inside, pitch), |j, row| {
-        let here = (BELOW + j) * pitch;
+        let here = (begin + j) * pitch;
         let (down, own, up) = (&from[here - pitch..here], &from[here..here + pitch], &from[here + pitch..here + 2 * pitch]);
         for i in 0..pitch {
             row[i] = middle * own[i] + side * (down[i] + up[i]);
         }
     });
+    sides::copy(grid, scratch, array);
 }

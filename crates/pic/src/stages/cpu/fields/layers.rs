@@ -3,13 +3,17 @@
 //! `psi` is kept for each derivative and each side that has a layer: for derivatives along x `cells` values a row,
 //! for those along y `cells` rows; index 0 is at the wall.
 
+use std::ops::Range;
+
+use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
+use super::super::part::Part;
 use crate::grid::{BELOW, Grid};
 use crate::stages::Component;
 use crate::stages::images::Quantity;
-use crate::stages::layer::{Layer, Memory};
+use crate::stages::layer::{AXES, Layer, Memory};
 
 /// A derivative that enters an update: of `from` along `axis`, added to `to` with a sign.
 struct Term {
@@ -48,21 +52,22 @@ impl<T: RealScalar> Layers<T> {
     }
 
     /// Adds the layers' part to B after its plain half step.
-    pub(super) fn add_to_b(&mut self, grid: &Grid, b: &mut [Vec<T>; 3], e: &[Vec<T>; 3], remember: bool) {
+    pub(super) fn add_to_b(&mut self, grid: &Grid, b: &mut [Vec<T>; 3], e: &[Vec<T>; 3], remember: bool, rows: &Range<usize>) {
         for (t, term) in OF_B.iter().enumerate() {
             let to = Quantity::Vector(Component::ALL[3 + term.to]);
-            self.add(grid, [0, t], term, to, 0.5 * grid.dt, (&mut b[term.to], &e[term.from]), remember);
+            self.add(grid, [0, t], term, to, 0.5 * grid.dt, (&mut b[term.to], &e[term.from]), remember, rows);
         }
     }
 
     /// Adds the layers' part to E after its plain step.
-    pub(super) fn add_to_e(&mut self, grid: &Grid, e: &mut [Vec<T>; 3], b: &[Vec<T>; 3]) {
+    pub(super) fn add_to_e(&mut self, grid: &Grid, e: &mut [Vec<T>; 3], b: &[Vec<T>; 3], rows: &Range<usize>) {
         for (t, term) in OF_E.iter().enumerate() {
             let to = Quantity::Vector(Component::ALL[term.to]);
-            self.add(grid, [1, t], term, to, grid.dt, (&mut e[term.to], &b[term.from]), true);
+            self.add(grid, [1, t], term, to, grid.dt, (&mut e[term.to], &b[term.from]), true, rows);
         }
     }
 
+    /// Some rows of a derivative's part; those of guards have no memory but where they are another part's.
     fn add(
         &mut self,
         grid: &Grid,
@@ -72,6 +77,7 @@ impl<T: RealScalar> Layers<T> {
         dt: f64,
         (to, from): (&mut [T], &[T]),
         remember: bool,
+        rows: &Range<usize>,
     ) {
         let layer = &self.axes[term.axis];
         let (n, half) = (grid.cells[term.axis], quantity.half(term.axis));
@@ -81,7 +87,7 @@ impl<T: RealScalar> Layers<T> {
         for upper in [false, true] {
             let mut memories = self.psi.iter_mut().filter(|(m, _)| [m.field, m.term, m.side] == [field, t, usize::from(upper)]);
             let Some((_, psi)) = memories.next() else { continue };
-            let nodes: Vec<usize> = (0..layer.cells).map(|s| BELOW + layer.node(n, half, upper, s)).collect();
+            let nodes = (0..layer.cells).map(|s| layer.node(n, half, upper, s));
             let one = |value: &mut T, psi: &mut T, difference: T, [keep, feed, stretch]: [T; 3]| {
                 let derivative = inverse * difference;
                 if remember {
@@ -92,11 +98,10 @@ impl<T: RealScalar> Layers<T> {
             // A half node's derivative is forward, a corner's backward.
             let (ahead, behind) = if half { (1, 0) } else { (0, 1) };
             if term.axis == 0 {
-                each((chunks_mut(to, self.pitch), chunks(from, self.pitch), chunks_mut(psi, layer.cells)), |row, (to, from, psi)| {
-                    // Beside a line there is nothing.
-                    if grid.dimensions == 1 && row != BELOW {
-                        return;
-                    }
+                let nodes: Vec<usize> = nodes.map(|i| BELOW + i).collect();
+                let some = |row: usize| rows.start * row..rows.end * row;
+                let (to, from, psi) = (&mut to[some(self.pitch)], &from[some(self.pitch)], &mut psi[some(layer.cells)]);
+                each((chunks_mut(to, self.pitch), chunks(from, self.pitch), chunks_mut(psi, layer.cells)), |_, (to, from, psi)| {
                     for (s, i) in nodes.iter().enumerate() {
                         one(&mut to[*i], &mut psi[s], from[i + ahead] - from[i - behind], coefficients[s]);
                     }
@@ -105,7 +110,9 @@ impl<T: RealScalar> Layers<T> {
                 let pitch = self.pitch;
                 // Guards have no memory: a window would bring it in.
                 let inside = BELOW..BELOW + if quantity.half(0) { grid.cells[0] } else { grid.nodes(0) };
-                for (s, j) in nodes.iter().enumerate() {
+                // Nodes by their rows in the arrays of this part.
+                let places = nodes.map(|j| (j + BELOW).wrapping_sub(grid.held().start)).enumerate();
+                for (s, j) in places.filter(|(_, j)| rows.contains(j)) {
                     let (to, psi) = (&mut to[j * pitch..(j + 1) * pitch], &mut psi[s * pitch..(s + 1) * pitch]);
                     let (next, last) = (&from[(j + ahead) * pitch..], &from[(j - behind) * pitch..]);
                     for i in inside.clone() {
@@ -131,14 +138,29 @@ impl<T: RealScalar> Layers<T> {
         }
     }
 
-    pub(super) fn auxiliary_state(&self) -> Vec<(String, Vec<f64>)> {
-        self.psi.iter().map(|(memory, values)| (memory.name(), values.iter().map(|v| v.to_f64()).collect())).collect()
+    /// Memory of the whole domain, at the first part; nothing at the others.
+    pub(super) fn auxiliary_state(&self, part: &Part, grid: &Grid) -> Result<Vec<(String, Vec<f64>)>> {
+        let mut state = Vec::new();
+        for (memory, values) in &self.psi {
+            let values = if AXES[memory.field][memory.term] == 0 {
+                part.whole(grid, values, memory.row, false)?
+            } else {
+                // Across y, B has its derivatives halfway, E at corners.
+                let node = |s: usize| self.axes[1].node(grid.cells[1], memory.field == 0, memory.side == 1, s);
+                part.picked(grid, values, memory.row, &|s| part.holder(node(s) as isize))?
+            };
+            state.push((memory.name(), values.iter().map(|v| v.to_f64()).collect()));
+        }
+        Ok(state)
     }
 
-    pub(super) fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) {
+    /// Takes that back.
+    pub(super) fn set_auxiliary_state(&mut self, part: &Part, grid: &Grid, state: &[(String, Vec<f64>)]) {
         for (memory, values) in &mut self.psi {
             if let Some((_, saved)) = state.iter().find(|entry| entry.0 == memory.name()) {
-                values.iter_mut().zip(saved).for_each(|(value, saved)| *value = T::from_f64(*saved));
+                let along_x = AXES[memory.field][memory.term] == 0;
+                let own = if along_x { part.share(grid, saved, memory.row) } else { saved.clone() };
+                values.iter_mut().zip(own).for_each(|(value, saved)| *value = T::from_f64(saved));
             }
         }
     }

@@ -10,6 +10,7 @@ mod sides;
 mod yee;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each};
@@ -17,7 +18,8 @@ use zellige_engine::real::RealScalar;
 use zellige_engine::record::Values;
 
 use self::layers::Layers;
-use crate::grid::{BELOW, Grid};
+use super::part::{Array, Part};
+use crate::grid::{ABOVE, BELOW, Grid};
 use crate::stages::cells::cells;
 use crate::stages::images::Quantity;
 use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
@@ -25,10 +27,13 @@ use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 /// Rows that a task takes.
 const BAND: usize = 16;
 
+/// Steps after which parts of a run exchange what they know of the work on particles although nobody has asked for it.
+const STEPS: usize = 64;
+
 /// The fields of a domain.
 #[derive(Debug, Clone)]
 pub struct FieldSet<T> {
-    /// The domain.
+    /// The domain, and the rows of it that are here.
     pub grid: Grid,
     /// Electric field, guards valid between steps.
     pub e: [Vec<T>; 3],
@@ -48,14 +53,25 @@ pub struct FieldSet<T> {
     /// Work of E on J so far, where it is added up; columns with sheets, which are left out.
     work: Option<f64>,
     sheets: Vec<usize>,
+    part: Arc<Part>,
+    /// Sums of `J.E` over rows of this part, two for a step, that are still to be joined with those of others.
+    powers: Vec<Vec<Vec<f64>>>,
 }
 
 impl<T: RealScalar> FieldSet<T> {
-    /// All fields zero.
+    /// All fields zero, over the whole domain.
     pub fn new(setup: &Setup) -> Self {
-        let grid = setup.grid.clone();
+        Self::of_part(setup, Arc::new(Part::alone(&setup.grid)))
+    }
+
+    /// All fields zero, on the rows of a part.
+    pub(super) fn of_part(setup: &Setup, part: Arc<Part>) -> Self {
+        let grid = part.grid(&setup.grid);
         let zero = || std::array::from_fn(|_| vec![T::ZERO; grid.len()]);
-        let external: [Vec<T>; 6] = std::array::from_fn(|c| setup.external[c].iter().map(|v| T::from_f64(*v)).collect());
+        let external: [Vec<T>; 6] = std::array::from_fn(|c| match &setup.external[c] {
+            none if none.is_empty() => Vec::new(),
+            whole => part.share(&grid, whole, grid.pitch()).into_iter().map(T::from_f64).collect(),
+        });
         let mut smoothing = setup.smoothing;
         if grid.dimensions == 1 {
             // One row, periodic: the filter would change nothing but round-off.
@@ -74,26 +90,26 @@ impl<T: RealScalar> FieldSet<T> {
             magnetic: [0.0; 3],
             work: None,
             sheets: Vec::new(),
+            powers: Vec::new(),
+            part,
             grid,
         }
     }
 
     /// `J = 0`; takes the energies where `measure` says so.
-    pub fn begin(&mut self, measure: bool) {
+    pub fn begin(&mut self, measure: bool) -> Result<()> {
         if measure {
-            self.measure();
+            self.measure()?;
         }
-        self.j.iter_mut().for_each(|j| sides::clear(&self.grid, j));
+        let part = self.part.clone();
+        part.loops(|| self.j.iter_mut().for_each(|j| sides::clear(&self.grid, j)));
+        Ok(())
     }
 
     /// Completes J: guards to where they belong, wall corners, the filter, the sheets (which are not filtered, so that an
     /// antenna radiates what it is asked for).
-    pub fn current(&mut self, sheets: &[Sheet]) {
-        for (c, component) in [Component::Jx, Component::Jy, Component::Jz].into_iter().enumerate() {
-            let quantity = Quantity::Vector(component);
-            sides::fold(&self.grid, quantity, &mut self.j[c]);
-            filter::smooth(&self.grid, self.smoothing, quantity, &mut self.j[c], &mut self.scratch);
-        }
+    pub fn current(&mut self, sheets: &[Sheet]) -> Result<()> {
+        complete(&self.part, &self.grid, self.smoothing, &mut arrays(Component::Jx, &mut self.j), &mut self.scratch)?;
         self.sheets.clear();
         self.sheets.extend(sheets.iter().filter(|s| s.axis == 0).map(|s| s.node));
         self.sheets.sort_unstable();
@@ -101,11 +117,17 @@ impl<T: RealScalar> FieldSet<T> {
         for sheet in sheets {
             self.on_line(sheet, |j, value| *j += value);
         }
+        Ok(())
     }
 
-    /// Gives `f` each node of a line with what the sheet has for it.
+    /// Gives `f` each node of a line inside with what the sheet has for it.
     fn on_line(&mut self, sheet: &Sheet, f: impl Fn(&mut T, T)) {
+        let first = self.grid.held().start;
+        let held = first..first + self.grid.inside().len();
         for (k, value) in sheet.values.iter().enumerate() {
+            if !held.contains(if sheet.axis == 0 { &k } else { &sheet.node }) {
+                continue;
+            }
             let (node, k) = (sheet.node as isize, k as isize);
             let place = if sheet.axis == 0 { self.grid.index(node, k) } else { self.grid.index(k, node) };
             f(&mut self.array_mut(sheet.component)[place], T::from_f64(*value));
@@ -113,20 +135,52 @@ impl<T: RealScalar> FieldSet<T> {
     }
 
     /// From time n to n + 1: B half a step, E a step, B half a step, with sides and layers.
-    pub fn field(&mut self) {
-        let before = self.work.map(|_| self.power());
-        self.advance_b(false);
-        self.advance_e();
-        self.advance_b(true);
-        if let (Some(work), Some(before)) = (self.work, before) {
-            self.work = Some(work + 0.5 * self.grid.dt * (before + self.power()));
+    pub fn field(&mut self) -> Result<()> {
+        let part = self.part.clone();
+        let works = self.work.is_some();
+        part.loops(|| {
+            if works {
+                self.powers.push(self.power_of_rows());
+            }
+            self.advance_b(false);
+            self.advance_e();
+        });
+        part.fill(&self.grid, &mut arrays(Component::Ex, &mut self.e), [BELOW, ABOVE])?;
+        part.loops(|| {
+            self.advance_b(true);
+            if works {
+                self.powers.push(self.power_of_rows());
+            }
+            self.add_external();
+        });
+        // Alone there is nobody to wait for.
+        if self.grid.part.is_none() || self.powers.len() >= 2 * STEPS { self.settle_work() } else { Ok(()) }
+    }
+
+    /// Adds up the work of steps for which that is still to be done; all parts take part.
+    fn settle_work(&mut self) -> Result<()> {
+        let components = 3;
+        let rows = self.part.lists_of_rows(&self.grid, self.powers.drain(..).flatten().collect())?;
+        for step in rows.chunks_exact(2 * components) {
+            let [before, after] = [&step[..components], &step[components..]].map(|rows| self.power(rows));
+            self.work = self.work.map(|work| work + 0.5 * self.grid.dt * (before + after));
         }
-        self.add_external();
+        Ok(())
     }
 
     /// Moves all fields one cell towards lower x; the last column of cells becomes empty, but for lines of E and B in `ahead`.
     /// External fields stay as they are in the window's frame.
-    pub fn shift(&mut self, ahead: &[Sheet]) {
+    pub fn shift(&mut self, ahead: &[Sheet]) -> Result<()> {
+        let part = self.part.clone();
+        part.loops(|| self.shift_rows(ahead));
+        part.fill(&self.grid, &mut arrays(Component::Ex, &mut self.e), [BELOW, ABOVE])?;
+        part.fill(&self.grid, &mut arrays(Component::Bx, &mut self.b), [BELOW, ABOVE])?;
+        part.loops(|| self.add_external());
+        Ok(())
+    }
+
+    /// Moves what is here, and fills the guards that no other part has.
+    fn shift_rows(&mut self, ahead: &[Sheet]) {
         let (n, pitch) = (self.grid.cells[0] + BELOW, self.grid.pitch());
         for (array, component) in self.e.iter_mut().chain(&mut self.b).chain(&mut self.j).zip(Component::ALL) {
             // The last values inside stood at the far side; those half a cell further are new.
@@ -140,7 +194,10 @@ impl<T: RealScalar> FieldSet<T> {
             self.on_line(line, |field, value| *field = value);
         }
         self.layers.shift();
-        self.guards();
+        for c in 0..3 {
+            sides::guards(&self.grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c]);
+            sides::guards(&self.grid, Quantity::Vector(Component::ALL[c + 3]), &mut self.b[c]);
+        }
     }
 
     /// A component of E or B that acts on particles, external fields included. Guards are valid.
@@ -154,35 +211,34 @@ impl<T: RealScalar> FieldSet<T> {
         }
     }
 
-    /// A component over all corners with valid guards, external fields excluded.
-    pub fn get(&self, component: Component) -> Vec<f64> {
-        let mut copy = self.array(component).clone();
-        sides::guards(&self.grid, Quantity::Vector(component), &mut copy);
-        copy.iter().map(|v| v.to_f64()).collect()
+    /// A component over all corners of the domain with valid guards, external fields excluded: at every part, or at the first one
+    /// with nothing at the others.
+    pub fn get(&self, component: Component, everywhere: bool) -> Result<Vec<f64>> {
+        let mut copy = self.part.whole(&self.grid, self.array(component), self.grid.pitch(), everywhere)?;
+        if !copy.is_empty() {
+            sides::guards(&self.grid.whole(), Quantity::Vector(component), &mut copy);
+        }
+        Ok(copy.iter().map(|v| v.to_f64()).collect())
     }
 
     /// A component on the cells of the box, as [`crate::stages::Stages::cells`] gives it.
     pub fn cells(&self, component: Component, precision: Precision, scale: f64) -> Result<Values> {
-        let fetch = |range: Range<usize>, to: &mut [T]| {
-            to.copy_from_slice(&self.array(component)[range]);
-            Ok(())
-        };
-        cells(&self.grid, Quantity::Vector(component), precision, scale, fetch)
+        let quantity = Quantity::Vector(component);
+        cells_of(&self.part, &self.grid, quantity, precision, scale, self.array(component))
     }
 
     /// Sets a component; the guards given are replaced by what the sides say.
     pub fn set(&mut self, component: Component, values: &[f64]) {
-        let grid = self.grid.clone();
-        let array = self.array_mut(component);
-        array.iter_mut().zip(values).for_each(|(a, v)| *a = T::from_f64(*v));
-        sides::guards(&grid, Quantity::Vector(component), array);
+        let mut whole: Vec<T> = values.iter().map(|v| T::from_f64(*v)).collect();
+        sides::guards(&self.grid.whole(), Quantity::Vector(component), &mut whole);
+        *self.array_mut(component) = self.part.share(&self.grid, &whole, self.grid.pitch());
         self.add_external();
     }
 
     /// Charge density of deposits: guards to where they belong, wall corners, the filter of the current where `smoothed`
     /// says so, guards filled.
-    pub fn complete_charge(&self, rho: &mut [T], smoothed: bool) {
-        complete_charge(&self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, rho);
+    pub fn complete_charge(&self, rho: &mut [T], smoothed: bool) -> Result<()> {
+        charge_completed(&self.part, &self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, rho)
     }
 
     /// `1/2 E^2` per component over the domain, as of the last measured step.
@@ -201,19 +257,22 @@ impl<T: RealScalar> FieldSet<T> {
     }
 
     /// `sum dt integral J.E` since then, with E in the middle of the step; columns with sheets are left out.
-    pub fn work(&self) -> f64 {
-        self.work.unwrap_or(0.0)
+    pub fn work(&mut self) -> Result<f64> {
+        self.settle_work()?;
+        Ok(self.work.unwrap_or(0.0))
     }
 
-    /// The memory of the absorbing layers, and the work, named.
-    pub fn auxiliary_state(&self) -> Vec<(String, Vec<f64>)> {
+    /// The memory of the absorbing layers, whole at the first part, and the work, named.
+    pub fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
+        self.settle_work()?;
         let work = self.work.map(|work| ("work".to_owned(), vec![work]));
-        self.layers.auxiliary_state().into_iter().chain(work).collect()
+        Ok(self.layers.auxiliary_state(&self.part, &self.grid)?.into_iter().chain(work).collect())
     }
 
     /// Takes back what [`FieldSet::auxiliary_state`] gave; entries of other names are left alone.
     pub fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) {
-        self.layers.set_auxiliary_state(state);
+        self.layers.set_auxiliary_state(&self.part, &self.grid, state);
+        self.powers.clear();
         if let (Some(work), Some((_, saved))) = (&mut self.work, state.iter().find(|entry| entry.0 == "work")) {
             *work = saved.iter().sum();
         }
@@ -236,15 +295,6 @@ impl<T: RealScalar> FieldSet<T> {
         [&mut self.e, &mut self.b, &mut self.j][c / 3].get_mut(c % 3).expect("three components")
     }
 
-    /// Fills all guards of E and B.
-    fn guards(&mut self) {
-        for c in 0..3 {
-            sides::guards(&self.grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c]);
-            sides::guards(&self.grid, Quantity::Vector(Component::ALL[c + 3]), &mut self.b[c]);
-        }
-        self.add_external();
-    }
-
     /// Adds the external fields to those that advance.
     fn add_external(&mut self) {
         for (c, own) in self.e.iter().chain(&self.b).enumerate() {
@@ -260,9 +310,61 @@ pub(crate) fn fill_guards<T: RealScalar>(grid: &Grid, component: Component, arra
     sides::guards(grid, Quantity::Vector(component), array);
 }
 
-/// Makes a charge density of deposits: guards to where they belong, wall corners, the filter, guards filled.
-pub(crate) fn complete_charge<T: RealScalar>(grid: &Grid, smoothing: [Smoothing; 2], rho: &mut [T]) {
-    sides::fold(grid, Quantity::Charge, rho);
-    filter::smooth(grid, smoothing, Quantity::Charge, rho, &mut Vec::new());
+/// Fills the guards of a charge density over the whole domain.
+pub(super) fn fill_guards_of_charge<T: RealScalar>(grid: &Grid, rho: &mut [T]) {
     sides::guards(grid, Quantity::Charge, rho);
+}
+
+/// Makes a charge density of deposits: guards to where they belong, wall corners, the filter, guards filled.
+pub(crate) fn complete_charge<T: RealScalar>(grid: &Grid, smoothing: [Smoothing; 2], rho: &mut [T]) -> Result<()> {
+    charge_completed(&Part::alone(grid), grid, smoothing, rho)
+}
+
+/// [`complete_charge`] on the rows of a part; guards that other parts have are left as they are.
+fn charge_completed<T: RealScalar>(part: &Part, grid: &Grid, smoothing: [Smoothing; 2], rho: &mut [T]) -> Result<()> {
+    complete(part, grid, smoothing, &mut [(Quantity::Charge, &mut *rho)], &mut Vec::new())?;
+    part.loops(|| sides::guards(grid, Quantity::Charge, rho));
+    Ok(())
+}
+
+/// Makes densities of deposits: guards to where they belong, wall corners, the filter.
+fn complete<T: RealScalar>(
+    part: &Part,
+    grid: &Grid,
+    smoothing: [Smoothing; 2],
+    arrays: &mut [Array<'_, T>],
+    scratch: &mut Vec<T>,
+) -> Result<()> {
+    part.loops(|| arrays.iter_mut().for_each(|(quantity, array)| sides::fold(grid, *quantity, array)));
+    part.fold(grid, arrays)?;
+    filter::smooth(part, grid, smoothing, arrays, scratch)
+}
+
+/// The three components of a vector, from `first` on.
+fn arrays<T>(first: Component, vector: &mut [Vec<T>; 3]) -> [Array<'_, T>; 3] {
+    let mut components = Component::ALL[first as usize..].iter();
+    vector.each_mut().map(|array| (Quantity::Vector(*components.next().expect("three components")), &mut array[..]))
+}
+
+/// The cells of an array over the rows of a part, as [`crate::stages::cells`] gives them: at the first part.
+pub(super) fn cells_of<T: RealScalar>(
+    part: &Part,
+    grid: &Grid,
+    quantity: Quantity,
+    precision: Precision,
+    scale: f64,
+    array: &[T],
+) -> Result<Values> {
+    let fetched = |array: &[T]| {
+        let fetch = |range: Range<usize>, to: &mut [T]| {
+            to.copy_from_slice(&array[range]);
+            Ok(())
+        };
+        cells(&grid.whole(), quantity, precision, scale, fetch)
+    };
+    if grid.part.is_none() {
+        return fetched(array);
+    }
+    let whole = part.whole(grid, array, grid.pitch(), false)?;
+    if whole.is_empty() { Ok(Values::F64(Vec::new())) } else { part.loops(|| fetched(&whole)) }
 }

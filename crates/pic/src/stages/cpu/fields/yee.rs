@@ -8,33 +8,36 @@
 //! Source: Yee, IEEE Trans. Antennas Propag. 14 (1966) 302. A pass reads the one field and writes the other, so rows are
 //! independent: 9 and 12 values a cell.
 
+use std::ops::Range;
+
 use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
 use super::{BAND, FieldSet, sides};
-use crate::grid::BELOW;
+use crate::grid::{ABOVE, BELOW, Grid};
 use crate::stages::Component;
 use crate::stages::images::Quantity;
 
 impl<T: RealScalar> FieldSet<T> {
     /// B half a step and its guards; `remember` also advances the memory of the layers, which is due when E is new.
+    ///
+    /// Rows of guards that other parts have are advanced as these do it: E is valid there, and B need not be sent.
     pub(super) fn advance_b(&mut self, remember: bool) {
         let grid = &self.grid;
         let (pitch, across, n) = (grid.pitch(), grid.across(), grid.cells);
         let [hx, hy] = grid.h.map(|h| T::from_f64(0.5 * grid.dt / h));
-        let ends = [0, 1].map(|axis| BELOW + grid.nodes(axis));
+        let end = BELOW + grid.nodes(0);
+        let [corners, halves] = both_fields(grid);
         let [ex, ey, ez] = &self.e;
-        rows(&mut self.b, pitch, |row, [bx, by, bz]| {
+        rows(&mut self.b, pitch, corners.clone(), |row, [bx, by, bz]| {
             let (here, above) = (row * pitch + BELOW, row * pitch + BELOW + across);
             let count = n[0];
-            if row < ends[1] {
-                let ez = &ez[here..];
-                for ((b, e), next) in by[BELOW..].iter_mut().zip(&ez[..count]).zip(&ez[1..]) {
-                    *b += hx * (*next - *e);
-                }
+            let after = &ez[here..];
+            for ((b, e), next) in by[BELOW..].iter_mut().zip(&after[..count]).zip(&after[1..]) {
+                *b += hx * (*next - *e);
             }
-            if row < BELOW + n[1] {
-                for ((b, e), up) in bx[BELOW..ends[0]].iter_mut().zip(&ez[here..]).zip(&ez[above..]) {
+            if row < halves.end {
+                for ((b, e), up) in bx[BELOW..end].iter_mut().zip(&ez[here..]).zip(&ez[above..]) {
                     *b -= hy * (*up - *e);
                 }
                 let (ex, up, ey) = (&ex[here..here + count], &ex[above..above + count], &ey[here..=here + count]);
@@ -44,24 +47,27 @@ impl<T: RealScalar> FieldSet<T> {
                 }
             }
         });
-        self.layers.add_to_b(grid, &mut self.b, &self.e, remember);
+        self.layers.add_to_b(grid, &mut self.b, &self.e, remember, &corners);
         for c in 0..3 {
-            sides::guards_of_steps(grid, Quantity::Vector(Component::ALL[3 + c]), &mut self.b[c]);
+            sides::guards_of_steps(grid, Quantity::Vector(Component::ALL[3 + c]), &mut self.b[c], corners.clone());
         }
     }
 
-    /// E a step and its guards. What is tangential to a conductor is put back to zero with the guards.
+    /// E a step and its guards, but not those that other parts have. What is tangential to a conductor is put back to
+    /// zero with the guards.
     pub(super) fn advance_e(&mut self) {
         let grid = &self.grid;
         let (pitch, across, n) = (grid.pitch(), grid.across(), grid.cells);
         let dt = T::from_f64(grid.dt);
         let [hx, hy] = grid.h.map(|h| T::from_f64(grid.dt / h));
-        let ends = [0, 1].map(|axis| BELOW + grid.nodes(axis));
+        let corners = grid.nodes(0);
+        let inside = grid.inside();
+        let halves = BELOW..BELOW + grid.held().len();
         let ([bx, by, bz], [jx, jy, jz]) = (&self.b, &self.j);
-        rows(&mut self.e, pitch, |row, [ex, ey, ez]| {
+        rows(&mut self.e, pitch, inside.clone(), |row, [ex, ey, ez]| {
             let (here, below) = (row * pitch + BELOW, row * pitch + BELOW - across);
-            let (count, corners) = (n[0], ends[0] - BELOW);
-            if row < ends[1] {
+            let count = n[0];
+            {
                 let (bz, down, jx) = (&bz[here..here + count], &bz[below..below + count], &jx[here..here + count]);
                 let ex = &mut ex[BELOW..BELOW + count];
                 for i in 0..count {
@@ -74,7 +80,7 @@ impl<T: RealScalar> FieldSet<T> {
                     ez[i] += hx * (by[i + 1] - by[i]) - hy * (bx[i] - down[i]) - dt * jz[i];
                 }
             }
-            if row < BELOW + n[1] {
+            if row < halves.end {
                 let (bz, jy) = (&bz[here - 1..here + corners], &jy[here..here + corners]);
                 let ey = &mut ey[BELOW..BELOW + corners];
                 for i in 0..corners {
@@ -82,22 +88,31 @@ impl<T: RealScalar> FieldSet<T> {
                 }
             }
         });
-        self.layers.add_to_e(grid, &mut self.e, &self.b);
+        self.layers.add_to_e(grid, &mut self.e, &self.b, &inside);
         for c in 0..3 {
-            sides::guards_of_steps(grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c]);
+            sides::guards_of_steps(grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c], inside.clone());
         }
     }
 }
 
-/// Calls `work` with every row that is inside, and its number among all rows.
-fn rows<T: RealScalar>(arrays: &mut [Vec<T>; 3], pitch: usize, work: impl Fn(usize, [&mut [T]; 3]) + Sync) {
+/// Rows of corners and of halfway nodes on which both fields can be advanced: those inside, and where other parts go on the guards
+/// that are valid for E together with the row above.
+fn both_fields(grid: &Grid) -> [Range<usize>; 2] {
+    let begin = if grid.continues(0) { 0 } else { BELOW };
+    let above = BELOW + grid.held().len() + ABOVE - 1;
+    let end = |end: usize| if grid.continues(1) { above } else { end };
+    [begin..end(grid.inside().end), begin..end(BELOW + grid.held().len())]
+}
+
+/// Calls `work` with some rows of the arrays, and their numbers.
+fn rows<T: RealScalar>(arrays: &mut [Vec<T>; 3], pitch: usize, some: Range<usize>, work: impl Fn(usize, [&mut [T]; 3]) + Sync) {
     let [x, y, z] = arrays;
     let band = pitch * BAND;
     each((chunks_mut(x, band), chunks_mut(y, band), chunks_mut(z, band)), |k, (x, y, z)| {
         let rows = x.chunks_mut(pitch).zip(y.chunks_mut(pitch)).zip(z.chunks_mut(pitch));
         for (r, ((x, y), z)) in rows.enumerate() {
             let row = k * BAND + r;
-            if row >= BELOW {
+            if some.contains(&row) {
                 work(row, [x, y, z]);
             }
         }

@@ -1,0 +1,249 @@
+//! Runs in several parts have the bits of a run in one: fields, particles, rows, accounts, records and checkpoints.
+
+use std::path::{Path, PathBuf};
+
+use crate::physics::{config, environment};
+use serde_json::{Value, json};
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+use zellige_engine::links::{self, Links};
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::sim::Solver;
+use zellige_pic::Pic;
+use zellige_pic::diagnostics::balance::EnergyAccount;
+use zellige_pic::particles::Particles;
+use zellige_pic::stages::{Component, Energies};
+
+/// Results of a run as the first part tells them; all parts tell the same of what they all know.
+#[derive(Debug, Clone, PartialEq)]
+struct Results {
+    components: Vec<Vec<u64>>,
+    particles: Vec<Particles>,
+    known: Known,
+    /// Names and contents, as text: a curve may have points that are no numbers.
+    records: Vec<[String; 2]>,
+    checkpoint: Vec<u8>,
+}
+
+/// Results that every part knows.
+#[derive(Debug, Clone, PartialEq)]
+struct Known {
+    rows: Vec<Row>,
+    account: EnergyAccount,
+    energies: Energies,
+    checks: Vec<Check>,
+    charge: Vec<Vec<f64>>,
+    message: Option<String>,
+}
+
+fn path(folder: &Path, links: &Links) -> PathBuf {
+    folder.join(format!("{}of{}.zck", links.rank(), links.size()))
+}
+
+/// Steps `from` to `to` in one part of a run, from a checkpoint where there is one.
+fn part(table: &Value, links: Links, to: u64, from: Option<&Path>, folder: &Path) -> Result<Results> {
+    let path = path(folder, &links);
+    let mut pic = Pic::setup(&config(table.clone()), &environment(1).of_part(links))?;
+    if let Some(checkpoint) = from {
+        pic.restore(&Reader::open(checkpoint, "pic")?)?;
+    }
+    let mut rows = Vec::new();
+    while pic.clock().step < to {
+        pic.step(&mut Profiler::off())?;
+        rows.push(pic.row()?);
+    }
+    let mut writer = Writer::create(&path, "pic")?;
+    pic.save(&mut writer)?;
+    writer.finish()?;
+    let message = pic.outcome().map(|outcome| outcome.message);
+    let text = |record: Record| [record.name().to_owned(), format!("{record:?}")];
+    let (records, checks) = (pic.records()?.into_iter().map(text).collect(), pic.checks()?);
+    let plasma = pic.plasma();
+    let (account, energies) = (plasma.account()?, plasma.energies()?);
+    let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect();
+    let components = Component::ALL.iter().map(|c| Ok(bits(plasma.stages.component(*c)?))).collect::<Result<_>>()?;
+    let species = 0..plasma.setup.species.len();
+    let particles = species.clone().map(|s| plasma.stages.particles(s)).collect::<Result<_>>()?;
+    let charge = species.map(|s| plasma.stages.charge(s, true)).collect::<Result<_>>()?;
+    let known = Known { rows, account, energies, checks, charge, message };
+    Ok(Results { components, particles, known, records, checkpoint: std::fs::read(path).unwrap() })
+}
+
+/// The run in `parts` parts.
+fn run(table: &Value, parts: usize, to: u64, from: Option<&Path>, folder: &Path) -> Results {
+    let mut all = links::inside::run(parts, |links| part(table, links, to, from, folder)).unwrap();
+    let first = all.remove(0);
+    for (k, other) in all.iter().enumerate() {
+        assert!(first.components == other.components, "fields of part {} of {parts} differ", k + 1);
+        assert_eq!(first.known, other.known, "part {} of {parts}", k + 1);
+    }
+    first
+}
+
+/// Says what differs.
+fn compare(one: &Results, other: &Results, what: &str) {
+    for (component, (a, b)) in Component::ALL.iter().zip(one.components.iter().zip(&other.components)) {
+        let first = a.iter().zip(b).position(|(a, b)| a != b);
+        assert_eq!(first, None, "{what}: {} differs at this place of {}", component.name(), a.len());
+    }
+    for (a, b) in one.particles.iter().zip(&other.particles) {
+        assert_eq!(a.len(), b.len(), "{what}: particles");
+        assert!(a == b, "{what}: particles differ");
+    }
+    assert_eq!(one.known, other.known, "{what}");
+    for (a, b) in one.records.iter().zip(&other.records) {
+        assert!(a == b, "{what}: record {} differs", a[0]);
+    }
+    assert!(one == other, "{what}: checkpoints differ");
+}
+
+/// A run of `steps` in 1, 2, 3, 4 and 8 parts, and on 1 and 3 from the half of four.
+fn same_in_parts(mut table: Value, steps: u64) -> Results {
+    let folder = tempfile::tempdir().unwrap();
+    table["steps"] = json!(steps);
+    let one = run(&table, 1, steps, None, folder.path());
+    for parts in [2, 3, 4, 8] {
+        compare(&one, &run(&table, parts, steps, None, folder.path()), &format!("{parts} parts"));
+    }
+    let half = tempfile::tempdir().unwrap();
+    run(&table, 4, steps / 2, None, half.path());
+    let checkpoint = half.path().join("0of4.zck");
+    for parts in [1, 3] {
+        let rest = run(&table, parts, steps, Some(&checkpoint), folder.path());
+        let known = Known { rows: one.known.rows[steps as usize / 2..].to_vec(), ..one.known.clone() };
+        compare(&Results { known, ..one.clone() }, &rest, &format!("from 4 parts on {parts}"));
+    }
+    one
+}
+
+fn electrons() -> Value {
+    json!({ "name": "electrons", "particles_per_cell": 6, "positions": "random", "momentum": { "thermal": 0.2, "drift": [0.1, 0.15, 0.05] } })
+}
+
+/// Rows of 4 and 5 tiles, 34 cells high: a part of eight has 4 rows, the last one 6.
+fn table(boundary: Value) -> Value {
+    let mut table = json!({
+        "dt": 0.06, "order": 1, "tile": [8, 4],
+        "grid": { "cells": [37, 34], "size": [3.7, 3.4] },
+        "species": [electrons()],
+        "diagnostics": { "energies_every": 3, "charge_every": 4 }
+    });
+    table["boundary"] = boundary;
+    table
+}
+
+/// Quadratic shapes, the filter with several passes, two species of which one has weights, modes, spectra and tracks.
+#[test]
+fn a_periodic_plasma() {
+    let mut table = table(json!({}));
+    table["order"] = json!(2);
+    table["smoothing"] = json!({ "all": { "passes": 3, "compensated": true } });
+    table["species"][0]["tagged"] = json!(true);
+    let ions = json!({ "name": "ions", "charge": 1, "mass": 20, "particles_per_cell": 4, "weighting": "variable",
+        "density": "1 + 0.5*sin(2*pi*y/ly)*cos(2*pi*x/lx)", "momentum": { "thermal": 0.1 } });
+    table["species"].as_array_mut().unwrap().push(ions);
+    table["diagnostics"]["tracks"] = json!([{ "species": "electrons", "limit": 5, "every": 4 }]);
+    table["diagnostics"]["mode"] = json!([{ "name": "m", "component": "ey", "mode": [1, 2], "every": 3 }]);
+    table["diagnostics"]["spectrum"] = json!([{ "component": "ex" }, { "component": "bz", "every": 2 }]);
+    table["diagnostics"]["particles"] = json!([{ "species": "ions", "limit": 100 }]);
+    let found = same_in_parts(table, 24);
+    assert!(found.known.energies.electric.iter().all(|e| *e > 0.0));
+}
+
+/// Linear shapes in double precision, all kinds of walls, and layers on the sides that parts share.
+#[test]
+fn walls_and_layers() {
+    let mut table = table(json!({ "layer": 5, "x": { "fields": "pmc", "particles": "thermal" }, "y": "absorbing" }));
+    table["precision"] = json!("f64");
+    table["initial"] = json!({ "fields": { "bz": "0.3*exp(-((x-1.5)^2 + (y-1.2)^2)/0.2)" } });
+    let found = same_in_parts(table, 26);
+    assert!(found.known.account.ledger.removed > 0 && found.known.account.ledger.energy_in > 0.0);
+    assert!(found.known.account.work != 0.0);
+}
+
+#[test]
+fn conductors() {
+    for order in [1, 2] {
+        let mut table = table(json!({
+            "x_lo": "reflecting", "x_hi": { "fields": "pec", "particles": "absorb" }, "y_lo": { "fields": "pec", "particles": "thermal" },
+            "y_hi": { "fields": "pmc", "particles": "reflect" }
+        }));
+        table["order"] = json!(order);
+        table["smoothing"] = json!({ "all": { "passes": 2 } });
+        same_in_parts(table, 16);
+    }
+}
+
+/// A window with an antenna in layers on all sides; fields of the start come in ahead.
+#[test]
+fn a_window() {
+    for order in [1, 2] {
+        let mut table = table(json!({ "layer": 4, "all": "absorbing" }));
+        table["order"] = json!(order);
+        table["window"] = json!({ "start": 0.3 });
+        table["initial"] = json!({ "fields": { "by": "0.1 + 0.05*sin(y)" } });
+        table["external"] = json!({ "bz": "0.2*cos(y)" });
+        table["laser"] = json!([{ "a0": 0.5, "omega": 4.0, "source": "antenna", "antenna": 0.8, "delay": 0.5, "fwhm": 1.0, "waist": 1.0,
+            "polarisation": 45 }]);
+        table["species"][0]["weighting"] = json!("variable");
+        let found = same_in_parts(table, 30);
+        assert!(found.known.account.ledger.injected > found.known.account.ledger.removed);
+    }
+}
+
+/// A window between periodic sides.
+#[test]
+fn a_window_that_is_periodic_across() {
+    let mut table = table(json!({ "layer": 4, "x": "absorbing" }));
+    table["window"] = json!({ "start": 0.0 });
+    table["laser"] =
+        json!([{ "a0": 0.5, "omega": 4.0, "source": "antenna", "antenna": 0.8, "delay": 0.5, "fwhm": 1.0, "polarisation": 30 }]);
+    same_in_parts(table, 30);
+}
+
+/// A start from a charge that is not neutral, the momenta half a step back, and an external field.
+#[test]
+fn a_start_from_its_charge() {
+    for boundary in [json!({}), json!({ "y": "reflecting", "x": "periodic" })] {
+        let mut table = table(boundary);
+        table["initial"] = json!({ "poisson": true });
+        table["external"] = json!({ "by": "0.2*sin(2*pi*y/ly)" });
+        table["species"][0]["density"] = json!("1 + 0.3*cos(2*pi*y/ly)");
+        same_in_parts(table, 12);
+    }
+}
+
+/// On a line parts have tiles, and the fields of all of it.
+#[test]
+fn a_line() {
+    for (order, boundary) in [(1, json!({})), (2, json!({ "layer": 6, "x": "absorbing" })), (1, json!({ "x": "reflecting" }))] {
+        let mut table = table(boundary);
+        table["order"] = json!(order);
+        table["tile"] = json!([5, 4]);
+        table["grid"] = json!({ "cells": [61], "size": [6.1] });
+        table["smoothing"] = json!({ "all": { "passes": 1 } });
+        table["initial"] = json!({ "poisson": true });
+        table["species"][0]["tagged"] = json!(true);
+        table["diagnostics"]["tracks"] = json!([{ "species": "electrons", "limit": 5, "every": 4 }]);
+        same_in_parts(table, 20);
+    }
+}
+
+/// More parts than rows of tiles are refused, with the most that there may be; a window on a line in more than one.
+#[test]
+fn refusals_say_why() {
+    let mut table = table(json!({}));
+    table["steps"] = json!(1);
+    let folder = tempfile::tempdir().unwrap();
+    let error = links::inside::run(9, |links| part(&table, links, 1, None, folder.path())).unwrap_err().to_string();
+    assert!(error.contains("9 parts") && error.contains("1 to 8"), "{error}");
+    let mut line = table.clone();
+    line["grid"] = json!({ "cells": [61], "size": [6.1] });
+    line["boundary"] = json!({ "x": "absorbing" });
+    assert_eq!(Pic::only_in_one_part(&config(line.clone())), None);
+    line["window"] = json!({ "start": 0.0 });
+    let error = links::inside::run(2, |links| part(&line, links, 1, None, folder.path())).unwrap_err().to_string();
+    assert!(error.contains("window"), "{error}");
+    assert!(Pic::only_in_one_part(&config(line)).unwrap().contains("window"));
+}
