@@ -33,7 +33,7 @@ use crate::error::{Error, Problem, Result};
 /// Parts that a message names at most.
 const MOST_NAMED: usize = 8;
 
-/// Carrier of messages between the parts of a run. One thread of a part calls it.
+/// Carrier of messages between the parts of a run. Threads of a part call it one at a time.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Number of this part, from 0.
     fn rank(&self) -> usize;

@@ -29,7 +29,7 @@ const PIECE: usize = 1 << 30;
 const ALERT: Duration = Duration::from_micros(50);
 
 /// Links to the other processes of the launcher that started this one; `None` where there is no launcher, or it started one
-/// process. Called once in a process. The thread that calls it is the one that uses the links.
+/// process. Called once in a process. Threads use the links one at a time.
 ///
 /// # Errors
 /// The launcher's MPI library is not found, or its processes do not see each other.

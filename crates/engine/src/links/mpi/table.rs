@@ -63,15 +63,15 @@ pub(super) struct Constants<H> {
     byte: H,
     /// `MPI_ERRORS_RETURN`.
     errors_return: H,
-    /// `MPI_THREAD_FUNNELED`: only the thread that starts MPI calls it.
-    funneled: c_int,
+    /// `MPI_THREAD_SERIALIZED`: one thread at a time calls MPI, that of a pool or the one outside.
+    serialized: c_int,
 }
 
 impl Constants<Pointer> {
     /// Those of the MPI ABI, version 1.
     pub(super) fn of_abi() -> Self {
         let handle = |number| Pointer(ptr::without_provenance_mut(number));
-        Self { world: handle(0x101), byte: handle(0x247), errors_return: handle(0x143), funneled: 1024 }
+        Self { world: handle(0x101), byte: handle(0x247), errors_return: handle(0x143), serialized: 2048 }
     }
 
     /// Those of Open MPI: addresses of its variables.
@@ -82,13 +82,13 @@ impl Constants<Pointer> {
             symbol.map(|symbol| Pointer(symbol.into_raw())).map_err(|e| reason(&e))
         };
         let (world, byte) = (handle("ompi_mpi_comm_world")?, handle("ompi_mpi_byte")?);
-        Ok(Self { world, byte, errors_return: handle("ompi_mpi_errors_return")?, funneled: 1 })
+        Ok(Self { world, byte, errors_return: handle("ompi_mpi_errors_return")?, serialized: 2 })
     }
 }
 
 impl Constants<Number> {
     /// Those of MPICH, which Intel, Cray, MVAPICH and ParaStation keep.
-    pub(super) const MPICH: Self = Self { world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001, funneled: 1 };
+    pub(super) const MPICH: Self = Self { world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001, serialized: 2 };
 }
 
 /// The functions that are used, and the constants that they take. A fault is told in the library's own words.
@@ -180,10 +180,10 @@ impl<H: Handle> Table<H> {
         self.check("MPI_Initialized", unsafe { (self.initialized)(&raw mut started) })?;
         if started == 0 {
             // SAFETY: the arguments of the program may be absent; the last pointer is to a live integer.
-            let code = unsafe { (self.init_thread)(ptr::null_mut(), ptr::null_mut(), self.constants.funneled, &raw mut threads) };
+            let code = unsafe { (self.init_thread)(ptr::null_mut(), ptr::null_mut(), self.constants.serialized, &raw mut threads) };
             self.check("MPI_Init_thread", code)?;
-            if threads < self.constants.funneled {
-                return Err("MPI_Init_thread: this library cannot be used by a program with threads (MPI_THREAD_FUNNELED)".into());
+            if threads < self.constants.serialized {
+                return Err("MPI_Init_thread: this library cannot be used by a program with threads (MPI_THREAD_SERIALIZED)".into());
             }
         }
         // SAFETY: MPI has been started, and both are handles of this library.
