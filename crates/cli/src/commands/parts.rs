@@ -1,5 +1,7 @@
 //! A run in several parts: threads of this process (`--parts`), or the processes that `mpirun` or `srun` has started.
 
+use std::time::Duration;
+
 use zellige_engine::config::Input;
 use zellige_engine::device::{Device, DeviceSpec, cores_of};
 use zellige_engine::error::{Error, Problem, Result};
@@ -13,6 +15,9 @@ use crate::report::{self, GIT_HASH, VERSION};
 /// Largest number of parts within a process.
 const MOST: usize = 1024;
 
+/// Time for a launcher to hand on what an ended process has said: it drops the rest when the others are ended.
+const TELLING: Duration = Duration::from_millis(300);
+
 /// Does `work` in this process, or in each of those that a launcher has started: the first one speaks for all, and one that fails
 /// says so before it ends the others.
 pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> {
@@ -25,15 +30,16 @@ pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> 
     }
     let done = links.must_agree("the program", &format!("zellige {VERSION} ({GIT_HASH})")).and_then(|()| work(&links));
     done.or_else(|error| {
-        // The part that failed tells its error, and the others end with it.
+        // The part that failed tells its error. Others that know of it wait for it in the end of the library.
         if !matches!(error, Error::Part { .. }) {
             if !links.is_first() {
                 let host = links.host().map_or_else(String::new, |host| format!(" on {host}"));
                 report::fault(&format!("part {} of {}{host} ended the run:", links.rank(), links.size()));
             }
             report::error(&error);
+            std::thread::sleep(TELLING);
+            links.abort(&error);
         }
-        links.abort(&error);
         Ok(error.exit_code())
     })
 }
@@ -73,6 +79,11 @@ impl Parts {
         self.inside.max(self.links.size())
     }
 
+    /// Number of parts in this process.
+    pub(crate) fn inside(&self) -> usize {
+        self.inside
+    }
+
     /// Threads of this process where `asked`, or 0, are asked for: the processes of a host share its cores.
     pub(crate) fn threads(&self, asked: usize) -> Result<usize> {
         if self.links.is_alone() || asked > 0 {
@@ -109,7 +120,7 @@ impl Parts {
             let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
             Ok(Environment::new(device, environment.folder.clone(), environment.seed).of_part(links))
         };
-        let first = |links| run::run_from::<S>(prepared, &input.config, &of_part(links)?, options, profiler, sink);
+        let first = |links| run::run::<S>(&input.config, &of_part(links)?, options, profiler, sink);
         let others = |links| run::run::<S>(&input.config, &of_part(links)?, options, &mut Profiler::off(), &mut Silent);
         inside::lead(self.inside, first, others).map(|(summary, _)| summary)
     }

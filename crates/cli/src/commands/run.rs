@@ -179,8 +179,12 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         device.threads()
     ));
     let named = |error| named(error, &input.origin);
-    // Preparing may take as long as the run.
-    let prepared = if arguments.dry_run { None } else { Some(links.together(S::prepare(&input.config, &environment).map_err(named))?) };
+    // Preparing may take as long as the run. Parts in this process prepare each for itself.
+    let prepared = if arguments.dry_run || parts.inside() > 1 {
+        None
+    } else {
+        Some(links.together(S::prepare(&input.config, &environment).map_err(named))?)
+    };
     let plan = match &prepared {
         Some(prepared) => S::plan_prepared(prepared, &input.config, &environment),
         None => S::plan(&input.config, &environment),
