@@ -1,7 +1,7 @@
 //! Share of the views that a part of a run has.
 //!
 //! Object, probe, positions and lists of views are whole on every part; frames and waves are there for own views alone. A part owns
-//! a range of views: sums over views have their order, and so go from part to part ([`crate::relay`]), and values of single views
+//! a range of views: sums over views have their order, and so go from part to part (`relay`), and values of single views
 //! are gathered in it.
 
 use std::ops::Range;

@@ -59,7 +59,9 @@ impl Gas {
         }
         from.sort_unstable();
         from.dedup();
-        from.into_iter().for_each(|tile| boxes[tile].seal());
+        for tile in from {
+            boxes[tile].seal();
+        }
         self.post.sort(boxes);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The stages on the CPU: a view at a time goes through all that happens to it while it is in the second-level cache; the
 //! threads share the views, and sums over views are taken band by band of the object and of the probe in the order of the views, so
-//! that no result depends on the number of threads, nor on that of the parts of a run ([`crate::relay`]). Object and probe are the
+//! that no result depends on the number of threads, nor on that of the parts of a run (`relay`). Object and probe are the
 //! same on every part; waves, moduli and errors are those of own views, which come in slots in their order.
 
 mod bins;
