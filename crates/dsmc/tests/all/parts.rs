@@ -14,6 +14,7 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/dsmc
 fn example(name: &str) -> Config {
     let mut config = Source::read(Path::new(EXAMPLES).join(name)).unwrap().typed::<Dsmc>().unwrap().config;
     config.steps = 24;
+    config.particles_per_cell = Some(4.0);
     (config.sampling.batches, config.sampling.audit) = (3, Some(5));
     config.sampling.start = Some(6);
     config

@@ -29,7 +29,7 @@ fn cycles_in_the_plane() {
         ("chebyshev", "method = \"multigrid\"\nsmoother = \"chebyshev\"\npre = 4\nprecision = \"f64\"\ntolerance = 1e-10"),
         ("fmg", "method = \"fmg\"\nprecision = \"mixed\"\ntolerance = 1e-11"),
     ] {
-        same(name, &[300, 513], &format!("{keys}\n{GIVEN}"));
+        same(name, &[200, 385], &format!("{keys}\n{GIVEN}"));
     }
 }
 
