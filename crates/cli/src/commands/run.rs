@@ -148,6 +148,8 @@ fn default_folder(origin: &str) -> PathBuf {
 /// Runs a checked input.
 pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs, links: &Links) -> Result<u8> {
     let parts = Parts::new::<S>(&input.config, arguments.parts, links)?;
+    // As it was read: the threads of each part are its own matter.
+    links.must_agree("the input", &input.resolved::<S>()?)?;
     let mut without = S::only_on_cpu(&input.config).join(", ");
     if parts.count() > 1 {
         without = "several parts".into();
@@ -210,8 +212,6 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         let hint = "name the output folder of the interrupted run, or its `--checkpoint-dir`; a run that ended well removes its checkpoint";
         return Err(Error::input("command line", problem.hint(hint)));
     }
-    let resolved = input.resolved::<S>()?;
-    links.must_agree("the input", &resolved)?;
     let options = options(&input, arguments, &folder);
     // Before anything is computed: a result that cannot be written is found out now.
     let locks = if links.is_first() { own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force) } else { Ok(Vec::new()) };
@@ -220,7 +220,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         let summary = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut Profiler::off(), &mut Silent)?;
         return Ok(if arguments.keep_going && summary.outcome.ending != Ending::Failed { 0 } else { summary.exit_code() });
     }
-    let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{resolved}", device.name());
+    let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{}", device.name(), input.resolved::<S>()?);
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
     let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
     let mut output = output.after(arguments.resume.clone()).beside(arguments.checkpoint_dir.clone());

@@ -92,6 +92,18 @@ fn processes_end_together_and_say_why_once() {
         let done = start(&["run", &jet, "--set", "dsmc.stepz=3"]).output().unwrap();
         let told = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(!done.status.success() && told.matches("did you mean `steps`?").count() == 1, "{told}");
+        // Another number of threads is no other input; another number of steps is.
+        let program = env!("CARGO_BIN_EXE_zellige");
+        let short = ["--set", "dsmc.steps=4", "--set", "dsmc.sampling.start=2", "-o", "two"];
+        for (more, expected) in [(["--threads", "2"], None), (["--set", "dsmc.dt=1e-7"], Some("the input is not the same everywhere"))] {
+            let first = [&["run", jet.as_str()][..], &short].concat();
+            let mut command = mpirun.command(1);
+            command.arg(program).args(&first).args(["--threads", "1", ":", "-n", "1", program]).args(&first).args(more);
+            let done = command.current_dir(folder.path()).output().unwrap();
+            let told = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert_eq!(done.status.success(), expected.is_none(), "{}: {told}", mpirun.maker);
+            assert!(expected.is_none_or(|words| told.matches(words).count() == 1), "{}: {told}", mpirun.maker);
+        }
         // A run that takes minutes; one of its processes is killed.
         let keys = ["dsmc.steps=1000000"];
         let mut child = start(&arguments(&jet, &keys, "killed")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -33,6 +33,9 @@ use crate::error::{Error, Problem, Result};
 /// Parts that a message names at most.
 const MOST_NAMED: usize = 8;
 
+/// Bytes of a text that is told as it is.
+const LONGEST_TOLD: usize = 80;
+
 /// Carrier of messages between the parts of a run. Threads of a part call it one at a time.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Number of this part, from 0.
@@ -263,12 +266,18 @@ impl Links {
         all.iter().map(|text| serde_json::from_slice(text).map_err(|e| unreadable(&e))).collect()
     }
 
-    /// Refuses to go on unless all parts give the same fingerprint of `what`: the program, the input. All parts return alike.
+    /// Refuses to go on unless all parts give the same text for `what`: the program, the input. Long texts are told by their hash.
+    /// The first part has the error, and the others end because of it.
     ///
     /// # Errors
     /// It names the parts that differ from the first, with their hosts.
-    pub fn must_agree(&self, what: &str, fingerprint: &str) -> Result<()> {
-        let all: Vec<(String, Option<String>)> = self.all_say(&(fingerprint.to_owned(), self.host()))?;
+    pub fn must_agree(&self, what: &str, text: &str) -> Result<()> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        let hash = || format!("hash {}", &blake3::hash(text.as_bytes()).to_hex()[..16]);
+        let fingerprint = if text.len() > LONGEST_TOLD { hash() } else { text.to_owned() };
+        let all: Vec<(String, Option<String>)> = self.all_say(&(fingerprint, self.host()))?;
         let described = |(part, (theirs, host)): (usize, &(String, Option<String>))| {
             format!("part {part}{}: `{theirs}`", host.as_deref().map_or_else(String::new, |host| format!(" on {host}")))
         };
@@ -281,7 +290,9 @@ impl Links {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let first = described((0, &all[0]));
         let problem = Problem::new("", format!("{what} is not the same everywhere: {first}, but {}{more}", others.join(", ")));
-        Err(Error::input("parts of a run", problem.hint("start the same program on the same input for all parts")))
+        let error = Error::input("parts of a run", problem.hint("start the same program on the same input for all parts"));
+        // The first part tells it.
+        self.follow_first(if self.is_first() { Err(error) } else { Ok(()) })
     }
 
     /// Sums of counts over all parts: exact, so that they do not depend on how the domain is cut.
