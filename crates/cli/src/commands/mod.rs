@@ -10,6 +10,7 @@ mod poisson;
 mod ptycho;
 mod queue;
 pub(crate) mod run;
+mod tell;
 mod view;
 mod whole;
 
