@@ -76,13 +76,7 @@ impl Share {
 
     /// Values of all views from those of own ones, in their order.
     pub fn gathered<V: Pod>(&self, own: Vec<V>) -> Result<Vec<V>> {
-        if self.is_alone() {
-            return Ok(own);
-        }
-        let bytes = self.links.all_gather(bytemuck::cast_slice(&own).to_vec())?.concat();
-        let mut all = vec![V::zeroed(); bytes.len() / size_of::<V>()];
-        bytemuck::cast_slice_mut(&mut all).copy_from_slice(&bytes);
-        Ok(all)
+        self.links.joined(own)
     }
 
     /// As [`Share::gathered`], at the first part alone: nothing at the others.

@@ -25,6 +25,7 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
+use bytemuck::Pod;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::cut::{Block, Cut};
@@ -215,6 +216,26 @@ impl Links {
         Ok(lengths.chunks_exact(8).map(cut).collect())
     }
 
+    /// Values of all parts in the order of the parts, at every part.
+    pub fn joined<V: Pod>(&self, own: Vec<V>) -> Result<Vec<V>> {
+        if self.is_alone() {
+            return Ok(own);
+        }
+        let message = bytemuck::cast_slice(&own).to_vec();
+        drop(own);
+        Ok(self.all_gather(message)?.iter().flat_map(|part| values::<V>(part)).collect())
+    }
+
+    /// Values of all parts in the order of the parts, at the first part; nothing at the others.
+    pub fn joined_at_first<V: Pod>(&self, own: Vec<V>) -> Result<Vec<V>> {
+        if self.is_alone() {
+            return Ok(own);
+        }
+        let message = bytemuck::cast_slice(&own).to_vec();
+        drop(own);
+        Ok(self.gather(message)?.iter().flat_map(|part| values::<V>(part)).collect())
+    }
+
     /// The word of the first part, to all.
     pub fn first_says<T: Serialize + DeserializeOwned>(&self, word: T) -> Result<T> {
         if self.is_alone() {
@@ -297,22 +318,28 @@ impl Links {
 
     /// Sums of counts over all parts: exact, so that they do not depend on how the domain is cut.
     pub fn sum(&self, counts: &mut [u64]) -> Result<()> {
-        let all = self.all_gather(bytemuck::cast_slice(counts).to_vec())?;
+        let all = self.joined(counts.to_vec())?;
         for (i, count) in counts.iter_mut().enumerate() {
-            *count = all.iter().map(|part| u64::from_le_bytes(std::array::from_fn(|b| part[8 * i + b]))).sum();
+            *count = all.iter().skip(i).step_by(all.len() / self.size()).sum();
         }
         Ok(())
     }
 
     /// Largest values over all parts.
     pub fn max(&self, values: &mut [f64]) -> Result<()> {
-        let all = self.all_gather(bytemuck::cast_slice(values).to_vec())?;
+        let all = self.joined(values.to_vec())?;
         for (i, value) in values.iter_mut().enumerate() {
-            let of = |part: &Vec<u8>| f64::from_le_bytes(std::array::from_fn(|b| part[8 * i + b]));
-            *value = all.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+            *value = all.iter().skip(i).step_by(all.len() / self.size()).copied().fold(f64::NEG_INFINITY, f64::max);
         }
         Ok(())
     }
+}
+
+/// Values out of a message, wherever in memory it lies.
+pub fn values<V: Pod>(message: &[u8]) -> Vec<V> {
+    let mut values = vec![V::zeroed(); message.len() / size_of::<V>()];
+    bytemuck::cast_slice_mut(&mut values).copy_from_slice(message);
+    values
 }
 
 /// Error of a message of another build.

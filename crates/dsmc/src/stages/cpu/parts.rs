@@ -159,38 +159,33 @@ impl Gas {
         if self.links.is_alone() {
             return Ok(own);
         }
-        // Ranges of the tiles among the particles of their parts.
-        let mut taken = vec![0; self.cut.parts()];
-        let counts = self.gather(|t| vec![self.store.tiles[t].len() as f64])?;
-        let range = |(tile, count): (usize, &Vec<f64>)| {
-            let part = self.cut.owner(tile);
-            let begin = taken[part];
-            taken[part] += count[0] as usize;
-            (part, begin..taken[part])
-        };
-        let ranges: Vec<(usize, Range<usize>)> = counts.iter().enumerate().map(range).collect();
+        // Ranges of the tiles among the particles of all parts, which come part by part.
+        let counts: Vec<usize> = self.gather(|t| vec![self.store.tiles[t].len() as f64])?.iter().map(|n| n[0] as usize).collect();
+        let mut ranges = vec![0..0; counts.len()];
+        let (mut begin, parts) = (0, if counts.is_empty() { 0 } else { self.cut.parts() });
+        for tile in (0..parts).flat_map(|part| self.cut.tiles(part)) {
+            ranges[tile] = begin..begin + counts[tile];
+            begin += counts[tile];
+        }
         let Particles { cell, species, offset: [x, y], velocity: [u, v, w], rotation, level, tag } = own;
         Ok(Particles {
-            cell: self.gather_column(&cell, &ranges)?,
-            species: self.gather_column(&species, &ranges)?,
-            offset: [self.gather_column(&x, &ranges)?, self.gather_column(&y, &ranges)?],
-            velocity: [self.gather_column(&u, &ranges)?, self.gather_column(&v, &ranges)?, self.gather_column(&w, &ranges)?],
-            rotation: self.gather_column(&rotation, &ranges)?,
-            level: self.gather_column(&level, &ranges)?,
-            tag: self.gather_column(&tag, &ranges)?,
+            cell: self.gather_column(cell, &ranges)?,
+            species: self.gather_column(species, &ranges)?,
+            offset: [self.gather_column(x, &ranges)?, self.gather_column(y, &ranges)?],
+            velocity: [self.gather_column(u, &ranges)?, self.gather_column(v, &ranges)?, self.gather_column(w, &ranges)?],
+            rotation: self.gather_column(rotation, &ranges)?,
+            level: self.gather_column(level, &ranges)?,
+            tag: self.gather_column(tag, &ranges)?,
         })
     }
 
-    /// A column of all particles out of those of the parts, by the ranges of the tiles in them.
-    fn gather_column<T: bytemuck::Pod>(&self, own: &[T], ranges: &[(usize, Range<usize>)]) -> Result<Vec<T>> {
-        let parts = self.links.gather(bytemuck::cast_slice(own).to_vec())?;
-        if parts.iter().all(Vec::is_empty) {
-            return Ok(Vec::new());
+    /// A column of all particles in the order of the tiles, whose ranges are given.
+    fn gather_column<T: bytemuck::Pod>(&self, own: Vec<T>, ranges: &[Range<usize>]) -> Result<Vec<T>> {
+        let all = self.links.joined_at_first(own)?;
+        // A column that no species needs is empty.
+        if all.is_empty() {
+            return Ok(all);
         }
-        let size = size_of::<T>();
-        let of_tile = |(part, range): &(usize, Range<usize>)| {
-            parts[*part][range.start * size..range.end * size].chunks_exact(size).map(bytemuck::pod_read_unaligned)
-        };
-        Ok(ranges.iter().flat_map(of_tile).collect())
+        Ok(ranges.iter().flat_map(|range| &all[range.clone()]).copied().collect())
     }
 }

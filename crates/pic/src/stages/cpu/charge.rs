@@ -6,9 +6,9 @@ use zellige_engine::parallel::{items, map, map_tasks};
 use super::CpuStages;
 use super::advance::deposit_charge;
 use super::isa::Format;
-use super::part::values;
 use super::store::Tile;
 use crate::grid::{ABOVE, BELOW};
+use zellige_engine::links::values;
 
 /// Tiles whose charge is in memory together.
 const TILES_AT_A_TIME: usize = 256;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::links::{Cut, Links};
+use zellige_engine::links::{Cut, Links, values};
 use zellige_engine::real::RealScalar;
 
 use super::store::Tiling;
@@ -22,13 +22,6 @@ const LEAST: usize = ABOVE;
 
 /// An array of a quantity over the rows that a part holds.
 pub(super) type Array<'a, T> = (Quantity, &'a mut [T]);
-
-/// Values out of a message.
-pub(super) fn values<V: Pod>(message: &[u8]) -> Vec<V> {
-    let mut values = vec![V::zeroed(); message.len() / size_of::<V>()];
-    bytemuck::cast_slice_mut(&mut values).copy_from_slice(message);
-    values
-}
 
 /// Share of the only part: all `count`.
 fn one(count: usize) -> Vec<Range<usize>> {
@@ -273,13 +266,7 @@ impl Part {
 
     /// Values of all parts in the order of the parts: at every part, or at the first one with nothing at the others.
     pub(super) fn joined<V: Pod>(&self, own: Vec<V>, everywhere: bool) -> Result<Vec<V>> {
-        if self.is_alone() {
-            return Ok(own);
-        }
-        let message = bytemuck::cast_slice(&own).to_vec();
-        drop(own);
-        let parts = if everywhere { self.links.all_gather(message)? } else { self.links.gather(message)? };
-        Ok(parts.iter().flat_map(|part| values::<V>(part)).collect())
+        if everywhere { self.links.joined(own) } else { self.links.joined_at_first(own) }
     }
 
     /// An array over the whole domain from one with `row` values for each row of nodes that a part holds, guards zero: at every
