@@ -254,6 +254,42 @@ impl Cuda {
             .map_err(|e| self.failed("a copy on the GPU failed", e))
     }
 
+    /// Lets copies of this GPU go to the memory of `other` by the shortest way. Where two GPUs cannot reach each other the driver
+    /// copies by way of the host.
+    pub fn reach(&self, other: &Self) -> Result<()> {
+        if self.ordinal() == other.ordinal() {
+            return Ok(());
+        }
+        self.bind()?;
+        let mut can = 0;
+        // SAFETY: both devices are open.
+        let asked = unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, self.0.context.cu_device(), other.0.context.cu_device()) };
+        asked.result().map_err(|e| self.failed("it cannot be asked about other GPUs", e))?;
+        if can == 0 {
+            tracing::debug!("cuda:{} reaches cuda:{} by way of the host", self.ordinal(), other.ordinal());
+            return Ok(());
+        }
+        // SAFETY: the context of the other device is alive, and this one's is bound.
+        let enabled = unsafe { sys::cuCtxEnablePeerAccess(other.0.context.cu_ctx(), 0) };
+        match enabled.result() {
+            Err(e) if e.0 != sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => {
+                Err(self.failed("the memory of another GPU cannot be reached", e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies the first `bytes` of a buffer to one of another part, on this GPU or another one, in the order of this stream. Whoever
+    /// owns it keeps its own stream from it meanwhile: events tell.
+    pub(crate) fn copy_to_peer(&self, from: &Buffer<u8>, to: &Buffer<u8>, bytes: usize) -> Result<()> {
+        assert!(bytes <= from.len && bytes <= to.len, "{bytes} bytes of buffers of {} and {}", from.len, to.len);
+        self.bind()?;
+        let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
+        // SAFETY: both ranges lie in live buffers of contexts that are alive.
+        self.put(|stream| unsafe { sys::cuMemcpyPeerAsync(to.pointer, there, from.pointer, here, bytes, stream).result() })
+            .map_err(|e| self.failed("a copy to another part failed", e))
+    }
+
     /// Fills `buffer` with zero bytes, in stream order.
     pub fn fill_zero<T: Pod>(&self, buffer: &mut Buffer<T>) -> Result<()> {
         self.bind()?;

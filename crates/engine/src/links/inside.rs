@@ -7,18 +7,33 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Links, Transport, absent};
-use crate::error::{Error, Result};
+use super::{Handed, Links, Transport, absent};
+use crate::error::{Error, Problem, Result};
 
 /// Time for which a part looks again and again for a message before it sleeps: waking a thread takes longer than most messages.
 const ALERT: Duration = Duration::from_micros(50);
+
+/// What goes from one part to another.
+enum Message {
+    Bytes(Vec<u8>),
+    Value(Handed),
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
+            Self::Value(_) => write!(f, "a value"),
+        }
+    }
+}
 
 /// Messages on their way from one part to another.
 #[derive(Debug, Default)]
 struct Mailbox {
     /// True if there may be messages: asked without the lock.
     full: AtomicBool,
-    messages: Mutex<VecDeque<Vec<u8>>>,
+    messages: Mutex<VecDeque<Message>>,
     arrived: Condvar,
 }
 
@@ -73,6 +88,43 @@ impl Transport for Part {
     }
 
     fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
+        self.post(to, Message::Bytes(message))
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        match self.next(from)? {
+            Message::Bytes(message) => Ok(message),
+            Message::Value(_) => Err(unexpected(from)),
+        }
+    }
+
+    fn hand(&self, to: usize, value: Handed) -> Result<()> {
+        self.post(to, Message::Value(value))
+    }
+
+    fn take(&self, from: usize) -> Result<Handed> {
+        match self.next(from)? {
+            Message::Value(value) => Ok(value),
+            Message::Bytes(_) => Err(unexpected(from)),
+        }
+    }
+
+    fn abort(&self, error: &Error) {
+        // Those that end because another part has failed have nothing to tell.
+        if !matches!(error, Error::Part { .. }) {
+            self.fail(error.to_string(), error.exit_code());
+        }
+    }
+}
+
+/// Error of parts that are at different places of the program.
+fn unexpected(from: usize) -> Error {
+    let problem = Problem::new("", format!("part {from} sent something else than was expected"));
+    Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input"))
+}
+
+impl Part {
+    fn post(&self, to: usize, message: Message) -> Result<()> {
         self.office.failure()?;
         if to >= self.office.size {
             return Err(absent(to, self.office.size));
@@ -84,7 +136,7 @@ impl Transport for Part {
         Ok(())
     }
 
-    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+    fn next(&self, from: usize) -> Result<Message> {
         if from >= self.office.size {
             return Err(absent(from, self.office.size));
         }
@@ -107,15 +159,6 @@ impl Transport for Part {
         }
     }
 
-    fn abort(&self, error: &Error) {
-        // Those that end because another part has failed have nothing to tell.
-        if !matches!(error, Error::Part { .. }) {
-            self.fail(error.to_string(), error.exit_code());
-        }
-    }
-}
-
-impl Part {
     fn fail(&self, message: String, code: u8) {
         lock(&self.office.failed).get_or_insert((self.rank, message, code));
         self.office.any_failed.store(true, Ordering::Release);

@@ -19,9 +19,11 @@
 mod cut;
 pub mod inside;
 pub mod mpi;
+mod slabs;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +31,7 @@ use bytemuck::Pod;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::cut::{Block, Cut};
+pub use self::slabs::{Place, Slabs};
 use crate::error::{Error, Problem, Result};
 
 /// Parts that a message names at most.
@@ -65,9 +68,28 @@ pub trait Transport: fmt::Debug + Send + Sync {
     /// Another part has failed.
     fn receive(&self, from: usize) -> Result<Vec<u8>>;
 
+    /// Hands a value over to another part of the same process, and returns at once.
+    ///
+    /// # Errors
+    /// Parts are processes, or another part has failed.
+    fn hand(&self, _to: usize, _value: Handed) -> Result<()> {
+        Err(apart(&self.name()))
+    }
+
+    /// Waits for the next value that another part of the same process hands over.
+    ///
+    /// # Errors
+    /// Parts are processes, or another part has failed.
+    fn take(&self, _from: usize) -> Result<Handed> {
+        Err(apart(&self.name()))
+    }
+
     /// Tells all other parts that this one ends with an error: their calls fail from now on, or their processes end.
     fn abort(&self, error: &Error);
 }
+
+/// Value that is handed over within a process.
+pub type Handed = Box<dyn Any + Send>;
 
 /// Links of one part to the others. Clones are the same links.
 #[derive(Debug, Clone)]
@@ -104,6 +126,12 @@ impl Transport for Alone {
 /// Error of a message to or from a part that there is not.
 fn absent(part: usize, parts: usize) -> Error {
     Error::input("parts of a run", Problem::new("", format!("there is no part {part} among {parts}")))
+}
+
+/// Error of parts that share no memory.
+fn apart(transport: &str) -> Error {
+    let problem = Problem::new("", format!("parts that talk over {transport} are processes, which share no memory"));
+    Error::input("parts of a run", problem.hint("start one process for all GPUs of a host: `zellige run INPUT --device cuda:all`"))
 }
 
 impl Default for Links {
@@ -156,6 +184,16 @@ impl Links {
     /// Waits for the next message from another part.
     pub fn receive(&self, from: usize) -> Result<Vec<u8>> {
         self.0.receive(from)
+    }
+
+    /// Hands a value over to another part of the same process, and returns at once.
+    pub fn hand(&self, to: usize, value: Handed) -> Result<()> {
+        self.0.hand(to, value)
+    }
+
+    /// Waits for the next value that another part of the same process hands over.
+    pub fn take(&self, from: usize) -> Result<Handed> {
+        self.0.take(from)
     }
 
     /// Tells all other parts that this one ends with an error.

@@ -103,3 +103,42 @@ fn a_cut_covers_every_tile_once_and_balances() {
     assert_eq!((cut.block(0).range(0), cut.block(1).range(0)), (0..2, 2..20));
     assert_eq!(Cut::whole([3, 2, 1]), Cut::new([3, 2, 1], &[0, 1], 1, |_| 1.0));
 }
+
+/// Slabs of three parts on one GPU: in a ring, in which two places of a pair are kept apart by their numbers.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn slabs_come_to_their_places() {
+    if testing::gpu().is_none() {
+        return;
+    }
+    for parts in [2, 3] {
+        let found = inside::run(parts, |links| {
+            let cuda = Cuda::open(0)?;
+            let (own, bytes) = (links.rank(), 4096);
+            let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts];
+            // Place 0 is at the lower end, whose other end is the lower neighbour's place 1.
+            let places = [Place { part: below, theirs: 1, bytes }, Place { part: above, theirs: 0, bytes }];
+            let mut slabs = Slabs::new(&cuda, &cuda.pool(), &links, &places, "test")?;
+            let mut seen = Vec::new();
+            for turn in 0..50_u8 {
+                for k in 0..2 {
+                    cuda.upload(slabs.outgoing_mut(k), &vec![100 * own as u8 + 2 * turn + k as u8; bytes])?;
+                }
+                slabs.exchange()?;
+                for k in 0..2 {
+                    let came = cuda.download(slabs.incoming(k))?;
+                    assert!(came.iter().all(|byte| *byte == came[0]));
+                    seen.push(came[0]);
+                }
+            }
+            // Nobody's slab goes while another writes to it.
+            links.all_say(&())?;
+            Ok(seen)
+        });
+        for (own, seen) in found.unwrap().into_iter().enumerate() {
+            let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts].map(|part| 100 * part as u8);
+            let expected: Vec<u8> = (0..50).flat_map(|turn| [below + 2 * turn + 1, above + 2 * turn]).collect();
+            assert_eq!(seen, expected, "part {own} of {parts}");
+        }
+    }
+}
