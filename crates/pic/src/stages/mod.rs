@@ -8,6 +8,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod images;
 pub mod layer;
+mod part;
 
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;

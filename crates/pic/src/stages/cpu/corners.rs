@@ -4,9 +4,9 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks, chunks_mut, indices, map};
 use zellige_engine::real::RealScalar;
 
-use super::part::Part;
 use crate::gauss::{ChargeCheck, ChargeErrors, Corner, check_corner};
 use crate::grid::{BELOW, Grid};
+use crate::stages::part::Part;
 
 /// Base and variance of all corners, a row of them turned round as far as a window has gone.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::real::RealScalar;
 use zellige_engine::tiles::{self, Deliveries};
 
-use super::part::Part;
 use super::store::{COLUMNS, Tile, Tiling};
 use super::walls::energy;
 use super::window::Window;
+use crate::stages::part::Part;
 
 /// Particles that leave one tile, and its tally.
 pub(super) type Outbox<T> = tiles::Outbox<T, Tally, COLUMNS>;

@@ -5,9 +5,9 @@
 use zellige_engine::error::Result;
 
 use super::exchange::Tally;
-use super::part::Part;
 use crate::particles::Species;
 use crate::stages::Ledger;
+use crate::stages::part::Part;
 
 /// Passes after which counts are exchanged although nobody has asked for the ledger.
 const PASSES: u64 = 1 << 12;

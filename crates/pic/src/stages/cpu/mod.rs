@@ -17,7 +17,6 @@ pub mod fields;
 mod flows;
 mod isa;
 mod lanes;
-mod part;
 mod quadratic;
 mod row;
 mod stages;
@@ -40,11 +39,11 @@ use self::fields::FieldSet;
 use self::flows::Flows;
 use self::isa::Format;
 pub use self::isa::Isa;
-use self::part::Part;
 use self::row::Scratch;
 use self::stages::BAND;
 use self::store::{PLAIN, Store, Tiling, store};
 use self::window::Window;
+use super::part::Part;
 use super::{Precision, Setup, Stages};
 use crate::grid::Grid;
 use crate::particles::{Particles, Species};
@@ -188,7 +187,7 @@ impl<T: Format> CpuStages<T> {
             let problem = Problem::new("", "a window moves along a line, whose tiles then change places between parts");
             return Err(Error::input("parts of a run", problem.hint("use one part")));
         }
-        let part = Arc::new(Part::new(&setup.grid, &tiling, cpu, links)?);
+        let part = Arc::new(Part::new(&setup.grid, [tiling.tile, tiling.tiles], Some(cpu), links)?);
         // Rows of tiles of others whose currents come here, with the tiles that a window has not reached.
         let strips = part.peers().iter().flat_map(|peer| part.strips(&tiling, *peer, links.rank()));
         let near: Vec<usize> = strips.map(|(tile, _)| tile / tiling.tiles[0]).collect();

@@ -11,11 +11,11 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each, each_with};
 use zellige_engine::real::RealScalar;
 
-use super::super::part::{Array, Part};
 use super::{BAND, sides};
 use crate::grid::{BELOW, Grid};
 use crate::stages::Smoothing;
 use crate::stages::images::{self, Image, Quantity};
+use crate::stages::part::{Array, Part};
 
 /// Filters arrays whose guards are folded. `scratch` is kept by the caller between calls.
 pub(super) fn smooth<T: RealScalar>(

@@ -9,11 +9,11 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
-use super::super::part::Part;
 use crate::grid::{BELOW, Grid};
 use crate::stages::Component;
 use crate::stages::images::Quantity;
 use crate::stages::layer::{AXES, Layer, Memory};
+use crate::stages::part::Part;
 
 /// A derivative that enters an update: of `from` along `axis`, added to `to` with a sign.
 struct Term {

@@ -18,10 +18,10 @@ use zellige_engine::real::RealScalar;
 use zellige_engine::record::Values;
 
 use self::layers::Layers;
-use super::part::{Array, Part};
 use crate::grid::{ABOVE, BELOW, Grid};
 use crate::stages::cells::cells;
 use crate::stages::images::Quantity;
+use crate::stages::part::{Array, Part};
 use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 
 /// Rows that a task takes.

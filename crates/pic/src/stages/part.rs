@@ -12,16 +12,16 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::{Cut, Links, values};
 use zellige_engine::real::RealScalar;
 
-use super::store::Tiling;
+use super::images::{self, Quantity};
 use crate::grid::{ABOVE, BELOW, Grid, ParticleSide};
 use crate::particles::Particles;
-use crate::stages::images::{self, Quantity};
+use zellige_engine::tiles::Tiling;
 
 /// Rows of cells of a part at least: its guards, and what its particles reach, are then all of the parts beside it.
 const LEAST: usize = ABOVE;
 
 /// An array of a quantity over the rows that a part holds.
-pub(super) type Array<'a, T> = (Quantity, &'a mut [T]);
+pub(in crate::stages) type Array<'a, T> = (Quantity, &'a mut [T]);
 
 /// Share of the only part: all `count`.
 fn one(count: usize) -> Vec<Range<usize>> {
@@ -30,7 +30,7 @@ fn one(count: usize) -> Vec<Range<usize>> {
 
 /// The parts of a run, as one of them sees them.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(in crate::stages) struct Part {
     links: Links,
     cpu: Option<Cpu>,
     /// Cells of the domain along axis 1.
@@ -53,19 +53,19 @@ fn must_hold(parts: usize, most: usize, tiles: &str) -> Result<()> {
 
 impl Part {
     /// The only part, for loops that are in a pool already.
-    pub(super) fn alone(grid: &Grid) -> Self {
+    pub(in crate::stages) fn alone(grid: &Grid) -> Self {
         let (links, height) = (Links::default(), grid.cells[1]);
         Self { links, cpu: None, height, tiles: one(usize::MAX), rows: one(height), peers: Vec::new() }
     }
 
-    /// The part of `links`.
+    /// The part of `links`, for tiles of so many cells and so many of them per axis.
     ///
     /// # Errors
     /// There are fewer tiles, or rows of them, than parts.
-    pub(super) fn new(grid: &Grid, tiling: &Tiling, cpu: &Cpu, links: &Links) -> Result<Self> {
+    pub(in crate::stages) fn new(grid: &Grid, lattice: [[usize; 2]; 2], cpu: Option<&Cpu>, links: &Links) -> Result<Self> {
         let (parts, height, line) = (links.size(), grid.cells[1], grid.dimensions == 1);
-        let [columns, floors] = tiling.tiles;
-        let (mut tiles, mut rows) = (one(tiling.len()), one(height));
+        let [tile, [columns, floors]] = lattice;
+        let (mut tiles, mut rows) = (one(columns * floors), one(height));
         if parts > 1 && line {
             must_hold(parts, columns, "columns of tiles")?;
             let cut = Cut::new([columns, 1, 1], &[0], parts, |_| 1.0);
@@ -73,8 +73,8 @@ impl Part {
             rows = vec![0..height; parts];
         } else if parts > 1 {
             // Layers of tiles that are high enough, the last one with what is left.
-            let floors_of_layer = LEAST.div_ceil(tiling.tile[1]);
-            let step = floors_of_layer * tiling.tile[1];
+            let floors_of_layer = LEAST.div_ceil(tile[1]);
+            let step = floors_of_layer * tile[1];
             let layers = (height + step).saturating_sub(LEAST) / step;
             let begin = |layer: usize| if layer == layers { height } else { layer * step };
             must_hold(parts, layers, "rows of tiles")?;
@@ -91,48 +91,48 @@ impl Part {
             part != own && (line || apart == 1 || (round && apart + 1 == parts))
         };
         let peers = (0..parts).filter(|part| near(*part)).collect();
-        Ok(Self { links: links.clone(), cpu: Some(cpu.clone()), height, tiles, rows, peers })
+        Ok(Self { links: links.clone(), cpu: cpu.cloned(), height, tiles, rows, peers })
     }
 
     /// Links to the other parts.
-    pub(super) fn links(&self) -> &Links {
+    pub(in crate::stages) fn links(&self) -> &Links {
         &self.links
     }
 
     /// True if there is no other part.
-    pub(super) fn is_alone(&self) -> bool {
+    pub(in crate::stages) fn is_alone(&self) -> bool {
         self.links.is_alone()
     }
 
     /// Tiles of this part.
-    pub(super) fn tiles(&self) -> Range<usize> {
+    pub(in crate::stages) fn tiles(&self) -> Range<usize> {
         self.tiles[self.links.rank()].clone()
     }
 
     /// True if this part has a tile.
-    pub(super) fn has(&self, tile: usize) -> bool {
+    pub(in crate::stages) fn has(&self, tile: usize) -> bool {
         self.tiles[self.links.rank()].contains(&tile)
     }
 
     /// Parts that messages are exchanged with in a step, in their order.
-    pub(super) fn peers(&self) -> &[usize] {
+    pub(in crate::stages) fn peers(&self) -> &[usize] {
         &self.peers
     }
 
     /// Place among the peers of the one that has a tile; nothing where this part has it.
-    pub(super) fn peer_with(&self, tile: usize) -> Option<usize> {
+    pub(in crate::stages) fn peer_with(&self, tile: usize) -> Option<usize> {
         if self.has(tile) { None } else { self.peers.iter().position(|peer| self.tiles[*peer].contains(&tile)) }
     }
 
     /// The grid of this part: with its rows where others have the rest.
-    pub(super) fn grid(&self, whole: &Grid) -> Grid {
+    pub(in crate::stages) fn grid(&self, whole: &Grid) -> Grid {
         let rows = &self.rows[self.links.rank()];
         Grid { part: (rows.len() < self.height).then(|| rows.clone()), ..whole.clone() }
     }
 
     /// Does `work` in the pool of threads where there is no other part. Elsewhere it sends messages, all from one thread, and its
     /// [`Part::loops`] enter the pool.
-    pub(super) fn stage<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+    pub(in crate::stages) fn stage<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.cpu {
             Some(cpu) if self.is_alone() => cpu.install(work),
             _ => work(),
@@ -140,7 +140,7 @@ impl Part {
     }
 
     /// Does a piece of a stage in which no message is sent.
-    pub(super) fn loops<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+    pub(in crate::stages) fn loops<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.cpu {
             Some(cpu) if !self.is_alone() => cpu.install(work),
             _ => work(),
@@ -148,20 +148,20 @@ impl Part {
     }
 
     /// Part that holds the nodes `j` of axis 1, guards beyond the domain too.
-    pub(super) fn holder(&self, j: isize) -> usize {
+    pub(in crate::stages) fn holder(&self, j: isize) -> usize {
         let j = j.clamp(0, self.height as isize - 1) as usize;
         self.rows.iter().position(|rows| rows.contains(&j)).expect("rows of cells are all shared out")
     }
 
     /// Rows of nodes on which a part adds up deposits: its own, and guards at the ends of the domain.
-    pub(super) fn collected(&self, part: usize) -> Range<isize> {
+    pub(in crate::stages) fn collected(&self, part: usize) -> Range<isize> {
         let rows = &self.rows[part];
         let begin = if rows.start == 0 { -(BELOW as isize) } else { rows.start as isize };
         begin..(rows.end + if rows.end == self.height { ABOVE } else { 0 }) as isize
     }
 
     /// Tiles of one part whose particles deposit on nodes that another one adds up, with those rows counted from the tile's corner.
-    pub(super) fn strips(&self, tiling: &Tiling, from: usize, to: usize) -> impl Iterator<Item = (usize, Range<isize>)> {
+    pub(in crate::stages) fn strips(&self, tiling: &Tiling, from: usize, to: usize) -> impl Iterator<Item = (usize, Range<isize>)> {
         let (tiling, wanted) = (*tiling, self.collected(to));
         self.tiles[from].clone().filter_map(move |tile| {
             let (corner, cells) = tiling.bounds(tile);
@@ -211,7 +211,7 @@ impl Part {
     }
 
     /// Fills `width` rows of guards below and above where other parts go on.
-    pub(super) fn fill<T: RealScalar>(&self, grid: &Grid, arrays: &mut [Array<'_, T>], width: [usize; 2]) -> Result<()> {
+    pub(in crate::stages) fn fill<T: RealScalar>(&self, grid: &Grid, arrays: &mut [Array<'_, T>], width: [usize; 2]) -> Result<()> {
         if grid.part.is_none() {
             return Ok(());
         }
@@ -227,7 +227,7 @@ impl Part {
     }
 
     /// Adds deposits on guards beyond the domain to their nodes where these are another part's.
-    pub(super) fn fold<T: RealScalar>(&self, grid: &Grid, arrays: &mut [Array<'_, T>]) -> Result<()> {
+    pub(in crate::stages) fn fold<T: RealScalar>(&self, grid: &Grid, arrays: &mut [Array<'_, T>]) -> Result<()> {
         if grid.part.is_none() {
             return Ok(());
         }
@@ -240,7 +240,7 @@ impl Part {
     }
 
     /// Lists of all parts, each joined in the order of the parts; at every part.
-    pub(super) fn lists(&self, own: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
+    pub(in crate::stages) fn lists(&self, own: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         if self.is_alone() {
             return Ok(own);
         }
@@ -260,18 +260,18 @@ impl Part {
     }
 
     /// Leaves of the rows of nodes of all parts likewise.
-    pub(super) fn lists_of_rows(&self, grid: &Grid, own: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
+    pub(in crate::stages) fn lists_of_rows(&self, grid: &Grid, own: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         if grid.part.is_none() { Ok(own) } else { self.lists(own) }
     }
 
     /// Values of all parts in the order of the parts: at every part, or at the first one with nothing at the others.
-    pub(super) fn joined<V: Pod>(&self, own: Vec<V>, everywhere: bool) -> Result<Vec<V>> {
+    pub(in crate::stages) fn joined<V: Pod>(&self, own: Vec<V>, everywhere: bool) -> Result<Vec<V>> {
         if everywhere { self.links.joined(own) } else { self.links.joined_at_first(own) }
     }
 
     /// An array over the whole domain from one with `row` values for each row of nodes that a part holds, guards zero: at every
     /// part, or at the first one with nothing at the others. The array itself where parts hold all rows.
-    pub(super) fn whole<V: Pod>(&self, grid: &Grid, array: &[V], row: usize, everywhere: bool) -> Result<Vec<V>> {
+    pub(in crate::stages) fn whole<V: Pod>(&self, grid: &Grid, array: &[V], row: usize, everywhere: bool) -> Result<Vec<V>> {
         if grid.part.is_none() {
             return Ok(array.to_vec());
         }
@@ -287,7 +287,13 @@ impl Part {
 
     /// An array that all parts have whole, its rows of `row` values taken from their holders: at the first part, with nothing at
     /// the others.
-    pub(super) fn picked<V: Pod>(&self, grid: &Grid, array: &[V], row: usize, holder: &dyn Fn(usize) -> usize) -> Result<Vec<V>> {
+    pub(in crate::stages) fn picked<V: Pod>(
+        &self,
+        grid: &Grid,
+        array: &[V],
+        row: usize,
+        holder: &dyn Fn(usize) -> usize,
+    ) -> Result<Vec<V>> {
         if grid.part.is_none() {
             return Ok(array.to_vec());
         }
@@ -303,7 +309,7 @@ impl Part {
     }
 
     /// Rows that this part holds, with guards, out of an array over the whole domain with `row` values for each row of nodes.
-    pub(super) fn share<V: Copy>(&self, grid: &Grid, whole: &[V], row: usize) -> Vec<V> {
+    pub(in crate::stages) fn share<V: Copy>(&self, grid: &Grid, whole: &[V], row: usize) -> Vec<V> {
         if grid.part.is_none() {
             return whole.to_vec();
         }
@@ -319,7 +325,7 @@ impl Part {
     }
 
     /// The particles of all parts, tile by tile, at the first part; none at the others.
-    pub(super) fn particles(&self, own: Particles) -> Result<Particles> {
+    pub(in crate::stages) fn particles(&self, own: Particles) -> Result<Particles> {
         if self.is_alone() {
             return Ok(own);
         }
