@@ -91,6 +91,16 @@ impl Grid {
         self.part.clone().unwrap_or(0..self.cells[1])
     }
 
+    /// Cells per axis that arrays hold.
+    pub fn cells_held(&self) -> [usize; 2] {
+        [self.cells[0], self.held().len()]
+    }
+
+    /// Corners per axis that arrays hold with values of their own.
+    pub fn nodes_held(&self) -> [usize; 2] {
+        [self.nodes(0), self.inside().len()]
+    }
+
     /// The domain with arrays over all of it.
     #[must_use]
     pub fn whole(&self) -> Self {

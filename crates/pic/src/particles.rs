@@ -84,4 +84,21 @@ impl Particles {
     pub fn is_empty(&self) -> bool {
         self.i.is_empty()
     }
+
+    /// Those of the numbers in `which`, in their order.
+    #[must_use]
+    pub fn at(&self, which: impl Iterator<Item = usize> + Clone) -> Self {
+        fn some<T: Copy>(column: &[T], which: impl Iterator<Item = usize>) -> Vec<T> {
+            if column.is_empty() { Vec::new() } else { which.map(|k| column[k]).collect() }
+        }
+        Self {
+            i: some(&self.i, which.clone()),
+            j: some(&self.j, which.clone()),
+            s: some(&self.s, which.clone()),
+            t: some(&self.t, which.clone()),
+            u: [0, 1, 2].map(|c| some(&self.u[c], which.clone())),
+            weight: some(&self.weight, which.clone()),
+            tag: some(&self.tag, which),
+        }
+    }
 }

@@ -76,11 +76,7 @@ pub enum EnergyAccounts {
 pub fn open(setup: &Setup, device: &Device, links: &Links) -> Result<Box<dyn Stages>> {
     match device {
         Device::Cpu(cpu) => stages::cpu::of_part(setup, cpu, links),
-        Device::Cuda(cuda) if links.is_alone() => stages::cuda::new(setup, cuda),
-        Device::Cuda(_) => {
-            let problem = Problem::new("--parts", format!("{} parts of a plasma on GPUs", links.size()));
-            Err(Error::input("command line", problem.hint("use `--device cpu`, or one part")))
-        }
+        Device::Cuda(cuda) => stages::cuda::of_part(setup, cuda, links),
     }
 }
 
@@ -144,7 +140,8 @@ impl Plasma {
             small: false,
             repeated: RepeatedLaunches::default(),
         };
-        plasma.small = plasma.setup.expected.iter().sum::<usize>() <= SMALL;
+        // What parts exchange is no launch.
+        plasma.small = links.is_alone() && plasma.setup.expected.iter().sum::<usize>() <= SMALL;
         let total_field = if config.initial.poisson { Default::default() } else { plasma.total_field(|c| !fields[c].is_empty())? };
         for s in 0..plasma.model.loads.len() {
             let Self { model, setup, stages, .. } = &mut plasma;

@@ -205,6 +205,8 @@ impl Solver for Pic {
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
+        // What was put aside at the start is none of what comes back.
+        self.diagnostics.settle(&mut self.plasma)?;
         self.plasma.restore(reader)?;
         self.count = reader.u64("count")?;
         let clock = self.clock();

@@ -298,6 +298,18 @@ impl Cuda {
             .map_err(|e| self.failed("memory cannot be cleared", e))
     }
 
+    /// Fills the first `n` values of `buffer` with zero bytes, in stream order.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn zero_front<T: Pod>(&self, buffer: &mut Buffer<T>, n: usize) -> Result<()> {
+        assert!(n <= buffer.len, "{n} values of a buffer of {}", buffer.len);
+        self.bind()?;
+        // SAFETY: the range lies in the buffer.
+        self.put(|stream| unsafe { result::memset_d8_async(buffer.pointer, 0, n * size_of::<T>(), stream) })
+            .map_err(|e| self.failed("memory cannot be cleared", e))
+    }
+
     /// `n` zeros in host memory that kernels can write to, for scalars that the host polls.
     pub fn mapped<T: Pod>(&self, n: usize) -> Result<Mapped<T>> {
         self.not_capturing("an allocation")?;

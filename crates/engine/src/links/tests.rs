@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use super::*;
+use crate::cuda::Cuda;
+use crate::testing;
 
 /// Goes through all calls that all parts take part in.
 pub(super) fn collective_calls(links: &Links) -> Result<()> {

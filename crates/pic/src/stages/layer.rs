@@ -12,6 +12,10 @@
 //! Source: Roden and Gedney, Microw. Opt. Technol. Lett. 27 (2000) 334; the optimum of sigma: Taflove and Hagness,
 //! Computational Electrodynamics (2005), eq. 7.66.
 
+use bytemuck::Pod;
+use zellige_engine::error::Result;
+
+use super::part::Part;
 use crate::grid::{FieldSide, Grid};
 
 /// Conductivity at the wall times the cell: `0.8 (m + 1)` for the grading `m = 3`.
@@ -71,14 +75,14 @@ impl Layer {
     pub fn at(&self, half: bool) -> &[Coefficients] {
         if half { &self.half } else { &self.corner }
     }
+}
 
-    /// Index on the axis of the node `s` from the wall of a side.
-    pub fn node(&self, n: usize, half: bool, upper: bool, s: usize) -> usize {
-        match (upper, half) {
-            (false, _) => s,
-            (true, true) => n - 1 - s,
-            (true, false) => n - s,
-        }
+/// Index on an axis of `n` cells of the node `s` from the wall of a side.
+pub fn node(n: usize, half: bool, upper: bool, s: usize) -> usize {
+    match (upper, half) {
+        (false, _) => s,
+        (true, true) => n - 1 - s,
+        (true, false) => n - s,
     }
 }
 
@@ -119,6 +123,23 @@ impl Memory {
     /// Its name in checkpoints.
     pub fn name(&self) -> String {
         format!("layer_{}_{}_{}", ["b", "e"][self.field], self.term, self.side)
+    }
+
+    /// Memory of the whole domain from that of a part's rows, at the first part; nothing at the others. Layers across y have
+    /// `cells` cells.
+    pub(in crate::stages) fn whole<V: Pod>(&self, part: &Part, grid: &Grid, cells: usize, own: &[V]) -> Result<Vec<V>> {
+        if AXES[self.field][self.term] == 0 {
+            return part.whole(grid, own, self.row, false);
+        }
+        debug_assert_eq!(own.len(), cells * self.row);
+        // Across y, B has its derivatives halfway, E at corners.
+        let node = |s: usize| node(grid.cells[1], self.field == 0, self.side == 1, s);
+        part.picked(grid, own, self.row, &|s| part.holder(node(s) as isize))
+    }
+
+    /// A part's share of the memory of the whole domain.
+    pub(in crate::stages) fn share<V: Copy>(&self, part: &Part, grid: &Grid, whole: &[V]) -> Vec<V> {
+        if AXES[self.field][self.term] == 0 { part.share(grid, whole, self.row) } else { whole.to_vec() }
     }
 
     /// True if a window moves its values towards the start of a row: not where rows begin at an upper wall.

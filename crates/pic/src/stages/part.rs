@@ -126,8 +126,18 @@ impl Part {
 
     /// The grid of this part: with its rows where others have the rest.
     pub(in crate::stages) fn grid(&self, whole: &Grid) -> Grid {
-        let rows = &self.rows[self.links.rank()];
+        self.grid_of(whole, self.links.rank())
+    }
+
+    /// The grid of any part likewise.
+    pub(in crate::stages) fn grid_of(&self, whole: &Grid, part: usize) -> Grid {
+        let rows = &self.rows[part];
         Grid { part: (rows.len() < self.height).then(|| rows.clone()), ..whole.clone() }
+    }
+
+    /// Rows of cells of the part that has fewest.
+    pub(in crate::stages) fn lowest(&self) -> usize {
+        self.rows.iter().map(Range::len).min().unwrap_or(self.height)
     }
 
     /// Does `work` in the pool of threads where there is no other part. Elsewhere it sends messages, all from one thread, and its

@@ -13,6 +13,7 @@ mod fields;
 mod listed;
 mod memory_cuda;
 mod parts;
+mod parts_cuda;
 mod paths;
 mod physics;
 mod refusals;

@@ -9,7 +9,7 @@ use zellige_engine::error::Result;
 use zellige_engine::links::{self, Links};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
-use zellige_engine::sim::Solver;
+use zellige_engine::sim::{Environment, Solver};
 use zellige_pic::Pic;
 use zellige_pic::diagnostics::balance::EnergyAccount;
 use zellige_pic::particles::Particles;
@@ -17,24 +17,24 @@ use zellige_pic::stages::{Component, Energies};
 
 /// Results of a run as the first part tells them; all parts tell the same of what they all know.
 #[derive(Debug, Clone, PartialEq)]
-struct Results {
-    components: Vec<Vec<u64>>,
-    particles: Vec<Particles>,
-    known: Known,
+pub(crate) struct Results {
+    pub(crate) components: Vec<Vec<u64>>,
+    pub(crate) particles: Vec<Particles>,
+    pub(crate) known: Known,
     /// Names and contents, as text: a curve may have points that are no numbers.
-    records: Vec<[String; 2]>,
-    checkpoint: Vec<u8>,
+    pub(crate) records: Vec<[String; 2]>,
+    pub(crate) checkpoint: Vec<u8>,
 }
 
 /// Results that every part knows.
 #[derive(Debug, Clone, PartialEq)]
-struct Known {
-    rows: Vec<Row>,
-    account: EnergyAccount,
-    energies: Energies,
-    checks: Vec<Check>,
-    charge: Vec<Vec<f64>>,
-    message: Option<String>,
+pub(crate) struct Known {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) account: EnergyAccount,
+    pub(crate) energies: Energies,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) charge: Vec<Vec<f64>>,
+    pub(crate) message: Option<String>,
 }
 
 fn path(folder: &Path, links: &Links) -> PathBuf {
@@ -42,9 +42,9 @@ fn path(folder: &Path, links: &Links) -> PathBuf {
 }
 
 /// Steps `from` to `to` in one part of a run, from a checkpoint where there is one.
-fn part(table: &Value, links: Links, to: u64, from: Option<&Path>, folder: &Path) -> Result<Results> {
-    let path = path(folder, &links);
-    let mut pic = Pic::setup(&config(table.clone()), &environment(1).of_part(links))?;
+fn part(table: &Value, environment: Environment, to: u64, from: Option<&Path>, folder: &Path) -> Result<Results> {
+    let path = path(folder, &environment.links);
+    let mut pic = Pic::setup(&config(table.clone()), &environment)?;
     if let Some(checkpoint) = from {
         pic.restore(&Reader::open(checkpoint, "pic")?)?;
     }
@@ -70,9 +70,17 @@ fn part(table: &Value, links: Links, to: u64, from: Option<&Path>, folder: &Path
     Ok(Results { components, particles, known, records, checkpoint: std::fs::read(path).unwrap() })
 }
 
-/// The run in `parts` parts.
+/// Opener of the environment of a part.
+pub(crate) type Open<'a> = dyn Fn() -> Result<Environment> + Sync + 'a;
+
+/// The run in `parts` parts on the CPU.
 fn run(table: &Value, parts: usize, to: u64, from: Option<&Path>, folder: &Path) -> Results {
-    let mut all = links::inside::run(parts, |links| part(table, links, to, from, folder)).unwrap();
+    on(&|| Ok(environment(1)), table, parts, to, from, folder)
+}
+
+/// The run in `parts` parts, each in an environment of its own.
+pub(crate) fn on(environment: &Open<'_>, table: &Value, parts: usize, to: u64, from: Option<&Path>, folder: &Path) -> Results {
+    let mut all = links::inside::run(parts, |links| part(table, environment()?.of_part(links), to, from, folder)).unwrap();
     let first = all.remove(0);
     for (k, other) in all.iter().enumerate() {
         assert!(first.components == other.components, "fields of part {} of {parts} differ", k + 1);
@@ -122,7 +130,7 @@ fn electrons() -> Value {
 }
 
 /// Rows of 4 and 5 tiles, 34 cells high: a part of eight has 4 rows, the last one 6.
-fn table(boundary: Value) -> Value {
+pub(crate) fn table(boundary: Value) -> Value {
     let mut table = json!({
         "dt": 0.06, "order": 1, "tile": [8, 4],
         "grid": { "cells": [37, 34], "size": [3.7, 3.4] },
@@ -134,8 +142,7 @@ fn table(boundary: Value) -> Value {
 }
 
 /// Quadratic shapes, the filter with several passes, two species of which one has weights, modes, spectra and tracks.
-#[test]
-fn a_periodic_plasma() {
+pub(crate) fn periodic() -> Value {
     let mut table = table(json!({}));
     table["order"] = json!(2);
     table["smoothing"] = json!({ "all": { "passes": 3, "compensated": true } });
@@ -147,70 +154,96 @@ fn a_periodic_plasma() {
     table["diagnostics"]["mode"] = json!([{ "name": "m", "component": "ey", "mode": [1, 2], "every": 3 }]);
     table["diagnostics"]["spectrum"] = json!([{ "component": "ex" }, { "component": "bz", "every": 2 }]);
     table["diagnostics"]["particles"] = json!([{ "species": "ions", "limit": 100 }]);
-    let found = same_in_parts(table, 24);
+    table
+}
+
+#[test]
+fn a_periodic_plasma() {
+    let found = same_in_parts(periodic(), 24);
     assert!(found.known.energies.electric.iter().all(|e| *e > 0.0));
 }
 
 /// Linear shapes in double precision, all kinds of walls, and layers on the sides that parts share.
-#[test]
-fn walls_and_layers() {
+pub(crate) fn layered() -> Value {
     let mut table = table(json!({ "layer": 5, "x": { "fields": "pmc", "particles": "thermal" }, "y": "absorbing" }));
     table["precision"] = json!("f64");
     table["initial"] = json!({ "fields": { "bz": "0.3*exp(-((x-1.5)^2 + (y-1.2)^2)/0.2)" } });
-    let found = same_in_parts(table, 26);
+    table
+}
+
+#[test]
+fn walls_and_layers() {
+    let found = same_in_parts(layered(), 26);
     assert!(found.known.account.ledger.removed > 0 && found.known.account.ledger.energy_in > 0.0);
     assert!(found.known.account.work != 0.0);
+}
+
+/// Conductors, with the filter of the current.
+pub(crate) fn conducting(order: u32) -> Value {
+    let mut table = table(json!({
+        "x_lo": "reflecting", "x_hi": { "fields": "pec", "particles": "absorb" }, "y_lo": { "fields": "pec", "particles": "thermal" },
+        "y_hi": { "fields": "pmc", "particles": "reflect" }
+    }));
+    table["order"] = json!(order);
+    table["smoothing"] = json!({ "all": { "passes": 2 } });
+    table
 }
 
 #[test]
 fn conductors() {
     for order in [1, 2] {
-        let mut table = table(json!({
-            "x_lo": "reflecting", "x_hi": { "fields": "pec", "particles": "absorb" }, "y_lo": { "fields": "pec", "particles": "thermal" },
-            "y_hi": { "fields": "pmc", "particles": "reflect" }
-        }));
-        table["order"] = json!(order);
-        table["smoothing"] = json!({ "all": { "passes": 2 } });
-        same_in_parts(table, 16);
+        same_in_parts(conducting(order), 16);
     }
 }
 
 /// A window with an antenna in layers on all sides; fields of the start come in ahead.
+pub(crate) fn moving(order: u32) -> Value {
+    let mut table = table(json!({ "layer": 4, "all": "absorbing" }));
+    table["order"] = json!(order);
+    table["window"] = json!({ "start": 0.3 });
+    table["initial"] = json!({ "fields": { "by": "0.1 + 0.05*sin(y)" } });
+    table["external"] = json!({ "bz": "0.2*cos(y)" });
+    table["laser"] = json!([{ "a0": 0.5, "omega": 4.0, "source": "antenna", "antenna": 0.8, "delay": 0.5, "fwhm": 1.0, "waist": 1.0,
+        "polarisation": 45 }]);
+    table["species"][0]["weighting"] = json!("variable");
+    table
+}
+
 #[test]
 fn a_window() {
     for order in [1, 2] {
-        let mut table = table(json!({ "layer": 4, "all": "absorbing" }));
-        table["order"] = json!(order);
-        table["window"] = json!({ "start": 0.3 });
-        table["initial"] = json!({ "fields": { "by": "0.1 + 0.05*sin(y)" } });
-        table["external"] = json!({ "bz": "0.2*cos(y)" });
-        table["laser"] = json!([{ "a0": 0.5, "omega": 4.0, "source": "antenna", "antenna": 0.8, "delay": 0.5, "fwhm": 1.0, "waist": 1.0,
-            "polarisation": 45 }]);
-        table["species"][0]["weighting"] = json!("variable");
-        let found = same_in_parts(table, 30);
+        let found = same_in_parts(moving(order), 30);
         assert!(found.known.account.ledger.injected > found.known.account.ledger.removed);
     }
 }
 
 /// A window between periodic sides.
-#[test]
-fn a_window_that_is_periodic_across() {
+pub(crate) fn moving_periodic() -> Value {
     let mut table = table(json!({ "layer": 4, "x": "absorbing" }));
     table["window"] = json!({ "start": 0.0 });
     table["laser"] =
         json!([{ "a0": 0.5, "omega": 4.0, "source": "antenna", "antenna": 0.8, "delay": 0.5, "fwhm": 1.0, "polarisation": 30 }]);
-    same_in_parts(table, 30);
+    table
+}
+
+#[test]
+fn a_window_that_is_periodic_across() {
+    same_in_parts(moving_periodic(), 30);
 }
 
 /// A start from a charge that is not neutral, the momenta half a step back, and an external field.
+pub(crate) fn charged(boundary: Value) -> Value {
+    let mut table = table(boundary);
+    table["initial"] = json!({ "poisson": true });
+    table["external"] = json!({ "by": "0.2*sin(2*pi*y/ly)" });
+    table["species"][0]["density"] = json!("1 + 0.3*cos(2*pi*y/ly)");
+    table
+}
+
 #[test]
 fn a_start_from_its_charge() {
     for boundary in [json!({}), json!({ "y": "reflecting", "x": "periodic" })] {
-        let mut table = table(boundary);
-        table["initial"] = json!({ "poisson": true });
-        table["external"] = json!({ "by": "0.2*sin(2*pi*y/ly)" });
-        table["species"][0]["density"] = json!("1 + 0.3*cos(2*pi*y/ly)");
-        same_in_parts(table, 12);
+        same_in_parts(charged(boundary), 12);
     }
 }
 
@@ -236,14 +269,14 @@ fn refusals_say_why() {
     let mut table = table(json!({}));
     table["steps"] = json!(1);
     let folder = tempfile::tempdir().unwrap();
-    let error = links::inside::run(9, |links| part(&table, links, 1, None, folder.path())).unwrap_err().to_string();
+    let error = links::inside::run(9, |links| part(&table, environment(1).of_part(links), 1, None, folder.path())).unwrap_err().to_string();
     assert!(error.contains("9 parts") && error.contains("1 to 8"), "{error}");
     let mut line = table.clone();
     line["grid"] = json!({ "cells": [61], "size": [6.1] });
     line["boundary"] = json!({ "x": "absorbing" });
     assert_eq!(Pic::only_in_one_part(&config(line.clone())), None);
     line["window"] = json!({ "start": 0.0 });
-    let error = links::inside::run(2, |links| part(&line, links, 1, None, folder.path())).unwrap_err().to_string();
+    let error = links::inside::run(2, |links| part(&line, environment(1).of_part(links), 1, None, folder.path())).unwrap_err().to_string();
     assert!(error.contains("window"), "{error}");
     assert!(Pic::only_in_one_part(&config(line)).unwrap().contains("window"));
 }

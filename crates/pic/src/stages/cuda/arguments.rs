@@ -2,19 +2,25 @@
 
 use bytemuck::{Pod, Zeroable};
 use zellige_device_macro::device;
+use zellige_engine::error::Result;
 
 use crate::grid::{Grid, ParticleSide};
 use crate::particles::Species;
 use crate::stages;
+use crate::stages::part::Part;
 
 /// Box, its tiles and its sides.
 #[device]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Domain {
+    /// Cells that are here, the number of their first row in the whole domain, and the rows of that.
     cells: [i32; 2],
+    row: i32,
+    height: i32,
     tiles: [i32; 2],
     pitch: i32,
-    /// Lower and upper side of x, then of y, as particles meet them: 0 periodic, 1 reflect, 2 absorb, 3 thermal.
+    /// Lower and upper side of x, then of y, as particles meet them: 0 periodic, 1 reflect, 2 absorb, 3 thermal, 4 another part of
+    /// the run.
     sides: [i32; 4],
     /// Cells that the window has moved past the tiles, which stand still; a column that it has left is the last one then.
     passed: i32,
@@ -32,10 +38,14 @@ impl Domain {
             ParticleSide::Absorb => 2,
             ParticleSide::Thermal => 3,
         };
-        let [[a, b], [c, d]] = grid.particles.map(|ends| ends.map(side));
+        let [[a, b], across] = grid.particles.map(|ends| ends.map(side));
+        let [c, d] = [0, 1].map(|end| if grid.continues(end) { 4 } else { across[end] });
+        let held = grid.held();
         let [[e, f], [g, h]] = species.wall_thermal;
         Self {
-            cells: grid.cells.map(|n| n as i32),
+            cells: [grid.cells[0] as i32, held.len() as i32],
+            row: held.start as i32,
+            height: grid.cells[1] as i32,
             tiles: tiles.map(|n| n as i32),
             pitch: grid.pitch() as i32,
             sides: [a, b, c, d],
@@ -71,6 +81,9 @@ pub(super) struct Store {
     pub(super) next: Inbox,
     /// Free pages.
     pub(super) ring: *mut u32,
+    /// Slabs for particles that go to the parts of the run below and above, with room for so many each.
+    pub(super) away: [*mut u8; 2],
+    pub(super) away_room: u32,
     /// OUT records of each warp.
     pub(super) outbox: *mut Record,
     /// Records that found no page.
@@ -162,6 +175,22 @@ impl Counters {
     pub(super) fn with_ledger(self, ledger: &[f64; 13]) -> Self {
         let out = std::array::from_fn(|k| ledger[1 + 2 * k] as u64 | (ledger[2 + 2 * k] as u64) << 32);
         Self { removed: ledger[0] as u64, out, ..self }
+    }
+
+    /// The ledgers of all parts of a run together.
+    pub(super) fn of_all(self, part: &Part) -> Result<Self> {
+        let mut own = vec![self.removed];
+        own.extend(self.out);
+        let all = part.joined(own, true)?;
+        let mut sum = Self { removed: 0, out: [0; 6], ..self };
+        for part in all.as_chunks::<7>().0 {
+            sum.removed += part[0];
+            for k in [0, 2, 4] {
+                let (low, carry) = sum.out[k].overflowing_add(part[1 + k]);
+                (sum.out[k], sum.out[k + 1]) = (low, sum.out[k + 1] + part[2 + k] + u64::from(carry));
+            }
+        }
+        Ok(sum)
     }
 
     /// Weight taken out, and `weight (gamma - 1)` taken out and put in by walls.

@@ -8,8 +8,8 @@
 __device__ __forceinline__ u32 sources_of(const YeeGrid& l, int c, int axis, int k) {
     const int* side = l.particles + 2 * axis;
     u32 found = images_of(k, l.cells[axis], halfway(c, axis), side[0] == 0);
-    if (side[0] == 2) found &= ~((1u << BELOW) - 1);
-    return side[1] == 2 ? found & ((1u << BELOW) - 1) : found;
+    if (side[0] == 2) found &= ~LOWER_GUARDS;
+    return side[1] == 2 ? found & LOWER_GUARDS : found;
 }
 // Sum of a row's deposits that belong to node i, of which guards `from` hold a part.
 __device__ __forceinline__ real fold_row(const YeeGrid& l, const real* row, int c, int i, u32 from) {
@@ -19,7 +19,7 @@ __device__ __forceinline__ real fold_row(const YeeGrid& l, const real* row, int 
         int k = guard(__ffs(bits) - 1, n);
         sum += (l.particles[int(k >= n)] == 1 ? parity(c, 0, 1) : real(1)) * row[k];
     }
-    return !halfway(c, 0) && l.fields[0] && (i == 0 || i == n) ? 2 * sum : sum;
+    return !halfway(c, 0) && on_wall(l, 0, i) ? 2 * sum : sum;
 }
 // The nodes of an axis that are near its sides: how many, and number k. All of a narrow one.
 __device__ __forceinline__ int near_count(int n, int nodes) { return nodes <= 2 * ABOVE + 1 ? nodes : ABOVE + nodes - n + ABOVE; }
@@ -52,28 +52,34 @@ extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Y
         int k = guard(__ffs(bits) - 1, n);
         sum += (l.particles[2 + int(k >= n)] == 1 ? parity(c, 1, 1) : real(1)) * fold_row(l, j + (k + BELOW) * l.pitch, c, p.i, xs);
     }
-    if (!half && l.fields[2] && (p.j == 0 || p.j == n)) sum *= 2;
+    if (!half && on_wall(l, 1, p.j)) sum *= 2;
     j[(p.j + BELOW) * l.pitch + p.i] = sum;
 }
 
 #include "taps.cuh"
 
-// Result of the filter along an axis for component c at a node.
-template <class T> __device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const T* from, int c, const Node& p) {
+// Result of the filter along an axis for component c at a node. Rows of the parts of a run beside this one are in slabs, those of component
+// `slab`.
+template <class T> __device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const T* from, int c, const Node& p, int slab) {
     int axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
-    bool half = halfway(c, axis), periodic = l.fields[2 * axis] == 0;
-    int last = n - int(half || periodic);
+    const int* side = l.fields + 2 * axis;
+    bool half = halfway(c, axis), periodic = side[0] == 0;
+    int last = n - int(half || periodic || side[1] == 3);
     T sum = T(taps.weight[0]) * from[p.at], sign = T(parity(c, axis, 1));
     for (int m = 1; m < taps.count; m++) {
         T pair = 0;
         for (int d = -m; d <= m; d += 2 * m) {
             int k = own + d;
             T factor = 1;
-            while (k < 0 || k > last) {
+            while ((k < 0 && side[0] != 3) || (k > last && side[1] != 3)) {
                 k = image(k, n, half, periodic);
                 if (!periodic) factor *= sign;
             }
-            pair += factor * from[p.at + (k - own) * stride];
+            const T* value = from + p.at + (k - own) * stride;
+            if (k < 0 || k > last)
+                value = reinterpret_cast<const T*>(taps.beyond[int(k > last)]) +
+                        (long long)(slab * taps.reach + (k < 0 ? -1 - k : k - n)) * l.pitch + p.i + BELOW;
+            pair += factor * *value;
         }
         sum += T(taps.weight[m]) * pair;
     }
@@ -85,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__
     if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (halfway(c, 1) && p.j == l.cells[1])) return;
     const real* from = (taps.axis == 0 ? l.j : l.scratch)[blockIdx.z];
     real* to = (taps.axis == 0 ? l.scratch : l.j)[blockIdx.z];
-    to[p.at] = filtered(l, taps, from, c, p);
+    to[p.at] = filtered(l, taps, from, c, p, blockIdx.z);
 }
 
 // A line of nodes: added to J, put into E or B. Components as in `halfway`.

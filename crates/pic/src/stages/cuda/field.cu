@@ -6,7 +6,8 @@
 // Addition of a layer to a derivative, whose plain value is d: nothing outside of it.
 template <bool remember>
 __device__ __forceinline__ real layered(const YeeGrid& l, int of, int term, int axis, bool half, const Node& p, real d) {
-    int thick = l.thick[axis], n = l.cells[axis], k = axis == 0 ? p.i : p.j;
+    // Layers across y are those of the whole domain.
+    int thick = l.thick[axis], n = axis == 0 ? l.cells[0] : l.height, k = axis == 0 ? p.i : l.row + p.j;
     if (thick == 0) return real(0);
     real more = 0;
 #pragma unroll
@@ -79,33 +80,21 @@ extern "C" __global__ void __launch_bounds__(256) advance_e(const __grid_constan
     put(l, l.e[2], 2, p, v);
 }
 
-// 1/2 sum F^2 of component blockIdx.y in blocks of a fixed partition: `partial` has gridDim.x values a component.
-extern "C" __global__ void __launch_bounds__(256) energies(const __grid_constant__ YeeGrid l, double* partial) {
+// 1/2 sum F^2 of component blockIdx.y over row blockIdx.x of nodes, times the volume of a cell: `rows` values a component.
+extern "C" __global__ void __launch_bounds__(256) energies(const __grid_constant__ YeeGrid l, double volume, double* out) {
     __shared__ double scratch[8];
-    int c = blockIdx.y;
-    const real* field = c < 3 ? l.e[c] : l.b[c - 3];
+    const int c = blockIdx.y, j = blockIdx.x;
+    const real* row = (c < 3 ? l.e[c] : l.b[c - 3]) + (long long)(j + BELOW) * l.pitch + BELOW;
     bool half[2] = {halfway(c, 0), halfway(c, 1)};
     int nx = half[0] ? l.cells[0] : l.nodes[0], ny = half[1] ? l.cells[1] : l.nodes[1];
     double sum = 0;
-    u64 count = u64(nx) * ny;
-    for (u64 k = u64(blockIdx.x) * 256 + threadIdx.x; k < count; k += u64(gridDim.x) * 256) {
-        int i = int(k % nx), j = int(k / nx);
-        double v = field[(j + BELOW) * l.pitch + i + BELOW], weight = 0.5;
+    for (int i = threadIdx.x; j < ny && i < nx; i += 256) {
         // A wall corner stands for half a cell.
-        if (!half[0] && l.fields[0] && (i == 0 || i == l.cells[0])) weight *= 0.5;
-        if (!half[1] && l.fields[2] && (j == 0 || j == l.cells[1])) weight *= 0.5;
+        double v = row[i], weight = !half[0] && on_wall(l, 0, i) ? 0.25 : 0.5;
         sum += weight * v * v;
     }
     sum = block_reduce<Sum<double>>(sum, scratch);
-    if (threadIdx.x == 0) partial[c * gridDim.x + blockIdx.x] = sum;
-}
-// One block a component.
-extern "C" __global__ void __launch_bounds__(256) energies_rest(const double* partial, u32 n, double volume, double* out) {
-    __shared__ double scratch[8];
-    double sum = 0;
-    for (u32 k = threadIdx.x; k < n; k += 256) sum += partial[blockIdx.x * n + k];
-    sum = block_reduce<Sum<double>>(sum, scratch);
-    if (threadIdx.x == 0) out[blockIdx.x] = volume * sum;
+    if (threadIdx.x == 0) out[c * gridDim.x + j] = (!half[1] && on_wall(l, 1, j) ? 0.5 : 1.0) * volume * sum;
 }
 
 // Rows of `length` values one place down (or up), zero where nothing comes from. One block a row.

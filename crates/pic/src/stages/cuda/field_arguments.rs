@@ -20,11 +20,14 @@ pub(super) struct YeeGrid {
     pub(super) psi: [[[*mut real; 2]; 4]; 2],
     /// Coefficients per axis: at corners from the wall, then halfway.
     pub(super) layer: [*const Coefficients; 2],
+    /// Cells and nodes that are here; cells of the whole domain in y, and the first of those that are here.
     pub(super) cells: [i32; 2],
     pub(super) nodes: [i32; 2],
+    pub(super) height: i32,
+    pub(super) row: i32,
     pub(super) thick: [i32; 2],
     pub(super) pitch: i32,
-    /// Lower and upper side of x, then of y: 0 periodic, 1 conductor, 2 magnetic.
+    /// Lower and upper side of x, then of y: 0 periodic, 1 conductor, 2 magnetic, 3 another part of the run.
     pub(super) fields: [i32; 4],
     /// For particles: 0 periodic, 1 mirror, 2 drop.
     pub(super) particles: [i32; 4],
@@ -72,6 +75,9 @@ pub(super) struct Corners {
 pub(super) struct Taps {
     /// Weight at each distance, in nodes.
     pub(super) weight: [f64; MOST_TAPS],
+    /// Rows of the parts of the run below and above, from the border on, `reach` of each component.
+    pub(super) beyond: [*const u8; 2],
+    pub(super) reach: i32,
     pub(super) count: i32,
     pub(super) axis: i32,
 }
@@ -88,6 +94,6 @@ impl Taps {
         let reach = all.len() / 2;
         let mut weight = [0.0; MOST_TAPS];
         weight[..=reach].copy_from_slice(&all[reach..]);
-        Self { weight, count: reach as i32 + 1, axis: axis as i32 }
+        Self { weight, beyond: [0; 2], reach: reach as i32, count: reach as i32 + 1, axis: axis as i32 }
     }
 }

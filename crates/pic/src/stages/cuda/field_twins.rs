@@ -5,9 +5,12 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
 use zellige_engine::rng::Philox;
 
+use std::sync::Arc;
+
 use super::{Current, Fields};
 use crate::grid::{FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::FieldSet;
+use crate::stages::part::Part;
 use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 
 fn random(seed: u64, n: usize) -> Vec<f64> {
@@ -46,7 +49,7 @@ fn setup(cells: [usize; 2], fields: [[FieldSide; 2]; 2], passes: [u32; 2], preci
 fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     let (grid, pool) = (&given.grid, cuda.pool());
     let mut here: FieldSet<T> = FieldSet::new(given);
-    let mut there = Fields::new(given, cuda, &pool).unwrap();
+    let mut there = Fields::new(given, &Arc::new(Part::alone(&given.grid)), cuda, &pool).unwrap();
     let mut profiler = Profiler::off();
     for c in &Component::ALL[..6] {
         let values = random(*c as u64, grid.len());
@@ -92,7 +95,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     same(given, &Component::ALL[..6], &here, &mut there, tolerance);
     let expected = [here.electric(), here.magnetic()].concat();
     cuda.synchronize().unwrap();
-    let measured = there.energies();
+    let measured = there.energies().unwrap();
     for (c, (a, b)) in expected.iter().zip(measured).enumerate() {
         assert!((a / b - 1.0).abs() < tolerance, "energy {c}: {a} {b}");
     }
@@ -100,7 +103,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
 
 fn same<T: RealScalar>(given: &Setup, components: &[Component], here: &FieldSet<T>, there: &mut Fields, tolerance: f64) {
     for c in components {
-        let (a, b) = (here.get(*c, true).unwrap(), there.get(*c).unwrap());
+        let (a, b) = (here.get(*c, true).unwrap(), there.get(*c, true).unwrap());
         let size = a.iter().fold(1.0_f64, |m, v| m.max(v.abs()));
         let g = &given.grid;
         for j in -2..g.cells[1] as isize + 3 {
@@ -145,7 +148,7 @@ fn a_leap_is_the_passes_one_by_one() {
         for precision in [Precision::F32, Precision::F64] {
             let given = setup(cells, [[FieldSide::Periodic; 2]; 2], [0, 0], precision);
             let (grid, pool) = (&given.grid, cuda.pool());
-            let [mut one, mut by_one] = [0, 1].map(|_| Fields::new(&given, &cuda, &pool).unwrap());
+            let [mut one, mut by_one] = [0, 1].map(|_| Fields::new(&given, &Arc::new(Part::alone(&given.grid)), &cuda, &pool).unwrap());
             assert!(one.fuses_fields());
             for c in &Component::ALL[..6] {
                 let values = random(*c as u64, grid.len());
@@ -181,7 +184,7 @@ fn a_leap_is_the_passes_one_by_one() {
             // The compiler chooses which products are fused: a few roundings of six steps.
             let eps = if precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
             for c in &Component::ALL[..6] {
-                let (a, b) = (one.get(*c).unwrap(), by_one.get(*c).unwrap());
+                let (a, b) = (one.get(*c, true).unwrap(), by_one.get(*c, true).unwrap());
                 let worst = a.iter().zip(&b).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
                 assert!(worst <= 64.0 * eps, "{cells:?} {precision:?} {}: {worst}", c.name());
             }

@@ -9,6 +9,8 @@ mod gauss;
 mod records;
 mod snapshots;
 
+use std::sync::Arc;
+
 use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
@@ -19,16 +21,16 @@ use self::arrays::packed;
 pub(super) use self::gauss::Charge;
 use self::gauss::{Corners, Work};
 use self::snapshots::SnapshotList;
+use super::beside::Beside;
 use super::field_arguments::{FusedFields, MOST_TAPS, Taps, YeeGrid};
 use super::program::FILES;
 use super::{Current, early};
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::complete_charge;
 use crate::stages::layer::{Layer, Memory};
+use crate::stages::part::Part;
 use crate::stages::{Precision, Setup, Sheet, Smoothing};
 
-/// Blocks that sum the energy of a component.
-const ENERGY_BLOCKS: u32 = 128;
 /// Threads of a block along x and y.
 const BLOCK: [u32; 2] = [64, 4];
 /// Rows of nodes that a launch can have blocks for.
@@ -40,7 +42,7 @@ const FUSED_RESIDENT: u32 = 5;
 
 /// Recipe of the kernels for a number format: also for tests, for architectures that are not at hand.
 pub(super) fn recipe(precision: Precision) -> Recipe {
-    let real = if precision == Precision::F32 { "float" } else { "double" };
+    let real = real_name(precision);
     let resident = if precision == Precision::F32 { FUSED_RESIDENT } else { 1 };
     let numbers = [("MOST_TAPS", MOST_TAPS as u32), ("FUSED_X", FUSED_TILE[0]), ("FUSED_Y", FUSED_TILE[1]), ("FUSED_RESIDENT", resident)];
     let mut defines = vec![("REAL".to_owned(), real.to_owned())];
@@ -53,7 +55,6 @@ const NAMES: &[&str] = &[
     "advance_b<true>",
     "advance_e",
     "energies",
-    "energies_rest",
     "shift_fields",
     "shift_memory",
     "guards",
@@ -89,8 +90,10 @@ pub(super) struct Fields {
     psi: Vec<(Memory, Buffer<u8>)>,
     coefficients: Vec<Buffer<u8>>,
     sheet: Buffer<f64>,
-    partial: Buffer<f64>,
-    sums: Mapped<f64>,
+    /// Energies of the rows of each component.
+    energies: Mapped<f64>,
+    part: Arc<Part>,
+    beside: Option<Beside>,
     /// Components put aside, a list for each number.
     snapshots: Vec<SnapshotList>,
     /// None before they are looked at.
@@ -100,8 +103,8 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// All fields zero.
-    pub(super) fn new(setup: &Setup, cuda: &Cuda, pool: &Pool) -> Result<Self> {
+    /// All fields zero, on the rows of a part that `setup` has.
+    pub(super) fn new(setup: &Setup, part: &Arc<Part>, cuda: &Cuda, pool: &Pool) -> Result<Self> {
         let grid = setup.grid.clone();
         let precision = setup.precision;
         let size = bytes(precision);
@@ -138,8 +141,16 @@ impl Fields {
             coefficients,
             sheet: pool.alloc_zeros(grid.nodes(0).max(grid.nodes(1)), "a sheet of current")?,
             pool: pool.clone(),
-            partial: pool.alloc_zeros(6 * ENERGY_BLOCKS as usize, "sums of the energy")?,
-            sums: cuda.mapped(6)?,
+            energies: cuda.mapped(6 * grid.nodes_held()[1])?,
+            beside: Beside::new(
+                cuda,
+                pool,
+                part,
+                &grid,
+                precision,
+                if smoothing[1].passes > 0 { Taps::new(smoothing[1], 1).reach as usize } else { 0 },
+            )?,
+            part: part.clone(),
             snapshots: Vec::new(),
             corners: None,
             work: None,
@@ -175,6 +186,8 @@ impl Fields {
                 ParticleSide::Absorb => 2,
             })
         });
+        // Where another part of the run comes next.
+        let across = |side: i32, end: usize, other: i32| if grid.continues(end) { other } else { side };
         YeeGrid {
             e: [0, 1, 2].map(|c| self.advancing[0][c].address()),
             b: [3, 4, 5].map(|c| self.advancing[0][c].address()),
@@ -182,12 +195,15 @@ impl Fields {
             scratch: self.three(&self.scratch),
             psi: [[[0; 2]; 4]; 2],
             layer: [self.coefficients[0].address(), self.coefficients[1].address()],
-            cells: grid.cells.map(|n| n as i32),
-            nodes: [grid.nodes(0) as i32, grid.nodes(1) as i32],
+            cells: grid.cells_held().map(|n| n as i32),
+            nodes: grid.nodes_held().map(|n| n as i32),
+            height: grid.cells[1] as i32,
+            row: grid.held().start as i32,
             thick: [layers[0].cells as i32, layers[1].cells as i32],
             pitch: grid.pitch() as i32,
-            fields: [field_sides[0][0], field_sides[0][1], field_sides[1][0], field_sides[1][1]],
-            particles: [particle_sides[0][0], particle_sides[0][1], particle_sides[1][0], particle_sides[1][1]],
+            fields: [field_sides[0][0], field_sides[0][1], across(field_sides[1][0], 0, 3), across(field_sides[1][1], 1, 3)],
+            // Deposits beyond such an end have been handed over.
+            particles: [particle_sides[0][0], particle_sides[0][1], across(particle_sides[1][0], 0, 2), across(particle_sides[1][1], 1, 2)],
             half: whole.map(|w| 0.5 * w),
             whole,
             inverse: grid.h.map(|h| 1.0 / h),
@@ -224,13 +240,10 @@ impl Fields {
     pub(super) fn measure(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "begin", self.cost(6.0, 0.0), || {
-            // SAFETY: as declared; ENERGY_BLOCKS partial sums a component.
-            unsafe {
-                let volume = self.grid.cell_volume();
-                self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).arg(self.yee).arg(&self.partial).run()?;
-                let rest = self.kernel("energies_rest").launch(6, 256);
-                rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(&self.sums).run()
-            }
+            let rows = self.grid.nodes_held()[1] as u32;
+            let launch = self.kernel("energies").launch((rows, 6), 256).arg(self.yee).arg(self.grid.cell_volume());
+            // SAFETY: as declared; a sum for each row of each component.
+            unsafe { launch.arg(&self.energies).run() }
         })
     }
 
@@ -249,12 +262,15 @@ impl Fields {
         profiler.stage_on(&cuda, "current", cost, || {
             let blocks = self.blocks(3);
             // At most 7 rows and 7 columns are near sides.
-            let near = 7 * (self.grid.nodes(0) + self.grid.nodes(1)) as u32;
+            let near = 7 * self.grid.nodes_held().iter().sum::<usize>() as u32;
             // SAFETY: as declared; the arrays of the Yee grid are those of this run.
             unsafe { early(&cuda, self.kernel("fold").launch((near.div_ceil(256), 3), 256)).arg(self.yee).run()? };
             if filtered {
                 for axis in [0, 1] {
-                    let taps = Taps::new(self.smoothing[axis], axis);
+                    let mut taps = Taps::new(self.smoothing[axis], axis);
+                    if let (1, Some(beside)) = (axis, &self.beside) {
+                        beside.reach_current(self.yee, &mut taps)?;
+                    }
                     // SAFETY: as above; at most MOST_TAPS weights by the check of the input, asserted by the copy into them.
                     unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).arg(self.yee).arg(taps).run()? };
                 }
@@ -267,13 +283,24 @@ impl Fields {
     /// Adds a line to J, or puts it into E or B.
     fn put_line(&mut self, sheet: &Sheet) -> Result<()> {
         let cuda = self.cuda.clone();
-        cuda.upload(&mut self.sheet, &sheet.values)?;
-        let count = sheet.values.len() as u32;
+        let (first, nodes) = (self.grid.held().start, self.grid.nodes_held()[1]);
+        // Of a line along y its nodes here; one across y at its node, where that is here.
+        let (values, node) = if sheet.axis == 0 {
+            (&sheet.values[first.min(sheet.values.len())..(first + nodes).min(sheet.values.len())], sheet.node)
+        } else {
+            let here = (first..first + nodes).contains(&sheet.node);
+            (if here { &sheet.values[..] } else { &[] }, sheet.node.wrapping_sub(first))
+        };
+        if values.is_empty() {
+            return Ok(());
+        }
+        cuda.upload(&mut self.sheet, values)?;
+        let count = values.len() as u32;
         let (component, axis) = (sheet.component as i32, sheet.axis as i32);
         assert!(sheet.node < self.grid.nodes(sheet.axis) && sheet.values.len() <= self.grid.nodes(1 - sheet.axis), "a sheet lies inside");
         let launch = self.kernel("put_line").launch(count.div_ceil(256), 256);
         // SAFETY: as declared; the line lies inside.
-        unsafe { launch.arg(self.yee).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(sheet.node as i32).run() }
+        unsafe { launch.arg(self.yee).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(node as i32).run() }
     }
 
     /// From time n to n + 1: B half a step, E a step, B half a step.
@@ -286,6 +313,7 @@ impl Fields {
             for name in ["advance_b<false>", "advance_e", "advance_b<true>"] {
                 // SAFETY: as declared.
                 unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).arg(self.yee).run()? };
+                self.fill_from_beside()?;
             }
             self.add_work()
         })
@@ -319,7 +347,8 @@ impl Fields {
         };
         // 48 bytes of integers besides; operations as in `field`.
         let cost = self.cost(12.0 + 48.0 / bytes(self.precision) as f64, 45.0);
-        let [x, y] = [0, 1].map(|axis| (self.grid.cells[axis] as u32).div_ceil(FUSED_TILE[axis]));
+        let cells = self.grid.cells_held();
+        let [x, y] = [0, 1].map(|axis| (cells[axis] as u32).div_ceil(FUSED_TILE[axis]));
         profiler.stage_on(&cuda, "field", cost, || {
             // SAFETY: as declared; both sets of arrays have all nodes with guards.
             unsafe { early(&cuda, self.kernel("fused_fields").launch((x, y), 256)).arg(self.yee).arg(fused_fields).run() }
@@ -329,7 +358,18 @@ impl Fields {
             self.yee.e[c] = self.advancing[0][c].address();
             self.yee.b[c] = self.advancing[0][3 + c].address();
         }
-        Ok(())
+        profiler.stage_on(&cuda, "parts", Cost::default(), || self.fill_from_beside())
+    }
+
+    /// Fills guards of E and B at the ends where another part goes on.
+    fn fill_from_beside(&self) -> Result<()> {
+        self.beside.as_ref().map_or(Ok(()), |beside| beside.fill(self.yee))
+    }
+
+    /// Completes integer sums with what other parts have deposited: three components, on all nodes here. Guards of `clear` become
+    /// zero, which nothing else does.
+    pub(super) fn complete_sums(&self, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>) -> Result<()> {
+        self.beside.as_ref().map_or(Ok(()), |beside| beside.complete(self.yee, sums, clear))
     }
 
     /// Moves all fields one cell towards lower x; lines of E and B in `ahead` go in.
@@ -345,19 +385,23 @@ impl Fields {
                 unsafe { launch.arg(buffer).arg(memory.row as i32).arg(i32::from(memory.moves_down())).run()? };
             }
             // SAFETY: as declared.
-            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).arg(self.yee).run() }
+            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).arg(self.yee).run()? };
+            self.fill_from_beside()
         })
     }
 
     /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step: after a wait for it.
-    pub(super) fn energies(&self) -> [f64; 6] {
-        std::array::from_fn(|c| self.sums.get(c))
+    pub(super) fn energies(&self) -> Result<[f64; 6]> {
+        let rows = self.grid.nodes_held()[1];
+        let own = (0..6).map(|c| (c * rows..(c + 1) * rows).map(|k| self.energies.get(k)).collect()).collect();
+        let all = self.part.lists_of_rows(&self.grid, own)?;
+        Ok(std::array::from_fn(|c| all[c].iter().fold(0.0, |sum, row| sum + row)))
     }
 
-    /// Charge density of deposits made whole, as [`crate::stages::cpu::fields::FieldSet::complete_charge`].
+    /// Charge density of deposits over the whole domain made whole, as [`crate::stages::cpu::fields::FieldSet::complete_charge`].
     pub(super) fn complete_charge(&self, rho: &[f64], smoothed: bool) -> Result<Vec<f64>> {
         let mut rho = rho.to_vec();
-        complete_charge(&self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, &mut rho)?;
+        complete_charge(&self.grid.whole(), if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, &mut rho)?;
         Ok(rho)
     }
 
@@ -367,7 +411,8 @@ impl Fields {
     }
 
     fn blocks(&self, components: u32) -> (u32, u32, u32) {
-        let [x, y] = [0, 1].map(|axis| (self.grid.nodes(axis) as u32).div_ceil(BLOCK[axis]));
+        let nodes = self.grid.nodes_held();
+        let [x, y] = [0, 1].map(|axis| (nodes[axis] as u32).div_ceil(BLOCK[axis]));
         (x, y, components)
     }
 
@@ -377,7 +422,7 @@ impl Fields {
     }
 
     fn cost(&self, values: f64, flops: f64) -> Cost {
-        let cells = (self.grid.cells[0] * self.grid.cells[1]) as f64;
+        let cells = self.grid.cells_held().iter().product::<usize>() as f64;
         Cost { bytes: values * bytes(self.precision) as f64 * cells, flops: flops * cells, items: cells }
     }
 }
@@ -389,8 +434,13 @@ pub(super) fn fuses_fields(setup: &Setup) -> bool {
     periodic && setup.smoothing.iter().all(|s| s.passes == 0)
 }
 
+/// Name of the numbers in kernels.
+pub(super) fn real_name(precision: Precision) -> &'static str {
+    if precision == Precision::F32 { "float" } else { "double" }
+}
+
 /// Bytes of a number.
-fn bytes(precision: Precision) -> usize {
+pub(super) fn bytes(precision: Precision) -> usize {
     if precision == Precision::F32 { 4 } else { 8 }
 }
 

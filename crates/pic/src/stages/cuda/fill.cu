@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) fill(const __grid_constant__
             u32 n = base + lane_index(), cell = n % cells, k = n / cells * st.parts + part;
             ParticleValues p{};
             if (n < all) {
-                u64 column = x + cell % width, row = y + cell / width;
+                u64 column = x + cell % width, row = d.row + y + cell / width;
                 double v[5];
                 make(m, offsets, column, row, k, v);
 #pragma unroll
@@ -52,8 +52,9 @@ extern "C" __global__ void __launch_bounds__(256)
     if (n < u64(d.cells[1]) * m.per_cell) {
         // Neighbours lie in different cells.
         u32 row = u32(n % d.cells[1]), k = u32(n / d.cells[1]);
+        u64 place = d.row + row;
         double v[5];
-        make(m, offsets, column, row, k, v);
+        make(m, offsets, column, place, k, v);
         energy = kinetic_energy(Vec3<double>{v[2], v[3], v[4]});
         ParticleValues p{};
 #pragma unroll
@@ -64,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(256)
         p.weight = 1;
 #endif
 #if TAGGED
-        p.tag = ((column * m.rows + row) << 20) + k + 1;
+        p.tag = ((column * m.rows + place) << 20) + k + 1;
 #endif
         post(st, record(member_of(st, u32(tile) * st.parts + k % st.parts, u32(bits(p.v[0]))), p));
     }

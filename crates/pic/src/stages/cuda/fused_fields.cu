@@ -17,7 +17,7 @@
 // A sum behind the last node is that of the node it is an image of.
 __device__ __forceinline__ u32 image_of(const YeeGrid& l, int i, int j) {
     if (i >= l.cells[0]) i -= l.cells[0];
-    if (j >= l.cells[1]) j -= l.cells[1];
+    if (j >= l.cells[1] && l.fields[2] == 0) j -= l.cells[1];
     return u32(j + BELOW) * l.pitch + i + BELOW;
 }
 
@@ -25,8 +25,10 @@ __device__ __forceinline__ u32 image_of(const YeeGrid& l, int i, int j) {
 // instructions are what a block at a border would wait for.
 __device__ __forceinline__ void spread(const YeeGrid& l, real* const* to, int i, int j, real x, real y, real z) {
     while (i - l.cells[0] >= -BELOW) i -= l.cells[0];
-    while (j - l.cells[1] >= -BELOW) j -= l.cells[1];
-    for (; j < l.cells[1] + ABOVE; j += l.cells[1])
+    // Guards of another part's nodes come from there.
+    int above = l.fields[2] == 0 ? l.cells[1] : 1 << 30;
+    while (j - above >= -BELOW) j -= above;
+    for (; j < l.cells[1] + ABOVE; j += above)
         for (int k = i; k < l.cells[0] + ABOVE; k += l.cells[0]) {
             long long at = (long long)(j + BELOW) * l.pitch + k + BELOW;
             to[0][at] = x;

@@ -24,14 +24,14 @@ extern "C" __global__ void __launch_bounds__(256)
         }
     }
     double value = unit * double(sum);
-    if (l.fields[0] && (p.i == 0 || p.i == l.cells[0])) value *= 2;
-    if (l.fields[2] && (p.j == 0 || p.j == l.cells[1])) value *= 2;
+    if (on_wall(l, 0, p.i)) value *= 2;
+    if (on_wall(l, 1, p.j)) value *= 2;
     to[p.at] = value;
 }
 extern "C" __global__ void __launch_bounds__(256)
     smooth_charge(const __grid_constant__ YeeGrid l, const __grid_constant__ Taps taps, const double* from, double* to) {
     Node p = node(l);
-    if (p.inside) to[p.at] = filtered(l, taps, from, DENSITY, p);
+    if (p.inside) to[p.at] = filtered(l, taps, from, DENSITY, p, 0);
 }
 // Charge and its magnitude, of all species.
 extern "C" __global__ void __launch_bounds__(256)
@@ -42,14 +42,13 @@ extern "C" __global__ void __launch_bounds__(256)
     all[p.at] += fabs(one[p.at]);
 }
 
-// Sums of the squares of Ex and Ey over the cell, and the largest charge: three of each block.
+// Sums of the squares of Ex and Ey over the cell, and the largest charge: three of each row, a block a row.
 extern "C" __global__ void __launch_bounds__(256)
     check_scale(const __grid_constant__ YeeGrid l, const double* all, double* partial) {
     __shared__ double scratch[8];
     double x = 0, y = 0, most = 0;
-    u64 count = u64(l.nodes[0]) * l.nodes[1];
-    for (u64 k = thread_index(); k < count; k += thread_count()) {
-        u64 at = (k / l.nodes[0] + BELOW) * l.pitch + k % l.nodes[0] + BELOW;
+    for (int i = threadIdx.x; i < l.nodes[0]; i += 256) {
+        u64 at = u64(blockIdx.x + BELOW) * l.pitch + i + BELOW;
         double ex = l.e[0][at] * l.inverse[0], ey = l.e[1][at] * l.inverse[1];
         x += ex * ex;
         y += ey * ey;
@@ -108,24 +107,24 @@ extern "C" __global__ void __launch_bounds__(256) check_charge(const __grid_cons
     }
 }
 
-// Adds `factor` times the sum of E J over the nodes, without `count` columns of sheets: each block to a sum of its own.
+// Adds `factor` times the sum of E J over the nodes, without `count` columns of sheets: a block a row, each to a sum of its own.
 extern "C" __global__ void __launch_bounds__(256)
     power(const __grid_constant__ YeeGrid l, const u32* columns, u32 count, double factor, double* work) {
     __shared__ double scratch[8];
     wait_for_previous_kernel();
     let_next_kernel_start();
+    const int j = blockIdx.x;
     double sum = 0;
     for (int c = 0; c < 3; c++) {
         bool half[2] = {halfway(c, 0), halfway(c, 1)};
         int nx = half[0] ? l.cells[0] : l.nodes[0], ny = half[1] ? l.cells[1] : l.nodes[1];
-        u64 nodes = u64(nx) * ny;
-        for (u64 k = thread_index(); k < nodes; k += thread_count()) {
-            int i = int(k % nx), j = int(k / nx);
+        if (j >= ny) continue;
+        for (int i = threadIdx.x; i < nx; i += 256) {
             long long at = (long long)(j + BELOW) * l.pitch + i + BELOW;
             double weight = 1;
             // A wall corner stands for half a cell.
-            if (!half[0] && l.fields[0] && (i == 0 || i == l.cells[0])) weight *= 0.5;
-            if (!half[1] && l.fields[2] && (j == 0 || j == l.cells[1])) weight *= 0.5;
+            if (!half[0] && on_wall(l, 0, i)) weight *= 0.5;
+            if (!half[1] && on_wall(l, 1, j)) weight *= 0.5;
             for (u32 s = 0; s < count; s++)
                 if (columns[s] == u32(i)) weight = 0;
             sum += weight * double(l.e[c][at]) * double(l.j[c][at]);

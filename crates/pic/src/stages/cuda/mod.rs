@@ -7,6 +7,7 @@
 //! Fields of a periodic domain take one more kernel (`fused_fields.cu`). Nothing in a step waits for the host.
 
 mod arguments;
+mod beside;
 mod capacity;
 mod field_arguments;
 mod fields;
@@ -18,8 +19,11 @@ mod quadratic;
 mod stages;
 mod store;
 
+use std::sync::Arc;
+
 use zellige_engine::cuda::{Buffer, Cuda, Launch, Mapped, Pool, Properties, Recipe, prepare};
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::Links;
 
 use self::arguments::Domain;
 pub use self::capacity::memory;
@@ -28,6 +32,7 @@ pub use self::limits::check;
 use self::program::{CHECKED_BITS, Kernels, UNIT_BITS};
 pub use self::program::{KernelConfig, recipe};
 use self::store::Store;
+use super::part::Part;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::ParticleSide;
 use crate::loading::UniformSource;
@@ -49,14 +54,37 @@ const TARGET: usize = 2048;
 
 /// The stages of `cuda` for `setup`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    new_with(setup, cuda, |kernel_config| kernel_config)
+    of_part(setup, cuda, &Links::default())
+}
+
+/// The stages of one part of a run, with its share of the domain.
+pub fn of_part(setup: &Setup, cuda: &Cuda, links: &Links) -> Result<Box<dyn Stages>> {
+    open(setup, cuda, |kernel_config| kernel_config, links)
 }
 
 /// Stages with the choices for each species as `adapt` changes them: for measurements and tests.
 pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig) -> Result<Box<dyn Stages>> {
+    open(setup, cuda, adapt, &Links::default())
+}
+
+fn open(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig, links: &Links) -> Result<Box<dyn Stages>> {
     super::cpu::check(setup)?;
-    check(setup, cuda.properties())?;
-    Ok(Box::new(CudaStages::new(setup, cuda, adapt)?))
+    if setup.grid.dimensions == 1 && !links.is_alone() {
+        let problem = Problem::new("--parts", format!("{} parts of a line on GPUs", links.size()));
+        return Err(Error::input("command line", problem.hint("use one GPU, or `--device cpu`: in parts a GPU has rows of a plane")));
+    }
+    // Results do not depend on tiles: rows of the usual ones are shared out where there are many, else as few as can be.
+    let [width, height] = setup.grid.cells;
+    let rows = if height >= 4 * TILE * links.size() { TILE } else { 1 };
+    let part = Arc::new(Part::new(&setup.grid, [[width, rows], [1, height.div_ceil(rows)]], None, links)?);
+    let grid = part.grid(&setup.grid);
+    let external = std::array::from_fn(|c| match &setup.external[c] {
+        none if none.is_empty() => Vec::new(),
+        whole => part.share(&grid, whole, grid.pitch()),
+    });
+    let setup = Setup { grid, external, ..setup.clone() };
+    check(&setup, cuda.properties())?;
+    Ok(Box::new(CudaStages::of_part(&setup, cuda, adapt, part)?))
 }
 
 /// Programs of all species and of the fields.
@@ -66,14 +94,19 @@ pub fn recipes(setup: &Setup, gpu: &Properties) -> Vec<Recipe> {
 
 /// Programs that make the particles of the species for which `made` is true.
 pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> Vec<Recipe> {
-    let of = |s: usize| program::maker(&kernel_config(setup, setup.expected[s], gpu).of(&setup.species[s]));
+    let of = |s: usize| program::maker(&kernel_config(setup, expected(setup, s), gpu).of(&setup.species[s]));
     (0..setup.species.len()).filter(|s| made(*s)).map(of).collect()
 }
 
 fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(KernelConfig) -> KernelConfig) -> Vec<Recipe> {
-    let kinds =
-        setup.species.iter().zip(&setup.expected).map(|(species, expected)| adapt(kernel_config(setup, *expected, gpu).of(species)));
+    let kinds = setup.species.iter().enumerate().map(|(k, species)| adapt(kernel_config(setup, expected(setup, k), gpu).of(species)));
     kinds.map(|kernel_config| recipe(&kernel_config)).chain([fields::recipe(setup.precision)]).collect()
+}
+
+/// Particles of a species that are expected on the rows that `setup` has.
+fn expected(setup: &Setup, species: usize) -> usize {
+    let (all, rows) = (setup.expected[species], setup.grid.cells[1]);
+    (all as u128 * setup.grid.held().len() as u128).div_ceil(rows as u128) as usize
 }
 
 /// A species and its counters.
@@ -99,6 +132,8 @@ impl Population {
 pub struct CudaStages {
     cuda: Cuda,
     pool: Pool,
+    part: Arc<Part>,
+    /// That of the whole domain, with the grid and the external fields of this part.
     setup: Setup,
     fields: Fields,
     species: Vec<Population>,
@@ -141,7 +176,7 @@ fn early<'a>(cuda: &Cuda, launch: Launch<'a>) -> Launch<'a> {
 /// The tile for a domain: near the size asked for, and such that the tiles are alike. Smaller ones where they would be too few to
 /// keep `places` blocks busy.
 fn tile_of(setup: &Setup, expected: usize, places: usize) -> [usize; 2] {
-    let cells = setup.grid.cells;
+    let cells = setup.grid.cells_held();
     let tiles = |tile: [usize; 2]| (0..2).map(|a| cells[a].div_ceil(tile[a])).product::<usize>();
     let wanted = setup.tile.unwrap_or_else(|| {
         let few = |tile| tiles(tile) < UNITS * places && expected / tiles(tile) > LEAST;
@@ -172,7 +207,7 @@ fn small_tile(mut tile: [usize; 2], tiles: impl Fn([usize; 2]) -> usize, expecte
 
 /// Tiles per axis: a column more than the cells take where a window moves past them, since part of the first is behind it then.
 fn tiles(setup: &Setup, kernel_config: &KernelConfig) -> [usize; 2] {
-    let ([nx, ny], [tx, ty]) = (setup.grid.cells, kernel_config.tile);
+    let ([nx, ny], [tx, ty]) = (setup.grid.cells_held(), kernel_config.tile);
     [(nx + if setup.window { tx - 1 } else { 0 }).div_ceil(tx), ny.div_ceil(ty)]
 }
 
@@ -185,7 +220,8 @@ fn kernel_config(setup: &Setup, expected: usize, gpu: &Properties) -> KernelConf
         _ => 2,
     };
     let tile = tile_of(setup, expected, (gpu.multiprocessors * resident) as usize);
-    let tiles: usize = (0..2).map(|a| setup.grid.cells[a].div_ceil(tile[a])).product();
+    let cells = setup.grid.cells_held();
+    let tiles: usize = (0..2).map(|a| cells[a].div_ceil(tile[a])).product();
     let per_tile = expected.div_ceil(tiles).max(1);
     let parts = per_tile.div_ceil(MOST);
     let block = 256;
@@ -241,11 +277,17 @@ fn unit_of(setup: &Setup, heaviest: f64) -> f64 {
 impl CudaStages {
     /// The stages of `cuda` for `setup`, with what `adapt` makes of the choices for each species.
     pub fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig) -> Result<Self> {
+        Self::of_part(setup, cuda, adapt, Arc::new(Part::alone(&setup.grid)))
+    }
+
+    /// The stages of a part, whose grid `setup` has.
+    fn of_part(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig, part: Arc<Part>) -> Result<Self> {
         let pool = cuda.pool();
         prepare(cuda, recipes_of(setup, cuda.properties(), &adapt));
-        let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
-            let kernel_config = adapt(kernel_config(setup, *expected, cuda.properties()).of(species));
-            let store = Store::new(cuda, &pool, Kernels::new(cuda, &kernel_config)?, kernel_config, setup, *expected)?;
+        let species = setup.species.iter().enumerate().map(|(k, species)| {
+            let expected = expected(setup, k);
+            let kernel_config = adapt(kernel_config(setup, expected, cuda.properties()).of(species));
+            let store = Store::new(cuda, &pool, Kernels::new(cuda, &kernel_config)?, kernel_config, setup, expected, &part)?;
             Ok(Population {
                 store,
                 species: species.clone(),
@@ -254,7 +296,7 @@ impl CudaStages {
                 totals: cuda.mapped(5)?,
             })
         });
-        let fields = Fields::new(setup, cuda, &pool)?;
+        let fields = Fields::new(setup, &part, cuda, &pool)?;
         let second = if fields.fuses_fields() { 3 * setup.grid.len() } else { 0 };
         let sums = |n: usize| pool.alloc_zeros(n, "pic: current");
         Ok(Self {
@@ -272,6 +314,7 @@ impl CudaStages {
             closed: setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic),
             cuda: cuda.clone(),
             pool,
+            part,
             setup: setup.clone(),
         })
     }
@@ -339,6 +382,7 @@ mod tests {
             KernelConfig { order: 2, pusher: Pusher::Vay, ..double },
         ] {
             zellige_engine::testing::compiles(&recipe(&kernel_config));
+            zellige_engine::testing::compiles(&program::arrivals(&kernel_config));
             if !kernel_config.weighted {
                 zellige_engine::testing::compiles(&program::maker(&kernel_config));
             }

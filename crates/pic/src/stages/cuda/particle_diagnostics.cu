@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #include "bins.cuh"
 
-__device__ __forceinline__ double column_of(const Bins& b, const Tile& tile, const ParticleSlot& slot) {
+__device__ __forceinline__ double column_of(const Domain& d, const Bins& b, const Tile& tile, const ParticleSlot& slot) {
     u32 cell = slot.cell();
     Quad q = slot.four();
     double x = q.z, y = q.w, z = slot.rest(0);
@@ -33,7 +33,7 @@ __device__ __forceinline__ double column_of(const Bins& b, const Tile& tile, con
         case 0:
             return b.position[0] + b.position[1] * (double(tile.x + int(cell & 255)) + 0.5 + double(q.x));
         case 1:
-            return b.position[0] + b.position[1] * (double(tile.y + int(cell >> 8)) + 0.5 + double(q.y));
+            return b.position[0] + b.position[1] * (double(d.row + tile.y + int(cell >> 8)) + 0.5 + double(q.y));
         case 2:
             return x;
         case 3:
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __shared__ double scratch[8];
     double low = Limits<double>::high(), high = Limits<double>::low();
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
-        double v = column_of(b, tile, slot);
+        double v = column_of(d, b, tile, slot);
         if (v - v == 0.0) {
             low = fmin(low, v);
             high = fmax(high, v);
@@ -77,7 +77,7 @@ __device__ __forceinline__ int bin_of(const Bins& b, double v) {
 extern "C" __global__ void __launch_bounds__(256) bins(const __grid_constant__ Domain d, const __grid_constant__ Store st,
                                                        const __grid_constant__ Bins a, const __grid_constant__ Bins b, u64* sums) {
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
-        int x = bin_of(a, column_of(a, tile, slot)), y = bin_of(b, column_of(b, tile, slot));
+        int x = bin_of(a, column_of(d, a, tile, slot)), y = bin_of(b, column_of(d, b, tile, slot));
         if (x < 0 || y < 0) return;
         u64* sum = sums + 2 * (u64(y) * a.count + x);
         double weight = double(slot.weight()), all = floor(weight);
@@ -117,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(256)
         Quad q = slot.four();
         double* to = out + 5 * u64(low);
         to[0] = double(tile.x + int(cell & 255)) + 0.5 + double(q.x);
-        to[1] = double(tile.y + int(cell >> 8)) + 0.5 + double(q.y);
+        to[1] = double(d.row + tile.y + int(cell >> 8)) + 0.5 + double(q.y);
         to[2] = q.z;
         to[3] = q.w;
         to[4] = slot.rest(0);

@@ -57,7 +57,11 @@ impl CudaStages {
         // SAFETY: as declared; two numbers a block.
         unsafe { launch.arg(arguments::Bins::new(axis)).arg(&out).run()? };
         let found = self.cuda.download(&out)?;
-        Ok(found.as_chunks::<2>().0.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], [low, high]| [a.min(*low), b.max(*high)]))
+        let own =
+            found.as_chunks::<2>().0.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], [low, high]| [a.min(*low), b.max(*high)]);
+        let mut ends = [-own[0], own[1]];
+        self.part.links().max(&mut ends)?;
+        Ok([-ends[0], ends[1]])
     }
 
     /// Weights in the bins of one axis or two. Waits.
@@ -69,8 +73,15 @@ impl CudaStages {
         let launch = self.of(store.kernels.bins.launch(store.all_units() as u32, 256), species);
         // SAFETY: as declared; two words for each pair of bins.
         unsafe { launch.arg(x).arg(y).arg(&sums).run()? };
-        let found = self.cuda.download(&sums)?;
-        Ok(found.as_chunks::<2>().0.iter().map(|[whole, rest]| *whole as f64 + *rest as f64 * (-64.0_f64).exp2()).collect())
+        let found = self.part.joined(self.cuda.download(&sums)?, false)?;
+        let mut sums = vec![[0_u64; 2]; count];
+        for part in found.chunks_exact(2 * count) {
+            for (sum, [whole, rest]) in sums.iter_mut().zip(part.as_chunks::<2>().0) {
+                let (more, carry) = sum[1].overflowing_add(*rest);
+                *sum = [sum[0] + whole + u64::from(carry), more];
+            }
+        }
+        Ok(sums.iter().map(|[whole, rest]| *whole as f64 + *rest as f64 * (-64.0_f64).exp2()).collect())
     }
 
     /// Places in cells and momenta of particles by their tags. Waits.
@@ -84,7 +95,12 @@ impl CudaStages {
         let launch = self.of(store.kernels.follow.launch(store.all_units() as u32, 256), species);
         // SAFETY: as declared; five numbers for each of the tags, which rise.
         unsafe { launch.arg(&wanted).arg(tags.len() as u32).arg(&out).run()? };
-        Ok(self.cuda.download(&out)?.as_chunks::<5>().0.to_vec())
+        let mut points = vec![[f64::NAN; 5]; tags.len()];
+        for part in self.part.joined(self.cuda.download(&out)?, true)?.chunks_exact(5 * tags.len()) {
+            let found = points.iter_mut().zip(part.as_chunks::<5>().0).filter(|(_, point)| !point[0].is_nan());
+            found.for_each(|(to, point)| *to = *point);
+        }
+        Ok(points)
     }
 }
 
@@ -143,7 +159,10 @@ impl Store {
             let tile = unit.checked_sub(self.units()).map_or(unit, |helper| owner[helper] as usize);
             // A helper without a tile has no particles.
             let tile = if tile < self.units() { tile / self.kernel_config.parts } else { 0 };
-            let corner = [self.first_cell(tile % self.tiles[0]), (tile / self.tiles[0] * self.kernel_config.tile[1]) as i32];
+            let corner = [
+                self.first_cell(tile % self.tiles[0]),
+                (self.grid.held().start + tile / self.tiles[0] * self.kernel_config.tile[1]) as i32,
+            ];
             for (count, table, room, each) in [&lists, &came] {
                 for list in unit * each..(unit + 1) * each {
                     for first in (0..count[list] as usize).step_by(self.kernel_config.page()) {

@@ -20,6 +20,7 @@ use crate::stages::Precision;
 /// Source files of all kernels of plasmas.
 pub(super) const FILES: &Files = cuda_files![
     "advance.cu",
+    "arrive.cu",
     "charge.cu",
     "common.cu",
     "copies.cu",
@@ -41,6 +42,7 @@ pub(super) const FILES: &Files = cuda_files![
     "quadratic_rest.cu",
     "queue.cu",
     "settle.cu",
+    "strips.cu",
     "sums.cu",
     "team.cu",
     "turns.cu",
@@ -226,6 +228,11 @@ const MAKERS: &[&str] = &["fill", "make_column"];
 /// fused.
 pub(super) fn maker(kernel_config: &KernelConfig) -> Recipe {
     Recipe::of_files(&format!("pic start {kernel_config}"), FILES, &["fill.cu"], &defines(kernel_config), MAKERS).option("-fmad=false")
+}
+
+/// Recipe of the kernel that takes particles from other parts of a run.
+pub(super) fn arrivals(kernel_config: &KernelConfig) -> Recipe {
+    Recipe::of_files(&format!("pic arrivals {kernel_config}"), FILES, &["arrive.cu"], &defines(kernel_config), &["arrive"])
 }
 
 fn defines(kernel_config: &KernelConfig) -> [(String, String); 15] {

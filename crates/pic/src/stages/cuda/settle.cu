@@ -18,6 +18,19 @@ __device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 un
     t.low = max(0, -t.x);
     return t;
 }
+// A particle that goes to the part of the run above this one (`end` 1) or below it: column `x`, for part `part` of a tile's units.
+#define SLAB_HEADER 16  // bytes in front of the records: how many there are
+__device__ __noinline__ void depart(const Store& st, int end, Record r, int x, u32 part) {
+    u8* slab = st.away[end];
+    u32 k = atomicAdd(reinterpret_cast<u32*>(slab), 1u);
+    if (k >= st.away_room) {
+        atomicAdd(&st.counters->lost, 1u);
+        return;
+    }
+    r.unit = u32(x);
+    r.cell = part;
+    reinterpret_cast<Record*>(slab + SLAB_HEADER)[k] = r;
+}
 __device__ __forceinline__ bool outside(const Tile& t, int x, int y) {
     return (u32(x - t.low) >= u32(t.nx - t.low)) | (u32(y) >= u32(t.ny));
 }
@@ -65,13 +78,18 @@ __device__ __forceinline__ void settle(const Domain& d, const Store& st, const W
         if (x < 0 || x >= d.cells[0] || y < 0 || y >= d.cells[1]) {
             real weight = WEIGHTED ? r.v[4 + WEIGHTED] : real(1);
 #if ORDER == 2
-            int di = x < 0 ? -1 : int(x >= d.cells[0]), dj = y < 0 ? -1 : int(y >= d.cells[1]),
+            // Outwards of the whole domain.
+            int di = x < 0 ? -1 : int(x >= d.cells[0]), dj = d.row + y < 0 ? -1 : int(d.row + y >= d.height),
                 node = (y - t.y + MARGIN) * JX + x - t.x + MARGIN;
 #endif
             if (!meet_walls(d, walls, st.counters, x, y, r.v, weight)) {
 #if ORDER == 2
                 vanish(j, node, r.v[0], r.v[1], di, dj, unit_of(push, weight));
 #endif
+                continue;
+            }
+            if (y < 0 || y >= d.cells[1]) {
+                depart(st, y >= 0, r, x, t.part);
                 continue;
             }
         }

@@ -12,17 +12,20 @@ use super::arguments::{self, PushOf, Walls};
 use super::fields::Charge;
 use super::{CudaStages, Current, Population, early, unit_of};
 use crate::gauss::{ChargeCheck, ChargeErrors};
-use crate::grid::ParticleSide;
+use crate::grid::{BELOW, ParticleSide};
 use crate::integers::dithered;
 use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::sampling::purpose;
+use crate::stages::images::{self, Quantity};
 use crate::stages::{Bins, Component, Energies, Ledger, Precision, Sheet, Stages, Visit, cpu};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
 const FLOPS: f64 = 202.0;
 
+/// Particles that are told of at a time.
+const PORTION: usize = 1 << 16;
 /// Particles whose energies are summed at a time.
 const PART: usize = 1 << 14;
 
@@ -65,6 +68,7 @@ impl CudaStages {
     fn convert(&mut self) -> Result<()> {
         let Some(charge) = self.pending.take() else { return Ok(()) };
         self.ahead = None;
+        self.fields.complete_sums(&self.sums[self.adding], None)?;
         let current = self.current_of(charge);
         self.read(self.adding, current)
     }
@@ -102,6 +106,7 @@ impl CudaStages {
         let charge = self.fields.no_charge(smoothed)?;
         for s in species {
             self.sum_charge(*s)?;
+            self.fields.complete_sums(&self.sums[self.adding], None)?;
             let unit = self.species[*s].species.macro_charge().abs() / (4.0 * self.unit);
             self.fields.add_charge(&charge, &self.sums[self.adding], unit)?;
             self.cuda.fill_zero(&mut self.sums[self.adding])?;
@@ -151,6 +156,11 @@ impl Stages for CudaStages {
     fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
         let (cuda, cost) = (self.cuda.clone(), self.cost(species));
         profiler.stage_on(&cuda, "advance", cost, || self.advance_particles(species, step, measure))?;
+        if !self.part.is_alone() {
+            let population = &mut self.species[species];
+            let domain = population.domain();
+            profiler.stage_on(&cuda, "parts", Cost::default(), || population.store.exchange(domain))?;
+        }
         profiler.stage_on(&cuda, "exchange", Cost::default(), || self.species[species].store.swap_pages())
     }
 
@@ -159,6 +169,10 @@ impl Stages for CudaStages {
         if self.fields.fuses_fields() && sheets.is_empty() && !self.fields.counts_work() {
             // As it is: the field reads the integers.
             let charge = self.pending.take().unwrap_or(0.0);
+            if !self.part.is_alone() {
+                let (cuda, [own, other]) = (self.cuda.clone(), [self.adding, 1 - self.adding].map(|k| &self.sums[k]));
+                profiler.stage_on(&cuda, "parts", Cost::default(), || self.fields.complete_sums(own, Some(other)))?;
+            }
             self.unread = Some(self.current_of(charge));
             return Ok(());
         }
@@ -182,12 +196,14 @@ impl Stages for CudaStages {
         cpu::check_shift(&self.setup, fresh)?;
         (self.ahead, self.closed) = (None, false);
         let (cuda, coming) = (self.cuda.clone(), std::mem::take(&mut self.coming));
+        let height = self.setup.grid.cells[1];
         profiler.stage_on(&cuda, "window", Cost::default(), || {
             self.species.iter_mut().enumerate().try_for_each(|(k, p)| {
                 let coming = coming.iter().filter(|(species, ..)| *species == k);
                 p.store.shift(p.domain(), coming.clone().map(|(_, source, _)| source.per_cell()).sum())?;
                 for (_, uniform_source, column) in coming {
-                    p.ledger.injected += p.store.make_column(p.domain(), *uniform_source, *column)? as u64;
+                    p.store.make_column(p.domain(), *uniform_source, *column)?;
+                    p.ledger.injected += (height * uniform_source.per_cell()) as u64;
                 }
                 Ok(())
             })
@@ -203,7 +219,8 @@ impl Stages for CudaStages {
             self.ahead = None;
             let population = &mut self.species[species];
             population.store.fill(population.domain(), uniform_source, offsets)?;
-            population.ledger.injected += population.store.most() as u64;
+            let [x, y] = self.setup.grid.cells;
+            population.ledger.injected += (x * y * uniform_source.per_cell()) as u64;
             return Ok(());
         }
         let before = self.species[species].ledger.energy_in;
@@ -224,11 +241,24 @@ impl Stages for CudaStages {
     }
 
     fn particles(&mut self, species: usize) -> Result<Particles> {
-        self.species[species].store.export()
+        self.part.particles(self.species[species].store.export()?)
+    }
+
+    fn revise(&mut self, species: usize, change: &(dyn Fn(&mut Particles) + Sync)) -> Result<()> {
+        let mut own = self.species[species].store.export()?;
+        change(&mut own);
+        self.replace(species, &own)
     }
 
     fn visit(&mut self, species: usize, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()> {
-        self.species[species].store.visit(part, join)
+        if self.part.is_alone() {
+            return self.species[species].store.visit(part, join);
+        }
+        let all = self.particles(species)?;
+        for begin in (0..all.len()).step_by(PORTION) {
+            join(part(all.at(begin..all.len().min(begin + PORTION))));
+        }
+        Ok(())
     }
 
     fn extent(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]> {
@@ -253,7 +283,14 @@ impl Stages for CudaStages {
         if component as usize >= Component::Jx as usize {
             self.read_current()?;
         }
-        self.fields.get(component)
+        self.fields.get(component, true)
+    }
+
+    fn component_to_save(&mut self, component: Component) -> Result<Vec<f64>> {
+        if component as usize >= Component::Jx as usize {
+            self.read_current()?;
+        }
+        self.fields.get(component, false)
     }
 
     fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {
@@ -286,11 +323,30 @@ impl Stages for CudaStages {
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
         self.ahead = None;
         self.convert()?;
-        let n = self.setup.grid.len();
+        let (n, pitch) = (self.setup.grid.len(), self.setup.grid.pitch());
         self.sum_charge(species)?;
+        self.fields.complete_sums(&self.sums[self.adding], None)?;
         let population = &self.species[species];
         let unit = population.species.macro_charge().abs() / (4.0 * self.unit);
-        let rho: Vec<f64> = self.cuda.download_range(&self.sums[self.adding], 0..n)?.iter().map(|v| *v as f64 * unit).collect();
+        let sums = self.cuda.download_range(&self.sums[self.adding], 0..n)?;
+        let mut all = if self.setup.grid.periodic(1) {
+            self.part.whole(&self.setup.grid, &sums, pitch, true)?
+        } else {
+            // With the guards beyond the walls.
+            let rows = self.part.collected(self.part.links().rank());
+            let own = self.setup.grid.place(rows.start) * pitch..(self.setup.grid.place(rows.end - 1) + 1) * pitch;
+            self.part.joined(sums[own].to_vec(), true)?
+        };
+        // Guards beyond a periodic side as parts do it, in whole numbers: these have the same sum in any order.
+        for (guard, image, _) in images::folds(&self.setup.grid.whole(), 1, Quantity::Charge) {
+            if self.setup.grid.periodic(1) && self.setup.grid.dimensions == 2 {
+                let [from, to] = [guard, image].map(|j| (j + BELOW as isize) as usize * pitch);
+                for k in 0..pitch {
+                    all[to + k] += std::mem::take(&mut all[from + k]);
+                }
+            }
+        }
+        let rho: Vec<f64> = all.iter().map(|v| *v as f64 * unit).collect();
         self.cuda.fill_zero(&mut self.sums[self.adding])?;
         self.fields.complete_charge(&rho, smoothed)
     }
@@ -308,11 +364,14 @@ impl Stages for CudaStages {
             p.number()?;
         }
         self.cuda.synchronize()?;
-        let [a, b, c, d, e, f] = self.fields.energies();
+        let [a, b, c, d, e, f] = self.fields.energies()?;
         let mut found = Energies { electric: [a, b, c], magnetic: [d, e, f], ..Energies::default() };
         let volume = self.setup.grid.cell_volume();
         for p in &self.species {
-            let totals = p.totals();
+            // Of all parts, in their order.
+            let all = self.part.joined(p.totals().to_vec(), true)?;
+            let sum = |sum: [f64; 5], part: &[f64; 5]| std::array::from_fn(|k| sum[k] + part[k]);
+            let totals: [f64; 5] = all.as_chunks::<5>().0.iter().fold([0.0; 5], sum);
             let mass = p.species.macro_mass() * volume;
             found.kinetic.push(mass * totals[0]);
             found.momentum.push([1, 2, 3].map(|c| mass * totals[c]));
@@ -328,7 +387,9 @@ impl Stages for CudaStages {
             // Waits.
             p.store.counters().map(|_| p.totals()[4] as u64)
         });
-        species.collect()
+        let mut counts = species.collect::<Result<Vec<u64>>>()?;
+        self.part.links().sum(&mut counts)?;
+        Ok(counts)
     }
 
     fn ledger(&mut self) -> Result<Vec<Ledger>> {
@@ -339,7 +400,7 @@ impl Stages for CudaStages {
             if closed {
                 return Ok(p.ledger);
             }
-            let counters = p.store.counters()?;
+            let counters = p.store.counters()?.of_all(&self.part)?;
             let ([weight, out, back], mass) = (counters.sums(), p.species.macro_mass() * volume);
             Ok(Ledger {
                 injected: p.ledger.injected,
@@ -367,7 +428,7 @@ impl Stages for CudaStages {
         }
         // Exact ledgers as they are kept: the host's part and the device's.
         for (k, p) in self.species.iter().enumerate() {
-            let device = p.store.counters()?.ledger();
+            let device = p.store.counters()?.of_all(&self.part)?.ledger();
             state.push((format!("counted.{k}"), entries(&p.ledger).into_iter().chain(device).collect()));
         }
         state.push(("unit".into(), vec![self.unit, self.heaviest]));
@@ -393,7 +454,8 @@ impl Stages for CudaStages {
             let [injected, removed, energy_in, energy_out, charge_out] = host;
             p.ledger = Ledger { injected: injected as u64, removed: removed as u64, energy_in, energy_out, charge_out };
             self.closed &= device == [0.0; 13];
-            p.store.set_ledger(&device)?;
+            // What all parts had counted is the first one's.
+            p.store.set_ledger(if self.part.links().is_first() { &device } else { &[0.0; 13] })?;
         }
         // A state of the CPU has no unit; the one at hand then does.
         if let Ok([unit, heaviest]) = <[f64; 2]>::try_from(entry("unit").unwrap_or_default()) {
@@ -447,7 +509,12 @@ impl CudaStages {
         self.ahead = None;
         cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
         self.measure_charge(particles);
-        self.species[species].store.insert(particles, listed)
+        if self.part.is_alone() {
+            return self.species[species].store.insert(particles, listed);
+        }
+        let held = self.setup.grid.held();
+        let own = particles.at((0..particles.len()).filter(|k| held.contains(&(particles.j[*k] as usize))));
+        self.species[species].store.insert(&own, listed)
     }
 
     /// Makes the unit of charge fit the heaviest particle.

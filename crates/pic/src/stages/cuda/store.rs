@@ -7,16 +7,24 @@
 use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Slabs;
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::arguments::{self, Counters, Domain};
+use super::beside::Ends;
 use super::capacity::{Capacity, HEAVY};
-use super::program::{KernelConfig, Kernels, maker};
+use super::program::{KernelConfig, Kernels, arrivals, maker};
 use super::{early, tiles};
 use crate::grid::Grid;
 use crate::loading::UniformSource;
 use crate::particles::Particles;
 use crate::stages::Setup;
+use crate::stages::part::Part;
+
+/// Least records that there is room for between two parts.
+const LEAST_ROOM: usize = 1 << 13;
+/// Blocks that put arrivals into inboxes.
+const ARRIVING: u32 = 64;
 
 /// Particles that arrive in a unit.
 pub(super) struct Inbox {
@@ -59,6 +67,35 @@ pub(super) struct Store {
     places: u32,
     /// Maker of particles, and their offsets where they are not random: none before it is needed.
     maker: Option<Maker>,
+    /// Exchange with other parts of the run, where there are any.
+    away: Option<Away>,
+}
+
+/// Particles on their way to the parts of a run above and below, and from there.
+struct Away {
+    arrive: Kernel,
+    ends: Ends,
+    slabs: Slabs,
+    /// Records of a slab.
+    room: usize,
+}
+
+/// Bytes in front of the records of a slab: `SLAB_HEADER` of settle.cu.
+const HEADER: usize = 16;
+
+impl Away {
+    /// Slabs with room for twice the particles of a row of cells on the mean, none where no other part is.
+    fn new(cuda: &Cuda, pool: &Pool, part: &Part, grid: &Grid, kernel_config: &KernelConfig, expected: usize) -> Result<Option<Self>> {
+        if grid.part.is_none() {
+            return Ok(None);
+        }
+        let room = (2 * expected.div_ceil(grid.held().len())).max(LEAST_ROOM);
+        // The same on both sides of a border.
+        let room = part.links().all_say(&room)?.into_iter().max().unwrap_or(room);
+        let ends = Ends::new(part, grid);
+        let slabs = ends.slabs(cuda, pool, part, HEADER + room * kernel_config.record())?;
+        Ok(Some(Self { arrive: arrivals(kernel_config).build(cuda)?.kernel("arrive")?, ends, slabs, room }))
+    }
 }
 
 /// Kernels that make particles, with offsets in a cell that are the same for all.
@@ -77,6 +114,7 @@ impl Store {
         kernel_config: KernelConfig,
         setup: &Setup,
         expected: usize,
+        part: &Part,
     ) -> Result<Self> {
         let tiles = tiles(setup, &kernel_config);
         let words = |what: &str| pool.alloc_zeros::<u32>(0, what);
@@ -108,6 +146,7 @@ impl Store {
             current: 0,
             places: cuda.properties().multiprocessors * resident,
             maker: None,
+            away: Away::new(cuda, pool, part, &setup.grid, &kernel_config, expected)?,
         };
         store.allocate(expected.max(1), 0)?;
         Ok(store)
@@ -133,6 +172,11 @@ impl Store {
     pub(super) fn first_cell(&self, column: usize) -> i32 {
         let (x, turned) = (self.kernel_config.tile[0], self.passed / self.kernel_config.tile[0]);
         ((column + self.tiles[0] - turned) % self.tiles[0] * x) as i32 - (self.passed % x) as i32
+    }
+
+    /// Rows of cells that are here.
+    fn rows(&self) -> usize {
+        self.grid.held().len()
     }
 
     /// Units of work of the tiles.
@@ -223,6 +267,12 @@ impl Store {
             now: inbox(self.current),
             next: inbox(1 - self.current),
             ring: self.ring.address(),
+            away: self.away.as_ref().map_or([0; 2], |away| {
+                let mut addresses = [0; 2];
+                away.ends.iter().for_each(|(end, k)| addresses[end] = away.slabs.outgoing(k).address());
+                addresses
+            }),
+            away_room: self.away.as_ref().map_or(0, |away| away.room as u32),
             outbox: self.outbox.address(),
             common: self.common.address(),
             place: self.place.address(),
@@ -242,6 +292,21 @@ impl Store {
             limit: self.capacity.limit() as u32,
             target: self.capacity.target as u32,
         }
+    }
+
+    /// Sends the particles that left this part to where they belong, and puts those that come into inboxes. Does not wait.
+    pub(super) fn exchange(&mut self, domain: Domain) -> Result<()> {
+        let argument = self.argument();
+        let Some(away) = &mut self.away else { return Ok(()) };
+        away.slabs.exchange()?;
+        for (end, k) in away.ends.iter() {
+            let launch = away.arrive.launch(ARRIVING, 256).arg(domain).arg(argument);
+            // SAFETY: a domain, its store, and a slab of as much room as the store says.
+            unsafe { launch.arg(away.slabs.incoming(k).from(0)).arg(end as i32).run()? };
+            // Of the next step, whose particles find it empty.
+            self.cuda.zero_front(away.slabs.outgoing_mut(k), HEADER)?;
+        }
+        Ok(())
     }
 
     /// After a pass over all particles: what left is what came. Does not wait.
@@ -288,7 +353,7 @@ impl Store {
     /// Makes room for a column of cells of `uniform_source`. Waits where it may have to grow.
     pub(super) fn reserve_column(&mut self, uniform_source: &UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
         self.reserve(
-            self.grid.cells[1] * uniform_source.per_cell(),
+            self.rows() * uniform_source.per_cell(),
             self.kernel_config.tile[1] * uniform_source.per_cell().div_ceil(self.kernel_config.parts),
         )?;
         self.load_maker(offsets)
@@ -297,7 +362,7 @@ impl Store {
     /// Makes the particles of the last column of cells, which is column `column` of the run, among those that the next step reads;
     /// how many. `reserve_column` has made room for them.
     pub(super) fn make_column(&mut self, domain: Domain, uniform_source: UniformSource, column: u64) -> Result<usize> {
-        let n = self.grid.cells[1] * uniform_source.per_cell();
+        let n = self.rows() * uniform_source.per_cell();
         let Some(Maker { make_column, offsets, .. }) = &self.maker else { unreachable!("`reserve_column` comes first") };
         // Into the inbox that is read next.
         self.current = 1 - self.current;
@@ -313,7 +378,7 @@ impl Store {
     /// Makes all particles of `uniform_source` in the empty store.
     pub(super) fn fill(&mut self, domain: Domain, uniform_source: UniformSource, offsets: &[[f64; 2]]) -> Result<()> {
         let [x, y] = self.kernel_config.tile;
-        let n = self.grid.cells[0] * self.grid.cells[1] * uniform_source.per_cell();
+        let n = self.grid.cells[0] * self.rows() * uniform_source.per_cell();
         self.reserve(n, x * y * uniform_source.per_cell().div_ceil(self.kernel_config.parts))?;
         self.load_maker(offsets)?;
         let Some(Maker { fill, offsets, .. }) = &self.maker else { unreachable!("made just now") };
@@ -334,11 +399,12 @@ impl Store {
         Ok(())
     }
 
-    /// Puts particles in, which have been checked. They are in the lists afterwards where `listed` says so; else those of few stay
+    /// Puts particles in, which have been checked and lie on the rows that are here. They are in the lists afterwards where `listed` says so; else those of few stay
     /// among what came, for the next step.
     pub(super) fn insert(&mut self, p: &Particles, listed: bool) -> Result<()> {
         let ([_, ty], parts, record) = (self.kernel_config.tile, self.kernel_config.parts, self.kernel_config.record());
-        let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + self.tile_column(p.i[k] as usize)) * parts + k % parts;
+        let first = self.grid.held().start;
+        let unit_of = |k: usize| ((p.j[k] as usize - first) / ty * self.tiles[0] + self.tile_column(p.i[k] as usize)) * parts + k % parts;
         let units = map(indices(p.len()), |_, k| unit_of(k) as u32);
         let mut seen = vec![0_u32; self.units()];
         for u in &units {
@@ -381,7 +447,7 @@ impl Store {
     /// `Record` of common.cu.
     fn record(&self, p: &Particles, k: usize, unit: u32, bytes: &mut [u8]) {
         let [tx, ty] = self.kernel_config.tile;
-        let cell = (((p.i[k] as usize + self.passed) % tx) | ((p.j[k] as usize % ty) << 8)) as u32;
+        let cell = (((p.i[k] as usize + self.passed) % tx) | (((p.j[k] as usize - self.grid.held().start) % ty) << 8)) as u32;
         bytes[..8].copy_from_slice(bytemuck::cast_slice(&[unit, cell]));
         let weight = p.weight.get(k).copied().unwrap_or(1.0);
         let values = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight];
@@ -413,8 +479,9 @@ impl Store {
                 what: "particles".into(),
                 place: "exchange between tiles".into(),
                 message: format!(
-                    "{} found no room on their way to another tile: use larger tiles, so that fewer leave in a step",
-                    counters.lost
+                    "{} found no room on their way to another tile{}: use larger tiles, so that fewer leave in a step",
+                    counters.lost,
+                    if self.away.is_some() { " or another part" } else { "" }
                 ),
             });
         }

@@ -21,6 +21,8 @@ __device__ __noinline__ bool meet_walls(const Domain& d, const Walls& walls, Cou
             at[axis] += end ? -n : n;
             continue;
         }
+        // Another part of the run comes next.
+        if (side == 4) continue;
         Vec3<double> u{double(v[2]), double(v[3]), double(v[4])};
         double energy = double(weight) * kinetic_energy(u);
         if (side == 2) {
@@ -34,7 +36,7 @@ __device__ __noinline__ bool meet_walls(const Domain& d, const Walls& walls, Cou
         } else {
             add_exact(counters->out + 2, energy);
             // Keyed by the particle itself: its number in the tile depends on the order in which blocks ran.
-            u64 key = mixed_in(u64(0), u64(u32(at[0] * 8191 + at[1])));
+            u64 key = mixed_in(u64(0), u64(u32(at[0] * 8191 + at[1] + d.row)));
             for (int k = 0; k < 5; k++) key = mixed_in(key, u64(bits(v[k])));
             uint4 a = philox_draw(walls.purpose, walls.seed, walls.step, key),
                   b = philox_draw(walls.purpose, walls.seed, walls.step, ~key);

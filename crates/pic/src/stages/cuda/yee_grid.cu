@@ -46,9 +46,17 @@ __device__ __forceinline__ int image(int k, int n, bool half, bool periodic) {
     return k;
 }
 
+// True if corner `k` of an axis lies on a wall: behind an end of code 3 another part of the run goes on.
+__device__ __forceinline__ bool on_wall(const YeeGrid& l, int axis, int k) {
+    const int* side = l.fields + 2 * axis;
+    return (k == 0 && side[0] && side[0] != 3) || (k == l.cells[axis] && side[1] && side[1] != 3);
+}
+
 __device__ __forceinline__ bool near_side(int k, int n) { return k <= BELOW || k >= n - ABOVE; }
 
-// Guard q of an axis: -2, -1, n, n + 1, n + 2.
+// Guard q of an axis: -2, -1, n, n + 1, n + 2; a bit each.
+#define LOWER_GUARDS ((1u << BELOW) - 1)
+#define UPPER_GUARDS (((1u << ABOVE) - 1) << BELOW)
 __device__ __forceinline__ int guard(int q, int n) { return q < BELOW ? q - BELOW : n + q - BELOW; }
 // The guards of an axis that are images of node k, a bit each: by trying all of them, for narrow domains.
 __device__ __noinline__ u32 search_images(int k, int n, bool half, bool periodic) {
@@ -81,9 +89,10 @@ __device__ __noinline__ void put_near(const YeeGrid& l, real* to, int c, int i, 
         const int* side = l.fields + 2 * axis;
         bool half = halfway(c, axis);
         images[axis] = images_of(k[axis], l.cells[axis], half, side[0] == 0) | 32u;
-        if (side[0] == 0 || half) continue;
-        if ((k[axis] == 0 && parity(c, axis, side[0]) < 0) || (k[axis] == l.cells[axis] && parity(c, axis, side[1]) < 0))
-            value = real(0);
+        // Guards of nodes of another part come from there.
+        if (side[0] == 3) images[axis] &= ~LOWER_GUARDS;
+        if (side[1] == 3) images[axis] &= ~UPPER_GUARDS;
+        if (!half && on_wall(l, axis, k[axis]) && parity(c, axis, side[int(k[axis] > 0)]) < 0) value = real(0);
     }
     // Bit 5 is the node itself.
 #pragma unroll 1

@@ -12,7 +12,7 @@ use zellige_engine::real::RealScalar;
 use crate::grid::{BELOW, Grid};
 use crate::stages::Component;
 use crate::stages::images::Quantity;
-use crate::stages::layer::{AXES, Layer, Memory};
+use crate::stages::layer::{Layer, Memory, node};
 use crate::stages::part::Part;
 
 /// A derivative that enters an update: of `from` along `axis`, added to `to` with a sign.
@@ -87,7 +87,7 @@ impl<T: RealScalar> Layers<T> {
         for upper in [false, true] {
             let mut memories = self.psi.iter_mut().filter(|(m, _)| [m.field, m.term, m.side] == [field, t, usize::from(upper)]);
             let Some((_, psi)) = memories.next() else { continue };
-            let nodes = (0..layer.cells).map(|s| layer.node(n, half, upper, s));
+            let nodes = (0..layer.cells).map(|s| node(n, half, upper, s));
             let one = |value: &mut T, psi: &mut T, difference: T, [keep, feed, stretch]: [T; 3]| {
                 let derivative = inverse * difference;
                 if remember {
@@ -142,13 +142,7 @@ impl<T: RealScalar> Layers<T> {
     pub(super) fn auxiliary_state(&self, part: &Part, grid: &Grid) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = Vec::new();
         for (memory, values) in &self.psi {
-            let values = if AXES[memory.field][memory.term] == 0 {
-                part.whole(grid, values, memory.row, false)?
-            } else {
-                // Across y, B has its derivatives halfway, E at corners.
-                let node = |s: usize| self.axes[1].node(grid.cells[1], memory.field == 0, memory.side == 1, s);
-                part.picked(grid, values, memory.row, &|s| part.holder(node(s) as isize))?
-            };
+            let values = memory.whole(part, grid, self.axes[1].cells, values)?;
             state.push((memory.name(), values.iter().map(|v| v.to_f64()).collect()));
         }
         Ok(state)
@@ -158,8 +152,7 @@ impl<T: RealScalar> Layers<T> {
     pub(super) fn set_auxiliary_state(&mut self, part: &Part, grid: &Grid, state: &[(String, Vec<f64>)]) {
         for (memory, values) in &mut self.psi {
             if let Some((_, saved)) = state.iter().find(|entry| entry.0 == memory.name()) {
-                let along_x = AXES[memory.field][memory.term] == 0;
-                let own = if along_x { part.share(grid, saved, memory.row) } else { saved.clone() };
+                let own = memory.share(part, grid, saved);
                 values.iter_mut().zip(own).for_each(|(value, saved)| *value = T::from_f64(saved));
             }
         }

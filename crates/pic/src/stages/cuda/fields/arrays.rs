@@ -7,8 +7,8 @@ use crate::stages::cpu::fields::fill_guards;
 use crate::stages::{Component, Precision};
 
 impl Fields {
-    /// A component over all corners with guards. Waits.
-    pub(in crate::stages::cuda) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
+    /// A component over all corners of the domain with guards: at every part, or at the first one with nothing at the others. Waits.
+    pub(in crate::stages::cuda) fn get(&mut self, component: Component, everywhere: bool) -> Result<Vec<f64>> {
         let c = component as usize;
         let (size, n) = (bytes(self.precision), self.grid.len());
         if c >= 6 {
@@ -19,8 +19,10 @@ impl Fields {
         } else {
             self.cuda.download_range(&self.current, (c - 6) * n * size..(c - 5) * n * size)?
         };
-        let mut values = unpacked(&values, self.precision);
-        fill_guards(&self.grid, component, &mut values);
+        let mut values = self.part.whole(&self.grid, &unpacked(&values, self.precision), self.grid.pitch(), everywhere)?;
+        if !values.is_empty() {
+            fill_guards(&self.grid.whole(), component, &mut values);
+        }
         Ok(values)
     }
 
@@ -28,8 +30,8 @@ impl Fields {
     pub(in crate::stages::cuda) fn set(&mut self, component: Component, values: &[f64]) -> Result<()> {
         let c = component as usize;
         let mut values = values.to_vec();
-        fill_guards(&self.grid, component, &mut values);
-        let data = packed(&values, self.precision);
+        fill_guards(&self.grid.whole(), component, &mut values);
+        let data = packed(&self.part.share(&self.grid, &values, self.grid.pitch()), self.precision);
         if c < 6 {
             self.cuda.upload(&mut self.advancing[0][c], &data)
         } else {
@@ -49,15 +51,23 @@ impl Fields {
     /// The memory of the absorbing layers and the state of the charge check, named as on the CPU. Waits.
     pub(in crate::stages::cuda) fn auxiliary_state(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let layers = self.psi.iter();
-        let layers = layers.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision))));
+        let layers = layers.map(|(memory, buffer)| {
+            let own = unpacked(&self.cuda.download(buffer)?, self.precision);
+            Ok((memory.name(), memory.whole(&self.part, &self.grid, self.thick(), &own)?))
+        });
         Ok(layers.collect::<Result<Vec<_>>>()?.into_iter().chain(self.corner_state()?).collect())
+    }
+
+    /// Cells of the layers across y.
+    fn thick(&self) -> usize {
+        self.yee.thick[1] as usize
     }
 
     /// Takes it back; entries of other names are left alone.
     pub(in crate::stages::cuda) fn set_auxiliary_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
         for (memory, buffer) in &mut self.psi {
             if let Some((_, values)) = state.iter().find(|entry| entry.0 == memory.name()) {
-                self.cuda.upload(buffer, &packed(values, self.precision))?;
+                self.cuda.upload(buffer, &packed(&memory.share(&self.part, &self.grid, values), self.precision))?;
             }
         }
         self.set_corner_state(state)

@@ -1,14 +1,16 @@
 //! Diagnostics of the fields on the device: `gauss.cu`.
 
+use std::ops::Range;
+
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
 
 use super::{BLOCK, Fields, Taps};
-use crate::gauss::{ChargeCheck, ChargeErrors};
+use crate::gauss::{ChargeCheck, ChargeErrors, Rounding};
 use crate::stages::Sheet;
 use crate::stages::cuda::field_arguments;
 
-/// Blocks that sum something up: that many partial sums.
+/// Blocks that look at corners, each of which tells of its worst one.
 const BLOCKS: u32 = 512;
 
 /// State of all corners.
@@ -58,8 +60,11 @@ impl Fields {
             self.kernel("charge_of").launch(blocks, threads).arg(self.yee).arg(sums).arg(unit).arg(&charge.one).run()?;
             if !charge.scratch.is_empty() {
                 for (axis, from, to) in [(0, &charge.one, &charge.scratch), (1, &charge.scratch, &charge.one)] {
-                    let launch = self.kernel("smooth_charge").launch(blocks, threads).arg(self.yee);
-                    launch.arg(Taps::new(self.smoothing[axis], axis)).arg(from).arg(to).run()?;
+                    let mut taps = Taps::new(self.smoothing[axis], axis);
+                    if let (1, Some(beside)) = (axis, &self.beside) {
+                        beside.reach_charge(self.yee, from, &mut taps)?;
+                    }
+                    self.kernel("smooth_charge").launch(blocks, threads).arg(self.yee).arg(taps).arg(from).arg(to).run()?;
                 }
             }
             let launch = self.kernel("sum_charge").launch(blocks, threads).arg(self.yee);
@@ -74,19 +79,40 @@ impl Fields {
             let array = || self.pool.alloc_zeros(n, "pic: residual at the corners");
             self.corners = Some(Corners { base: array()?, variance: array()? });
         }
-        let Some(corners) = &self.corners else { unreachable!("made above") };
-        let partial = self.pool.alloc_zeros::<f64>(3 * BLOCKS as usize, "pic: residual")?;
-        let launch = self.kernel("check_scale").launch(BLOCKS, 256).arg(self.yee);
-        // SAFETY: as declared; three numbers a block.
+        let nodes = self.grid.nodes_held()[1];
+        let partial = self.pool.alloc_zeros::<f64>(3 * nodes.max(BLOCKS as usize), "pic: residual")?;
+        let launch = self.kernel("check_scale").launch(nodes as u32, 256).arg(self.yee);
+        // SAFETY: as declared; three numbers a row.
         unsafe { launch.arg(&charge.all).arg(&partial).run()? };
-        let found = self.cuda.download(&partial)?;
+        let found = self.cuda.download_range(&partial, 0..3 * nodes)?;
+        let found = self.part.lists_of_rows(&self.grid, vec![found])?.concat();
         let join = |[x, y, most]: [f64; 3], [a, b, c]: &[f64; 3]| [x + a, y + b, f64::max(most, *c)];
         let [x, y, fullest] = found.as_chunks::<3>().0.iter().fold([0.0; 3], join);
         let rounding = check.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest);
-        let [columns, rows] = check.range;
-        if columns.is_empty() || rows.is_empty() {
-            return Ok(ChargeErrors::NONE);
-        }
+        // Rows that are here, counted from the first of them.
+        let [columns, rows] = &check.range;
+        let (first, here) = (self.grid.held().start as isize, nodes as isize);
+        let rows = (rows.start - first).max(0)..(rows.end - first).min(here);
+        let own = if columns.is_empty() || rows.is_empty() {
+            ChargeErrors::NONE
+        } else {
+            self.look_at(check, charge, rounding, columns, rows, &partial)?
+        };
+        let found = self.part.lists_of_rows(&self.grid, vec![own.to_numbers().to_vec()])?.concat();
+        Ok(found.as_chunks::<4>().0.iter().map(|numbers| ChargeErrors::from_numbers(*numbers)).fold(ChargeErrors::NONE, ChargeErrors::join))
+    }
+
+    /// Looks at the corners in some rows and columns of those that are here.
+    fn look_at(
+        &self,
+        check: &ChargeCheck<'_>,
+        charge: &Charge,
+        rounding: Rounding<f64>,
+        columns: &Range<isize>,
+        rows: Range<isize>,
+        partial: &Buffer<f64>,
+    ) -> Result<ChargeErrors> {
+        let Some(corners) = &self.corners else { unreachable!("made before") };
         let forget = self.pool.buffer_from(&check.forget.iter().map(|f| u8::from(*f)).collect::<Vec<_>>(), "pic: columns")?;
         let argument = field_arguments::Corners {
             rho: charge.rho.address(),
@@ -99,14 +125,21 @@ impl Fields {
         };
         let launch = self.kernel("check_charge").launch(BLOCKS, 256).arg(self.yee).arg(argument);
         // SAFETY: as declared; the ranges lie inside, a flag for each of their columns.
-        unsafe { launch.arg(rounding).arg(&partial).run()? };
+        unsafe { launch.arg(rounding).arg(partial).run()? };
         let seen = |[most, change, limit]: &[f64; 3]| ChargeErrors { most: *most, worst: (*limit >= 0.0).then_some([*change, *limit]) };
-        Ok(self.cuda.download(&partial)?.as_chunks::<3>().0.iter().map(seen).fold(ChargeErrors::NONE, ChargeErrors::join))
+        Ok(self
+            .cuda
+            .download_range(partial, 0..3 * BLOCKS as usize)?
+            .as_chunks::<3>()
+            .0
+            .iter()
+            .map(seen)
+            .fold(ChargeErrors::NONE, ChargeErrors::join))
     }
 
     /// Adds up the work from here on.
     pub(in crate::stages::cuda) fn count_work(&mut self) -> Result<()> {
-        let sums = self.pool.alloc_zeros(BLOCKS as usize, "pic: work of the fields")?;
+        let sums = self.pool.alloc_zeros(self.grid.nodes_held()[1], "pic: work of the fields")?;
         self.work = Some(Work { sums, columns: Vec::new(), left_out: self.pool.alloc_zeros(0, "pic: work of the fields")? });
         Ok(())
     }
@@ -118,7 +151,8 @@ impl Fields {
 
     /// Work so far. Waits.
     pub(in crate::stages::cuda) fn work(&self) -> Result<f64> {
-        self.work.as_ref().map_or(Ok(0.0), |work| Ok(self.cuda.download(&work.sums)?.iter().sum()))
+        let Some(work) = &self.work else { return Ok(0.0) };
+        Ok(self.part.lists_of_rows(&self.grid, vec![self.cuda.download(&work.sums)?])?.concat().iter().sum())
     }
 
     /// Takes note of the columns of sheets that this step has.
@@ -138,8 +172,9 @@ impl Fields {
     pub(super) fn add_work(&self) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
         let factor = 0.5 * self.grid.dt * self.grid.cell_volume();
-        let launch = super::early(&self.cuda, self.kernel("power").launch(BLOCKS, 256)).arg(self.yee).arg(&work.left_out);
-        // SAFETY: as declared; a sum for each block.
+        let rows = self.grid.nodes_held()[1] as u32;
+        let launch = super::early(&self.cuda, self.kernel("power").launch(rows, 256)).arg(self.yee).arg(&work.left_out);
+        // SAFETY: as declared; a sum for each row.
         unsafe { launch.arg(work.columns.len() as u32).arg(factor).arg(&work.sums).run() }
     }
 
@@ -147,11 +182,13 @@ impl Fields {
     pub(super) fn corner_state(&self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = Vec::new();
         if let Some(corners) = &self.corners {
-            state.push(("residual.base".to_owned(), self.cuda.download(&corners.base)?));
-            state.push(("residual.variance".to_owned(), self.cuda.download(&corners.variance)?));
+            for (name, values) in [("residual.base", &corners.base), ("residual.variance", &corners.variance)] {
+                let own = self.cuda.download(values)?;
+                state.push((name.to_owned(), self.part.whole(&self.grid, &own, self.grid.pitch(), false)?));
+            }
         }
         if let Some(work) = &self.work {
-            state.push(("work".to_owned(), self.cuda.download(&work.sums)?));
+            state.push(("work".to_owned(), self.part.lists_of_rows(&self.grid, vec![self.cuda.download(&work.sums)?])?.concat()));
         }
         Ok(state)
     }
@@ -160,15 +197,17 @@ impl Fields {
     pub(super) fn set_corner_state(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
         let entry = |name: &str| state.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice());
         if let (Some(base), Some(variance)) = (entry("residual.base"), entry("residual.variance"))
-            && [base.len(), variance.len()] == [self.grid.len(); 2]
+            && [base.len(), variance.len()] == [self.grid.whole().len(); 2]
         {
-            let array = |values: &[f64]| self.pool.buffer_from(values, "pic: residual at the corners");
+            let share = |values: &[f64]| self.part.share(&self.grid, values, self.grid.pitch());
+            let array = |values: &[f64]| self.pool.buffer_from(&share(values), "pic: residual at the corners");
             self.corners = Some(Corners { base: array(base)?, variance: array(variance)? });
         }
         if let (Some(work), Some(saved)) = (&mut self.work, entry("work")) {
-            // One sum where the CPU saved it.
-            let mut sums = vec![0.0; BLOCKS as usize];
-            sums.iter_mut().zip(saved).for_each(|(to, v)| *to = *v);
+            // Sums of the rows, or one where the CPU saved it, which the first row then has.
+            let first = self.grid.held().start;
+            let mut sums = vec![0.0; self.grid.nodes_held()[1]];
+            sums.iter_mut().zip(saved.get(first..).unwrap_or_default()).for_each(|(to, v)| *to = *v);
             self.cuda.upload(&mut work.sums, &sums)?;
         }
         Ok(())

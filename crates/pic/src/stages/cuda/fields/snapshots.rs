@@ -22,7 +22,7 @@ impl Fields {
     /// Puts a component of E or B at the end of a list. False, and nothing done, where that has no room or is of another component.
     pub(in crate::stages::cuda) fn keep(&mut self, list: usize, component: Component) -> Result<bool> {
         let (c, n) = (component as usize, self.grid.len() * bytes(self.precision));
-        if c >= 6 || 2 * n > LIST {
+        if c >= 6 || 2 * n > LIST || self.grid.part.is_some() {
             return Ok(false);
         }
         while self.snapshots.len() <= list {
