@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use zellige_dsmc::config::SpeciesConfig;
-use zellige_dsmc::model::Partner;
+use zellige_dsmc::config::sides::{SideConfig, SideWord};
+use zellige_dsmc::model::{Partner, Scheme};
 use zellige_dsmc::{Config, Dsmc};
 use zellige_engine::config::Source;
 use zellige_engine::testing::parts::same_in_parts;
@@ -54,6 +55,20 @@ fn molecules_with_all_that_they_carry() {
     heavy.particles_per_cell = Some(10.0);
     heavy.cell_weights = Some("if(x > 0, 0.5, 1) * (1 + floor(y / 0.004))".into());
     same("nozzle", &heavy);
+}
+
+/// A gas without collisions whose steps are as long as several parts are wide, across periodic sides and between mirrors.
+#[test]
+fn molecules_that_fly_past_their_neighbours() {
+    let mut config = Config::new(vec![96, 80], vec![9.6e-2, 8e-2], "Ar", 1e17, 300.0);
+    (config.dt, config.steps, config.particles_per_cell) = (2e-4, 16, Some(4.0));
+    config.collisions.scheme = Scheme::None;
+    config.gas.velocity = [150.0, 40.0, 0.0];
+    config.boundary.y = Some(SideConfig::Word(SideWord::Specular));
+    (config.sampling.start, config.sampling.batches) = (Some(0), 4);
+    assert_eq!(config.check(), []);
+    // About 50 of 96 cells are flown in a step, and parts are 16 to 32 cells wide.
+    same_in_parts::<Dsmc>("far", &config, Path::new(EXAMPLES), &[2, 4, 11, 16], 7);
 }
 
 /// A search for the steady state is the first part's, and its end that of all.

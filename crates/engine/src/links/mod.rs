@@ -19,6 +19,7 @@
 mod cut;
 pub mod inside;
 pub mod mpi;
+mod relay;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,7 @@ use bytemuck::Pod;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::cut::{Block, Cut};
+pub use self::relay::Relay;
 use crate::error::{Error, Problem, Result};
 
 /// Parts that a message names at most.

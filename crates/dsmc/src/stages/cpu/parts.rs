@@ -47,14 +47,12 @@ impl Gas {
             return Ok(());
         }
         let (rank, cut) = (self.links.rank(), &self.cut);
-        let others: Vec<usize> = (0..cut.parts()).filter(|part| *part != rank).collect();
         let mut messages = vec![Vec::new(); cut.parts()];
         for tile in cut.tiles(rank) {
             boxes[tile].send_away(tile as u32, |to| Some(cut.owner(to)).filter(|part| *part != rank), &mut messages);
         }
-        let send = others.iter().map(|part| (*part, std::mem::take(&mut messages[*part])));
         let mut from = Vec::new();
-        for message in self.links.exchange(send, &others)? {
+        for message in self.relay.carry(&self.links, messages)? {
             Outbox::receive(boxes, &message, &mut from);
         }
         from.sort_unstable();
