@@ -67,7 +67,7 @@ impl Flow {
                 loading::fill(&model, &|position| initial.at(position), share.as_deref(), |piece| stages.insert(&piece))
             }
         })?;
-        let samples = Samples::new(&model, config, links);
+        let samples = Samples::new(&model, config, links, stages.areas());
         Ok(Self { model, stages, samples, step: 0, cpu })
     }
 

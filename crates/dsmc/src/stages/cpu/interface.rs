@@ -1,7 +1,7 @@
 //! The gas on the CPU as the trait of stages has it.
 
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{each, items, items_mut, map_tasks, thread};
+use zellige_engine::parallel::{each, items, items_mut, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -11,6 +11,7 @@ use super::store::{Columns, Outbox, ParticleState, Row, held};
 use super::sums::Sums;
 use super::tile::{Majorant, Tile};
 use super::{Gas, Work, totals};
+use crate::grid::Rectangle;
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
 use crate::stages::{IN_A_TILE, Ledger, SURFACE_SUMS, Stages, Totals, overfull, samples_at_a_time};
@@ -35,16 +36,15 @@ impl Stages for Gas {
         let arrived = profiler.stage(name, cost, || {
             self.cpu.install(|| {
                 // A tile of the gas is one row of the store.
-                let tiles = (items_mut(&mut self.tiles), items_mut(&mut self.store.tiles), items_mut(&mut self.faces), items_mut(out));
-                // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
-                let arrived = map_tasks(tiles, |number, (tile, rows, faces, out)| {
+                let of_tiles = self.tiles.iter_mut().zip(&mut self.store.tiles).zip(self.faces.iter_mut().zip(out)).enumerate();
+                let own = of_tiles.filter_map(|(number, ((tile, rows), (faces, out)))| {
                     out.clear();
-                    if cut.owner(number) != rank {
-                        return 0;
-                    }
+                    (cut.owner(number) == rank).then_some((number, tile, &mut rows.rows[0], faces, out))
+                });
+                // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
+                let arrived = map_tasks(owned(own.collect()), |_, (number, tile, row, faces, out)| {
                     let mut scratch = scratch[thread()].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    Work { pass, table, number, tile, row: &mut rows.rows[0], faces, boxes, post, out, scratch: &mut scratch, factors }
-                        .on(isa)
+                    Work { pass, table, number, tile, row, faces, boxes, post, out, scratch: &mut scratch, factors }.on(isa)
                 });
                 arrived.into_iter().sum::<usize>()
             })
@@ -63,6 +63,10 @@ impl Stages for Gas {
             self.store.tiling.locate(x, y).tile as usize
         };
         (!self.links.is_alone()).then(|| cells.filter(|cell| self.owns(tile(*cell))).collect())
+    }
+
+    fn areas(&self) -> Vec<Rectangle> {
+        if self.links.is_alone() { Vec::new() } else { (0..self.cut.parts()).map(|part| self.area(part)).collect() }
     }
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
@@ -118,7 +122,7 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        self.gather_cells(cells, Sums::all)?;
+        self.put_cells(cells, Sums::all);
         self.gather_surfaces(surfaces)?;
         self.surfaces.fill(0.0);
         self.cpu.install(|| {
@@ -132,23 +136,22 @@ impl Stages for Gas {
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         // Those in single precision and of surfaces are in `extra`, tile by tile.
-        self.gather_cells(cells, Sums::old)?;
+        self.put_cells(cells, Sums::old);
         surfaces.iter_mut().zip(&self.surfaces).for_each(|(to, from)| *to = *from);
         Ok(())
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let (cut, rank) = (&self.cut, self.links.rank());
-        for (_, tile) in self.tiles.iter_mut().enumerate().filter(|(number, _)| cut.owner(*number) == rank) {
+        let area = self.area(self.links.rank());
+        for number in self.cut.tiles(self.links.rank()) {
+            let tile = &mut self.tiles[number];
             let own = tile.sums.old_mut(self.store.tiling.cells_of_row() * species * kept);
-            for j in 0..tile.cells[1] {
-                for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j * self.store.tiling.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    let to = own[slot * species * kept..].chunks_exact_mut(kept);
-                    for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
-                        to.copy_from_slice(&from[..kept]);
-                    }
+            for (j, i) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (j, i))) {
+                let (slot, cell) = (j * self.store.tiling.tile[0] + i, area.index([tile.corner[0] + i, tile.corner[1] + j]));
+                let to = own[slot * species * kept..].chunks_exact_mut(kept);
+                for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
+                    to.copy_from_slice(&from[..kept]);
                 }
             }
         }
