@@ -76,6 +76,7 @@ impl Flow {
         let sample = self.samples.due(self.step);
         step::step(&mut *self.stages, self.step, sample, profiler)?;
         self.step += 1;
+        self.samples.follow(&self.model, self.stages.areas())?;
         if sample {
             let Self { model, stages, samples, cpu, step, .. } = self;
             if samples.count() {

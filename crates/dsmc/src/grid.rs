@@ -40,6 +40,13 @@ impl Rectangle {
         self.len() == 0
     }
 
+    /// Cells that lie in another one too.
+    #[must_use]
+    pub fn common(&self, other: Self) -> Self {
+        let lower = [0, 1].map(|axis| self.lower[axis].max(other.lower[axis]));
+        Self { lower, upper: [0, 1].map(|axis| self.upper[axis].min(other.upper[axis]).max(lower[axis])) }
+    }
+
     /// Number of a cell among those of the rectangle: x runs fastest.
     pub fn index(&self, cell: [usize; 2]) -> usize {
         (cell[1] - self.lower[1]) * self.range(0).len() + cell[0] - self.lower[0]

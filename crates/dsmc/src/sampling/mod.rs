@@ -234,7 +234,7 @@ impl Samples {
         self.fetched = self.links.is_alone();
     }
 
-    /// Brings averages that a device or other parts keep to the host of the first part, where all that is asked of them is answered.
+    /// Brings averages that a device or other parts keep to the host of the first part, where all that is asked is answered.
     pub fn fetch(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
         if std::mem::replace(&mut self.fetched, true) {
             return Ok(());
@@ -250,6 +250,20 @@ impl Samples {
             *to = self.shares.gathered(own, width)?;
         }
         self.whole = self.links.is_first().then_some(whole);
+        Ok(())
+    }
+
+    /// Hands averages of cells over to the parts that own them from now on, if these are others.
+    pub fn follow(&mut self, model: &Model, areas: Vec<Rectangle>) -> Result<()> {
+        if self.shares.are(&areas) {
+            return Ok(());
+        }
+        let shares = Shares::new(model, &self.links, areas);
+        for ((_, column), width) in self.own.columns_mut().into_iter().zip(OfCells::widths(model)) {
+            *column = self.shares.moved(&shares, column, width)?;
+        }
+        self.batch_cells = vec![0.0; self.own.sums.len()];
+        self.shares = shares;
         Ok(())
     }
 

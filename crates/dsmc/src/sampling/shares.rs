@@ -1,4 +1,4 @@
-//! Cells of each part of a run: averages are closed where the cells are, and come together at the first part when they are looked at.
+//! Cells of each part of a run: averages are closed where the cells are, and come together at the first part to be looked at.
 
 use std::ops::Range;
 
@@ -31,6 +31,11 @@ impl Shares {
         self.areas[self.links.rank()]
     }
 
+    /// True if the areas are those of before.
+    pub(super) fn are(&self, areas: &[Rectangle]) -> bool {
+        self.links.is_alone() || self.areas == areas
+    }
+
     /// Numbers of the cells of this part among those of all, `width` a cell.
     pub(super) fn taken(&self, all: &[f64], width: usize) -> Vec<f64> {
         rows(self.own(), self.whole(), width).map(|row| &all[row]).collect::<Vec<_>>().concat()
@@ -44,6 +49,23 @@ impl Shares {
             put(&mut all, self.whole(), *area, &message, width);
         }
         Ok(all)
+    }
+
+    /// Numbers of the cells that this part owns from now on, out of those that it owned, `width` a cell.
+    pub(super) fn moved(&self, to: &Self, own: &[f64], width: usize) -> Result<Vec<f64>> {
+        let (rank, all) = (self.links.rank(), 0..self.links.size());
+        let shared = |from: usize, part: usize| Some(self.areas[from].common(to.areas[part])).filter(|area| !area.is_empty());
+        let cut = |area: Rectangle| rows(area, self.own(), width).map(|row| cast_slice(&own[row])).collect::<Vec<&[u8]>>().concat();
+        let send = all.clone().filter(|part| *part != rank).filter_map(|part| Some((part, cut(shared(rank, part)?))));
+        let from: Vec<usize> = all.filter(|part| *part != rank && shared(*part, rank).is_some()).collect();
+        let mut numbers = vec![0.0; to.own().len() * width];
+        if let Some(area) = shared(rank, rank) {
+            put(&mut numbers, to.own(), area, &cut(area), width);
+        }
+        for (part, message) in from.iter().zip(self.links.exchange(send, &from)?) {
+            put(&mut numbers, to.own(), self.areas[*part].common(to.own()), &message, width);
+        }
+        Ok(numbers)
     }
 
     /// Sums of even regions along each axis at the first part, `[region][species][sum]`, of those of the cells of each part;

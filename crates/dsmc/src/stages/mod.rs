@@ -161,7 +161,7 @@ pub trait Stages: Send {
         None
     }
 
-    /// Cells of each part of the run, in the order of the parts; none if it is the only one.
+    /// Cells of each part of the run, in the order of the parts; none if it is the only one. They may change with a step.
     fn areas(&self) -> Vec<Rectangle> {
         Vec::new()
     }
@@ -176,8 +176,8 @@ pub trait Stages: Send {
     /// Removes all particles.
     fn clear(&mut self) -> Result<()>;
 
-    /// Sets `cells` (`[cell][species][sums]`, those of this part row by row) and `surfaces` (`[surface][SURFACE_SUMS]`, sides first) to the sums of all samples
-    /// since the last call and forgets them.
+    /// Sets `cells` (`[cell][species][sums]`, those of this part row by row) and `surfaces` (`[surface][SURFACE_SUMS]`, sides
+    /// first) to the sums of all samples since the last call and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
     /// Averages, where the device keeps them.

@@ -6,17 +6,15 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::fly::Pass;
-use super::inflow::Face;
 use super::store::{Columns, Outbox, ParticleState, Row, held};
 use super::sums::Sums;
-use super::tile::{Majorant, Tile};
+use super::tile::Tile;
 use super::{Gas, Work, totals};
 use crate::grid::Rectangle;
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
-use crate::stages::{IN_A_TILE, Ledger, SURFACE_SUMS, Stages, Totals, overfull, samples_at_a_time};
+use crate::stages::{IN_A_TILE, Ledger, Stages, Totals, overfull, samples_at_a_time};
 use crate::walls::BOLTZMANN;
-use crate::walls::subsonic::MovingAverage;
 
 impl Stages for Gas {
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
@@ -52,6 +50,9 @@ impl Stages for Gas {
         self.check(arrived)?;
         if self.store.len() as u64 > IN_A_TILE {
             overfull(self.store.tiles.iter().map(|t| t.len() as u64).max().unwrap_or(0))?;
+        }
+        if self.balance_is_due(step) {
+            profiler.stage("balance", Cost::default(), || self.balance())?;
         }
         profiler.stage("route", Cost::default(), || self.route())
     }
@@ -113,7 +114,7 @@ impl Stages for Gas {
 
     fn clear(&mut self) -> Result<()> {
         self.store.clear();
-        self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
+        self.tiles.iter_mut().for_each(|t| (t.ledger, t.attempts_before) = (Ledger::default(), 0));
         self.surfaces.fill(0.0);
         self.boxes.iter_mut().flatten().for_each(Outbox::clear);
         self.post.clear();
@@ -241,69 +242,11 @@ impl Stages for Gas {
 
     fn extra(&mut self) -> Result<Vec<f64>> {
         let ledger = self.ledger()?;
-        let counts = ledger.numbers(self.model.weighted());
-        let species = self.model.species.len();
-        let majorants =
-            |t: usize| self.tiles[t].majorants.iter().flat_map(|m| [m.sigma_g_max, m.seen, m.attempts].map(f64::from)).collect();
-        let follows = |f: &&Face| self.model.given[f.side.index()].is_some();
-        let sides = |t: usize| self.faces[t].iter().filter(follows).flat_map(|f| f.moving.numbers(species)).collect();
-        let sums = |t: usize| self.tiles[t].sums.numbers().collect();
-        let hits = |t: usize| {
-            let of = |(surface, sums): (&u32, &[f64; SURFACE_SUMS])| [t as f64, f64::from(*surface)].into_iter().chain(*sums);
-            self.tiles[t].hits.iter().flat_map(of).collect()
-        };
-        let all = [self.gather(majorants)?, self.gather(sides)?, self.gather(sums)?, self.gather(hits)?];
-        Ok(counts.into_iter().chain(all.into_iter().flatten().flatten()).collect())
+        self.all_numbers(&ledger)
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
-        let majorants = 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
-        let given = &self.model.given;
-        let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
-        let face_numbers = 6 + MovingAverage::species_counts(self.model.species.len());
-        let count = Ledger::length(self.model.weighted());
-        let expected = count + majorants + face_numbers * faces.len() + self.tiles.len();
-        // Sums of samples are there once there was one, and behind them those of the surfaces that were hit.
-        let sums = self.store.tiling.cells_of_row() * self.model.species.len() * self.model.collisions.kept();
-        let with_sums = expected + self.tiles.len() * sums;
-        let hits = extra.len().checked_sub(with_sums).filter(|n| n.is_multiple_of(2 + SURFACE_SUMS));
-        if extra.len() != expected && hits.is_none() {
-            return Err(format!("{} numbers of the collisions' state, {expected} or {with_sums} expected", extra.len()));
-        }
-        let sampled = if hits.is_some() { sums } else { 0 };
-        let (counts, rest) = extra.split_at(count);
-        let (rest, sides) = rest.split_at(majorants);
-        let (sides, recent) = sides.split_at(face_numbers * faces.len());
-        let (recent, hits) = recent.split_at(self.tiles.len() * (1 + sampled));
-        for (face, n) in faces.iter_mut().zip(sides.chunks_exact(face_numbers)) {
-            face.moving = MovingAverage::from_numbers(n);
-        }
-        for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {
-            *m = Majorant { sigma_g_max: v[0] as f32, seen: v[1] as f32, attempts: v[2] as f32 };
-        }
-        let (cut, rank) = (&self.cut, self.links.rank());
-        for (t, (tile, recent)) in self.tiles.iter_mut().zip(recent.chunks_exact(1 + sampled)).enumerate() {
-            tile.hits.clear();
-            if cut.owner(t) == rank {
-                tile.sums.set_numbers(&mut recent.iter().copied(), sampled);
-            }
-        }
-        let surfaces = self.surfaces.len() / SURFACE_SUMS;
-        for hit in hits.as_chunks::<{ 2 + SURFACE_SUMS }>().0 {
-            let [tile, surface, sums @ ..] = hit;
-            if *tile as usize >= self.tiles.len() || *surface as usize >= surfaces {
-                return Err(format!("hits of surface {surface} in tile {tile}: there is no such"));
-            }
-            if cut.owner(*tile as usize) == rank {
-                self.tiles[*tile as usize].hits.insert(*surface as u32, *sums);
-            }
-        }
-        self.inserted = 0;
-        self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
-        if self.links.is_first() {
-            self.tiles[0].ledger = Ledger::from_numbers(counts);
-        }
-        Ok(())
+        self.set_all_numbers(extra)
     }
 
     fn memory(&self) -> u64 {

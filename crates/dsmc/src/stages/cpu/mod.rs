@@ -7,6 +7,7 @@
 //! face or an index in a tile, and every sum has its order.
 
 mod attempts;
+mod balance;
 pub(super) mod collide;
 mod exchange;
 mod fly;
@@ -17,6 +18,7 @@ mod moments;
 mod pairing;
 mod parts;
 mod rows;
+mod state;
 mod store;
 mod sums;
 pub(super) mod tile;
