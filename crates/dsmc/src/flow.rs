@@ -67,7 +67,7 @@ impl Flow {
                 loading::fill(&model, &|position| initial.at(position), share.as_deref(), |piece| stages.insert(&piece))
             }
         })?;
-        let samples = Samples::new(&model, config, links);
+        let samples = Samples::new(&model, config, links, stages.areas());
         Ok(Self { model, stages, samples, step: 0, cpu })
     }
 
@@ -76,6 +76,7 @@ impl Flow {
         let sample = self.samples.due(self.step);
         step::step(&mut *self.stages, self.step, sample, profiler)?;
         self.step += 1;
+        self.samples.follow(&self.model, self.stages.areas())?;
         if sample {
             let Self { model, stages, samples, cpu, step, .. } = self;
             if samples.count() {

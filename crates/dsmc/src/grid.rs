@@ -1,5 +1,7 @@
 //! The domain: a line or a plane of equal cells.
 
+use std::ops::Range;
+
 /// Cells of equal size; one dimension is a plane one cell high and periodic in y, none is a single periodic cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
@@ -11,6 +13,50 @@ pub struct Grid {
     pub origin: [f64; 2],
     /// Space dimensions, 0 to 2.
     pub dimensions: usize,
+}
+
+/// A rectangle of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rectangle {
+    /// Lowest cell.
+    pub lower: [usize; 2],
+    /// One past the highest cell, on each axis.
+    pub upper: [usize; 2],
+}
+
+impl Rectangle {
+    /// Cells along an axis.
+    pub fn range(&self, axis: usize) -> Range<usize> {
+        self.lower[axis]..self.upper[axis]
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.range(0).len() * self.range(1).len()
+    }
+
+    /// True if there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Cells that lie in another one too.
+    #[must_use]
+    pub fn common(&self, other: Self) -> Self {
+        let lower = [0, 1].map(|axis| self.lower[axis].max(other.lower[axis]));
+        Self { lower, upper: [0, 1].map(|axis| self.upper[axis].min(other.upper[axis]).max(lower[axis])) }
+    }
+
+    /// Number of a cell among those of the rectangle: x runs fastest.
+    pub fn index(&self, cell: [usize; 2]) -> usize {
+        (cell[1] - self.lower[1]) * self.range(0).len() + cell[0] - self.lower[0]
+    }
+
+    /// Cell of a number.
+    pub fn cell(&self, index: usize) -> [usize; 2] {
+        let width = self.range(0).len();
+        [self.lower[0] + index % width, self.lower[1] + index / width]
+    }
 }
 
 /// A side of the domain.

@@ -9,9 +9,11 @@
 //! A run that breaks down ends with the step that found it, and hands over its last rows. A signal or the wall-time limit saves a
 //! checkpoint first and ends in [`Error::Interrupted`]. What is written, and how progress is shown, is the [`Sink`]'s matter.
 
+mod parts;
 mod recent;
 mod state;
 
+pub use parts::PartRow;
 pub use state::save;
 
 use std::path::{Path, PathBuf};
@@ -168,6 +170,9 @@ pub struct Summary {
     pub checks: Vec<Check>,
     /// The last row.
     pub row: Row,
+    /// The parts of the run; none where there is one only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartRow>,
     /// Details that the solver reports about its parts, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
@@ -257,6 +262,7 @@ pub fn run_from<S: Solver>(
     let mut temporary = options.temporary_checkpoints.filter(|_| checkpoints.is_none()).map(TemporaryCheckpoint::new);
     let mut recent = RecentRows::default();
     let late = options.records.is_some();
+    let traffic = links.traffic();
     if first.step == 0 {
         diagnostics(&mut solver, &saver, Duration::ZERO, late, sink)?;
     }
@@ -319,6 +325,7 @@ pub fn run_from<S: Solver>(
     }
     let (clock, wall) = (solver.clock(), started.elapsed());
     let seconds = times::elapsed().since(&before).of(Phase::Steps);
+    let traffic = links.traffic().since(traffic);
     times::switch_to(Phase::End);
     times::within(Phase::Output, || recent.write_rows(1, sink))?;
     write_records(&mut solver, device, &saver, Some(&outcome), sink)?;
@@ -336,6 +343,7 @@ pub fn run_from<S: Solver>(
     }
     let mut stages = profiler.table();
     per_item(&mut stages, cost.items * steps as f64);
+    let parts = parts::gather(links, wall.as_secs_f64(), traffic, &mut stages)?;
     let summary = Summary {
         solver: S::NAME,
         outcome,
@@ -353,6 +361,7 @@ pub fn run_from<S: Solver>(
         stages,
         checks,
         row: recent.row().clone(),
+        parts,
         details,
     };
     if temporary.is_some_and(|temporary| temporary.saved()) && summary.verdict().is_none() {

@@ -121,7 +121,7 @@ impl Parts {
             Ok(Environment::new(device, environment.folder.clone(), environment.seed).of_part(links))
         };
         let first = |links| run::run::<S>(&input.config, &of_part(links)?, options, profiler, sink);
-        let others = |links| run::run::<S>(&input.config, &of_part(links)?, options, &mut Profiler::off(), &mut Silent);
+        let others = |links| run::run::<S>(&input.config, &of_part(links)?, options, &mut Profiler::new(), &mut Silent);
         inside::lead(self.inside, first, others).map(|(summary, _)| summary)
     }
 }

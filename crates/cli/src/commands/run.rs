@@ -217,7 +217,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let locks = if links.is_first() { own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force) } else { Ok(Vec::new()) };
     let locks = links.follow_first(locks)?;
     if !links.is_first() {
-        let summary = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut Profiler::off(), &mut Silent)?;
+        let summary = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut Profiler::new(), &mut Silent)?;
         return Ok(if arguments.keep_going && summary.outcome.ending != Ending::Failed { 0 } else { summary.exit_code() });
     }
     let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{}", device.name(), input.resolved::<S>()?);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zellige_engine::device::Device;
 use zellige_engine::profile::Table;
-use zellige_engine::run::Summary;
+use zellige_engine::run::{PartRow, Summary};
 use zellige_engine::sim::{Ending, Plan, Solver};
 use zellige_engine::times::{Phase, Times};
 
@@ -46,6 +46,19 @@ pub(super) fn times_line(times: &Times, steps: &str) -> String {
     format!("{} = {} in all", told.collect::<Vec<_>>().join(" + "), report::seconds(wall))
 }
 
+/// Parts of a run, and the share of messages and waiting in the time of their steps. None where there is one part only.
+fn parts_line(parts: &[PartRow]) -> Option<String> {
+    let share = |row: &PartRow| 100.0 * row.exchange / row.seconds.max(1e-9);
+    let longest = parts.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let mean = parts.iter().map(share).sum::<f64>() / parts.len() as f64;
+    Some(format!(
+        "{}, which exchanged and waited for {mean:.1} % of the steps on average, and part {} for {:.1} %",
+        parts.len(),
+        longest.part,
+        share(longest)
+    ))
+}
+
 /// Files named at the end of a run.
 const SHOWN: usize = 24;
 
@@ -76,6 +89,9 @@ pub(super) fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &P
             share.unwrap_or_default()
         ),
     );
+    if let Some(text) = parts_line(&summary.parts) {
+        report::line("parts", &text);
+    }
     for check in &summary.checks {
         let verdict = if check.ok { "ok" } else { "NOT OK" };
         report::line("check", &format!("{check} {verdict}"));

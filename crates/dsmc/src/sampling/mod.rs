@@ -6,25 +6,28 @@
 
 pub mod formulae;
 pub(crate) mod loads;
+mod of_cells;
 pub mod sections;
+mod shares;
 mod spread;
+mod state;
 pub mod steady;
 #[cfg(test)]
 mod tests;
 mod values;
 
-use std::ops::Range;
-
-use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::links::Links;
 
 use crate::config::{AUTO, Config};
+use crate::grid::Rectangle;
 use crate::model::Model;
 use crate::stages::{SURFACE_SUMS, Stages};
 use crate::walls::tally::{BodyLoad, Flux};
 pub use formulae::VALUES_OF_SUMS;
-use spread::{Cells, FILLED, Spread};
+use of_cells::OfCells;
+use shares::{Shares, sums_of_regions};
+use spread::{FILLED, Spread};
 use steady::Search;
 use values::all_values;
 pub use values::{
@@ -33,9 +36,6 @@ pub use values::{
 
 /// Values of a surface, as [`Flux`] has them.
 pub const SURFACE_VALUES: usize = SURFACE_SUMS;
-
-/// Sections of a checkpoint with the counts.
-const COUNTS: [&str; 6] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full", "samples.batch"];
 
 /// The averages of a run.
 #[derive(Debug, Clone)]
@@ -60,29 +60,34 @@ pub struct Samples {
     window: u64,
     /// True if the window is full: the next sample begins another one.
     pub full: bool,
-    cells: Vec<f64>,
+    /// Averages of the cells of this part of the run.
+    own: OfCells,
+    /// Those of all cells, at the first of several parts, once they were asked for.
+    whole: Option<OfCells>,
     surfaces: Vec<f64>,
-    /// True if a device has closed batches that are not here yet.
-    on_device: bool,
+    /// True if the averages of all cells are those of the closed batches: others are yet on a device or at other parts.
+    fetched: bool,
     /// Sums of the last batch, kept: their pages are made once.
     batch_cells: Vec<f64>,
     batch_surfaces: Vec<f64>,
-    cell_spread: Cells,
     surface_spread: Spread,
     load_spread: Spread,
     section_spread: Spread,
-    /// Links to the other parts of the run: averages are at the first one, and the others count samples.
+    /// Links to the other parts of the run: averages of surfaces and sections are at the first one.
     links: Links,
+    shares: Shares,
 }
 
 impl Samples {
-    /// As the input has them.
-    pub fn new(model: &Model, config: &Config, links: &Links) -> Self {
+    /// As the input has them, in parts that own the cells `areas` ([`Stages::areas`]).
+    pub fn new(model: &Model, config: &Config, links: &Links, areas: Vec<Rectangle>) -> Self {
         let s = &config.sampling;
         let start = config.sampling_start();
         let here = links.is_first();
         let if_here = |n: usize| if here { n } else { 0 };
-        let [sums, surface_sums] = lengths(model).map(if_here);
+        let surface_sums = if_here(surface_sums(model));
+        let shares = Shares::new(model, links, areas);
+        let own = OfCells::new(model, shares.own().len());
         let surfaces = surface_sums / SURFACE_SUMS;
         let mut all = Self {
             start,
@@ -96,16 +101,17 @@ impl Samples {
             search: (start == AUTO).then(|| Search::new(model, config.steps, s.every)),
             window: s.window.map_or(0, |w| w / s.every),
             full: false,
-            on_device: false,
-            cells: vec![0.0; sums],
+            fetched: links.is_alone(),
+            batch_cells: vec![0.0; own.sums.len()],
+            own,
+            whole: None,
             surfaces: vec![0.0; surface_sums],
-            batch_cells: vec![0.0; sums],
             batch_surfaces: vec![0.0; surface_sums],
-            cell_spread: Cells::new(model, if_here(model.grid.len())),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
             load_spread: Spread::new(if_here(loads::count(model))),
             section_spread: Spread::new(if_here(sections::count(model) * sections::lines(model))),
             links: links.clone(),
+            shares,
         };
         all.cut();
         all
@@ -134,9 +140,9 @@ impl Samples {
         }
         if std::mem::take(&mut self.full) {
             (self.taken, self.current, self.batches) = (0, 0, 0);
-            self.cells.fill(0.0);
             self.surfaces.fill(0.0);
-            self.cell_spread.clear();
+            self.own.clear();
+            self.outdate();
             self.surface_spread = Spread::new(self.surface_spread.mean.len());
             self.load_spread = Spread::new(self.load_spread.mean.len());
             self.section_spread = Spread::new(self.section_spread.mean.len());
@@ -176,7 +182,7 @@ impl Samples {
             }
             None => {
                 stages.take_samples(&mut self.batch_cells, &mut self.batch_surfaces)?;
-                sums_of_regions(model, &self.batch_cells, regions, 0..model.collisions.sums())
+                self.shares.sums_of_regions(model, &self.batch_cells, regions, 0..model.collisions.sums())?
             }
         };
         if let Some(search) = &mut self.search {
@@ -193,25 +199,26 @@ impl Samples {
     }
 
     fn close(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
-        let (cells, surfaces) = (&mut self.batch_cells, &mut self.batch_surfaces);
         self.batches += 1;
-        if !self.links.is_first() {
-            self.current = 0;
-            return stages.take_samples(cells, surfaces);
-        }
+        self.outdate();
+        let (cells, surfaces, shares) = (&mut self.batch_cells, &mut self.batch_surfaces, &self.shares);
         let flows = match stages.batches() {
             Some(device) => {
                 let flows = sections::flows(model, self.current, &mut |regions, sums| device.regions(regions, sums))?;
                 device.close(self.batches, self.current, surfaces)?;
-                self.on_device = true;
+                self.fetched = false;
                 flows
             }
             None => {
                 stages.take_samples(cells, surfaces)?;
-                self.cell_spread.add(model, &mut self.cells, cells, self.batches, self.current);
-                sections::flows(model, self.current, &mut |regions, sums| Ok(sums_of_regions(model, cells, regions, sums)))?
+                self.own.spread.add(model, shares.own(), &mut self.own.sums, cells, self.batches, self.current);
+                sections::flows(model, self.current, &mut |regions, sums| shares.sums_of_regions(model, cells, regions, sums))?
             }
         };
+        if !self.links.is_first() {
+            self.current = 0;
+            return Ok(());
+        }
         let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
         self.load_spread.add(&loads::numbers(model, &|segment| flux_of(&found, segment)), self.batches);
@@ -221,13 +228,48 @@ impl Samples {
         Ok(())
     }
 
-    /// Brings averages that a device keeps to the host, where all that is asked of them is answered.
+    /// Forgets averages of all cells that are not those of the closed batches any more.
+    fn outdate(&mut self) {
+        self.whole = None;
+        self.fetched = self.links.is_alone();
+    }
+
+    /// Brings averages that a device or other parts keep to the host of the first part, where all that is asked is answered.
     pub fn fetch(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
-        if let (true, Some(device)) = (std::mem::take(&mut self.on_device), stages.batches()) {
-            device.fetch(&mut self.cells, &mut self.cell_spread.square, &mut self.cell_spread.filled)?;
-            self.cell_spread.value = all_values(model, &self.cells, self.closed());
+        if std::mem::replace(&mut self.fetched, true) {
+            return Ok(());
         }
+        if let Some(device) = stages.batches() {
+            let OfCells { sums, spread } = &mut self.own;
+            device.fetch(sums, &mut spread.square, &mut spread.filled)?;
+            self.own.spread.value = all_values(model, &self.own.sums, self.closed());
+            return Ok(());
+        }
+        let mut whole = OfCells::new(model, 0);
+        for (((_, to), (_, own)), width) in whole.columns_mut().into_iter().zip(self.own.columns()).zip(OfCells::widths(model)) {
+            *to = self.shares.gathered(own, width)?;
+        }
+        self.whole = self.links.is_first().then_some(whole);
         Ok(())
+    }
+
+    /// Hands averages of cells over to the parts that own them from now on, if these are others.
+    pub fn follow(&mut self, model: &Model, areas: Vec<Rectangle>) -> Result<()> {
+        if self.shares.are(&areas) {
+            return Ok(());
+        }
+        let shares = Shares::new(model, &self.links, areas);
+        for ((_, column), width) in self.own.columns_mut().into_iter().zip(OfCells::widths(model)) {
+            *column = self.shares.moved(&shares, column, width)?;
+        }
+        self.batch_cells = vec![0.0; self.own.sums.len()];
+        self.shares = shares;
+        Ok(())
+    }
+
+    /// Averages of all cells.
+    fn all(&self) -> &OfCells {
+        self.whole.as_ref().unwrap_or(&self.own)
     }
 
     /// Samples that are in closed batches.
@@ -238,22 +280,22 @@ impl Samples {
     /// Sums of a cell, `[species][sums]`.
     pub fn sums(&self, model: &Model, cell: usize) -> &[f64] {
         let width = model.species.len() * model.collisions.sums();
-        &self.cells[cell * width..][..width]
+        &self.all().sums[cell * width..][..width]
     }
 
     /// All values, `[cell][width]` with [`width`], of the closed batches.
     ///
     /// # Panics
     ///
-    /// Where a device has closed some since the last [`Samples::fetch`].
+    /// Where a device or other parts have closed some since the last [`Samples::fetch`].
     pub fn values(&self) -> &[f64] {
-        assert!(!self.on_device, "averages are fetched before they are looked at");
-        &self.cell_spread.value
+        assert!(self.fetched, "averages are fetched before they are looked at");
+        &self.all().spread.value
     }
 
     /// Standard error of one of [`Samples::values`]. Not a number where too few batches saw a particle.
     pub fn error(&self, model: &Model, cell: usize, value: usize) -> f64 {
-        self.cell_spread.error(model, cell, value, self.sums(model, cell), self.batches)
+        self.all().spread.error(model, cell, value, self.sums(model, cell), self.batches)
     }
 
     /// True if the scatter of velocities is known in a cell, whose values are `values`: of the gas (`line` 0) or of species
@@ -261,7 +303,7 @@ impl Samples {
     /// round-off: too few batches have one, or the temperature of translation is less than twice its error.
     pub fn warm(&self, model: &Model, cell: usize, line: usize, values: &[f64]) -> bool {
         let at = translation(line);
-        let few = self.cell_spread.filled(cell, line) < FILLED.min(self.batches);
+        let few = self.all().spread.filled(cell, line) < FILLED.min(self.batches);
         values[at] > 0.0 && !few && (self.batches < 2 || values[at] >= 2.0 * self.error(model, cell, at))
     }
 
@@ -293,7 +335,7 @@ impl Samples {
 
     /// Mass flows through sections with their standard errors, `[section][line]` ([`sections`]).
     pub fn flows(&self, model: &Model) -> Vec<[f64; 2]> {
-        let sums = &mut |regions, sums| Ok(sums_of_regions(model, &self.cells, regions, sums));
+        let sums = &mut |regions, sums| Ok(sums_of_regions(model, &self.all().sums, regions, sums));
         let means = sections::flows(model, self.closed(), sums).unwrap_or_default();
         means.into_iter().enumerate().map(|(i, mean)| [mean, self.section_spread.error(i, self.batches)]).collect()
     }
@@ -301,119 +343,16 @@ impl Samples {
     /// Bytes held.
     pub fn memory(&self) -> u64 {
         let spreads = [&self.surface_spread, &self.load_spread, &self.section_spread];
-        let of_cells = 2 * self.cell_spread.value.len() + self.cell_spread.filled.len();
-        let numbers = 2 * (self.cells.len() + self.surfaces.len()) + of_cells + spreads.iter().map(|s| 2 * s.mean.len()).sum::<usize>();
-        8 * numbers as u64 + self.search.as_ref().map_or(0, Search::memory)
-    }
-
-    /// Writes everything; open batches are in `pending`, the sums that the stages hold.
-    pub fn save(&mut self, model: &Model, writer: &mut Writer, stages: &mut dyn Stages) -> Result<()> {
-        self.fetch(model, stages)?;
-        let mut pending = [vec![0.0; self.cells.len()], vec![0.0; self.surfaces.len()]];
-        let [cells, surfaces] = &mut pending;
-        stages.pending(cells, surfaces)?;
-        let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full), self.batch];
-        for (name, n) in COUNTS.into_iter().zip(counts) {
-            writer.u64(name, n)?;
-        }
-        if let Some(search) = &self.search {
-            search.save(writer)?;
-        }
-        for (name, values) in self.columns().into_iter().zip(&pending).map(|((name, _), p)| (format!("{name}.pending"), p)) {
-            writer.f64s(&name, values)?;
-        }
-        for (name, values) in self.columns() {
-            writer.f64s(name, values)?;
-        }
-        Ok(())
-    }
-
-    fn columns(&self) -> [(&'static str, &Vec<f64>); 11] {
-        [
-            ("samples.cells", &self.cells),
-            ("samples.surfaces", &self.surfaces),
-            ("samples.cell_value", &self.cell_spread.value),
-            ("samples.cell_square", &self.cell_spread.square),
-            ("samples.cell_filled", &self.cell_spread.filled),
-            ("samples.surface_mean", &self.surface_spread.mean),
-            ("samples.surface_square", &self.surface_spread.square),
-            ("samples.load_mean", &self.load_spread.mean),
-            ("samples.load_square", &self.load_spread.square),
-            ("samples.section_mean", &self.section_spread.mean),
-            ("samples.section_square", &self.section_spread.square),
-        ]
-    }
-
-    /// Takes everything back.
-    pub fn restore(&mut self, model: &Model, reader: &Reader, stages: &mut dyn Stages) -> Result<()> {
-        let fit = |name: &str, n: usize| {
-            let values = reader.f64s(name)?;
-            if values.len() == n {
-                Ok(values)
-            } else {
-                Err(reader.content_error(format!("section `{name}` has {} numbers, {n} expected", values.len())))
-            }
-        };
-        let mut counts = [0; COUNTS.len()];
-        for (count, name) in counts.iter_mut().zip(COUNTS) {
-            *count = reader.u64(name)?;
-        }
-        let full;
-        // A run that goes on with more steps keeps its batches as long as they were and has more of them.
-        [self.taken, self.current, self.batches, self.start, full, self.batch] = counts;
-        if self.batch == 0 {
-            return Err(reader.content_error("section `samples.batch` is 0"));
-        }
-        self.full = full > 0;
-        if let Some(search) = &mut self.search {
-            search.restore(reader)?;
-        }
-        let [cells, surfaces] = lengths(model);
-        stages.put_samples(&fit("samples.cells.pending", cells)?, &fit("samples.surfaces.pending", surfaces)?)?;
-        if !self.links.is_first() {
-            return Ok(());
-        }
-        self.cells = fit("samples.cells", self.cells.len())?;
-        self.surfaces = fit("samples.surfaces", self.surfaces.len())?;
-        let of_cells = &mut self.cell_spread;
-        for (name, to) in [("value", &mut of_cells.value), ("square", &mut of_cells.square), ("filled", &mut of_cells.filled)] {
-            *to = fit(&format!("samples.cell_{name}"), to.len())?;
-        }
-        let spreads = [&mut self.surface_spread, &mut self.load_spread, &mut self.section_spread];
-        for (names, spread) in ["surface", "load", "section"].into_iter().zip(spreads) {
-            spread.mean = fit(&format!("samples.{names}_mean"), spread.mean.len())?;
-            spread.square = fit(&format!("samples.{names}_square"), spread.square.len())?;
-        }
-        if let Some(device) = stages.batches().filter(|_| self.batches > 0) {
-            device.put(&self.cells, &self.cell_spread.square, &self.cell_spread.filled)?;
-        }
-        Ok(())
+        let batch = self.batch_cells.len() + 2 * self.surfaces.len();
+        let numbers = batch + spreads.iter().map(|s| 2 * s.mean.len()).sum::<usize>();
+        let cells = self.own.memory() + self.whole.as_ref().map_or(0, OfCells::memory);
+        8 * numbers as u64 + cells + self.search.as_ref().map_or(0, Search::memory)
     }
 }
 
-/// Numbers of the sums of all cells, and of all surfaces.
-fn lengths(model: &Model) -> [usize; 2] {
-    let surfaces = 4 + model.geometry.segments().len();
-    [model.grid.len() * model.species.len() * model.collisions.sums(), surfaces * SURFACE_SUMS]
-}
-
-/// Sums of even regions along each axis, `[region][species][sum]`, of those of cells, by the weights of the cells.
-fn sums_of_regions(model: &Model, cells: &[f64], regions: [usize; 2], sums: Range<usize>) -> Vec<f64> {
-    let (grid, one, species) = (&model.grid, model.collisions.sums(), model.species.len());
-    let mut out = vec![0.0; regions[0] * regions[1] * species * sums.len()];
-    // Row by row: a division for each cell took longer than all else.
-    let column: Vec<usize> = (0..grid.cells[0]).map(|x| x * regions[0] / grid.cells[0]).collect();
-    for (row, cells) in cells.chunks_exact(grid.cells[0] * species * one).enumerate() {
-        let first = row * regions[1] / grid.cells[1] * regions[0];
-        for (x, of_cell) in cells.chunks_exact(species * one).enumerate() {
-            let weight = model.relative(row * grid.cells[0] + x);
-            let to = &mut out[(first + column[x]) * species * sums.len()..][..species * sums.len()];
-            for (to, from) in to.chunks_exact_mut(sums.len()).zip(of_cell.chunks_exact(one)) {
-                to.iter_mut().zip(&from[sums.clone()]).for_each(|(to, from)| *to += weight * from);
-            }
-        }
-    }
-    out
+/// Numbers of the sums of all surfaces.
+fn surface_sums(model: &Model) -> usize {
+    (4 + model.geometry.segments().len()) * SURFACE_SUMS
 }
 
 /// Area of a surface, m^2 per metre of depth: a side's or a segment's length.

@@ -3,6 +3,7 @@
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use super::values::{Base, bases, cell_values, lines, width};
+use crate::grid::Rectangle;
 use crate::model::Model;
 
 /// Cells whose values are made at a time.
@@ -68,15 +69,8 @@ impl Cells {
         }
     }
 
-    /// Forgets all batches.
-    pub(super) fn clear(&mut self) {
-        for values in [&mut self.value, &mut self.square, &mut self.filled] {
-            values.fill(0.0);
-        }
-    }
-
-    /// Adds the sums `batch` to `all`; it is number `count`, from 1, of batches of `samples` samples.
-    pub(super) fn add(&mut self, model: &Model, all: &mut [f64], batch: &[f64], count: u64, samples: u64) {
+    /// Adds the sums `batch` of the cells of an area to `all`; it is number `count`, from 1, of batches of `samples` samples.
+    pub(super) fn add(&mut self, model: &Model, area: Rectangle, all: &mut [f64], batch: &[f64], count: u64, samples: u64) {
         let (from, lines, bases) = (model.species.len() * model.collisions.sums(), self.lines, &self.bases);
         let width = bases.len();
         // Some cells at a time: their values stay in the cache, where those of all would be written to memory and read again.
@@ -92,7 +86,8 @@ impl Cells {
                     *filled += f64::from(u8::from(here > 0.0));
                 }
                 all.iter_mut().zip(batch).for_each(|(to, from)| *to += from);
-                cell_values(model, piece * PIECE + k, all, count * samples, &mut found);
+                let cell = model.grid.index(area.cell(piece * PIECE + k));
+                cell_values(model, cell, all, count * samples, &mut found);
                 let (value, square) = (&mut value[k * width..][..width], &mut square[k * width..][..width]);
                 for (((value, square), new), base) in value.iter_mut().zip(square).zip(&found).zip(bases) {
                     let [before, after] = match base {

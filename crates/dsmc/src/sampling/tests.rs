@@ -5,6 +5,7 @@ use std::path::Path;
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
 
+use super::spread::Cells;
 use super::*;
 use crate::config::SpeciesConfig;
 use crate::flow::Flow;
@@ -40,8 +41,9 @@ fn a_gpu_closes_batches_as_the_host_does() {
     for (name, config) in cases() {
         assert_eq!(config.check(), []);
         let Flow { model, mut stages, mut samples, .. } = Flow::new(&config, Path::new(""), 1, &Device::Cuda(cuda.clone())).unwrap();
-        let (mut host, mut all) = (Cells::new(&model, model.grid.len()), vec![0.0; samples.cells.len()]);
+        let (mut host, mut all) = (Cells::new(&model, model.grid.len()), vec![0.0; samples.own.sums.len()]);
         let (mut cells, mut surfaces) = (all.clone(), samples.surfaces.clone());
+        let area = samples.shares.own();
         for step in 0..config.steps {
             let due = samples.due(step);
             stages.advance(step, due, &mut Profiler::off()).unwrap();
@@ -50,7 +52,7 @@ fn a_gpu_closes_batches_as_the_host_does() {
             }
             stages.take_samples(&mut cells, &mut surfaces).unwrap();
             stages.put_samples(&cells, &surfaces).unwrap();
-            host.add(&model, &mut all, &cells, samples.batches + 1, samples.current);
+            host.add(&model, area, &mut all, &cells, samples.batches + 1, samples.current);
             let (regions, sums) = ([3, 2], 0..model.collisions.sums());
             let found = stages.batches().unwrap().regions(regions, sums.clone()).unwrap();
             let wanted = sums_of_regions(&model, &cells, regions, sums);
@@ -61,12 +63,12 @@ fn a_gpu_closes_batches_as_the_host_does() {
         }
         samples.fetch(&model, &mut *stages).unwrap();
         assert_eq!(samples.batches, 6, "{name}");
-        assert!(samples.cells == all && samples.cell_spread.filled == host.filled, "{name}: sums and batches with particles");
+        assert!(samples.own.sums == all && samples.own.spread.filled == host.filled, "{name}: sums and batches with particles");
         assert_eq!(samples.values(), host.value, "{name}");
         let (width, mut scattering) = (width(&model), 0);
         for value in 0..width {
             let of = |squares: &[f64]| squares.iter().skip(value).step_by(width).copied().collect::<Vec<_>>();
-            let [found, wanted] = [&samples.cell_spread.square, &host.square].map(|s| of(s));
+            let [found, wanted] = [&samples.own.spread.square, &host.square].map(|s| of(s));
             let most = wanted.iter().fold(0.0, |most: f64, v| most.max(*v));
             scattering += usize::from(most > 0.0);
             // Steps from batch to batch are a thousandth of a value or more, whose last bits differ by logarithms and powers.
@@ -76,11 +78,11 @@ fn a_gpu_closes_batches_as_the_host_does() {
         // Argon neither rotates nor vibrates.
         assert!(scattering >= if name == "dsmc/mixture-body" { width } else { VALUES - 2 }, "{name}: {scattering} of {width}");
         // The restored state is the saved one.
-        let (square, filled) = (samples.cell_spread.square.clone(), samples.cell_spread.filled.clone());
+        let (square, filled) = (samples.own.spread.square.clone(), samples.own.spread.filled.clone());
         stages.batches().unwrap().put(&all, &square, &filled).unwrap();
-        samples.cell_spread.clear();
-        samples.on_device = true;
+        samples.own.clear();
+        samples.fetched = false;
         samples.fetch(&model, &mut *stages).unwrap();
-        assert!(samples.cells == all && samples.cell_spread.square == square && samples.cell_spread.filled == filled, "{name}");
+        assert!(samples.own.sums == all && samples.own.spread.square == square && samples.own.spread.filled == filled, "{name}");
     }
 }

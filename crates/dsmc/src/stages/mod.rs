@@ -10,6 +10,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
 use crate::gas::Species;
+use crate::grid::Rectangle;
 use crate::model::Model;
 use crate::particles::Particles;
 use crate::walls::BOLTZMANN;
@@ -160,18 +161,23 @@ pub trait Stages: Send {
         None
     }
 
+    /// Cells of each part of the run, in the order of the parts; none if it is the only one. They may change with a step.
+    fn areas(&self) -> Vec<Rectangle> {
+        Vec::new()
+    }
+
     /// Puts particles in, those in cells of this part. Cells and species have been checked.
     fn insert(&mut self, particles: &Particles) -> Result<()>;
 
     /// All particles, cell by cell within tiles: put into an empty store they come to lie as they did. Of a run in parts they are
-    /// at the first one, and nothing at the others, as all sums of cells and surfaces are.
+    /// at the first one, and nothing at the others, as all sums of surfaces are.
     fn particles(&mut self) -> Result<Particles>;
 
     /// Removes all particles.
     fn clear(&mut self) -> Result<()>;
 
-    /// Sets `cells` (`[cell][species][sums]`) and `surfaces` (`[surface][SURFACE_SUMS]`, sides first) to the sums of all samples
-    /// since the last call and forgets them.
+    /// Sets `cells` (`[cell][species][sums]`, those of this part row by row) and `surfaces` (`[surface][SURFACE_SUMS]`, sides
+    /// first) to the sums of all samples since the last call and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
     /// Averages, where the device keeps them.

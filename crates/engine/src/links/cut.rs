@@ -95,6 +95,22 @@ impl Cut {
         self.owners[tile] as usize
     }
 
+    /// Distance of the boxes of two parts, across the sides too as if the lattice were periodic: that of their faces, squared, in
+    /// tiles, then that of their middles.
+    pub fn distance(&self, a: usize, b: usize) -> [usize; 2] {
+        let (a, b) = (self.blocks[a], self.blocks[b]);
+        let (mut faces, mut middles) = (0, 0);
+        for axis in 0..3 {
+            let (a, b, n) = (a.range(axis), b.range(axis), self.lattice[axis]);
+            let apart = (a.start.max(b.start)).saturating_sub(a.end.min(b.end));
+            let around = (n + a.start.min(b.start)).saturating_sub(a.end.max(b.end));
+            let between = (a.start + a.end).abs_diff(b.start + b.end);
+            faces += apart.min(around).pow(2);
+            middles += between.min((2 * n).saturating_sub(between)).pow(2);
+        }
+        [faces, middles]
+    }
+
     /// Tiles of a part, in the order of their numbers.
     pub fn tiles(&self, part: usize) -> impl Iterator<Item = usize> + '_ {
         let (block, lattice) = (self.blocks[part], self.lattice);

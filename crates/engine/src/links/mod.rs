@@ -19,6 +19,7 @@
 mod cut;
 pub mod inside;
 pub mod mpi;
+mod relay;
 mod slabs;
 #[cfg(test)]
 mod tests;
@@ -26,11 +27,14 @@ mod tests;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use bytemuck::Pod;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub use self::cut::{Block, Cut};
+pub use self::relay::Relay;
 pub use self::slabs::{Place, Slabs};
 use crate::error::{Error, Problem, Result};
 
@@ -93,7 +97,45 @@ pub type Handed = Box<dyn Any + Send>;
 
 /// Links of one part to the others. Clones are the same links.
 #[derive(Debug, Clone)]
-pub struct Links(Arc<dyn Transport>);
+pub struct Links(Arc<dyn Transport>, Arc<Counter>);
+
+/// Traffic of a part so far.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Messages sent.
+    pub messages: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Time in messages, sent and received, seconds: nearly all of it goes by until another part has sent one.
+    pub seconds: f64,
+}
+
+impl Traffic {
+    /// Traffic since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        let Self { messages, bytes, seconds } = earlier;
+        Self { messages: self.messages - messages, bytes: self.bytes - bytes, seconds: self.seconds - seconds }
+    }
+}
+
+/// Counter of the traffic.
+#[derive(Debug, Default)]
+struct Counter {
+    messages: AtomicU64,
+    bytes: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl Counter {
+    /// Times a call.
+    fn timed<R>(&self, call: impl FnOnce() -> R) -> R {
+        let begun = Instant::now();
+        let result = call();
+        self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        result
+    }
+}
 
 /// The only part of a run.
 #[derive(Debug)]
@@ -136,14 +178,14 @@ fn apart(transport: &str) -> Error {
 
 impl Default for Links {
     fn default() -> Self {
-        Self(Arc::new(Alone))
+        Self::new(Arc::new(Alone))
     }
 }
 
 impl Links {
     /// Links over a transport.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        Self(transport)
+        Self(transport, Arc::default())
     }
 
     /// Number of this part, from 0.
@@ -178,12 +220,20 @@ impl Links {
 
     /// Sends a message to another part, and returns at once.
     pub fn send(&self, to: usize, message: Vec<u8>) -> Result<()> {
-        self.0.send(to, message)
+        self.1.messages.fetch_add(1, Ordering::Relaxed);
+        self.1.bytes.fetch_add(message.len() as u64, Ordering::Relaxed);
+        self.1.timed(|| self.0.send(to, message))
     }
 
     /// Waits for the next message from another part.
     pub fn receive(&self, from: usize) -> Result<Vec<u8>> {
-        self.0.receive(from)
+        self.1.timed(|| self.0.receive(from))
+    }
+
+    /// Traffic of this part so far.
+    pub fn traffic(&self) -> Traffic {
+        let [messages, bytes, nanoseconds] = [&self.1.messages, &self.1.bytes, &self.1.nanoseconds].map(|n| n.load(Ordering::Relaxed));
+        Traffic { messages, bytes, seconds: 1e-9 * nanoseconds as f64 }
     }
 
     /// Hands a value over to another part of the same process, and returns at once.

@@ -1,11 +1,11 @@
 //! The sums behind the profile's table.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::sim::Cost;
 
 /// Clock that timed a stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// The host's clock.
@@ -51,6 +51,18 @@ pub struct StageRow {
     /// `bytes` per item and step, where the number of items is known and the model gives bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_item: Option<f64>,
+    /// `total` over all parts, where the run has several: all else is of the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<OfParts>,
+}
+
+/// Time of a stage over all parts of a run, seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct OfParts {
+    /// Time of the part that took longest.
+    pub slowest: f64,
+    /// Mean over the parts.
+    pub mean: f64,
 }
 
 /// Fills in what a table of stages costs per item: `items` is the number of items times that of steps.
@@ -139,6 +151,7 @@ impl Ledger {
             fraction: per(s.bytes, s.total).zip(bandwidth).map(|(v, b)| v / b),
             ns_per_item: None,
             bytes_per_item: None,
+            parts: None,
         };
         // A stage that is open or whose events are pending has no call yet and no row.
         self.stages.iter().filter(|s| s.calls > 0).map(row).collect()

@@ -25,7 +25,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use self::ledger::Ledger;
-pub use self::ledger::{Clock, StageRow, per_item};
+pub use self::ledger::{Clock, OfParts, StageRow, per_item};
 pub use self::table::Table;
 use crate::cuda::{Cuda, Event};
 use crate::error::Result;

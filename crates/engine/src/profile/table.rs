@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use super::ledger::{Clock, StageRow};
+use super::ledger::{Clock, OfParts, StageRow};
 
 /// Rows as a table, the longest first, in the manner of `nvprof`: share, total, calls, average, shortest and longest
-/// call, GB/s and the share of the measured copy bandwidth. A `*` marks stages timed by events on a GPU.
+/// call, GB/s and the share of the measured copy bandwidth. A `*` marks stages timed by events on a GPU. Of a run in several parts
+/// all that is of the first one; the total of the slowest part and the mean over all parts stand behind it.
 #[derive(Debug, Clone, Copy)]
 pub struct Table<'a>(pub &'a [StageRow]);
 
@@ -28,13 +29,17 @@ impl fmt::Display for Table<'_> {
         let mut rows: Vec<&StageRow> = self.0.iter().collect();
         rows.sort_by(|a, b| b.own.total_cmp(&a.own));
         let width = rows.iter().map(|r| r.name.chars().count() + 2).max().unwrap_or(0).max(5);
-        let line = |cells: [&str; 9]| {
-            let [name, percent, total, calls, average, min, max, rate, share] = cells;
-            format!("{name:width$} {percent:>7} {total:>11} {calls:>8} {average:>11} {min:>11} {max:>11} {rate:>8} {share:>7}")
+        let in_parts = rows.iter().any(|row| row.parts.is_some());
+        let line = |cells: [&str; 11]| {
+            let [name, percent, total, calls, average, min, max, rate, share, slowest, mean] = cells;
+            let parts = if in_parts { format!(" {slowest:>11} {mean:>11}") } else { String::new() };
+            format!("{name:width$} {percent:>7} {total:>11} {calls:>8} {average:>11} {min:>11} {max:>11} {rate:>8} {share:>7}{parts}")
         };
-        write!(f, "{}", line(["stage", "time %", "total", "calls", "average", "min", "max", "GB/s", "% of bw"]))?;
+        let head = ["stage", "time %", "total", "calls", "average", "min", "max", "GB/s", "% of bw", "slowest", "mean"];
+        write!(f, "{}", line(head))?;
         for row in rows {
             let name = format!("{}{}", row.name, if row.clock == Clock::Device { " *" } else { "" });
+            let of_parts = |of: fn(&OfParts) -> f64| row.parts.as_ref().map_or_else(|| "-".into(), |parts| time(of(parts)));
             let cells = [
                 &name,
                 &format!("{:.2}", row.percent),
@@ -45,6 +50,8 @@ impl fmt::Display for Table<'_> {
                 &time(row.max),
                 &optional(row.gb_per_s, 1.0, 1),
                 &optional(row.fraction, 100.0, 1),
+                &of_parts(|parts| parts.slowest),
+                &of_parts(|parts| parts.mean),
             ];
             write!(f, "\n{}", line(cells.map(String::as_str)))?;
         }
@@ -75,6 +82,7 @@ mod tests {
             fraction: None,
             ns_per_item: None,
             bytes_per_item: None,
+            parts: None,
         };
         let long = StageRow {
             name: "smooth",
@@ -85,12 +93,17 @@ mod tests {
             fraction: Some(0.7298),
             ..row.clone()
         };
-        let text = Table(&[row, long]).to_string();
+        let text = Table(&[row.clone(), long.clone()]).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[1].starts_with("smooth *") && lines[1].ends_with("3123.4    73.0"), "{text}");
         assert!(lines[2].starts_with("restrict ") && lines[2].contains("12.000 ms") && lines[2].ends_with('-'), "{text}");
         assert!(lines[2].contains(" 950 ns ") && lines[2].contains(" 20 ns "), "{text}");
+        assert!(lines.iter().all(|l| l.chars().count() == lines[0].chars().count()), "{text}");
+        let slow = StageRow { parts: Some(OfParts { slowest: 0.05, mean: 0.04 }), ..long };
+        let text = Table(&[row, slow]).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].ends_with("slowest        mean") && lines[1].ends_with("50.000 ms   40.000 ms"), "{text}");
         assert!(lines.iter().all(|l| l.chars().count() == lines[0].chars().count()), "{text}");
     }
 }

@@ -38,6 +38,7 @@ mod tiling;
 pub use band::Band;
 pub use column::{Key, Layout, Word};
 pub use exchange::{Deliveries, Outbox, TransferCount};
+pub use parcels::{hand_over, take_over};
 pub use row::{Columns, Particle, Row};
 pub use store::{Store, Tile};
 pub use tiling::{Location, Tiling};

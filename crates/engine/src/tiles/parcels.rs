@@ -1,13 +1,14 @@
 //! Leavers between parts of a run, as messages.
 //!
 //! A parcel holds what leaves one tile for another: both numbers, a count, and the particles in the order in which their tile sent
-//! them. It goes into the outbox of the tile that it is from, so that deliveries have the order of a run in one part.
+//! them. It goes into the outbox of the tile that it is from, so that deliveries have the order of a run in one part. A row that
+//! another part takes over goes as a whole.
 
 use bytemuck::{Pod, bytes_of, pod_read_unaligned};
 
 use super::column::{Key, Word};
 use super::exchange::Outbox;
-use super::row::Particle;
+use super::row::{Particle, Row};
 use super::tiling::Location;
 use crate::real::RealScalar;
 
@@ -16,6 +17,44 @@ fn taken<V: Pod>(message: &mut &[u8]) -> V {
     let (value, rest) = message.split_at(size_of::<V>());
     *message = rest;
     pod_read_unaligned(value)
+}
+
+/// Puts a particle of row `row` behind a message.
+fn put<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key>(message: &mut Vec<u8>, row: u16, p: &Particle<T, N, I, W, K>) {
+    message.extend_from_slice(bytes_of(&row));
+    message.extend_from_slice(bytes_of(&p.key));
+    p.v.iter().for_each(|v| message.extend_from_slice(bytes_of(v)));
+    p.words.iter().for_each(|w| message.extend_from_slice(bytes_of(w)));
+}
+
+/// Takes a particle and its row from the front of a message.
+fn particle<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key>(message: &mut &[u8]) -> (u16, Particle<T, N, I, W, K>) {
+    let (row, key) = (taken(message), taken(message));
+    let v = std::array::from_fn(|_| taken(message));
+    (row, Particle { v, words: std::array::from_fn(|_| taken(message)), key })
+}
+
+/// Puts the particles of all rows of a tile behind a message, in their order, and takes them out of the rows with the memory that
+/// they had.
+pub fn hand_over<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key>(rows: &mut [Row<T, N, I, W, K>], message: &mut Vec<u8>) {
+    let all = |row: &Row<T, N, I, W, K>| (0..row.len()).filter(|k| !row.keys()[*k].is_hole()).collect::<Vec<_>>();
+    let slots: Vec<Vec<usize>> = rows.iter().map(all).collect();
+    message.extend_from_slice(&(slots.iter().map(Vec::len).sum::<usize>() as u64).to_le_bytes());
+    for (number, (row, slots)) in rows.iter_mut().zip(slots).enumerate() {
+        for k in slots {
+            put(message, number as u16, &row.get(k));
+        }
+        *row = Row::new(row.layout(), 0);
+    }
+}
+
+/// Takes the particles of a tile from the front of a message into its rows.
+pub fn take_over<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key>(rows: &mut [Row<T, N, I, W, K>], message: &mut &[u8]) {
+    let count: u64 = taken(message);
+    for _ in 0..count {
+        let (row, p) = particle(message);
+        rows[usize::from(row)].push(&p);
+    }
 }
 
 impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key> Outbox<T, S, N, I, W, K> {
@@ -39,10 +78,7 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
             message.extend_from_slice(bytes_of(&[tile, to, keys.len() as u32]));
             for key in keys {
                 let e = &self.entries[*key as u32 as usize];
-                message.extend_from_slice(bytes_of(&e.row));
-                message.extend_from_slice(bytes_of(&e.key));
-                e.v.iter().for_each(|v| message.extend_from_slice(bytes_of(v)));
-                e.words.iter().for_each(|w| message.extend_from_slice(bytes_of(w)));
+                put(message, e.row, &Particle { v: e.v, words: e.words, key: e.key });
             }
         }
         self.order = kept;
@@ -54,10 +90,8 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
         while !message.is_empty() {
             let [tile, to, count]: [u32; 3] = taken(&mut message);
             for _ in 0..count {
-                let (row, key) = (taken(&mut message), taken(&mut message));
-                let v = std::array::from_fn(|_| taken(&mut message));
-                let words = std::array::from_fn(|_| taken(&mut message));
-                outboxes[tile as usize].push(Location { tile: to, row, cell: 0 }, Particle { v, words, key });
+                let (row, p) = particle(&mut message);
+                outboxes[tile as usize].push(Location { tile: to, row, cell: 0 }, p);
             }
             from.push(tile as usize);
         }

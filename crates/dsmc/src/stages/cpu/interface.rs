@@ -1,21 +1,20 @@
 //! The gas on the CPU as the trait of stages has it.
 
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{each, items, items_mut, map_tasks, thread};
+use zellige_engine::parallel::{each, items, items_mut, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::fly::Pass;
-use super::inflow::Face;
 use super::store::{Columns, Outbox, ParticleState, Row, held};
 use super::sums::Sums;
-use super::tile::{Majorant, Tile};
+use super::tile::Tile;
 use super::{Gas, Work, totals};
+use crate::grid::Rectangle;
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
-use crate::stages::{IN_A_TILE, Ledger, SURFACE_SUMS, Stages, Totals, overfull, samples_at_a_time};
+use crate::stages::{IN_A_TILE, Ledger, Stages, Totals, overfull, samples_at_a_time};
 use crate::walls::BOLTZMANN;
-use crate::walls::subsonic::MovingAverage;
 
 impl Stages for Gas {
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
@@ -35,16 +34,15 @@ impl Stages for Gas {
         let arrived = profiler.stage(name, cost, || {
             self.cpu.install(|| {
                 // A tile of the gas is one row of the store.
-                let tiles = (items_mut(&mut self.tiles), items_mut(&mut self.store.tiles), items_mut(&mut self.faces), items_mut(out));
-                // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
-                let arrived = map_tasks(tiles, |number, (tile, rows, faces, out)| {
+                let of_tiles = self.tiles.iter_mut().zip(&mut self.store.tiles).zip(self.faces.iter_mut().zip(out)).enumerate();
+                let own = of_tiles.filter_map(|(number, ((tile, rows), (faces, out)))| {
                     out.clear();
-                    if cut.owner(number) != rank {
-                        return 0;
-                    }
+                    (cut.owner(number) == rank).then_some((number, tile, &mut rows.rows[0], faces, out))
+                });
+                // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
+                let arrived = map_tasks(owned(own.collect()), |_, (number, tile, row, faces, out)| {
                     let mut scratch = scratch[thread()].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    Work { pass, table, number, tile, row: &mut rows.rows[0], faces, boxes, post, out, scratch: &mut scratch, factors }
-                        .on(isa)
+                    Work { pass, table, number, tile, row, faces, boxes, post, out, scratch: &mut scratch, factors }.on(isa)
                 });
                 arrived.into_iter().sum::<usize>()
             })
@@ -52,6 +50,9 @@ impl Stages for Gas {
         self.check(arrived)?;
         if self.store.len() as u64 > IN_A_TILE {
             overfull(self.store.tiles.iter().map(|t| t.len() as u64).max().unwrap_or(0))?;
+        }
+        if self.balance_is_due(step) {
+            profiler.stage("balance", Cost::default(), || self.balance())?;
         }
         profiler.stage("route", Cost::default(), || self.route())
     }
@@ -63,6 +64,10 @@ impl Stages for Gas {
             self.store.tiling.locate(x, y).tile as usize
         };
         (!self.links.is_alone()).then(|| cells.filter(|cell| self.owns(tile(*cell))).collect())
+    }
+
+    fn areas(&self) -> Vec<Rectangle> {
+        if self.links.is_alone() { Vec::new() } else { (0..self.cut.parts()).map(|part| self.area(part)).collect() }
     }
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
@@ -109,7 +114,7 @@ impl Stages for Gas {
 
     fn clear(&mut self) -> Result<()> {
         self.store.clear();
-        self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
+        self.tiles.iter_mut().for_each(|t| (t.ledger, t.attempts_before) = (Ledger::default(), 0));
         self.surfaces.fill(0.0);
         self.boxes.iter_mut().flatten().for_each(Outbox::clear);
         self.post.clear();
@@ -118,7 +123,7 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        self.gather_cells(cells, Sums::all)?;
+        self.put_cells(cells, Sums::all);
         self.gather_surfaces(surfaces)?;
         self.surfaces.fill(0.0);
         self.cpu.install(|| {
@@ -132,23 +137,22 @@ impl Stages for Gas {
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         // Those in single precision and of surfaces are in `extra`, tile by tile.
-        self.gather_cells(cells, Sums::old)?;
+        self.put_cells(cells, Sums::old);
         surfaces.iter_mut().zip(&self.surfaces).for_each(|(to, from)| *to = *from);
         Ok(())
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let (cut, rank) = (&self.cut, self.links.rank());
-        for (_, tile) in self.tiles.iter_mut().enumerate().filter(|(number, _)| cut.owner(*number) == rank) {
+        let area = self.area(self.links.rank());
+        for number in self.cut.tiles(self.links.rank()) {
+            let tile = &mut self.tiles[number];
             let own = tile.sums.old_mut(self.store.tiling.cells_of_row() * species * kept);
-            for j in 0..tile.cells[1] {
-                for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j * self.store.tiling.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    let to = own[slot * species * kept..].chunks_exact_mut(kept);
-                    for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
-                        to.copy_from_slice(&from[..kept]);
-                    }
+            for (j, i) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (j, i))) {
+                let (slot, cell) = (j * self.store.tiling.tile[0] + i, area.index([tile.corner[0] + i, tile.corner[1] + j]));
+                let to = own[slot * species * kept..].chunks_exact_mut(kept);
+                for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
+                    to.copy_from_slice(&from[..kept]);
                 }
             }
         }
@@ -238,69 +242,11 @@ impl Stages for Gas {
 
     fn extra(&mut self) -> Result<Vec<f64>> {
         let ledger = self.ledger()?;
-        let counts = ledger.numbers(self.model.weighted());
-        let species = self.model.species.len();
-        let majorants =
-            |t: usize| self.tiles[t].majorants.iter().flat_map(|m| [m.sigma_g_max, m.seen, m.attempts].map(f64::from)).collect();
-        let follows = |f: &&Face| self.model.given[f.side.index()].is_some();
-        let sides = |t: usize| self.faces[t].iter().filter(follows).flat_map(|f| f.moving.numbers(species)).collect();
-        let sums = |t: usize| self.tiles[t].sums.numbers().collect();
-        let hits = |t: usize| {
-            let of = |(surface, sums): (&u32, &[f64; SURFACE_SUMS])| [t as f64, f64::from(*surface)].into_iter().chain(*sums);
-            self.tiles[t].hits.iter().flat_map(of).collect()
-        };
-        let all = [self.gather(majorants)?, self.gather(sides)?, self.gather(sums)?, self.gather(hits)?];
-        Ok(counts.into_iter().chain(all.into_iter().flatten().flatten()).collect())
+        self.all_numbers(&ledger)
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
-        let majorants = 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
-        let given = &self.model.given;
-        let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
-        let face_numbers = 6 + MovingAverage::species_counts(self.model.species.len());
-        let count = Ledger::length(self.model.weighted());
-        let expected = count + majorants + face_numbers * faces.len() + self.tiles.len();
-        // Sums of samples are there once there was one, and behind them those of the surfaces that were hit.
-        let sums = self.store.tiling.cells_of_row() * self.model.species.len() * self.model.collisions.kept();
-        let with_sums = expected + self.tiles.len() * sums;
-        let hits = extra.len().checked_sub(with_sums).filter(|n| n.is_multiple_of(2 + SURFACE_SUMS));
-        if extra.len() != expected && hits.is_none() {
-            return Err(format!("{} numbers of the collisions' state, {expected} or {with_sums} expected", extra.len()));
-        }
-        let sampled = if hits.is_some() { sums } else { 0 };
-        let (counts, rest) = extra.split_at(count);
-        let (rest, sides) = rest.split_at(majorants);
-        let (sides, recent) = sides.split_at(face_numbers * faces.len());
-        let (recent, hits) = recent.split_at(self.tiles.len() * (1 + sampled));
-        for (face, n) in faces.iter_mut().zip(sides.chunks_exact(face_numbers)) {
-            face.moving = MovingAverage::from_numbers(n);
-        }
-        for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {
-            *m = Majorant { sigma_g_max: v[0] as f32, seen: v[1] as f32, attempts: v[2] as f32 };
-        }
-        let (cut, rank) = (&self.cut, self.links.rank());
-        for (t, (tile, recent)) in self.tiles.iter_mut().zip(recent.chunks_exact(1 + sampled)).enumerate() {
-            tile.hits.clear();
-            if cut.owner(t) == rank {
-                tile.sums.set_numbers(&mut recent.iter().copied(), sampled);
-            }
-        }
-        let surfaces = self.surfaces.len() / SURFACE_SUMS;
-        for hit in hits.as_chunks::<{ 2 + SURFACE_SUMS }>().0 {
-            let [tile, surface, sums @ ..] = hit;
-            if *tile as usize >= self.tiles.len() || *surface as usize >= surfaces {
-                return Err(format!("hits of surface {surface} in tile {tile}: there is no such"));
-            }
-            if cut.owner(*tile as usize) == rank {
-                self.tiles[*tile as usize].hits.insert(*surface as u32, *sums);
-            }
-        }
-        self.inserted = 0;
-        self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
-        if self.links.is_first() {
-            self.tiles[0].ledger = Ledger::from_numbers(counts);
-        }
-        Ok(())
+        self.set_all_numbers(extra)
     }
 
     fn memory(&self) -> u64 {

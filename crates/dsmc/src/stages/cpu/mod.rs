@@ -7,6 +7,7 @@
 //! face or an index in a tile, and every sum has its order.
 
 mod attempts;
+mod balance;
 pub(super) mod collide;
 mod exchange;
 mod fly;
@@ -17,6 +18,7 @@ mod moments;
 mod pairing;
 mod parts;
 mod rows;
+mod state;
 mod store;
 mod sums;
 pub(super) mod tile;
@@ -29,7 +31,7 @@ use std::sync::Mutex;
 
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Result};
-use zellige_engine::links::{Cut, Links};
+use zellige_engine::links::{Cut, Links, Relay};
 use zellige_engine::real::{AVX512, Isa};
 
 use self::fly::Pass;
@@ -64,6 +66,8 @@ struct Gas {
     /// Links to the other parts of the run, and the tiles of each.
     links: Links,
     cut: Cut,
+    /// Way of leavers to other parts.
+    relay: Relay,
     /// Put in from outside, so many.
     inserted: u64,
 }
@@ -162,6 +166,7 @@ pub fn new(model: &Model, cpu: &Cpu, links: &Links) -> Box<dyn Stages> {
         surfaces,
         inserted: 0,
         links: links.clone(),
+        relay: Relay::new(&cut, links.rank()),
         cut,
     })
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use zellige_engine::error::Result;
 use zellige_engine::links::Cut;
-use zellige_engine::parallel::{chunks, chunks_mut, each_task};
+use zellige_engine::parallel::{chunks_mut, each_task, indices};
 
 use super::Gas;
 use super::store::{Outbox, Tiling};
 use super::sums::Sums;
-use super::tile::Tile;
+use crate::grid::Rectangle;
 use crate::model::Model;
 use crate::particles::Particles;
 use crate::stages::SURFACE_SUMS;
@@ -47,14 +47,13 @@ impl Gas {
             return Ok(());
         }
         let (rank, cut) = (self.links.rank(), &self.cut);
-        let others: Vec<usize> = (0..cut.parts()).filter(|part| *part != rank).collect();
         let mut messages = vec![Vec::new(); cut.parts()];
-        for tile in cut.tiles(rank) {
-            boxes[tile].send_away(tile as u32, |to| Some(cut.owner(to)).filter(|part| *part != rank), &mut messages);
+        // Also of tiles that another part has just taken over: their leavers of this step are still here.
+        for (tile, outbox) in boxes.iter_mut().enumerate() {
+            outbox.send_away(tile as u32, |to| Some(cut.owner(to)).filter(|part| *part != rank), &mut messages);
         }
-        let send = others.iter().map(|part| (*part, std::mem::take(&mut messages[*part])));
         let mut from = Vec::new();
-        for message in self.links.exchange(send, &others)? {
+        for message in self.relay.carry(&self.links, messages)? {
             Outbox::receive(boxes, &message, &mut from);
         }
         from.sort_unstable();
@@ -89,54 +88,36 @@ impl Gas {
         Ok(all)
     }
 
-    /// Sums of samples of all cells, `[cell][species][sums]`, at the first part; `of` gives one of a tile.
-    pub(super) fn gather_cells(&self, cells: &mut [f64], of: impl Fn(&Sums, usize) -> f64 + Sync) -> Result<()> {
+    /// Cells of a part.
+    pub(super) fn area(&self, part: usize) -> Rectangle {
+        let (block, tiling) = (self.cut.block(part), &self.store.tiling);
+        let cell = |tile: [usize; 3]| [0, 1].map(|axis| (tile[axis] * tiling.tile[axis]).min(tiling.cells[axis]));
+        Rectangle { lower: cell(block.lower), upper: cell(block.upper) }
+    }
+
+    /// Sums of samples of the cells of this part, `[cell][species][sums]`; `of` gives one of a tile.
+    pub(super) fn put_cells(&self, cells: &mut [f64], of: impl Fn(&Sums, usize) -> f64 + Sync) {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let (tiling, width) = (self.store.tiling, species * sums);
-        let slots = |tile: &Tile| {
-            let [nx, ny] = tile.cells;
-            (0..ny).flat_map(move |j| (0..nx).map(move |i| (i, j)))
-        };
-        // A row of tiles has whole rows of cells. Tiles of other parts have no sums here.
+        let (rank, tiling, width) = (self.links.rank(), self.store.tiling, species * sums);
+        let (block, area) = (self.cut.block(rank), self.area(rank));
+        // A row of tiles has whole rows of cells.
+        let rows = chunks_mut(cells, (tiling.tile[1] * area.range(0).len() * width).max(1));
         self.cpu.install(|| {
-            each_task(
-                (chunks(&self.tiles, tiling.tiles[0]), chunks_mut(cells, tiling.tile[1] * tiling.cells[0] * width)),
-                |_, (tiles, cells)| {
-                    cells.fill(0.0);
-                    for tile in tiles.iter().filter(|t| !t.sums.is_empty()) {
-                        for (i, j) in slots(tile) {
-                            let (slot, cell) = (j * tiling.tile[0] + i, j * tiling.cells[0] + tile.corner[0] + i);
-                            for (s, to) in cells[cell * width..][..width].chunks_exact_mut(sums).enumerate() {
-                                let first = (slot * species + s) * kept;
-                                to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to = of(&tile.sums, first + q));
-                            }
+            each_task((indices(block.range(1).len()), rows), |_, (row, cells)| {
+                cells.fill(0.0);
+                let first = (block.lower[1] + row) * tiling.tiles[0];
+                let tiles = &self.tiles[first + block.lower[0]..first + block.upper[0]];
+                for tile in tiles.iter().filter(|t| !t.sums.is_empty()) {
+                    for (j, i) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (j, i))) {
+                        let (slot, cell) = (j * tiling.tile[0] + i, j * area.range(0).len() + tile.corner[0] + i - area.lower[0]);
+                        for (s, to) in cells[cell * width..][..width].chunks_exact_mut(sums).enumerate() {
+                            let first = (slot * species + s) * kept;
+                            to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to = of(&tile.sums, first + q));
                         }
                     }
-                },
-            );
-        });
-        if self.links.is_alone() {
-            return Ok(());
-        }
-        let of_tile = |t: usize| {
-            let tile = &self.tiles[t];
-            let all = slots(tile).flat_map(|(i, j)| {
-                let first = (j * tiling.tile[0] + i) * species * kept;
-                first..first + species * kept
-            });
-            // The first part has its own in place.
-            let there = !tile.sums.is_empty() && !self.links.is_first();
-            if there { all.map(|k| of(&tile.sums, k)).collect() } else { Vec::new() }
-        };
-        for (tile, numbers) in self.tiles.iter().zip(self.gather(of_tile)?).filter(|(_, numbers)| !numbers.is_empty()) {
-            for ((i, j), numbers) in slots(tile).zip(numbers.chunks_exact(species * kept)) {
-                let cell = self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]);
-                for (to, from) in cells[cell * width..][..width].chunks_exact_mut(sums).zip(numbers.chunks_exact(kept)) {
-                    to[..kept].copy_from_slice(from);
                 }
-            }
-        }
-        Ok(())
+            });
+        });
     }
 
     /// Sums of the hits of all surfaces, in the order of the tiles, at the first part.

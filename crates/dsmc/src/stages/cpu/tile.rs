@@ -66,8 +66,10 @@ pub(super) struct Tile {
     pub(super) weights: Vec<f32>,
     /// True if they differ within the tile.
     pub(super) uneven: bool,
-    /// Ledger of this tile.
+    /// Ledger of this tile: of the steps in which this part of the run owned it.
     pub(super) ledger: Ledger,
+    /// Attempts in it at the last look at the balance of parts.
+    pub(super) attempts_before: u64,
 }
 
 /// Scratch memory of a thread.
@@ -144,6 +146,7 @@ pub(super) fn empty(model: &Model, tiling: &Tiling, number: usize) -> Tile {
         uneven: weights.windows(2).any(|w| w[0] != w[1]),
         weights,
         ledger: Ledger::default(),
+        attempts_before: 0,
     }
 }
 

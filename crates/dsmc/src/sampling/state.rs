@@ -1,0 +1,92 @@
+//! Averages in a checkpoint: whole, whatever the parts of the run.
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+
+use super::of_cells::OfCells;
+use super::{Samples, surface_sums};
+use crate::model::Model;
+use crate::stages::Stages;
+
+/// Sections of a checkpoint with the counts.
+const COUNTS: [&str; 6] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full", "samples.batch"];
+
+/// Sections with the scatter of surfaces, loads and flows.
+const SPREADS: [&str; 3] = ["surface", "load", "section"];
+
+impl Samples {
+    /// Writes everything; open batches are in `pending`, the sums that the stages hold.
+    pub fn save(&mut self, model: &Model, writer: &mut Writer, stages: &mut dyn Stages) -> Result<()> {
+        self.fetch(model, stages)?;
+        let mut surfaces = vec![0.0; self.surfaces.len()];
+        stages.pending(&mut self.batch_cells, &mut surfaces)?;
+        let cells = self.shares.gathered(&self.batch_cells, OfCells::widths(model)[0])?;
+        let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full), self.batch];
+        for (name, n) in COUNTS.into_iter().zip(counts) {
+            writer.u64(name, n)?;
+        }
+        if let Some(search) = &self.search {
+            search.save(writer)?;
+        }
+        writer.f64s("samples.cells.pending", &cells)?;
+        writer.f64s("samples.surfaces.pending", &surfaces)?;
+        let [sums, spread @ ..] = self.all().columns();
+        for (name, values) in [sums, ("samples.surfaces", &self.surfaces)].into_iter().chain(spread) {
+            writer.f64s(name, values)?;
+        }
+        for (name, spread) in SPREADS.into_iter().zip([&self.surface_spread, &self.load_spread, &self.section_spread]) {
+            writer.f64s(&format!("samples.{name}_mean"), &spread.mean)?;
+            writer.f64s(&format!("samples.{name}_square"), &spread.square)?;
+        }
+        Ok(())
+    }
+
+    /// Takes everything back.
+    pub fn restore(&mut self, model: &Model, reader: &Reader, stages: &mut dyn Stages) -> Result<()> {
+        let fit = |name: &str, n: usize| {
+            let values = reader.f64s(name)?;
+            if values.len() == n {
+                Ok(values)
+            } else {
+                Err(reader.content_error(format!("section `{name}` has {} numbers, {n} expected", values.len())))
+            }
+        };
+        let mut counts = [0; COUNTS.len()];
+        for (count, name) in counts.iter_mut().zip(COUNTS) {
+            *count = reader.u64(name)?;
+        }
+        let full;
+        // A run that goes on with more steps keeps its batches as long as they were and has more of them.
+        [self.taken, self.current, self.batches, self.start, full, self.batch] = counts;
+        if self.batch == 0 {
+            return Err(reader.content_error("section `samples.batch` is 0"));
+        }
+        self.full = full > 0;
+        if let Some(search) = &mut self.search {
+            search.restore(reader)?;
+        }
+        let (widths, cells) = (OfCells::widths(model), model.grid.len());
+        let pending = self.shares.taken(&fit("samples.cells.pending", widths[0] * cells)?, widths[0]);
+        stages.put_samples(&pending, &fit("samples.surfaces.pending", surface_sums(model))?)?;
+        let mut whole = OfCells::new(model, 0);
+        for (((name, to), (_, own)), width) in whole.columns_mut().into_iter().zip(self.own.columns_mut()).zip(widths) {
+            *to = fit(name, width * cells)?;
+            *own = self.shares.taken(to, width);
+        }
+        self.fetched = true;
+        if !self.links.is_first() {
+            return Ok(());
+        }
+        self.whole = Some(whole).filter(|_| !self.links.is_alone());
+        self.surfaces = fit("samples.surfaces", self.surfaces.len())?;
+        let spreads = [&mut self.surface_spread, &mut self.load_spread, &mut self.section_spread];
+        for (name, spread) in SPREADS.into_iter().zip(spreads) {
+            spread.mean = fit(&format!("samples.{name}_mean"), spread.mean.len())?;
+            spread.square = fit(&format!("samples.{name}_square"), spread.square.len())?;
+        }
+        if let Some(device) = stages.batches().filter(|_| self.batches > 0) {
+            device.put(&self.own.sums, &self.own.spread.square, &self.own.spread.filled)?;
+        }
+        Ok(())
+    }
+}
