@@ -26,6 +26,14 @@ def plasma(steps):
     return {"pic": {"dt": 0.05, "steps": steps, "grid": {"cells": [64, 8], "size": [6.4, 0.8]}, "species": [electrons]}}
 
 
+def gas(steps):
+    """Argon at rest in a row of cells."""
+    table = {"dt": 2e-6, "steps": steps, "particles_per_cell": 20, "species": [{"name": "Ar"}], "sampling": {"start": 20}}
+    boundary = {side: {"wall": {"temperature": 273.15}} for side in ("x_lo", "x_hi")}
+    table.update(grid={"cells": [20], "size": [0.05]}, gas={"density": 1e20, "temperature": 273.15}, boundary=boundary)
+    return {"dsmc": table, "output": {"formats": ["hdf5"]}}
+
+
 def command(*arguments, **how):
     return subprocess.run([sys.executable, "-m", "zellige", *map(str, arguments)], capture_output=True, text=True, **how)
 
@@ -287,6 +295,29 @@ class Results(Folder):
         axes = run.plot("solution").axes[0].images[0].get_extent()
         x = run.fields["solution"].axes[-1]
         self.assertAlmostEqual(axes[0], x.origin - x.spacing / 2)
+
+
+    def test_hdf5_has_the_axes_and_units_of_the_run(self):
+        for name, run in [
+            ("gas", zellige.Run(gas(60), output=self.folder / "gas", **HERE)),
+            ("plasma", zellige.Run(plasma(20), output=self.folder / "plasma", **HERE, **{"output.formats": ["hdf5"]})),
+        ]:
+            results = run.to_end()
+            try:
+                import h5py
+            except ImportError:
+                with self.assertRaisesRegex(ImportError, "need h5py\n\nhint: "):
+                    results.fields["rho"]
+                continue
+            self.assertLess(2, len(results.fields), h5py.__version__)
+            for key, field in results.fields.items():
+                there = run.fields[key]
+                self.assertTrue(np.array_equal(field.values, there), key)
+                for read, kept in zip(field.axes, there.axes, strict=True):
+                    self.assertEqual((read.name, read.size), (kept.name, kept.size))
+                    self.assertTrue(np.allclose([read.origin, read.spacing], [kept.origin, kept.spacing], rtol=1e-12, atol=0), key)
+                if name == "gas":
+                    self.assertEqual(field.units, there.units)
 
 
 class Ptycho(Folder):

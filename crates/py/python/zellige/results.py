@@ -43,7 +43,7 @@ class Field(NamedTuple):
 
 def _h5py():
     try:
-        import h5py
+        import h5py  # type: ignore[import-not-found, unused-ignore]
     except ImportError as missing:
         message = (
             "these results are HDF5 files, which need h5py\n\n"
@@ -72,7 +72,8 @@ class _Lazy(Mapping):
     """Fields by name, read when they are asked for."""
 
     def __init__(self, readers: Mapping):
-        self._readers, self._read = dict(readers), {}
+        self._readers = dict(readers)
+        self._read: dict[str, Field] = {}
 
     def __getitem__(self, name: str) -> Field:
         if name not in self._readers:
