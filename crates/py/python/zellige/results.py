@@ -43,7 +43,7 @@ class Field(NamedTuple):
 
 def _h5py():
     try:
-        import h5py  # type: ignore[import-not-found, unused-ignore]
+        import h5py  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError as missing:
         message = (
             "these results are HDF5 files, which need h5py\n\n"
