@@ -1,5 +1,5 @@
 //! The lists of keys of the book, made from the schemas of the inputs: `docs/keys/`. A test compares them;
-//! `INSTA_UPDATE=always cargo test --bin zellige keys` writes them anew, as it does snapshots.
+//! `INSTA_UPDATE=always cargo test -p zellige --lib keys` writes them anew, as it does snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -321,7 +321,7 @@ fn range(schema: &Value) -> String {
 }
 
 /// The line that says how a page came about.
-const MADE: &str = "<!-- Made of the types' comments: `INSTA_UPDATE=always cargo test --bin zellige keys`. -->";
+const MADE: &str = "<!-- Made of the types' comments: `INSTA_UPDATE=always cargo test -p zellige --lib keys`. -->";
 
 /// Notes on reading a list.
 const NOTES: &str = "\
@@ -363,7 +363,7 @@ fn the_lists_of_keys_are_those_of_the_schemas() {
         let differ = made.lines().zip(there.lines().chain(std::iter::repeat(""))).find(|(made, there)| made != there);
         assert!(
             made == there,
-            "docs/keys/{name}.md is not of the schema: `INSTA_UPDATE=always cargo test --bin zellige keys`\n{differ:#?}"
+            "docs/keys/{name}.md is not of the schema: `INSTA_UPDATE=always cargo test -p zellige --lib keys`\n{differ:#?}"
         );
     }
 }

@@ -22,7 +22,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// Time between two settings of the bar, which cost more than a small step.
 const BAR_INTERVAL: Duration = Duration::from_millis(50);
 /// The file of rows.
-const ROWS: &str = "rows.csv";
+pub(crate) const ROWS: &str = "rows.csv";
 /// The file of the input with its defaults.
 pub(crate) const RESOLVED: &str = "resolved.toml";
 /// The file of the result, and what becomes of that of an earlier run into the same folder.

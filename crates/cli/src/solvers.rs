@@ -19,6 +19,7 @@ use zellige_ptycho::Ptycho;
 use crate::args::RunArgs;
 use crate::commands::run;
 use crate::report;
+use crate::session::{self, Session, Settings};
 
 /// List of all solvers.
 pub(crate) const SOLVERS: &[&dyn Entry] = &[
@@ -38,6 +39,8 @@ pub(crate) trait Entry: Sync {
     fn check(&self, source: &Source) -> Result<()>;
     /// Runs an input that was read and found to be its own.
     fn run(&self, source: &Source, arguments: &RunArgs, links: &Links) -> Result<u8>;
+    /// Sets up a run of such an input, to be driven from outside.
+    fn open(&self, source: &Source, settings: &Settings) -> Result<Box<dyn Session>>;
     /// Programs that an input takes on such a GPU.
     fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>>;
     /// Benchmark cases of the solver.
@@ -75,6 +78,10 @@ impl<S: Solver> Entry for SolverEntry<S> {
 
     fn run(&self, source: &Source, arguments: &RunArgs, links: &Links) -> Result<u8> {
         run::execute::<S>(links.together(source.typed::<S>())?, arguments, links).map_err(|e| run::with_positions(e, source))
+    }
+
+    fn open(&self, source: &Source, settings: &Settings) -> Result<Box<dyn Session>> {
+        session::open_solver::<S>(source.typed::<S>()?, settings).map_err(|e| run::with_positions(e, source))
     }
 
     fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>> {

@@ -11,9 +11,11 @@
 
 mod parts;
 mod recent;
+mod running;
 mod state;
 
 pub use parts::PartRow;
+pub use running::Running;
 pub use state::save;
 
 use std::path::{Path, PathBuf};
@@ -21,14 +23,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use self::recent::RecentRows;
-use self::state::{PendingResults, Saver, TemporaryCheckpoint};
+use self::state::{PendingResults, Saver};
 use crate::device::Device;
-use crate::error::{BROKEN_DOWN, Error, Problem, Result};
+use crate::error::{BROKEN_DOWN, Error, Result};
 use crate::links::Links;
-use crate::profile::{Profiler, StageRow, per_item};
+use crate::profile::{Profiler, StageRow};
 use crate::record::{Check, Record, Row};
-use crate::schedule::{Schedule, Trigger};
+use crate::schedule::Schedule;
 use crate::signal::{self, Signals};
 use crate::sim::{Clock, Cost, Ending, Environment, Outcome, Solver};
 use crate::times::{self, Phase, Times};
@@ -68,6 +69,11 @@ impl Options {
             rows,
             records: None,
         }
+    }
+
+    /// Folder in which checkpoints go to `checkpoint/`.
+    fn checkpoint_folder(&self) -> &Path {
+        self.checkpoint_folder.as_ref().unwrap_or(&self.folder)
     }
 }
 
@@ -227,147 +233,16 @@ pub fn run_from<S: Solver>(
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
     let begun = Instant::now();
-    times::begin(Phase::SetUp);
-    let before = times::elapsed();
-    let saver = times::within(Phase::Reading, || Saver::<S>::new(config, environment, options))?;
-    times::switch_to(Phase::SetUp);
-    let mut solver = match prepared {
-        Some(prepared) => S::setup_prepared(prepared, config, environment)?,
-        None => S::setup(config, environment)?,
-    };
-    let restore = |folder: &PathBuf| times::within(Phase::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
-    let pending = options.resume.as_ref().map(restore).transpose()?;
+    let mut running = Running::<S>::set_up(prepared, config, environment, options)?;
     // Until here a signal ends the process at once: there is nothing to save yet.
     let signals = Signals::listen(options.wall_time.map(|limit| begun + limit))?;
-    if pending.is_some() {
-        sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
-    }
-    let mut pending = pending.unwrap_or_default();
-    let (device, links) = (&environment.device, &environment.links);
-    let started = Instant::now();
-    let first = solver.clock();
-    for (key, schedule) in
-        [("run.checkpoint_every", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
-    {
-        if let (Some(Schedule::Time(_)), None) = (schedule, first.time) {
-            let message = format!("`{}` has no physical time, so this would never be due", S::NAME);
-            return Err(Error::input("schedules", Problem::new(key, message).allowed(format!("a number of {}s or a wall time", S::STEP))));
-        }
-    }
-    times::within(Phase::Output, || sink.started(&first))?;
-    times::switch_to(Phase::Steps);
-    let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
-    let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
-    let mut checkpoints = options.checkpoint.map(trigger);
-    let mut temporary = options.temporary_checkpoints.filter(|_| checkpoints.is_none()).map(TemporaryCheckpoint::new);
-    let mut recent = RecentRows::default();
-    let late = options.records.is_some();
-    let traffic = links.traffic();
-    if first.step == 0 {
-        diagnostics(&mut solver, &saver, Duration::ZERO, late, sink)?;
-    }
+    running.start(options, sink)?;
     let outcome = loop {
-        if let Some(outcome) = pending.end().or_else(|| solver.outcome()) {
+        if let Some(outcome) = running.advance(signals.stop_reason(), profiler, sink)? {
             break outcome;
         }
-        let (stop, agreed) = agree(links, signals.stop_reason(), started.elapsed())?;
-        if let Some(reason) = stop {
-            let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(&mut solver, &pending, sink))?);
-            return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
-        }
-        if let PendingResults::Results = std::mem::take(&mut pending) {
-            write_records(&mut solver, device, &saver, None, sink)?;
-            continue;
-        }
-        let before = solver.clock().step;
-        if let Err(error) = solver.step(profiler) {
-            return Err(recent.write_last_rows(error, before, S::STEP, sink));
-        }
-        let (clock, wall) = (solver.clock(), if links.is_alone() { started.elapsed() } else { agreed });
-        if clock.step == before && signal::stop_reason().is_some() {
-            // It gave way to a signal, and has no row yet.
-            continue;
-        }
-        let ended = solver.outcome().map(|o| o.ending);
-        let failed = ended == Some(Ending::Failed);
-        let due = rows.due(clock, wall);
-        if S::ROW_EACH_STEP || due || ended.is_some() {
-            // A row waits for the step. A solver that knows that it failed says it better than the guard could.
-            let row = solver.row().and_then(|row| if failed { Ok(row) } else { guard(row, S::STEP, clock) });
-            let row = row.map_err(|error| recent.write_last_rows(error, before, S::STEP, sink))?;
-            if due {
-                times::within(Phase::Output, || sink.row(&clock, &row))?;
-            }
-            recent.push(clock, row, due);
-        }
-        let row = recent.row();
-        let steps = (clock.step - first.step) as f64;
-        let items_per_second = steps * solver.cost().items / started.elapsed().as_secs_f64().max(1e-9);
-        let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
-        times::within(Phase::Output, || sink.progress(&progress, row));
-        diagnostics(&mut solver, &saver, wall, late, sink)?;
-        if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
-            write_records(&mut solver, device, &saver, None, sink)?;
-        }
-        // A state that failed is none to go on from, and must not take the place of one that is.
-        if checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) && !failed {
-            times::after_steps(device, Phase::Checkpoints, || {
-                saver.save_or_notice(&mut solver, sink);
-                Ok(())
-            })?;
-        }
-        if let Some(temporary) = temporary.as_mut().filter(|_| !failed) {
-            times::within(Phase::Checkpoints, || temporary.save(wall, &saver, &mut solver, sink))?;
-        }
     };
-    if let Device::Cuda(cuda) = device {
-        cuda.synchronize()?;
-    }
-    let (clock, wall) = (solver.clock(), started.elapsed());
-    let seconds = times::elapsed().since(&before).of(Phase::Steps);
-    let traffic = links.traffic().since(traffic);
-    times::switch_to(Phase::End);
-    times::within(Phase::Output, || recent.write_rows(1, sink))?;
-    write_records(&mut solver, device, &saver, Some(&outcome), sink)?;
-    if options.checkpoint.is_some() && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
-        times::within(Phase::Checkpoints, || saver.save_or_notice(&mut solver, sink));
-    }
-    let (steps, cost) = (clock.step - first.step, solver.cost());
-    let per_step = seconds / steps.max(1) as f64;
-    let (checks, details) = (solver.checks()?, solver.details());
-    // Its memory is free for what comes.
-    drop(solver);
-    let bandwidth = if links.is_first() { device.bandwidth_of_run(wall)? } else { None };
-    if let Some(bandwidth) = bandwidth {
-        profiler.set_bandwidth(bandwidth);
-    }
-    let mut stages = profiler.table();
-    per_item(&mut stages, cost.items * steps as f64);
-    let parts = parts::gather(links, wall.as_secs_f64(), traffic, &mut stages)?;
-    let summary = Summary {
-        solver: S::NAME,
-        outcome,
-        device: environment.device.name().to_owned(),
-        threads: environment.device.threads(),
-        seed: environment.seed,
-        clock,
-        steps,
-        seconds,
-        times: times::elapsed().since(&before),
-        cost_per_step: cost,
-        ns_per_item: 1e9 * per_step / cost.items.max(1.0),
-        bytes_per_second: cost.bytes / per_step.max(1e-12),
-        bandwidth,
-        stages,
-        checks,
-        row: recent.row().clone(),
-        parts,
-        details,
-    };
-    if temporary.is_some_and(|temporary| temporary.saved()) && summary.verdict().is_none() {
-        saver.remove()?;
-    }
-    Ok(summary)
+    running.end(outcome, profiler, sink)
 }
 
 /// Reason to stop and wall time of the first part, for all: no part may stop, or save, where another goes on.
@@ -381,13 +256,7 @@ fn agree(links: &Links, reason: Option<&'static str>, wall: Duration) -> Result<
 }
 
 /// Hands the results over, those of the `end` or on the way. Should that fail, or a signal come in between, the state is saved.
-fn write_records<S: Solver>(
-    solver: &mut S,
-    device: &Device,
-    saver: &Saver<'_, S>,
-    end: Option<&Outcome>,
-    sink: &mut dyn Sink,
-) -> Result<()> {
+fn write_records<S: Solver>(solver: &mut S, device: &Device, saver: &Saver<S>, end: Option<&Outcome>, sink: &mut dyn Sink) -> Result<()> {
     let clock = solver.clock();
     let records = times::after_steps(device, Phase::Diagnostics, || solver.records())?;
     let written = times::within(Phase::Output, || signal::while_interruptible(|| sink.records(&clock, records, end.is_some())));
@@ -396,7 +265,7 @@ fn write_records<S: Solver>(
 
 /// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results
 /// of before where there are some on the way (`late`), since a sink may write while the next steps run.
-fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, wall: Duration, late: bool, sink: &mut dyn Sink) -> Result<()> {
+fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<S>, wall: Duration, late: bool, sink: &mut dyn Sink) -> Result<()> {
     let due = times::within(Phase::Diagnostics, || solver.due(wall))?;
     if saver.links().first_says(due.is_empty())? {
         return Ok(());

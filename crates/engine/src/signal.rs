@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
+use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -102,21 +103,31 @@ pub fn survive_limits_on_files() {
 #[derive(Debug)]
 pub struct Signals {
     until: Option<Instant>,
-    handlers: Vec<signal_hook::SigId>,
+    handlers: Vec<SigId>,
 }
 
 impl Signals {
     /// Puts the handlers in place; `until` is the run's wall-time limit.
     pub fn listen(until: Option<Instant>) -> Result<Self> {
-        let once = Arc::new(AtomicBool::new(false));
+        Self::with_handlers(until, || {
+            let once = Arc::new(AtomicBool::new(false));
+            // In this order: the first SIGINT finds `once` unset and sets it, the second one exits.
+            Ok(vec![flag::register_conditional_shutdown(SIGINT, 130, once.clone())?, flag::register(SIGINT, once)?])
+        })
+    }
+
+    /// Listens in a process that does more than this run, an interpreter say: handlers that were there before are called as well,
+    /// and no signal ends the process.
+    pub fn listen_beside(until: Option<Instant>) -> Result<Self> {
+        Self::with_handlers(until, || Ok(Vec::new()))
+    }
+
+    fn with_handlers(until: Option<Instant>, first: impl FnOnce() -> std::io::Result<Vec<SigId>>) -> Result<Self> {
         let register = || -> std::io::Result<_> {
-            Ok(vec![
-                // In this order: the first SIGINT finds `once` unset and sets it, the second one exits.
-                flag::register_conditional_shutdown(SIGINT, 130, once.clone())?,
-                flag::register(SIGINT, once)?,
-                flag::register_usize(SIGINT, SIGNAL.clone(), SIGINT as usize)?,
-                flag::register_usize(SIGTERM, SIGNAL.clone(), SIGTERM as usize)?,
-            ])
+            let mut handlers = first()?;
+            handlers.push(flag::register_usize(SIGINT, SIGNAL.clone(), SIGINT as usize)?);
+            handlers.push(flag::register_usize(SIGTERM, SIGNAL.clone(), SIGTERM as usize)?);
+            Ok(handlers)
         };
         let handlers = register().map_err(|e| Error::Device {
             device: "host".into(),

@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::error::{Problem, Result};
 use crate::links::Links;
 use crate::profile::Profiler;
-use crate::record::{Check, Record, Row};
+use crate::record::{Check, Record, Row, Table};
 
 /// Position of a run in steps and time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -143,7 +143,7 @@ impl Environment {
 }
 
 /// A solver: the parts that every one of the four has.
-pub trait Solver: Sized {
+pub trait Solver: Sized + Send + 'static {
     /// The table in the input that decides for this solver, and its name on the command line.
     const NAME: &'static str;
     /// Name of one step: `cycle`, `step`, `iteration`.
@@ -225,6 +225,13 @@ pub trait Solver: Sized {
 
     /// The results as they stand: asked for when `output.every` falls due, and at the end of the run.
     fn records(&mut self) -> Result<Vec<Record>>;
+
+    /// All particles of a species as they stand, for a caller who looks at a run between two steps; `None` where there are none of
+    /// that name.
+    fn particles(&mut self, species: &str) -> Result<Option<Table>> {
+        let _ = species;
+        Ok(None)
+    }
 
     /// Records of diagnostics that have schedules of their own and fall due now, `wall` into the run. Asked before the
     /// first step of a fresh run and after every step, the last one included; [`crate::schedule::Agenda`] keeps count.

@@ -101,6 +101,7 @@ impl Serialize for Times {
     }
 }
 
+#[derive(Debug)]
 struct Stopwatch {
     times: Times,
     phase: Phase,
@@ -127,6 +128,32 @@ pub fn begin(phase: Phase) {
     WATCH.with_borrow_mut(|watch| {
         watch.get_or_insert_with(|| Stopwatch { times: Times::default(), phase, since: Instant::now() });
     });
+}
+
+/// Stopwatch of a run that a thread leads now and then.
+#[derive(Debug, Default)]
+pub struct Watch(Option<Stopwatch>);
+
+impl Watch {
+    /// Does `work` with this stopwatch as that of the thread; it stands still in between.
+    pub fn during<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.exchange();
+        let result = work();
+        self.exchange();
+        result
+    }
+
+    fn exchange(&mut self) {
+        WATCH.with_borrow_mut(|watch| {
+            if let Some(watch) = watch {
+                watch.switch(watch.phase);
+            }
+            std::mem::swap(watch, &mut self.0);
+            if let Some(watch) = watch {
+                watch.since = Instant::now();
+            }
+        });
+    }
 }
 
 /// Attributes the following work on this thread to `phase`; returns the phase before it.
@@ -180,6 +207,22 @@ mod tests {
         for (i, (phase, name)) in PHASES.into_iter().enumerate() {
             assert_eq!((phase as usize, phase.name()), (i, name));
         }
+    }
+
+    #[test]
+    fn a_stopwatch_that_is_set_aside_stands_still() {
+        let pause = || std::thread::sleep(Duration::from_millis(20));
+        let mut watch = Watch::default();
+        watch.during(|| {
+            begin(Phase::Steps);
+            pause();
+        });
+        assert_eq!(elapsed(), Times::default());
+        pause();
+        let steps = watch.during(elapsed).of(Phase::Steps);
+        pause();
+        assert_eq!(watch.during(elapsed).of(Phase::Steps).max(steps + 0.01), steps + 0.01);
+        assert!(steps >= 0.02, "{steps}");
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn mesh(config: &Config, plasma: &Plasma, quantity: Quantity, components: Vec<re
 }
 
 /// Particles one by one, by openPMD's names. Momenta are those of half a step before the positions.
-pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Record> {
+pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Table> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let mut particles = plasma.stages.particles(s)?;
     let tag = std::mem::take(&mut particles.tag);
@@ -190,14 +190,14 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         columns.push(column("id", "", "", [0.0; 7], 0.0, tags));
     }
     let share = if step == 1 { String::new() } else { format!(", one in {step}") };
-    Ok(Record::Table(Table {
+    Ok(Table {
         name: p.species.clone(),
         title: format!("particles of {}{share}", p.species),
         length_si: 1.0,
         time_si: 1.0,
         len: kept.len(),
         columns,
-    }))
+    })
 }
 
 /// Numerical method, in the words of openPMD's extension ED-PIC (EXT_ED-PIC.md of version 1.1.0).

@@ -8,16 +8,16 @@ use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::record::{Check, Record, Row, Table};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate};
 use zellige_engine::times::{self, Phase};
 
 use crate::bench;
 use crate::config::Config;
-use crate::config::diagnostics::ENERGY_LIMIT;
+use crate::config::diagnostics::{ENERGY_LIMIT, ParticlesConfig};
 use crate::diagnostics::Diagnostics;
 use crate::grid::{FieldSide, ParticleSide};
-use crate::output::digits;
+use crate::output::{self, digits};
 use crate::plasma::{self, EnergyAccounts, Plasma, left_behind};
 use crate::setup::{Load, Model};
 use crate::stages::{self, Precision, Setup};
@@ -177,6 +177,14 @@ impl Solver for Pic {
 
     fn records(&mut self) -> Result<Vec<Record>> {
         self.diagnostics.records(&self.config, &mut self.plasma)
+    }
+
+    fn particles(&mut self, species: &str) -> Result<Option<Table>> {
+        if self.plasma.setup.species.iter().all(|s| s.name != species) {
+            return Ok(None);
+        }
+        let all = ParticlesConfig { species: species.to_owned(), select: None, limit: usize::MAX, every: None };
+        output::particles(&self.config, &mut self.plasma, &all).map(Some)
     }
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {

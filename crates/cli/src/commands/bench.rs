@@ -8,7 +8,7 @@ use zellige_engine::sim::Case;
 use zellige_engine::text::did_you_mean;
 
 use crate::args::BenchArgs;
-use crate::commands::{print, run, whole};
+use crate::commands::{print, ready, whole};
 use crate::report;
 use crate::solvers::{Entry, SOLVERS};
 
@@ -25,7 +25,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
         return print(&lines.concat());
     }
     // One device for the whole table.
-    let device = run::open(&arguments.target, "auto", 0, None)?;
+    let device = ready::open(&arguments.target, "auto", 0, None)?;
     let on_gpu = matches!(device, Device::Cuda(_));
     let copy = device.bandwidth()? / 1e9;
     report::heading(&format!("{} ({}, {} thread(s)), copy {copy:.1} GB/s", device.name(), device.id(), device.threads()));

@@ -1,14 +1,16 @@
 //! The commands, one file each.
 
 mod bench;
+pub(crate) mod conclude;
 mod devices;
 mod dsmc;
 mod kernels;
 mod new;
-mod parts;
+pub(crate) mod parts;
 mod poisson;
 mod ptycho;
 mod queue;
+pub(crate) mod ready;
 pub(crate) mod run;
 mod tell;
 mod view;

@@ -16,6 +16,7 @@ use zellige_engine::files;
 use zellige_engine::signal::{self, Signals};
 use zellige_io::csv;
 
+use crate::another_process;
 use crate::args::RunArgs;
 use crate::report::{self, VERSION};
 
@@ -191,8 +192,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
 
 /// The process of a run.
 fn command(job: &Job, device: &str, arguments: &RunArgs) -> Result<Command> {
-    let program = std::env::current_exe().map_err(|e| Error::file("find", "this program", e))?;
-    let mut command = Command::new(program);
+    let mut command = another_process()?;
     command.arg("run").arg(&job.input).arg("-o").arg(&job.folder);
     if device != OWN {
         command.args(["--device", device]);

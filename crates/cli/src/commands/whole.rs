@@ -1,7 +1,7 @@
 //! `zellige bench run/..` and `zellige bench sweep/..`: whole runs beside their steps alone, and a solver's plain case over sizes.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -12,9 +12,10 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
 use zellige_engine::sim::{Case, WorkEstimate};
 
+use crate::another_process;
 use crate::args::BenchArgs;
 use crate::commands::bench::choose;
-use crate::commands::{print, run};
+use crate::commands::{print, ready};
 use crate::report;
 use crate::solvers::{Entry, SOLVERS};
 
@@ -105,14 +106,13 @@ fn process(input: &Value, device: &Device) -> Result<(f64, Value)> {
     let folder = Temporary::new()?;
     let (file, out) = (folder.0.join("input.json"), folder.0.join("out"));
     zellige_io::json::write(&file, input)?;
-    let program = std::env::current_exe().map_err(|e| Error::file("find", "the program", e))?;
-    let mut command = Command::new(&program);
+    let mut command = another_process()?;
     command.arg("run").arg(&file).arg("-o").arg(&out).args(["--device", &device.id(), "--keep-going"]);
     if let Device::Cpu(cpu) = device {
         command.args(["--threads", &cpu.threads().to_string()]);
     }
     let begun = Instant::now();
-    let output = command.stdin(Stdio::null()).output().map_err(|e| Error::file("start", &program, e))?;
+    let output = command.stdin(Stdio::null()).output().map_err(|e| Error::file("start", command.get_program(), e))?;
     let wall = begun.elapsed().as_secs_f64();
     let summary = zellige_io::json::read(out.join("summary.json")).map_err(|_| {
         let words = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("it says nothing").to_owned();
@@ -222,7 +222,7 @@ fn left_out(solver: &'static dyn Entry, case: &Case, device: &Device) -> Result<
 }
 
 fn open(arguments: &BenchArgs) -> Result<Device> {
-    let device = run::open(&arguments.target, "auto", 0, None)?;
+    let device = ready::open(&arguments.target, "auto", 0, None)?;
     report::heading(&format!("{} ({}, {} thread(s))", device.name(), device.id(), device.threads()));
     Ok(device)
 }

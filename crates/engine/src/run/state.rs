@@ -46,25 +46,31 @@ impl PendingResults {
 
 /// Saves a state by itself, as of a run without data files; the old checkpoint stays until the new one is whole.
 pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
-    let saver = Saver::<S> { config, files: Fingerprints::new(), path: path.to_owned(), links: Links::default() };
+    let saver = Saver::<S> { config: config.clone(), files: Fingerprints::new(), path: path.to_owned(), links: Links::default() };
     saver.write(solver, &PendingResults::Nothing)
 }
 
 /// Saves the state of one run.
-pub(super) struct Saver<'a, S: Solver> {
-    config: &'a S::Config,
+pub(super) struct Saver<S: Solver> {
+    config: S::Config,
     /// Fingerprints of the data files before the solver read them.
     files: Fingerprints,
     path: PathBuf,
     links: Links,
 }
 
-impl<'a, S: Solver> Saver<'a, S> {
-    pub(super) fn new(config: &'a S::Config, environment: &Environment, options: &Options) -> Result<Self> {
+impl<S: Solver> Saver<S> {
+    pub(super) fn new(config: &S::Config, environment: &Environment, options: &Options) -> Result<Self> {
         let value = serde_json::to_value(config).map_err(|e| Error::input("the input", Problem::new(S::NAME, e.to_string())))?;
         let files = files::fingerprints(&environment.folder, data_files(&value, &environment.folder))?;
-        let path = checkpoint_path(options.checkpoint_folder.as_ref().unwrap_or(&options.folder));
-        Ok(Self { config, files, path, links: environment.links.clone() })
+        let path = checkpoint_path(options.checkpoint_folder());
+        Ok(Self { config: config.clone(), files, path, links: environment.links.clone() })
+    }
+
+    /// Saves below another folder from now on.
+    pub(super) fn save_in(&mut self, folder: &Path) -> &Self {
+        self.path = checkpoint_path(folder);
+        self
     }
 
     /// Links of the run to its other parts.
@@ -86,7 +92,7 @@ impl<'a, S: Solver> Saver<'a, S> {
         let created = if self.links.is_first() { files::create_dir(folder) } else { Ok(()) };
         self.links.follow_first(created)?;
         let mut writer = Writer::of_parts(&self.links, &self.path, S::NAME);
-        writer.json(INPUT, self.config)?;
+        writer.json(INPUT, &self.config)?;
         writer.json(FILES, &self.files)?;
         writer.json(PENDING, pending)?;
         let saved = solver.save(&mut writer).and_then(|()| writer.finish());
@@ -135,7 +141,7 @@ impl<'a, S: Solver> Saver<'a, S> {
     pub(super) fn restore(&self, solver: &mut S, path: &Path) -> Result<PendingResults> {
         let reader = Reader::open(path, S::NAME)?;
         let mut then: serde_json::Value = reader.json(INPUT)?;
-        let mut now = serde_json::to_value(self.config).map_err(|e| reader.content_error(e.to_string()))?;
+        let mut now = serde_json::to_value(&self.config).map_err(|e| reader.content_error(e.to_string()))?;
         let same = then == now;
         for input in [&mut then, &mut now].into_iter().filter_map(serde_json::Value::as_object_mut) {
             input.retain(|key, _| !S::may_change().contains(&key.as_str()));
@@ -195,7 +201,7 @@ impl TemporaryCheckpoint {
     }
 
     /// Saves one if it is time, `wall` into the run.
-    pub(super) fn save<S: Solver>(&mut self, wall: Duration, saver: &Saver<'_, S>, solver: &mut S, sink: &mut dyn Sink) -> Result<()> {
+    pub(super) fn save<S: Solver>(&mut self, wall: Duration, saver: &Saver<S>, solver: &mut S, sink: &mut dyn Sink) -> Result<()> {
         if wall < self.next {
             return Ok(());
         }

@@ -197,7 +197,7 @@ impl Diagnostics {
         for p in &mut self.particles {
             // A file of fields without them would be a series of which readers say that it has no particles.
             if p.due(clock, wall) || (with_fields && p.every.is_none()) {
-                records.push(output::particles(config, plasma, &p.what)?);
+                records.push(Record::Table(output::particles(config, plasma, &p.what)?));
             }
         }
         if !records.is_empty() {
@@ -217,7 +217,7 @@ impl Diagnostics {
             records.push(histogram::record(config, plasma, &p.what)?);
         }
         for p in &self.particles {
-            records.push(output::particles(config, plasma, &p.what)?);
+            records.push(Record::Table(output::particles(config, plasma, &p.what)?));
         }
         records.push(output::method(config, plasma));
         records.extend(self.series.records(plasma.accounts() != EnergyAccounts::Open));

@@ -1,0 +1,246 @@
+//! The run loop between two steps: set up, started, advanced step by step, ended. [`super::run_from`] does so at once, a caller who
+//! wants to look at the solver in between does it by hand.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::recent::RecentRows;
+use super::state::{PendingResults, Saver, TemporaryCheckpoint};
+use super::{Options, Progress, Sink, Summary, agree, checkpoint_path, diagnostics, guard, parts, write_records};
+use crate::device::Device;
+use crate::error::{Error, Problem, Result};
+use crate::links::{Links, Traffic};
+use crate::profile::{Profiler, per_item};
+use crate::record::Row;
+use crate::schedule::{Schedule, Trigger};
+use crate::signal;
+use crate::sim::{Clock, Ending, Environment, Outcome, Solver};
+use crate::times::{self, Phase, Times};
+
+/// A run under way.
+pub struct Running<S: Solver> {
+    solver: S,
+    saver: Saver<S>,
+    device: Device,
+    links: Links,
+    seed: u64,
+    /// Times on this thread before the run.
+    before: Times,
+    /// Clock after set-up: not at 0 where the run was resumed.
+    first: Clock,
+    started: Instant,
+    resumed: bool,
+    pending: PendingResults,
+    rows: Trigger,
+    records: Option<Trigger>,
+    checkpoints: Option<Trigger>,
+    temporary: Option<TemporaryCheckpoint>,
+    /// Checkpoints were asked for.
+    keeps: bool,
+    recent: RecentRows,
+    /// Messages up to the start.
+    traffic: Traffic,
+}
+
+impl<S: Solver> Running<S> {
+    /// Sets the solver up, and takes back the state that `options.resume` names. No file is written.
+    pub fn set_up(prepared: Option<S::Prepared>, config: &S::Config, environment: &Environment, options: &Options) -> Result<Self> {
+        times::begin(Phase::SetUp);
+        let before = times::elapsed();
+        let saver = times::within(Phase::Reading, || Saver::<S>::new(config, environment, options))?;
+        times::switch_to(Phase::SetUp);
+        let mut solver = match prepared {
+            Some(prepared) => S::setup_prepared(prepared, config, environment)?,
+            None => S::setup(config, environment)?,
+        };
+        let restore = |folder: &PathBuf| times::within(Phase::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
+        let pending = options.resume.as_ref().map(restore).transpose()?;
+        let first = solver.clock();
+        Ok(Self {
+            solver,
+            saver,
+            device: environment.device.clone(),
+            links: environment.links.clone(),
+            seed: environment.seed,
+            before,
+            first,
+            started: Instant::now(),
+            resumed: pending.is_some(),
+            pending: pending.unwrap_or_default(),
+            rows: Trigger::new(options.rows, first, Duration::ZERO),
+            records: None,
+            checkpoints: None,
+            temporary: None,
+            keeps: false,
+            recent: RecentRows::default(),
+            traffic: Traffic::default(),
+        })
+    }
+
+    /// Begins to hand over what the schedules of `options` ask for. A run whose steps so far were made by hand may be started once
+    /// more, with other options: rows and diagnostics of before do not come again.
+    pub fn start(&mut self, options: &Options, sink: &mut dyn Sink) -> Result<()> {
+        if std::mem::take(&mut self.resumed) {
+            sink.notice(&format!("resumed after {} {}", S::STEP, self.solver.clock().step));
+        }
+        self.started = Instant::now();
+        let now = self.solver.clock();
+        for (key, schedule) in
+            [("run.checkpoint_every", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
+        {
+            if let (Some(Schedule::Time(_)), None) = (schedule, now.time) {
+                let message = format!("`{}` has no physical time, so this would never be due", S::NAME);
+                let allowed = format!("a number of {}s or a wall time", S::STEP);
+                return Err(Error::input("schedules", Problem::new(key, message).allowed(allowed)));
+            }
+        }
+        self.saver.save_in(options.checkpoint_folder());
+        times::within(Phase::Output, || sink.started(&self.first))?;
+        times::switch_to(Phase::Steps);
+        let trigger = |s: Schedule| Trigger::new(s, now, Duration::ZERO);
+        (self.rows, self.records) = (trigger(options.rows), options.records.map(trigger));
+        self.checkpoints = options.checkpoint.map(trigger);
+        self.temporary = options.temporary_checkpoints.filter(|_| self.checkpoints.is_none()).map(TemporaryCheckpoint::new);
+        self.keeps = options.checkpoint.is_some();
+        self.traffic = self.links.traffic();
+        if now.step == 0 {
+            diagnostics(&mut self.solver, &self.saver, Duration::ZERO, self.records.is_some(), sink)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a step, with all that falls due after it, or returns the outcome of a run that is at its end. A step that gives way to
+    /// a signal leaves the clock where it was.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] for the reason to `stop`, if there is one, once the state is saved; those of the solver and the sink.
+    pub fn advance(&mut self, stop: Option<&'static str>, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Option<Outcome>> {
+        if let Some(outcome) = self.outcome() {
+            return Ok(Some(outcome));
+        }
+        let Self { solver, saver, device, links, first, recent, .. } = self;
+        let (stop, agreed) = agree(links, stop, self.started.elapsed())?;
+        if let Some(reason) = stop {
+            let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(solver, &self.pending, sink))?);
+            return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
+        }
+        if let PendingResults::Results = std::mem::take(&mut self.pending) {
+            write_records(solver, device, saver, None, sink)?;
+            return Ok(None);
+        }
+        let before = solver.clock().step;
+        if let Err(error) = solver.step(profiler) {
+            return Err(recent.write_last_rows(error, before, S::STEP, sink));
+        }
+        let (clock, wall) = (solver.clock(), if links.is_alone() { self.started.elapsed() } else { agreed });
+        if clock.step == before && signal::stop_reason().is_some() {
+            // It gave way to a signal, and has no row yet.
+            return Ok(None);
+        }
+        let ended = solver.outcome().map(|o| o.ending);
+        let failed = ended == Some(Ending::Failed);
+        let due = self.rows.due(clock, wall);
+        if S::ROW_EACH_STEP || due || ended.is_some() {
+            // A row waits for the step. A solver that knows that it failed says it better than the guard could.
+            let row = solver.row().and_then(|row| if failed { Ok(row) } else { guard(row, S::STEP, clock) });
+            let row = row.map_err(|error| recent.write_last_rows(error, before, S::STEP, sink))?;
+            if due {
+                times::within(Phase::Output, || sink.row(&clock, &row))?;
+            }
+            recent.push(clock, row, due);
+        }
+        let row = recent.row();
+        let steps = (clock.step - first.step) as f64;
+        let items_per_second = steps * solver.cost().items / self.started.elapsed().as_secs_f64().max(1e-9);
+        let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
+        times::within(Phase::Output, || sink.progress(&progress, row));
+        diagnostics(solver, saver, wall, self.records.is_some(), sink)?;
+        if self.records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
+            write_records(solver, device, saver, None, sink)?;
+        }
+        // A state that failed is none to go on from, and must not take the place of one that is.
+        if self.checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) && !failed {
+            times::after_steps(device, Phase::Checkpoints, || {
+                saver.save_or_notice(solver, sink);
+                Ok(())
+            })?;
+        }
+        if let Some(temporary) = self.temporary.as_mut().filter(|_| !failed) {
+            times::within(Phase::Checkpoints, || temporary.save(wall, saver, solver, sink))?;
+        }
+        Ok(None)
+    }
+
+    /// Hands the results over and sums the run up.
+    pub fn end(mut self, outcome: Outcome, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Summary> {
+        if let Device::Cuda(cuda) = &self.device {
+            cuda.synchronize()?;
+        }
+        let (clock, wall) = (self.solver.clock(), self.started.elapsed());
+        let seconds = times::elapsed().since(&self.before).of(Phase::Steps);
+        let traffic = self.links.traffic().since(self.traffic);
+        times::switch_to(Phase::End);
+        times::within(Phase::Output, || self.recent.write_rows(1, sink))?;
+        write_records(&mut self.solver, &self.device, &self.saver, Some(&outcome), sink)?;
+        if self.keeps && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
+            times::within(Phase::Checkpoints, || self.saver.save_or_notice(&mut self.solver, sink));
+        }
+        let (steps, cost) = (clock.step - self.first.step, self.solver.cost());
+        let per_step = seconds / steps.max(1) as f64;
+        let (checks, details) = (self.solver.checks()?, self.solver.details());
+        let Self { solver, saver, device, links, seed, before, recent, temporary, .. } = self;
+        // Its memory is free for what comes.
+        drop(solver);
+        let bandwidth = if links.is_first() { device.bandwidth_of_run(wall)? } else { None };
+        if let Some(bandwidth) = bandwidth {
+            profiler.set_bandwidth(bandwidth);
+        }
+        let mut stages = profiler.table();
+        per_item(&mut stages, cost.items * steps as f64);
+        let parts = parts::gather(&links, wall.as_secs_f64(), traffic, &mut stages)?;
+        let summary = Summary {
+            solver: S::NAME,
+            outcome,
+            device: device.name().to_owned(),
+            threads: device.threads(),
+            seed,
+            clock,
+            steps,
+            seconds,
+            times: times::elapsed().since(&before),
+            cost_per_step: cost,
+            ns_per_item: 1e9 * per_step / cost.items.max(1.0),
+            bytes_per_second: cost.bytes / per_step.max(1e-12),
+            bandwidth,
+            stages,
+            checks,
+            row: recent.row().clone(),
+            parts,
+            details,
+        };
+        if temporary.is_some_and(|temporary| temporary.saved()) && summary.verdict().is_none() {
+            saver.remove()?;
+        }
+        Ok(summary)
+    }
+
+    /// Outcome of a run that is at its end.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.pending.end().or_else(|| self.solver.outcome())
+    }
+
+    /// The solver between two steps.
+    pub fn solver(&mut self) -> &mut S {
+        &mut self.solver
+    }
+
+    /// The last row; empty before the first step.
+    pub fn row(&self) -> &Row {
+        self.recent.row()
+    }
+
+    /// Saves a checkpoint below `folder`, from which a run of the same input goes on; returns its path.
+    pub fn save(&mut self, folder: &Path, sink: &mut dyn Sink) -> Result<PathBuf> {
+        times::after_steps(&self.device, Phase::Checkpoints, || self.saver.save_in(folder).save(&mut self.solver, &self.pending, sink))
+    }
+}

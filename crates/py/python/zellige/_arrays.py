@@ -1,0 +1,32 @@
+"""Arrays of the caller as NumPy arrays."""
+
+from typing import Any
+
+import numpy as np
+
+#: Devices of DLPack that are the memory of the host.
+_HOST = (1, 3, 13)
+
+
+def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
+    """The values as an array in C order of a type, without a copy where they are one already.
+
+    Takes whatever offers the array interface, a buffer or DLPack in the memory of the host, and what NumPy makes arrays of.
+    """
+    if hasattr(values, "__cuda_array_interface__"):
+        raise TypeError(
+            f"`{name}` is in the memory of a GPU, and arrays are taken from that of the host so far\n\n"
+            f"hint: copy it, `cupy.asnumpy({name})` or `{name}.cpu()`; the work itself may be done on the GPU (`device=\"cuda\"`)"
+        )
+    if hasattr(values, "__dlpack_device__") and not isinstance(values, np.ndarray):
+        kind = int(values.__dlpack_device__()[0])
+        if kind not in _HOST:
+            raise TypeError(f"`{name}` is in the memory of a device (DLPack kind {kind})\n\nhint: copy it to the host first")
+        if not hasattr(values, "__array_interface__") and not hasattr(values, "__array__"):
+            values = np.from_dlpack(values)
+    array = np.asarray(values)
+    if array.dtype == object or array.dtype.kind not in "biufc":
+        raise TypeError(f"`{name}` is no array of numbers: {type(values).__name__} (allowed: NumPy arrays, buffers, DLPack of the host)")
+    if array.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        raise TypeError(f"`{name}` has complex values where real ones are needed")
+    return np.require(np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")), requirements=["C", "A"])

@@ -1,0 +1,55 @@
+"""Errors of the solvers, with the text and the hint of the command line."""
+
+from typing import Optional
+
+
+class Error(Exception):
+    """An error of zellige. Its text names the input, the place, what is allowed and, after `hint:`, what to do.
+
+    Attributes
+    ----------
+    message : str
+        The text without the hint.
+    hint : str or None
+        What to do, where that is known apart from the text.
+    exit_code : int
+        Exit code of the command line for such an error.
+    """
+
+    def __init__(self, message: str, hint: Optional[str] = None, exit_code: int = 2):
+        super().__init__(message if hint is None else f"{message}\n\nhint: {hint}")
+        self.message, self.hint, self.exit_code = message, hint, exit_code
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n\nhint: {self.hint}"
+
+    def __reduce__(self):
+        return type(self), (self.message, self.hint, self.exit_code)
+
+
+class InputError(Error, ValueError):
+    """The input, an argument or a data file asks for something that cannot be had; all problems are listed."""
+
+
+class FileError(Error, OSError):
+    """A file or folder cannot be read, written or created."""
+
+
+class NumericsError(Error, ArithmeticError):
+    """The computation broke down: values that are not finite, divergence."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device that was asked for is absent or refused its work."""
+
+
+class OutOfMemoryError(DeviceError, MemoryError):
+    """Memory of the host or of the GPU does not suffice."""
+
+
+class Interrupted(Error):
+    """SIGTERM or the wall-time limit ended a run; its state was saved where the text says so."""
+
+
+class VerdictWarning(UserWarning):
+    """A run came to its end, but its goal was missed or a check failed: do not trust the result."""

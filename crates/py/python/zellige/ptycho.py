@@ -1,0 +1,139 @@
+"""Ptychography from arrays: :func:`reconstruct`."""
+
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from ._arrays import host
+from ._zellige import Array
+from .run import Run
+
+__all__ = ["Reconstruction", "reconstruct"]
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """Object and probe of a scan."""
+
+    #: Transmission of the sample, complex64, shape (modes, rows, columns), with axes in metres.
+    object: Array = field(repr=False)
+    #: Wave at the sample, complex64, shape (modes, rows, columns), with axes in metres.
+    probe: Array = field(repr=False)
+    #: Errors of each iteration by name, arrays of one length; NaN where an engine has none.
+    errors: Mapping[str, np.ndarray] = field(repr=False)
+    #: Fourier ring correlation of two half sets: columns by label; None unless asked for.
+    frc: Optional[Mapping[str, Array]] = field(repr=False)
+    #: Iterations made.
+    iterations: int
+    #: A sentence on how it ended.
+    message: str
+
+
+def _engines(engine: Any, iterations: Optional[int]) -> list:
+    if isinstance(engine, str):
+        return [{"name": engine, "iterations": 100 if iterations is None else int(iterations)}]
+    if iterations is not None:
+        raise ValueError("`iterations` is for an engine given by its name: others have their own")
+    return [dict(engine)] if isinstance(engine, Mapping) else [dict(e) for e in engine]
+
+
+def reconstruct(
+    frames: Any,
+    positions: Any,
+    *,
+    wavelength: float,
+    distance: float,
+    pixel: Union[float, Sequence[float]],
+    probe: Any = None,
+    mask: Any = None,
+    engine: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]] = "DM",
+    iterations: Optional[int] = None,
+    frc: bool = False,
+    device: Optional[str] = None,
+    threads: Optional[int] = None,
+    scratch: Optional[str] = None,
+    **options: Any,
+) -> Reconstruction:
+    """Find object and probe of a scan of diffraction frames.
+
+    The solver reads scans from files: frames and positions go through a temporary NPZ file in `scratch`, which is removed. That
+    file takes as much room as the frames.
+
+    Parameters
+    ----------
+    frames : array, shape (n, rows, columns)
+        Counts, the optical axis on the middle pixel (rows // 2, columns // 2).
+    positions : array, shape (n, 2)
+        Positions of the frames on the sample in metres, y before x. A larger y moves the view down the object.
+    wavelength : float
+        Wavelength, m.
+    distance : float
+        Distance from sample to detector, m.
+    pixel : float or (float, float)
+        Pixel of the detector, m: rows before columns.
+    probe : array, shape (rows, columns) or (modes, rows, columns), or dict, optional
+        Wave to start from; or the keys of the input's `[ptycho.probe]`, such as `{"size": 1e-4, "focal_length": 0.08}`. By default
+        it is made from the frames.
+    mask : array, shape (rows, columns) or (n, rows, columns), optional
+        True where a pixel counts.
+    engine : str, dict or list of dict
+        `DM`, `RAAR`, `ePIE`, `rPIE`, `SDR`, `ML` or `LSQML`; or one or several engines with their keys, one after the other:
+        `[{"name": "DM", "iterations": 100}, {"name": "ML", "iterations": 50}]`.
+    iterations : int, optional
+        Iterations of an engine given by its name, default 100.
+    frc : bool
+        Reconstruct two half sets as well, and correlate them by Fourier rings.
+    device, threads
+        As for :class:`zellige.Run`.
+    scratch : path, optional
+        Folder of the temporary file; by default that of the system.
+    **options
+        Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, ..
+
+    Returns
+    -------
+    Reconstruction
+        With `object`, `probe`, `errors`, `frc`.
+    """
+    counts = np.asarray(host(frames, "frames", np.float32))
+    places = host(positions, "positions")
+    if counts.ndim != 3:
+        raise ValueError(f"`frames` has the shape {counts.shape} (allowed: (n, rows, columns))")
+    if places.shape != (len(counts), 2):
+        raise ValueError(f"`positions` has the shape {places.shape} where {len(counts)} frames need ({len(counts)}, 2), y before x")
+    arrays = {
+        "intensity": counts,
+        "pos_m": places,
+        "wavelength": np.float64(wavelength),
+        "distance": np.float64(distance),
+        "det_pixel": np.broadcast_to(np.asarray(pixel, dtype=float), (2,)),
+    }
+    table = {"scan": [{"name": "scan", "file": "scan.npz"}], "engine": _engines(engine, iterations), "frc": bool(frc), **options}
+    if isinstance(probe, Mapping):
+        table["probe"] = dict(probe)
+    elif probe is not None:
+        arrays["probe_init"] = host(probe, "probe", np.complex64)
+    if mask is not None:
+        arrays["mask"] = host(mask, "mask", np.uint8)
+    folder = Path(tempfile.mkdtemp(prefix="zellige-", dir=scratch))
+    try:
+        np.savez(folder / "scan.npz", **arrays)
+        run = Run({"ptycho": table, "run": {"data_folder": str(folder)}}, device=device, threads=threads)
+        while run.step(2**31):
+            pass
+        fields, curves = dict(run.fields), dict(run.curves)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    rows, outcome = run.rows, run.outcome
+    return Reconstruction(
+        object=fields["object"],
+        probe=fields["probe"],
+        errors={name: values for name, values in rows.items() if name.startswith("error") or "error" in name},
+        frc=curves.get("frc"),
+        iterations=run.clock.step,
+        message=outcome.message if outcome else "",
+    )

@@ -1,0 +1,311 @@
+"""Runs of an input, step by step."""
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple, Optional, Union
+
+import numpy as np
+
+from ._zellige import Array, Session
+from .errors import VerdictWarning
+from .results import Results, plot_fields
+
+__all__ = ["Clock", "Outcome", "Run"]
+
+
+class Clock(NamedTuple):
+    """Position of a run."""
+
+    #: Finished steps (cycles, iterations).
+    step: int
+    #: Physical time in the input's units; None for solvers that have none.
+    time: Optional[float]
+
+
+class Outcome(NamedTuple):
+    """How a run ended."""
+
+    #: `finished`, `limited` or `failed`.
+    ending: str
+    #: The solver's own word, `converged` for example.
+    status: str
+    #: A sentence.
+    message: str
+
+
+def _plain(value: Any) -> Any:
+    """Values of NumPy and of paths as those of JSON."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    return value
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    if value is None:
+        raise ValueError("None is no value of an input: leave the key out")
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _overrides(table: Mapping, path: str = "") -> Iterator[str]:
+    for key, value in table.items():
+        name = f"{path}.{key}" if path else str(key)
+        value = _plain(value)
+        if isinstance(value, dict) and value:
+            yield from _overrides(value, name)
+        else:
+            yield f"{name}={_toml(value)}"
+
+
+class Fields(Mapping):
+    """Results of a run by name, as they stand after the last step. They are computed when the first one is asked for.
+
+    Names are those of the files (`E_x`, `rho`, `temperature`, `object`); `Ex` is understood as `E_x`.
+    """
+
+    def __init__(self, run: "Run", kind: str):
+        self._run, self._kind = run, kind
+
+    def _all(self) -> dict:
+        return self._run._records(self._kind)
+
+    def __getitem__(self, name: str):
+        found = self._all()
+        if name in found:
+            return found[name]
+        alike = [k for k in found if k.replace("_", "") == name.replace("_", "")]
+        if len(alike) == 1:
+            return found[alike[0]]
+        raise KeyError(f"no {self._kind} `{name}` (there are: {', '.join(found) or 'none'})")
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[name]  # type: ignore[index]
+        except KeyError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
+
+
+class Run:
+    """A run of an input, between its steps.
+
+    Parameters
+    ----------
+    input : path or dict
+        An input file (TOML, YAML, JSON), or its tables: `{"pic": {...}, "run": {"threads": 4}}`.
+    device : str, optional
+        `auto`, `cpu`, `cuda` or `cuda:N`; by default as the environment or the input says.
+    threads : int, optional
+        Threads on the CPU; 0 takes every core.
+    output : path, optional
+        Folder for `to_end` and `save`; by default as the input says, else `out/` and the input's name.
+    resume : path, optional
+        Folder of an earlier run whose checkpoint this one goes on from.
+    **overrides
+        Keys of the input over those that it has: `poisson={"tolerance": 1e-10}`, or `**{"poisson.tolerance": 1e-10}`.
+
+    Raises
+    ------
+    zellige.Error
+        With the text and the hint of the command line; `InputError` for the input, `DeviceError` for the device, ..
+
+    Examples
+    --------
+    >>> import numpy as np, zellige
+    >>> run = zellige.Run({"poisson": {"grid": {"nodes": [33, 33], "size": [1.0, 1.0]}, "rhs": 1.0}}, device="cpu")
+    >>> while run.step():
+    ...     pass
+    >>> run.outcome.status
+    'converged'
+    >>> np.asarray(run.fields["solution"]).shape
+    (33, 33)
+    """
+
+    def __init__(
+        self,
+        input: Union[str, os.PathLike, Mapping],
+        *,
+        device: Optional[str] = None,
+        threads: Optional[int] = None,
+        output: Union[str, os.PathLike, None] = None,
+        resume: Union[str, os.PathLike, None] = None,
+        **overrides: Any,
+    ):
+        file, text = (None, json.dumps(_plain(input))) if isinstance(input, Mapping) else (os.fspath(input), None)
+        self._session = Session(file, text, list(_overrides(overrides)), device, threads, output, resume)
+        self._rows: dict[str, list] = {}
+        self._units: dict[str, str] = {}
+        self._read = 0
+        self._cache: Optional[tuple] = None
+        self._results: Optional[Results] = None
+        for line in self._session.warnings:
+            warnings.warn(line, stacklevel=2)
+
+    @property
+    def solver(self) -> str:
+        """Name of the solver: `pic`, `dsmc`, `ptycho` or `poisson`."""
+        return self._session.solver
+
+    @property
+    def device(self) -> str:
+        """Model of the device."""
+        return self._session.device
+
+    @property
+    def plan(self) -> dict:
+        """What the run does and why, by label: grid, method, levels, .."""
+        plan: dict[str, str] = {}
+        for label, text in self._session.plan:
+            plan[label] = f"{plan[label]}\n{text}" if label in plan else text
+        return plan
+
+    @property
+    def clock(self) -> Clock:
+        """Finished steps, and physical time where there is one."""
+        return Clock(*self._session.clock())
+
+    @property
+    def outcome(self) -> Optional[Outcome]:
+        """How the run ended; None while there is more to do."""
+        outcome = self._session.outcome()
+        return None if outcome is None else Outcome(*outcome)
+
+    def step(self, n: int = 1) -> int:
+        """Make `n` steps and return how many were made: fewer at the end of the run.
+
+        Nothing is written. Other Python threads go on meanwhile. Ctrl-C raises KeyboardInterrupt between two steps, after which the
+        run can go on.
+        """
+        if n < 0:
+            raise ValueError(f"{n} steps (allowed: 0 or more)")
+        return self._session.step(n)
+
+    @property
+    def rows(self) -> dict:
+        """Scalars of the steps so far, by name: arrays of one length, NaN where a step has none. `step` and `time` are among them.
+
+        `run.rows_every` of the input says for which steps there are rows; `units` has the units.
+        """
+        for step, time, scalars in self._session.rows(self._read):
+            row = {"step": float(step), **({} if time is None else {"time": time}), **{name: value for name, _, value in scalars}}
+            self._units.update((name, unit) for name, unit, _ in scalars)
+            for name in row:
+                self._rows.setdefault(name, [math.nan] * self._read)
+            for name, column in self._rows.items():
+                column.append(row.get(name, math.nan))
+            self._read += 1
+        return {name: np.array(column) for name, column in self._rows.items()}
+
+    @property
+    def units(self) -> dict:
+        """Units of the scalars in `rows`, by name; empty where there is none."""
+        self.rows
+        return dict(self._units)
+
+    def _records(self, kind: str) -> dict:
+        step = self.clock.step
+        if self._cache is None or self._cache[0] != (step, self._results is None):
+            kinds: dict[str, dict] = {"field": {}, "table": {}, "curve": {}}
+            for what, name, content in self._session.records():
+                kinds[what][name] = content
+            self._cache = ((step, self._results is None), kinds)
+        return self._cache[1][kind]
+
+    @property
+    def fields(self) -> Fields:
+        """Fields, images and waves as they stand, by name: Arrays with axes and units, x fastest."""
+        return Fields(self, "field")
+
+    @property
+    def curves(self) -> Fields:
+        """Curves as they stand, by name: the abscissa and the lines, each a one-dimensional Array by its label."""
+        return Fields(self, "curve")
+
+    @property
+    def tables(self) -> Fields:
+        """Tables as they stand, by name: one-dimensional Arrays by column."""
+        return Fields(self, "table")
+
+    def particles(self, species: str) -> dict:
+        """All particles of a species (`pic`): one-dimensional Arrays `position_x`, `momentum_x`, `weighting`, .. with units."""
+        found = self._session.particles(species)
+        if found is None:
+            tables = ", ".join(self.tables) or "none"
+            raise KeyError(f"no particles `{species}`: plasmas have those of each species; tables of this run: {tables}")
+        return found
+
+    def frames(self, every: int = 1) -> Iterator["Run"]:
+        """Iterate over the run itself: after each `every` steps, and once more at its end."""
+        if every < 1:
+            raise ValueError(f"every {every} steps (allowed: 1 or more)")
+        while self.step(every):
+            yield self
+
+    def save(self, folder: Union[str, os.PathLike, None] = None) -> Path:
+        """Save a checkpoint below a folder, by default that of the results, and return its path.
+
+        `zellige.Run(input, resume=folder)` and `zellige run --resume folder` go on from it with the same bits.
+        """
+        return Path(self._session.save(folder))
+
+    def to_end(self) -> Results:
+        """Run to the end as the command line does, with the same files and checks, and return what lies in the folder.
+
+        Warns (VerdictWarning) if the goal was missed or a check failed. Ctrl-C and the wall-time limit save a checkpoint first.
+        """
+        folder = self._session.to_end()
+        self._results = Results(folder)
+        verdict = self._results.summary.get("verdict")
+        if verdict:
+            warnings.warn(verdict, VerdictWarning, stacklevel=2)
+        return self._results
+
+    @property
+    def summary(self) -> dict:
+        """Figures of a run that has ended, as in `summary.json`; of one under way its solver, clock, device and last row."""
+        if self._results is not None:
+            return self._results.summary
+        clock, outcome = self.clock, self.outcome
+        return {
+            "solver": self.solver,
+            "device": self.device,
+            "clock": clock._asdict(),
+            "outcome": None if outcome is None else outcome._asdict(),
+            "row": {name: float(values[-1]) for name, values in self.rows.items() if len(values)},
+        }
+
+    def plot(self, *names: str):
+        """Draw fields (all without a name) with matplotlib, and return the figure."""
+        return plot_fields({name: self.fields[name] for name in names or self.fields})
+
+    def __repr__(self) -> str:
+        clock = self.clock
+        time = "" if clock.time is None else f", time {clock.time:.6g}"
+        return f"<zellige.Run {self.solver} on {self.device}: step {clock.step}{time}>"

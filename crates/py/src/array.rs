@@ -1,0 +1,215 @@
+//! Arrays of ours in Python: memory that others see without a copy.
+
+use num_complex::Complex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use zellige_engine::record::{Axis, Centring};
+
+use crate::dlpack;
+
+/// Values of an array, C order.
+pub(crate) enum Data {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    U64(Vec<u64>),
+    Complex(Vec<Complex<f32>>),
+}
+
+/// Type of the values of an array.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kind {
+    /// As NumPy spells it.
+    pub(crate) name: &'static str,
+    /// In the array interface, little-endian.
+    pub(crate) code: &'static str,
+    /// Code and bits of DLPack.
+    pub(crate) dlpack: (u8, u8),
+}
+
+impl Data {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::F32(v) => v.len(),
+            Self::F64(v) => v.len(),
+            Self::U64(v) => v.len(),
+            Self::Complex(v) => v.len(),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::F32(_) => Kind { name: "float32", code: "<f4", dlpack: (2, 32) },
+            Self::F64(_) => Kind { name: "float64", code: "<f8", dlpack: (2, 64) },
+            Self::U64(_) => Kind { name: "uint64", code: "<u8", dlpack: (1, 64) },
+            Self::Complex(_) => Kind { name: "complex64", code: "<c8", dlpack: (5, 64) },
+        }
+    }
+
+    /// Address of the first value, through which others may write.
+    fn address(&mut self) -> usize {
+        match self {
+            Self::F32(v) => v.as_mut_ptr() as usize,
+            Self::F64(v) => v.as_mut_ptr() as usize,
+            Self::U64(v) => v.as_mut_ptr() as usize,
+            Self::Complex(v) => v.as_mut_ptr() as usize,
+        }
+    }
+}
+
+/// An axis: name, unit, first coordinate, spacing, number of values.
+type AxisText = (String, String, f64, f64, usize);
+
+/// An array of the package, C order. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and `torch.from_dlpack(a)` share its memory, which
+/// lives as long as any of them.
+#[pyclass(frozen, module = "zellige")]
+pub(crate) struct Array {
+    /// Owns the memory; after it was made, others read and write it through `address`.
+    _data: Data,
+    address: usize,
+    kind: Kind,
+    shape: Vec<usize>,
+    name: String,
+    title: String,
+    unit: String,
+    axes: Vec<AxisText>,
+}
+
+impl Array {
+    /// An array without axes.
+    pub(crate) fn new(mut data: Data, shape: Vec<usize>, name: &str) -> Self {
+        debug_assert_eq!(data.len(), shape.iter().product::<usize>());
+        let (address, kind) = (data.address(), data.kind());
+        Self { _data: data, address, kind, shape, name: name.into(), title: name.into(), unit: String::new(), axes: Vec::new() }
+    }
+
+    /// Tells what the values are, and where: axes fastest first, as records have them.
+    pub(crate) fn described(mut self, title: &str, unit: &str, axes: &[Axis], centring: Centring) -> Self {
+        let half = if centring == Centring::Cell { 0.5 } else { 0.0 };
+        let text = |a: &Axis| (a.name.clone(), a.unit.clone(), a.origin + half * a.spacing, a.spacing, a.len);
+        (self.title, self.unit) = (title.into(), unit.into());
+        self.axes = axes.iter().rev().map(text).collect();
+        self
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.address
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn lengths(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("numpy")?.call_method1("asarray", (slf,))
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// Lengths of the axes, slowest first.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    /// Type of the values, as NumPy spells it.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.kind.name
+    }
+
+    /// Number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of values.
+    #[getter]
+    fn size(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Name, as in files.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Title for people.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Unit of the values; empty where the problem has none.
+    #[getter]
+    fn units(&self) -> &str {
+        &self.unit
+    }
+
+    /// Axes in the order of the shape, each a `zellige.Axis`; empty where nothing is known about them.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let class = py.import("zellige._axis")?.getattr("Axis")?;
+        let axes = self.axes.iter().map(|(name, unit, origin, spacing, len)| class.call1((name, unit, *origin, *spacing, *len)));
+        PyTuple::new(py, axes.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Description of the memory for NumPy, which shares it.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", PyTuple::new(py, &self.shape)?)?;
+        interface.set_item("typestr", self.kind.code)?;
+        interface.set_item("data", (self.address, false))?;
+        Ok(interface)
+    }
+
+    /// Device of the memory by DLPack: the host.
+    #[staticmethod]
+    fn __dlpack_device__() -> (i32, i32) {
+        dlpack::HOST
+    }
+
+    /// A capsule of DLPack that shares the memory.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // The oldest form of capsule, which every reader takes, whatever it knows beside it.
+        let _ = max_version;
+        if stream.is_some() || dl_device.is_some_and(|device| device != dlpack::HOST) {
+            return Err(PyValueError::new_err("the array is in the memory of the host: leave `stream` out, and move it afterwards"));
+        }
+        if copy == Some(true) {
+            return Err(PyValueError::new_err("the array is shared, never copied: copy what you get"));
+        }
+        dlpack::capsule(slf)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.shape.first().copied().ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("an array without axes has no length"))
+    }
+
+    /// Value or view by NumPy's indexing, `numpy.asarray(a)[key]`.
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.get_item(key)
+    }
+
+    fn __repr__(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
+        let unit = if self.unit.is_empty() { String::new() } else { format!(", units \"{}\"", self.unit) };
+        format!("<zellige.Array {}: ({}) {}{unit}>", self.title, shape.join(", "), self.kind.name)
+    }
+}

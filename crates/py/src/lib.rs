@@ -1,0 +1,48 @@
+//! The compiled part of the Python package `zellige`: arrays, runs, plans, and the command line. What users import is in
+//! `python/zellige`, which documents it.
+//!
+//! Beside device code this crate alone has `unsafe`: it hands memory to other libraries and takes theirs, by Python's array
+//! interface and by DLPack.
+
+mod array;
+mod dlpack;
+mod errors;
+mod memory;
+mod plan;
+mod record;
+mod run;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+#[global_allocator]
+static MEMORY: zellige_engine::allocator::ExitingAllocator = zellige_engine::allocator::ExitingAllocator;
+
+/// The module.
+#[pymodule]
+mod _zellige {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::array::Array;
+    #[pymodule_export]
+    use super::command;
+    #[pymodule_export]
+    use super::plan::PoissonPlan;
+    #[pymodule_export]
+    use super::run::Session;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        zellige_cli::session::be_quiet();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Carries out a command line in this process and returns its exit code. `arguments` begins with the name of the program; `program`
+/// starts the same program in another process.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
+    py.detach(|| zellige_cli::command(arguments, program))
+}

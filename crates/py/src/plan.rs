@@ -1,0 +1,145 @@
+//! Poisson's equation on the caller's arrays.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use zellige_engine::config::{Format, Input, Source};
+use zellige_engine::device::{Device, DeviceSpec};
+use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::record::{Axis, Centring};
+use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Side, Solution, Status, setup};
+
+use crate::array::{Array, Data};
+use crate::errors::ForPython;
+use crate::memory::Doubles;
+
+/// Name of the input in messages.
+const ORIGIN: &str = "zellige.poisson";
+/// Titles of the axes, fastest first.
+const AXES: [&str; 3] = ["x", "y", "z"];
+
+/// A plan for one grid, its sides and a method; `zellige.poisson.Plan` documents it.
+#[pyclass(frozen, module = "zellige._zellige")]
+pub(crate) struct PoissonPlan {
+    plan: Mutex<Plan>,
+    /// Problem without a right-hand side, for solves from a guess.
+    problem: Problem<'static>,
+    options: Options,
+    device: Device,
+    config: Config,
+}
+
+/// The checked input of a table in JSON.
+fn typed(tables: &str) -> Result<Input<Config>> {
+    let source = Source::parse(tables, Format::Json, ORIGIN)?;
+    source.typed::<Poisson>()
+}
+
+/// Device that the caller, the environment or `auto` asks for.
+fn open(device: Option<&str>, threads: usize) -> Result<Device> {
+    let parse = |text: &str| {
+        let fault = |message: String| Error::input(ORIGIN, Fault::new("device", message).allowed("auto, cpu, cuda, cuda:N"));
+        text.parse::<DeviceSpec>().map_err(fault)
+    };
+    let spec = DeviceSpec::choose(device.map(parse).transpose()?, None)?;
+    Ok(Device::open(&spec, threads)?.0)
+}
+
+/// Names the package where an error calls the input something else.
+fn named(error: Error) -> Error {
+    match error {
+        Error::Input { problems, .. } => Error::Input { origin: ORIGIN.into(), problems },
+        other => other,
+    }
+}
+
+impl PoissonPlan {
+    fn new_from(tables: &str, sides: &[(usize, usize, Vec<f64>)]) -> Result<Self> {
+        let Input { config, run, folder, .. } = typed(tables)?;
+        let device = open((run.device != "auto").then_some(run.device.as_str()), run.threads)?;
+        let mut problem = setup::problem(&config, &folder)?;
+        problem.rhs = Vec::new().into();
+        for (axis, end, values) in sides {
+            let bc = problem.sides[*axis][*end].bc;
+            problem.sides[*axis][*end] = Side { bc, values: zellige_poisson::SideValues::Nodes(values.clone().into()) };
+        }
+        let options = config.options();
+        let plan = Mutex::new(Plan::new(&problem, &options, &device)?);
+        Ok(Self { plan, problem, options, device, config })
+    }
+
+    fn work(&self, rhs: &[f64], guess: Option<&[f64]>) -> Result<Solution> {
+        match guess {
+            Some(guess) => {
+                let mut problem = self.problem.clone().guess(guess);
+                problem.rhs = rhs.into();
+                zellige_poisson::solve(&problem, &self.options, &self.device)
+            }
+            None => self.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner).solve(rhs),
+        }
+    }
+
+    /// The solution with its axes.
+    fn array(&self, u: Vec<f64>, shape: &[usize]) -> Array {
+        let grid = &self.config.grid;
+        let steps = self.problem.grid();
+        let axes: Vec<Axis> = (0..self.config.dimensions())
+            .map(|d| Axis {
+                name: AXES[d].into(),
+                unit: String::new(),
+                origin: grid.origin.get(d).copied().unwrap_or(0.0),
+                spacing: steps.axes[d].h,
+                len: grid.nodes[d],
+            })
+            .collect();
+        Array::new(Data::F64(u), shape.to_vec(), "u").described("solution u", "", &axes, Centring::Node)
+    }
+
+    fn fits(&self, name: &str, array: &Doubles<'_>) -> PyResult<()> {
+        let shape: Vec<usize> = self.config.grid.nodes.iter().rev().copied().collect();
+        if array.shape() == shape {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("`{name}` has the shape {:?} where the plan is for {shape:?}", array.shape())))
+    }
+}
+
+#[pymethods]
+impl PoissonPlan {
+    /// From the tables of an input in JSON, whose right-hand side is not read, and values along sides: axis, end, values.
+    #[new]
+    fn new(py: Python<'_>, tables: &str, sides: Vec<(usize, usize, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let sides = sides.into_iter().map(|(axis, end, values)| Ok((axis, end, Doubles::new(&values)?.values().to_vec())));
+        let sides = sides.collect::<PyResult<Vec<_>>>()?;
+        py.detach(|| Self::new_from(tables, &sides).map_err(named)).for_python(py)
+    }
+
+    /// Solution and report (JSON) for a right-hand side, from a guess or from zero.
+    #[pyo3(signature = (rhs, guess=None))]
+    fn solve(&self, py: Python<'_>, rhs: &Bound<'_, PyAny>, guess: Option<&Bound<'_, PyAny>>) -> PyResult<(Array, bool, String)> {
+        let rhs = Doubles::new(rhs)?;
+        let guess = guess.map(Doubles::new).transpose()?;
+        self.fits("rho", &rhs)?;
+        if let Some(guess) = &guess {
+            self.fits("guess", guess)?;
+        }
+        let (values, from) = (rhs.values(), guess.as_ref().map(Doubles::values));
+        let Solution { u, report } = py.detach(|| self.work(values, from).map_err(named)).for_python(py)?;
+        let converged = matches!(report.status, Status::Converged | Status::PrecisionFloor);
+        let text = serde_json::to_string(&report).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+        Ok((self.array(u, rhs.shape()), converged, text))
+    }
+
+    /// The method and why it was chosen.
+    #[getter]
+    fn method(&self) -> String {
+        self.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner).method().to_owned()
+    }
+
+    /// Model of the device.
+    #[getter]
+    fn device(&self) -> &str {
+        self.device.name()
+    }
+}

@@ -1,0 +1,144 @@
+//! A run between its steps.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use zellige_cli::session::{self, InputText, Settings};
+use zellige_engine::error::Result;
+use zellige_engine::record::{Record, Row};
+use zellige_engine::sim::Clock;
+
+use crate::errors::ForPython;
+use crate::record;
+
+type Work = Box<dyn session::Session>;
+/// A row: step, time, and names, units and values of the scalars.
+type StepRow = (u64, Option<f64>, Vec<(&'static str, &'static str, f64)>);
+
+/// A run; `zellige.Run` documents it.
+#[pyclass(frozen, module = "zellige._zellige")]
+pub(crate) struct Session {
+    run: Mutex<Work>,
+    solver: &'static str,
+    device: String,
+    plan: Vec<(String, String)>,
+    warnings: Vec<String>,
+}
+
+impl Session {
+    /// The run, unless another thread of Python is at it: waiting for that one with the interpreter held would never end.
+    fn take(&self) -> PyResult<MutexGuard<'_, Work>> {
+        match self.run.try_lock() {
+            Ok(run) => Ok(run),
+            Err(TryLockError::Poisoned(run)) => Ok(run.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err("another thread is working on this run: wait until it is done")),
+        }
+    }
+
+    /// Does `work` on the run while other threads of Python go on.
+    fn apart<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Work) -> Result<T> + Send) -> PyResult<T> {
+        let mut run = self.take()?;
+        let run: &mut Work = &mut run;
+        py.detach(|| work(run)).for_python(py)
+    }
+}
+
+#[pymethods]
+impl Session {
+    /// Sets a run up: from the name of a file, or from its tables in JSON.
+    #[new]
+    #[pyo3(signature = (file, json, overrides, device, threads, output, resume))]
+    fn new(
+        py: Python<'_>,
+        file: Option<PathBuf>,
+        json: Option<String>,
+        overrides: Vec<String>,
+        device: Option<String>,
+        threads: Option<usize>,
+        output: Option<PathBuf>,
+        resume: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let input = match (file, json) {
+            (Some(file), _) => InputText::File(file),
+            (None, json) => InputText::Json(json.unwrap_or_default()),
+        };
+        let settings = Settings { device, threads, overrides, output, resume };
+        let run = py.detach(|| session::open(&input, &settings)).for_python(py)?;
+        let (plan, warnings) = (run.plan().lines.clone(), run.plan().warnings.clone());
+        let (solver, device) = (run.solver(), run.device().to_owned());
+        Ok(Self { run: Mutex::new(run), solver, device, plan, warnings })
+    }
+
+    /// Name of the solver.
+    #[getter]
+    fn solver(&self) -> &'static str {
+        self.solver
+    }
+
+    /// Model of the device.
+    #[getter]
+    fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Lines of the plan: label and text.
+    #[getter]
+    fn plan(&self) -> Vec<(String, String)> {
+        self.plan.clone()
+    }
+
+    /// Warnings of the plan.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// Finished steps, and physical time where there is one.
+    fn clock(&self) -> PyResult<(u64, Option<f64>)> {
+        let Clock { step, time } = self.take()?.clock();
+        Ok((step, time))
+    }
+
+    /// Ending, status and message of a run that is at its end.
+    fn outcome(&self) -> PyResult<Option<(String, &'static str, String)>> {
+        Ok(self.take()?.outcome().map(|o| (format!("{:?}", o.ending).to_lowercase(), o.status, o.message)))
+    }
+
+    /// Makes steps and returns how many.
+    fn step(&self, py: Python<'_>, n: u64) -> PyResult<u64> {
+        self.apart(py, |run| run.step(n))
+    }
+
+    /// Rows from number `first` on: step, time, and names, units and values of the scalars.
+    fn rows(&self, first: usize) -> PyResult<Vec<StepRow>> {
+        let run = self.take()?;
+        let row = |(clock, row): &(Clock, Row)| (clock.step, clock.time, row.0.iter().map(|s| (s.name, s.unit, s.value)).collect());
+        Ok(run.rows().iter().skip(first).map(row).collect())
+    }
+
+    /// Results as they stand: kind, name and content of each.
+    fn records(&self, py: Python<'_>) -> PyResult<Vec<record::Named>> {
+        let records = self.apart(py, |run| run.records())?;
+        record::all(py, records)
+    }
+
+    /// Columns of the particles of a species.
+    fn particles(&self, py: Python<'_>, species: &str) -> PyResult<Option<Py<PyAny>>> {
+        match self.apart(py, |run| run.particles(species))? {
+            Some(Record::Table(table)) => record::columns(py, table).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Saves a checkpoint and returns its path.
+    fn save(&self, py: Python<'_>, folder: Option<PathBuf>) -> PyResult<PathBuf> {
+        self.apart(py, move |run| run.save(folder.as_deref()))
+    }
+
+    /// Runs to the end and returns the folder of the results.
+    fn to_end(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        self.apart(py, |run| run.to_end())
+    }
+}

@@ -1,0 +1,396 @@
+"""Runs step by step, their files, and the command."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+from pathlib import Path
+
+import numpy as np
+import zellige
+
+EXAMPLES = Path(os.environ.get("ZELLIGE_EXAMPLES", Path(__file__).parents[3] / "examples"))
+HERE = {"device": "cpu", "threads": 1}
+
+
+def plasma(steps):
+    """Langmuir oscillation of a cold plasma: a standing wave whose field swings with the plasma frequency, which is 1."""
+    electrons = {"name": "electrons", "particles_per_cell": [4, 4], "momentum": {"drift": ["1e-3*sin(2*pi*x/lx)", 0, 0]}}
+    return {"pic": {"dt": 0.05, "steps": steps, "grid": {"cells": [64, 8], "size": [6.4, 0.8]}, "species": [electrons]}}
+
+
+def gas(steps):
+    """Argon at rest in a row of cells."""
+    table = {"dt": 2e-6, "steps": steps, "particles_per_cell": 20, "species": [{"name": "Ar"}], "sampling": {"start": 20}}
+    boundary = {side: {"wall": {"temperature": 273.15}} for side in ("x_lo", "x_hi")}
+    table.update(grid={"cells": [20], "size": [0.05]}, gas={"density": 1e20, "temperature": 273.15}, boundary=boundary)
+    return {"dsmc": table, "output": {"formats": ["hdf5"]}}
+
+
+def command(*arguments, **how):
+    return subprocess.run([sys.executable, "-m", "zellige", *map(str, arguments)], capture_output=True, text=True, **how)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.folder = Path(self._folder.name)
+
+
+class Stepping(Folder):
+    INPUT = plasma(10**6)
+
+    def test_steps_clock_rows_and_fields(self):
+        run = zellige.Run(self.INPUT, **HERE)
+        self.assertEqual((run.solver, run.clock.step, run.outcome), ("pic", 0, None))
+        self.assertEqual(run.step(10), 10)
+        self.assertEqual(run.clock.step, 10)
+        self.assertEqual(list(run.rows["step"]), [float(k) for k in range(1, 11)])
+        self.assertEqual(len(run.rows["electric"]), 10)
+        self.assertEqual(run.step(2), 2)
+        self.assertEqual(len(run.rows["step"]), 12)
+        self.assertEqual(run.summary["clock"]["step"], 12)
+        field = run.fields["Ex"]
+        self.assertEqual(field.name, "E_x")
+        self.assertTrue(field.units and field.axes[-1].name == "x" and field.shape[-1] == field.axes[-1].size)
+        before = np.array(field)
+        run.step(20)
+        self.assertTrue(np.array_equal(field, before), "an array that was taken keeps its values")
+        self.assertFalse(np.array_equal(run.fields["E_x"], before), "fields are those of the present step")
+        self.assertNotIn("Q", run.fields)
+        with self.assertRaisesRegex(KeyError, "no field `Q`.*E_x"):
+            run.fields["Q"]
+
+    def test_particles_carry_the_charge_of_the_field(self):
+        run = zellige.Run(self.INPUT, **HERE)
+        run.step(5)
+        particles = run.particles("electrons")
+        box = run.fields["E_x"].axes[-1]
+        position = np.asarray(particles["position_x"])
+        self.assertTrue(np.all((position >= 0) & (position <= box.size * box.spacing)))
+        self.assertEqual({len(column) for column in particles.values()}, {len(position)})
+        self.assertEqual(len(position), int(run.rows["particles"][-1]))
+        # One electron a unit of the box, which is 6.4 x 0.8, and the drift of the start, half a step before.
+        self.assertAlmostEqual(float(np.sum(particles["weighting"])), 6.4 * 0.8, places=9)
+        drift = 1e-3 * np.sin(2 * np.pi * position / 6.4) * math.cos(4.5 * 0.05)
+        self.assertLess(np.abs(np.asarray(particles["momentum_x"]) - drift).max(), 2e-5)
+        with self.assertRaisesRegex(KeyError, "no particles `muons`"):
+            run.particles("muons")
+
+    def test_frames_end_with_the_run(self):
+        run = zellige.Run(plasma(25), **HERE)
+        self.assertEqual([frame.clock.step for frame in run.frames(every=10)], [10, 20, 25])
+        self.assertEqual(run.outcome.ending, "finished")
+        self.assertEqual(run.step(), 0)
+
+    def test_resumed_run_has_the_bits_of_one_that_was_not_interrupted(self):
+        whole = zellige.Run(self.INPUT, **HERE)
+        whole.step(30)
+        first = zellige.Run(self.INPUT, **HERE)
+        first.step(12)
+        path = first.save(self.folder)
+        self.assertEqual(path, self.folder / "checkpoint" / "latest.zck")
+        second = zellige.Run(self.INPUT, resume=self.folder, **HERE)
+        self.assertEqual(second.clock.step, 12)
+        second.step(18)
+        self.assertTrue(np.array_equal(second.fields["E_x"], whole.fields["E_x"]))
+        with self.assertRaisesRegex(zellige.Error, "another input"):
+            zellige.Run(self.INPUT, resume=self.folder, **HERE, pic={"dt": 0.04})
+
+    def test_other_threads_go_on_and_may_not_touch_the_run(self):
+        run = zellige.Run(self.INPUT, **HERE)
+        done = threading.Event()
+        refused = []
+
+        def work():
+            run.step(3000)
+            done.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        turns = 0
+        while not done.is_set():
+            turns += 1
+            try:
+                run.clock
+            except RuntimeError as error:
+                refused.append(str(error))
+            time.sleep(0.001)
+        thread.join()
+        self.assertGreater(turns, 3)
+        self.assertTrue(any("another thread" in text for text in refused))
+        self.assertEqual(run.clock.step, 3000)
+
+
+class ToTheEnd(Folder):
+    INPUT = EXAMPLES / "poisson" / "neumann.toml"
+
+    def test_files_are_those_of_the_command_line(self):
+        keys = {"output.formats": ["npy"], "poisson.grid.nodes": [65, 65]}
+        sets = [f"--set={key}={json.dumps(value)}" for key, value in keys.items()]
+        run = zellige.Run(self.INPUT, output=self.folder / "here", **HERE, **keys)
+        results = run.to_end()
+        ended = command("run", self.INPUT, "-o", self.folder / "there", "--device", "cpu", "--threads", 1, *sets)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        names = [sorted(p.name for p in (self.folder / place).iterdir()) for place in ("here", "there")]
+        self.assertEqual(*names)
+        for name in names[0]:
+            if name.endswith((".npy", ".csv", ".toml")):
+                self.assertEqual((self.folder / "here" / name).read_bytes(), (self.folder / "there" / name).read_bytes(), name)
+        self.assertEqual(run.summary["outcome"]["status"], "converged")
+        there = zellige.load(self.folder / "there")
+        self.assertEqual(there.summary["checks"], results.summary["checks"])
+        self.assertTrue(np.array_equal(there.fields["solution"], run.fields["solution"]))
+        self.assertTrue(np.array_equal(there.rows["residual"], run.rows["residual"]))
+        self.assertEqual(run.outcome.ending, "finished")
+        with self.assertRaisesRegex(zellige.InputError, "the run has ended"):
+            run.step()
+
+    def test_steps_by_hand_are_in_the_files(self):
+        run = zellige.Run(plasma(30), output=self.folder / "out", **HERE)
+        run.step(11)
+        self.assertFalse((self.folder / "out").exists())
+        run.to_end()
+        self.assertEqual(list(zellige.load(self.folder / "out").rows["step"]), [float(k) for k in range(1, 31)])
+
+    def test_missed_goal_warns(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run = zellige.Run(self.INPUT, output=self.folder / "out", **HERE, poisson={"method": "jacobi", "max_cycles": 3})
+            run.to_end()
+        self.assertTrue(any(w.category is zellige.VerdictWarning and "a check failed" in str(w.message) for w in caught))
+        self.assertEqual(run.summary["exit_code"], 3)
+
+
+class Errors(Folder):
+    def test_input_has_the_text_of_the_command_line(self):
+        file = self.folder / "wrong.toml"
+        file.write_text('[poisson]\nrhs = "sin(q)"\n[poisson.grid]\nnodes = [2, 65]\nsize = [1.0, 1.0]\n[run]\nspeed = 3\n')
+        with self.assertRaises(zellige.InputError) as caught:
+            zellige.Run(file)
+        ended = command("run", file)
+        self.assertEqual(ended.returncode, caught.exception.exit_code)
+        self.assertEqual(ended.stderr.strip(), f"error: {caught.exception}")
+
+    def test_kinds(self):
+        with self.assertRaises(zellige.FileError) as caught:
+            zellige.Run(self.folder / "none.toml")
+        self.assertIn("hint: ", str(caught.exception))
+        self.assertIsInstance(caught.exception, OSError)
+        with self.assertRaises(zellige.InputError):
+            zellige.Run({"poisson": {"grid": {"nodes": [9, 9], "size": [1.0, 1.0]}, "rhs": math.inf}})
+        with self.assertRaisesRegex(ValueError, "no value of an input"):
+            zellige.Run({}, poisson={"rhs": None})
+        if not os.path.exists("/dev/nvidiactl"):
+            with self.assertRaises(zellige.DeviceError):
+                zellige.Run(EXAMPLES / "poisson" / "neumann.toml", device="cuda")
+
+    def test_errors_survive_pickling(self):
+        import pickle
+
+        error = pickle.loads(pickle.dumps(zellige.OutOfMemoryError("too much", "ask for less", 4)))
+        self.assertEqual((str(error), error.exit_code, error.hint), ("too much\n\nhint: ask for less", 4, "ask for less"))
+
+
+class Interrupts(Folder):
+    def start(self, script):
+        return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+
+    def test_ctrl_c_between_steps_leaves_a_run_that_goes_on(self):
+        script = f"""
+import zellige
+run = zellige.Run({plasma(10**9)!r}, device="cpu", threads=1)
+print("ready", flush=True)
+try:
+    run.step(10**9)
+except KeyboardInterrupt:
+    step = run.clock.step
+    print(step > 0, run.step(3), run.clock.step - step, flush=True)
+"""
+        process = self.start(script)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((out, process.returncode), ("True 3 3\n", 0), err)
+
+    def test_ctrl_c_saves_a_run_to_its_end(self):
+        script = f"""
+import zellige
+run = zellige.Run({plasma(10**9)!r}, device="cpu", threads=1, output="out")
+print("ready", flush=True)
+try:
+    run.to_end()
+except KeyboardInterrupt:
+    print("saved", flush=True)
+"""
+        process = self.start(script)
+        process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(out, "saved\n", err)
+        self.assertTrue((self.folder / "out" / "checkpoint" / "latest.zck").exists())
+
+
+class Command(Folder):
+    def test_exit_codes_and_streams(self):
+        self.assertEqual(command("--version").stdout.split()[0], "zellige")
+        wrong = command("no-such-command")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("no-such-command", wrong.stderr)
+        schema = command("schema", "poisson")
+        self.assertEqual(json.loads(schema.stdout)["type"], "object")
+
+    def test_ctrl_c_ends_it_as_the_binary(self):
+        (self.folder / "in.json").write_text(json.dumps(plasma(10**9)))
+        arguments = [sys.executable, "-m", "zellige", "run", "in.json", "-o", "out", "--device", "cpu", "--threads", "1"]
+        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        rows = self.folder / "out" / "resolved.toml"
+        for _ in range(600):
+            if rows.exists():
+                break
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("interrupted by SIGINT", err)
+        self.assertTrue((self.folder / "out" / "checkpoint" / "latest.zck").exists())
+
+    def test_several_runs_are_processes_of_the_same_program(self):
+        ended = command(
+            "run", EXAMPLES / "poisson" / "neumann.toml", "-o", "all", "--device", "cpu", "--threads", 1, "--set", "poisson.tolerance=1e-4,1e-6",
+            "--set", "poisson.grid.nodes=[33, 33]", cwd=self.folder,
+        )
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(len(list((self.folder / "all").glob("*/summary.json"))), 2)
+
+
+class Results(Folder):
+    def test_plots_and_missing_names(self):
+        run = zellige.Run(EXAMPLES / "poisson" / "neumann.toml", output=self.folder, **HERE, **{"poisson.grid.nodes": [33, 33], "output.formats": ["npy"]})
+        results = run.to_end()
+        with self.assertRaisesRegex(KeyError, "no field `E`.*solution"):
+            results.fields["E"]
+        with self.assertRaisesRegex(FileNotFoundError, "holds no results"):
+            zellige.load(self.folder / "nowhere")
+        try:
+            import matplotlib
+        except ImportError:
+            with self.assertRaisesRegex(ImportError, "matplotlib"):
+                results.plot()
+            return
+        matplotlib.use("Agg")
+        panels = results.plot("solution").axes
+        self.assertTrue(np.array_equal(panels[0].images[0].get_array(), results.fields["solution"].values))
+        axes = run.plot("solution").axes[0].images[0].get_extent()
+        x = run.fields["solution"].axes[-1]
+        self.assertAlmostEqual(axes[0], x.origin - x.spacing / 2)
+
+
+    def test_hdf5_has_the_axes_and_units_of_the_run(self):
+        for name, run in [
+            ("gas", zellige.Run(gas(60), output=self.folder / "gas", **HERE)),
+            ("plasma", zellige.Run(plasma(20), output=self.folder / "plasma", **HERE, **{"output.formats": ["hdf5"]})),
+        ]:
+            results = run.to_end()
+            try:
+                import h5py
+            except ImportError:
+                with self.assertRaisesRegex(ImportError, "need h5py\n\nhint: "):
+                    results.fields["rho"]
+                continue
+            self.assertLess(2, len(results.fields), h5py.__version__)
+            for key, field in results.fields.items():
+                there = run.fields[key]
+                self.assertTrue(np.array_equal(field.values, there), key)
+                for read, kept in zip(field.axes, there.axes, strict=True):
+                    self.assertEqual((read.name, read.size), (kept.name, kept.size))
+                    self.assertTrue(np.allclose([read.origin, read.spacing], [kept.origin, kept.spacing], rtol=1e-12, atol=0), key)
+                if name == "gas":
+                    self.assertEqual(field.units, there.units)
+
+
+class Ptycho(Folder):
+    def scan(self):
+        scan = self.folder / "scan.npz"
+        sets = ["--set", "ptycho.scan.0.simulate.frames=49", "--set", "ptycho.scan.0.simulate.size=64"]
+        ended = command("ptycho", "convert", EXAMPLES / "ptycho" / "simulated.toml", scan, *sets)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return np.load(scan)
+
+    def test_object_is_that_of_the_simulation(self):
+        scan = self.scan()
+        result = zellige.ptycho.reconstruct(
+            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
+            pixel=scan["det_pixel"], probe=scan["probe_true"], frc=True, scratch=self.folder,
+            engine=[{"name": "DM", "iterations": 40}, {"name": "ML", "iterations": 20}], **HERE,
+        )
+        self.assertEqual(result.iterations, 60)
+        self.assertLess(result.errors["likelihood_error"][-1], 0.05 * result.errors["likelihood_error"][0])
+        frc = np.asarray(result.frc["correlation"])
+        self.assertGreater(frc[1:10].min(), 0.8)
+        # The middle of the object, which every method determines to a factor.
+        truth, found = scan["object_true"][0], np.asarray(result.object)[0]
+        pixel = result.object.axes[-1].spacing
+        offset = np.rint((np.array([a.origin for a in result.object.axes[-2:]]) - scan["object_true_origin"]) / pixel).astype(int)
+        middle = np.array(found.shape) // 2
+        box = tuple(slice(m - 16, m + 16) for m in middle)
+        there = tuple(slice(m - 16 + o, m + 16 + o) for m, o in zip(middle, offset))
+        a, b = found[box].ravel(), truth[there].ravel()
+        likeness = abs(np.vdot(a, b)) / np.linalg.norm(a) / np.linalg.norm(b)
+        self.assertGreater(likeness, 0.98)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["scan.npz"], "the temporary file is removed")
+
+    def test_shapes_are_checked(self):
+        beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}
+        with self.assertRaisesRegex(ValueError, "positions.*y before x"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 3)), **beam)
+        with self.assertRaisesRegex(ValueError, "frames"):
+            zellige.ptycho.reconstruct(np.ones((8, 8)), np.zeros((4, 2)), **beam)
+
+
+class Package(unittest.TestCase):
+    def test_stubs_name_what_the_module_has(self):
+        import ast
+
+        import zellige._zellige as module
+
+        stub = Path(zellige.__file__).with_name("_zellige.pyi")
+        tree = ast.parse(stub.read_text())
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        public = {name for name in vars(module) if not name.startswith("_")}
+        self.assertEqual(set(classes) | functions, public)
+        for name, node in classes.items():
+            told = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+            there = {k for k, v in vars(getattr(module, name)).items() if k not in ("__doc__", "__module__", "__new__")}
+            self.assertEqual(told - {"__init__"}, there, name)
+
+    def test_everything_promised_is_there_and_documented(self):
+        for name in zellige.__all__:
+            if name != "__version__":
+                self.assertTrue((getattr(zellige, name).__doc__ or "").strip(), name)
+        self.assertIn("shape (N, M)", zellige.poisson.solve.__doc__)
+        self.assertTrue(Path(zellige.__file__).with_name("py.typed").exists())
+
+    def test_examples_of_the_docstrings(self):
+        import doctest
+
+        for module in (zellige.poisson, sys.modules["zellige.run"] if "zellige.run" in sys.modules else __import__("zellige.run").run):
+            failed, tried = doctest.testmod(module)
+            self.assertEqual(failed, 0)
+            self.assertGreater(tried, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
