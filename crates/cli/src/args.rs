@@ -135,7 +135,8 @@ pub(crate) enum PtychoCommand {
 /// Folder and device of a run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunTarget {
-    /// Device: auto (the fastest that works), cpu, cuda, cuda:N. Overrides ZELLIGE_DEVICE and the input file.
+    /// Device: auto (the fastest that works), cpu, cuda, cuda:N; for `run` also several GPUs, `cuda:all`, `cuda:0-3` or `cuda:0,2`.
+    /// Overrides ZELLIGE_DEVICE and the input file.
     #[arg(long)]
     pub(crate) device: Option<String>,
     /// Threads on the CPU; 0 takes every core.
@@ -145,7 +146,7 @@ pub(crate) struct RunTarget {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
-    /// The input file. Several are independent runs, one at a time on each device: `--device cuda:all`, `cuda:0-3` or `cuda:0,2`.
+    /// The input file. Several are independent runs, one at a time on each device.
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Folder for the results; by default `out/` and the input's name. Of several runs: the folder above theirs.
@@ -153,8 +154,8 @@ pub(crate) struct RunArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) target: RunTarget,
-    /// Parts of the domain, which share the threads: the same results, bit for bit, on any number. On the CPU so far. Under
-    /// `mpirun` or `srun` each process is a part.
+    /// Parts of the domain, which share the threads: the same results, bit for bit, on any number. With several GPUs each has a
+    /// part (`pic` so far). Under `mpirun` or `srun` each process is a part.
     #[arg(long, value_name = "N")]
     pub(crate) parts: Option<usize>,
     /// Set a key of the input: `--set poisson.tolerance=1e-10`, `--set output.formats.0=bov`. May be repeated. Values with commas

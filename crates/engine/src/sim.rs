@@ -178,6 +178,12 @@ pub trait Solver: Sized + Send + 'static {
         Some("this solver computes in one part")
     }
 
+    /// Reason why parts of this input are computed on CPUs only, in words of the input.
+    fn parts_only_on_cpu(config: &Self::Config) -> Option<&'static str> {
+        let _ = config;
+        Some("this solver computes parts on the CPU so far")
+    }
+
     /// Keys at the top of the solver's table in which a run resumed from a checkpoint may differ from the one that made it, such as
     /// the number of steps. Where there are some, a run that saves checkpoints also saves one at its end.
     fn may_change() -> &'static [&'static str] {

@@ -111,7 +111,10 @@ impl Plasma {
         let setup = model.setup(config)?;
         let share = stages::memory(&setup, device) / links.size() as u64;
         device.must_hold(share, "particles and fields of the plasma")?;
-        if let Device::Cuda(cuda) = device {
+        // Tiles of parts are their own.
+        if let Device::Cuda(cuda) = device
+            && links.is_alone()
+        {
             prepare(cuda, makers(config, &model, &setup, cuda.properties()));
         }
         let mut stages = open(&setup, device, links)?;

@@ -90,6 +90,10 @@ impl Solver for Pic {
         (config.dimensions() == 1 && config.window.is_some()).then_some("a window that moves along a line")
     }
 
+    fn parts_only_on_cpu(config: &Config) -> Option<&'static str> {
+        (config.dimensions() == 1).then_some("on GPUs parts have rows of a plane, and this is a line")
+    }
+
     fn may_change() -> &'static [&'static str] {
         &["t_end", "steps"]
     }

@@ -4,6 +4,7 @@ mod bench;
 pub(crate) mod conclude;
 mod devices;
 mod dsmc;
+mod gpus;
 mod kernels;
 mod new;
 pub(crate) mod parts;

@@ -50,13 +50,19 @@ pub(crate) struct Parts {
     pub(crate) links: Links,
     /// Parts in this process.
     inside: usize,
+    /// GPUs that they are on, each with as many; empty where the device of the run has all.
+    gpus: Vec<usize>,
 }
 
 impl Parts {
     /// The parts that are asked for, where this input can be computed in so many.
-    pub(crate) fn new<S: Solver>(config: &S::Config, asked: Option<usize>, links: &Links) -> Result<Self> {
+    pub(crate) fn new<S: Solver>(config: &S::Config, asked: Option<usize>, gpus: Vec<usize>, links: &Links) -> Result<Self> {
         let refuse = |problem: Problem| Err(Error::input("command line", problem));
-        let inside = asked.unwrap_or(1);
+        let inside = asked.unwrap_or(gpus.len().max(1));
+        if !gpus.is_empty() && !inside.is_multiple_of(gpus.len()) {
+            let problem = Problem::new("--parts", format!("{inside} parts on {} GPUs", gpus.len()));
+            return refuse(problem.allowed(format!("a multiple of {}", gpus.len())).hint("leave `--parts` out: each GPU then has a part"));
+        }
         if !(1..=MOST).contains(&inside) {
             return refuse(Problem::new("--parts", format!("{inside} parts")).allowed(format!("1 to {MOST}")));
         }
@@ -64,7 +70,7 @@ impl Parts {
             let problem = Problem::new("--parts", format!("{} processes were started, each of which is a part", links.size()));
             return refuse(problem.hint("leave `--parts` out, and start as many processes as there are to be parts"));
         }
-        let parts = Self { links: links.clone(), inside };
+        let parts = Self { links: links.clone(), inside, gpus };
         match S::only_in_one_part(config).filter(|_| parts.count() > 1) {
             None => Ok(parts),
             Some(reason) => {
@@ -77,6 +83,11 @@ impl Parts {
     /// Number of parts.
     pub(crate) fn count(&self) -> usize {
         self.inside.max(self.links.size())
+    }
+
+    /// Number of GPUs in the list of them.
+    pub(crate) fn gpus(&self) -> usize {
+        self.gpus.len()
     }
 
     /// Number of parts in this process.
@@ -94,12 +105,30 @@ impl Parts {
     }
 
     /// Refuses a device that parts are not computed on.
-    pub(crate) fn refuse(&self, device: &Device) -> Result<()> {
+    pub(crate) fn refuse<S: Solver>(&self, config: &S::Config, device: &Device) -> Result<()> {
         if matches!(device, Device::Cpu(_)) || self.count() == 1 {
             return Ok(());
         }
-        let problem = Problem::new("--device", format!("{} parts on {}: parts are computed on the CPU so far", self.count(), device.id()));
-        Err(Error::input("command line", problem.hint("use `--device cpu`; or run in one part")))
+        let (reason, hint) = if !self.links.is_alone() {
+            let hint = "start one process for all GPUs of a host, `zellige run INPUT --device cuda:all`, or use `--device cpu`";
+            (Some("parts on GPUs are those of one process so far"), hint)
+        } else {
+            (S::parts_only_on_cpu(config), "use `--device cpu`, or one GPU without `--parts`")
+        };
+        let Some(reason) = reason else { return Ok(()) };
+        let problem = Problem::new("--device", format!("{} parts on {}: {reason}", self.count(), device.id()));
+        Err(Error::input("command line", problem.hint(hint)))
+    }
+
+    /// Device of a part of this process, where `device` is that of the run.
+    fn device(&self, device: &Device, part: usize) -> Result<Device> {
+        let spec = match device {
+            Device::Cpu(cpu) => return Ok(Device::open(&DeviceSpec::Cpu, (cpu.threads() / self.inside).max(1))?.0),
+            Device::Cuda(_) if part == 0 => return Ok(device.clone()),
+            Device::Cuda(cuda) if self.gpus.is_empty() => cuda.ordinal(),
+            Device::Cuda(_) => self.gpus[part * self.gpus.len() / self.inside],
+        };
+        Ok(Device::open(&DeviceSpec::Cuda(Some(spec)), 0)?.0)
     }
 
     /// Runs all parts of this process. `environment` is that of the process, and of its part where it has one.
@@ -115,9 +144,8 @@ impl Parts {
         if self.inside == 1 {
             return run::run_from::<S>(prepared, &input.config, environment, options, profiler, sink);
         }
-        let threads = (environment.device.threads() / self.inside).max(1);
         let of_part = |links: Links| -> Result<Environment> {
-            let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
+            let device = self.device(&environment.device, links.rank())?;
             Ok(Environment::new(device, environment.folder.clone(), environment.seed).of_part(links))
         };
         let first = |links| run::run::<S>(&input.config, &of_part(links)?, options, profiler, sink);

@@ -10,7 +10,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use zellige_engine::cuda::Cuda;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
 use zellige_engine::signal::{self, Signals};
@@ -18,6 +17,7 @@ use zellige_io::csv;
 
 use crate::another_process;
 use crate::args::RunArgs;
+use crate::commands::gpus;
 use crate::report::{self, VERSION};
 
 /// Messages of a run, in its folder.
@@ -129,27 +129,9 @@ const OWN: &str = "own device";
 
 /// Devices that take one run at a time each: `cuda:all`, `cuda:0-3`, `cuda:0,2`, that of a single run, or [`OWN`].
 fn devices(asked: Option<&str>) -> Result<Vec<String>> {
-    let given = asked.map(str::to_owned).or_else(|| std::env::var("ZELLIGE_DEVICE").ok().filter(|text| !text.is_empty()));
-    let gpus = |list: Vec<usize>| list.into_iter().map(|k| format!("cuda:{k}")).collect::<Vec<_>>();
-    match given.as_deref() {
-        None => Ok(vec![OWN.into()]),
-        Some("cuda:all") => Cuda::count().map(|n| gpus((0..n).collect())),
-        Some(text) => match text.strip_prefix("cuda:").map(|list| list.split(',').map(range).collect::<Option<Vec<_>>>()) {
-            None => Ok(vec![text.to_owned()]),
-            Some(Some(ranges)) => Ok(gpus(ranges.concat())),
-            Some(None) => {
-                let problem = Problem::new("--device", format!("`{text}` names no devices"));
-                Err(Error::input("command line", problem.allowed("auto, cpu, cuda, cuda:N, cuda:0-3, cuda:0,2, cuda:all")))
-            }
-        },
-    }
-}
-
-/// `2` or `0-3`.
-fn range(text: &str) -> Option<Vec<usize>> {
-    let (low, high) = text.split_once('-').unwrap_or((text, text));
-    let (low, high) = (low.parse::<usize>().ok()?, high.parse::<usize>().ok()?);
-    (low <= high && high < 1024).then(|| (low..=high).collect())
+    let Some(given) = gpus::asked(asked) else { return Ok(vec![OWN.into()]) };
+    let list = gpus::listed(&given)?;
+    Ok(list.map_or_else(|| vec![given], |list| list.into_iter().map(|k| format!("cuda:{k}")).collect()))
 }
 
 /// The command.

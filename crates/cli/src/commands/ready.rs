@@ -9,6 +9,7 @@ use zellige_engine::links::Links;
 use zellige_engine::sim::{Environment, Plan, Solver};
 
 use crate::args::{RunArgs, RunTarget};
+use crate::commands::gpus;
 use crate::commands::parts::Parts;
 use crate::commands::run::named;
 use crate::commands::tell::show;
@@ -90,29 +91,35 @@ pub(crate) struct Ready<S: Solver> {
 impl<S: Solver> Ready<S> {
     /// Chooses the device, plans, and tells both.
     pub(crate) fn new(mut input: Input<S::Config>, arguments: &RunArgs, links: &Links) -> Result<Self> {
-        let parts = Parts::new::<S>(&input.config, arguments.parts, links)?;
+        let target = &arguments.target;
+        let list = gpus::asked(target.device.as_deref()).map(|text| gpus::listed(&text)).transpose()?.flatten();
+        // The first one is the device of the run, as far as there is one.
+        let first = list.as_ref().and_then(|list| list.first()).map(|gpu| format!("cuda:{gpu}"));
+        let target = &RunTarget { device: first.or_else(|| target.device.clone()), ..target.clone() };
+        let parts = Parts::new::<S>(&input.config, arguments.parts, list.unwrap_or_default(), links)?;
         // As it was read: the threads of each part are its own matter.
         links.must_agree("the input", &input.resolved::<S>()?)?;
         let mut without = S::only_on_cpu(&input.config).join(", ");
         if parts.count() > 1 {
             without = "several parts".into();
         }
-        let asked = parts.threads(arguments.target.threads.unwrap_or(input.run.threads))?;
-        let spec = spec(&arguments.target, &input.run.device)?;
+        let asked = parts.threads(target.threads.unwrap_or(input.run.threads))?;
+        let spec = spec(target, &input.run.device)?;
         let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
             Some(processor) => processor,
             None => {
-                let target = RunTarget { threads: Some(asked), ..arguments.target.clone() };
+                let target = RunTarget { threads: Some(asked), ..target.clone() };
                 links.together(open(&target, &input.run.device, asked, (!without.is_empty()).then_some(&without)))?
             }
         };
-        parts.refuse(&device)?;
+        parts.refuse::<S>(&input.config, &device)?;
         input.run.device = device.id();
         let mut environment = Environment::new(device, input.folder.clone(), input.run.seed).of_part(links.clone());
         let device = environment.device.clone();
         let plural = if device.threads() == 1 { "" } else { "s" };
         let in_parts = match parts.count() {
             1 => String::new(),
+            n if parts.gpus() > 1 => format!(", {n} parts on {} GPUs", parts.gpus()),
             n if links.is_alone() => format!(", {n} parts"),
             n => format!(" in each of {n} parts, {}", links.transport()),
         };
