@@ -143,7 +143,7 @@ impl Plasma {
             small: false,
             repeated: RepeatedLaunches::default(),
         };
-        // What parts exchange is no launch.
+        // Exchanges between parts are no launches.
         plasma.small = links.is_alone() && plasma.setup.expected.iter().sum::<usize>() <= SMALL;
         let total_field = if config.initial.poisson { Default::default() } else { plasma.total_field(|c| !fields[c].is_empty())? };
         for s in 0..plasma.model.loads.len() {

@@ -217,7 +217,7 @@ impl Solver for Pic {
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
-        // What was put aside at the start is none of what comes back.
+        // Samples put aside at the start are none of those that come back.
         self.diagnostics.settle(&mut self.plasma)?;
         self.plasma.restore(reader)?;
         self.count = reader.u64("count")?;

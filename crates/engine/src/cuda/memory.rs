@@ -279,8 +279,8 @@ impl Cuda {
         }
     }
 
-    /// Copies the first `bytes` of a buffer to one of another part, on this GPU or another one, in the order of this stream. Whoever
-    /// owns it keeps its own stream from it meanwhile: events tell.
+    /// Copies the first `bytes` of a buffer to one of another part, on this GPU or another one, in the order of this stream. Its
+    /// owner keeps another stream from it meanwhile: events tell.
     pub(crate) fn copy_to_peer(&self, from: &Buffer<u8>, to: &Buffer<u8>, bytes: usize) -> Result<()> {
         assert!(bytes <= from.len && bytes <= to.len, "{bytes} bytes of buffers of {} and {}", from.len, to.len);
         self.bind()?;
@@ -295,18 +295,6 @@ impl Cuda {
         self.bind()?;
         // SAFETY: the length is the one allocated.
         self.put(|stream| unsafe { result::memset_d8_async(buffer.pointer, 0, buffer.allocated, stream) })
-            .map_err(|e| self.failed("memory cannot be cleared", e))
-    }
-
-    /// Fills the first `n` values of `buffer` with zero bytes, in stream order.
-    ///
-    /// # Panics
-    /// If there are fewer.
-    pub fn zero_front<T: Pod>(&self, buffer: &mut Buffer<T>, n: usize) -> Result<()> {
-        assert!(n <= buffer.len, "{n} values of a buffer of {}", buffer.len);
-        self.bind()?;
-        // SAFETY: the range lies in the buffer.
-        self.put(|stream| unsafe { result::memset_d8_async(buffer.pointer, 0, n * size_of::<T>(), stream) })
             .map_err(|e| self.failed("memory cannot be cleared", e))
     }
 

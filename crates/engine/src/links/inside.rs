@@ -13,7 +13,7 @@ use crate::error::{Error, Problem, Result};
 /// Time for which a part looks again and again for a message before it sleeps: waking a thread takes longer than most messages.
 const ALERT: Duration = Duration::from_micros(50);
 
-/// What goes from one part to another.
+/// Message or value from one part to another.
 enum Message {
     Bytes(Vec<u8>),
     Value(Handed),

@@ -32,7 +32,7 @@ struct Slab {
     to: Arc<Buffer<u8>>,
 }
 
-/// What a part shows to the owner of a place that is in common.
+/// Card that a part hands to the owner of a place that is in common.
 struct Introduction {
     slab: Arc<Buffer<u8>>,
     cuda: Cuda,
@@ -44,7 +44,7 @@ struct Introduction {
 struct Events {
     /// Incoming slabs may be written to.
     free: Event,
-    /// What goes out has been copied.
+    /// Outgoing slabs have been copied.
     sent: Event,
 }
 
@@ -127,7 +127,7 @@ impl Slabs {
     /// # Errors
     /// Another part has failed.
     pub fn exchange(&self) -> Result<()> {
-        // What reads the incoming slabs of the exchange before is ahead of this mark.
+        // Readers of the incoming slabs of the exchange before are ahead of this mark.
         self.cuda.record(&self.events.free)?;
         self.tell()?;
         for (part, _, events) in &self.peers {

@@ -1,6 +1,7 @@
 //! Runs in several parts on one GPU: fields, charge and particles have the bits of a run in one part. Skipped without a GPU.
 //!
-//! Energies of particles are summed in the order in which lists hold them, which is not the same in two runs: these agree to rounding.
+//! Energies of particles are summed in the order in which lists hold them, which is not the same in two runs: these agree to
+//! rounding.
 
 use serde_json::{Value, json};
 use zellige_engine::device::Device;

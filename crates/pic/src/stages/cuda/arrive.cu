@@ -2,10 +2,14 @@
 
 #include "settle.cu"
 
-// Records of a slab of `depart`. They come over the lower (`end` 0) or the upper end and lie in the cells beside it: nothing flies farther in a
-// step.
+// Records of the slabs that `depart` filled elsewhere, blockIdx.y 0 for those that come over the lower end, 1 for the upper one. They lie in the cells
+// beside it: nothing flies farther in a step. Slabs that went out are empty then.
 extern "C" __global__ void __launch_bounds__(256)
-    arrive(const __grid_constant__ Domain d, const __grid_constant__ Store st, const u8* slab, int end) {
+    arrive(const __grid_constant__ Domain d, const __grid_constant__ Store st, const u8* below, const u8* above) {
+    const u32 end = blockIdx.y;
+    const u8* slab = end ? above : below;
+    if (!slab) return;
+    if (blockIdx.x == 0 && threadIdx.x == 0) *reinterpret_cast<u32*>(st.away[end]) = 0;
     const u32 count = *reinterpret_cast<const u32*>(slab);
     const Record* records = reinterpret_cast<const Record*>(slab + SLAB_HEADER);
     for (u64 k = thread_index(); k < min(count, st.away_room); k += thread_count()) {

@@ -40,7 +40,7 @@ impl Ends {
         };
         let place = |end: usize| {
             let other = beyond(end);
-            // What is the lower end here is the upper one there, behind the lower one where that has a neighbour.
+            // The lower end here is the upper one there, behind the lower one where that has a neighbour.
             let theirs = usize::from(end == 0 && part.grid_of(grid, other).continues(0));
             (end, Place { part: other, theirs, bytes: 0 })
         };
@@ -53,9 +53,11 @@ impl Ends {
         Slabs::new(cuda, pool, part.links(), &places, "exchange between parts")
     }
 
-    /// Numbers of the ends, 0 for the lower one, with those of their slabs.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.0.iter().enumerate().map(|(k, (end, _))| (*end, k))
+    /// Addresses of one kind of slabs at the lower and the upper end; 0 where there is no other part.
+    pub(super) fn addresses(&self, slabs: &Slabs, kind: fn(&Slabs, usize) -> &Buffer<u8>) -> [u64; 2] {
+        let mut addresses = [0; 2];
+        self.0.iter().enumerate().for_each(|(k, (end, _))| addresses[*end] = kind(slabs, k).address());
+        addresses
     }
 }
 
@@ -67,7 +69,7 @@ pub(super) struct Beside {
     pitch: usize,
     sums: Slabs,
     fields: Slabs,
-    /// What filters of the current and of the charge reach across an end: rows, and the slabs.
+    /// Rows across an end that filters of the current and of the charge reach, and the slabs for them.
     filter: Option<(usize, Slabs, Slabs)>,
 }
 
@@ -90,79 +92,58 @@ impl Beside {
         Ok(Some(Self { sums: slabs(3 * STRIP, 8)?, fields: slabs(6 * STRIP, real)?, filter, pitch, ends, kernels }))
     }
 
-    fn launch(&self, name: &str, blocks: (u32, u32)) -> Launch<'_> {
+    /// Launch of a thread for each value of `rows` rows at each end.
+    fn launch(&self, name: &str, rows: usize) -> Launch<'_> {
         let number = NAMES.iter().position(|n| *n == name).expect("the kernel is in the list");
-        self.kernels[number].launch(blocks, 256)
+        self.kernels[number].launch((self.pitch.div_ceil(256) as u32, rows as u32, 2), 256)
     }
 
-    /// A thread for each value of `rows` rows.
-    fn blocks(&self, rows: usize) -> (u32, u32) {
-        (self.pitch.div_ceil(256) as u32, rows as u32)
-    }
-
-    /// Completes integer sums: deposits on guards go to their nodes, and the first row of the part above is that of its guard. Guards
-    /// of `clear` are zero afterwards.
+    /// Completes integer sums: deposits on guards go to their nodes, and the first row of the part above is that of its guard.
+    /// Guards of `clear` are zero afterwards.
     pub(super) fn complete(&self, yee: YeeGrid, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>) -> Result<()> {
-        let (blocks, length) = (self.blocks(3 * STRIP), (sums.len() / 3) as i64);
-        for (end, k) in self.ends.iter() {
-            let send = self.launch("send_sums", blocks).arg(yee).arg(sums).arg(length).arg(end as i32);
-            // SAFETY: three components of so many sums each; a slab has three strips.
-            unsafe { send.arg(self.sums.outgoing(k).from(0)).run()? };
-        }
+        let (rows, length) = (3 * STRIP, (sums.len() / 3) as i64);
+        let [below, above] = self.ends.addresses(&self.sums, Slabs::outgoing);
+        // SAFETY: three components of so many sums each; a slab has three strips.
+        unsafe { self.launch("send_sums", rows).arg(yee).arg(sums).arg(length).arg(below).arg(above).run()? };
         self.sums.exchange()?;
-        let clear = clear.map_or(0, Buffer::address);
-        for (end, k) in self.ends.iter() {
-            let add = self.launch("add_sums", blocks).arg(yee).arg(sums).arg(length).arg(end as i32);
-            // SAFETY: as above; what is cleared is as large as the sums, or nothing.
-            unsafe { add.arg(self.sums.incoming(k).from(0)).arg(clear).run()? };
-        }
-        Ok(())
+        let [below, above] = self.ends.addresses(&self.sums, Slabs::incoming);
+        let launch = self.launch("add_sums", rows).arg(yee).arg(sums).arg(length).arg(below).arg(above);
+        // SAFETY: as above; what is cleared is as large as the sums, or nothing.
+        unsafe { launch.arg(clear.map_or(0, Buffer::address)).run() }
     }
 
     /// Fills the guards of E and B at the ends.
     pub(super) fn fill(&self, yee: YeeGrid) -> Result<()> {
-        let blocks = self.blocks(6 * STRIP);
-        for (end, k) in self.ends.iter() {
-            // SAFETY: six fields over all nodes with guards; a slab has six strips.
-            unsafe { self.launch("send_fields", blocks).arg(yee).arg(end as i32).arg(self.fields.outgoing(k).from(0)).run()? };
-        }
+        let [below, above] = self.ends.addresses(&self.fields, Slabs::outgoing);
+        // SAFETY: six fields over all nodes with guards; a slab has six strips.
+        unsafe { self.launch("send_fields", 6 * STRIP).arg(yee).arg(below).arg(above).run()? };
         self.fields.exchange()?;
-        for (end, k) in self.ends.iter() {
-            // SAFETY: as above.
-            unsafe { self.launch("take_fields", blocks).arg(yee).arg(end as i32).arg(self.fields.incoming(k).from(0)).run()? };
-        }
-        Ok(())
+        let [below, above] = self.ends.addresses(&self.fields, Slabs::incoming);
+        // SAFETY: as above.
+        unsafe { self.launch("take_fields", 6 * STRIP).arg(yee).arg(below).arg(above).run() }
     }
 
     /// Gets the rows of J, half filtered, that the filter along y reaches in other parts.
     pub(super) fn reach_current(&self, yee: YeeGrid, taps: &mut Taps) -> Result<()> {
         let Some((reach, slabs, _)) = &self.filter else { return Ok(()) };
-        for (end, k) in self.ends.iter() {
-            for c in 0..3 {
-                let send = self.launch("send_current", self.blocks(*reach)).arg(yee).arg(c).arg(*reach as i32).arg(end as i32);
-                // SAFETY: a slab has so many rows of each component.
-                unsafe { send.arg(slabs.outgoing(k).from(0)).run()? };
-            }
-        }
+        let [below, above] = self.ends.addresses(slabs, Slabs::outgoing);
+        // SAFETY: a slab has so many rows of each component.
+        unsafe { self.launch("send_current", 3 * reach).arg(yee).arg(*reach as i32).arg(below).arg(above).run()? };
         self.reached(slabs, taps)
     }
 
     /// Gets such rows of a charge.
     pub(super) fn reach_charge(&self, yee: YeeGrid, charge: &Buffer<f64>, taps: &mut Taps) -> Result<()> {
         let Some((reach, _, slabs)) = &self.filter else { return Ok(()) };
-        for (end, k) in self.ends.iter() {
-            let send = self.launch("send_charge", self.blocks(*reach)).arg(yee).arg(charge).arg(*reach as i32).arg(end as i32);
-            // SAFETY: a slab has so many rows.
-            unsafe { send.arg(slabs.outgoing(k).from(0)).run()? };
-        }
+        let [below, above] = self.ends.addresses(slabs, Slabs::outgoing);
+        // SAFETY: a slab has so many rows.
+        unsafe { self.launch("send_charge", *reach).arg(yee).arg(charge).arg(below).arg(above).run()? };
         self.reached(slabs, taps)
     }
 
     fn reached(&self, slabs: &Slabs, taps: &mut Taps) -> Result<()> {
         slabs.exchange()?;
-        for (end, k) in self.ends.iter() {
-            taps.beyond[end] = slabs.incoming(k).address();
-        }
+        taps.beyond = self.ends.addresses(slabs, Slabs::incoming);
         Ok(())
     }
 }

@@ -186,7 +186,7 @@ impl Fields {
                 ParticleSide::Absorb => 2,
             })
         });
-        // Where another part of the run comes next.
+        // Behind an end at which another part of the run goes on.
         let across = |side: i32, end: usize, other: i32| if grid.continues(end) { other } else { side };
         YeeGrid {
             e: [0, 1, 2].map(|c| self.advancing[0][c].address()),
@@ -357,6 +357,9 @@ impl Fields {
         for c in 0..3 {
             self.yee.e[c] = self.advancing[0][c].address();
             self.yee.b[c] = self.advancing[0][3 + c].address();
+        }
+        if self.beside.is_none() {
+            return Ok(());
         }
         profiler.stage_on(&cuda, "parts", Cost::default(), || self.fill_from_beside())
     }

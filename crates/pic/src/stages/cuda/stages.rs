@@ -454,7 +454,7 @@ impl Stages for CudaStages {
             let [injected, removed, energy_in, energy_out, charge_out] = host;
             p.ledger = Ledger { injected: injected as u64, removed: removed as u64, energy_in, energy_out, charge_out };
             self.closed &= device == [0.0; 13];
-            // What all parts had counted is the first one's.
+            // Counts of all parts become the first one's.
             p.store.set_ledger(if self.part.links().is_first() { &device } else { &[0.0; 13] })?;
         }
         // A state of the CPU has no unit; the one at hand then does.

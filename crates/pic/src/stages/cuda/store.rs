@@ -90,7 +90,7 @@ impl Away {
             return Ok(None);
         }
         let room = (2 * expected.div_ceil(grid.held().len())).max(LEAST_ROOM);
-        // The same on both sides of a border.
+        // One size for both sides of a border.
         let room = part.links().all_say(&room)?.into_iter().max().unwrap_or(room);
         let ends = Ends::new(part, grid);
         let slabs = ends.slabs(cuda, pool, part, HEADER + room * kernel_config.record())?;
@@ -267,11 +267,7 @@ impl Store {
             now: inbox(self.current),
             next: inbox(1 - self.current),
             ring: self.ring.address(),
-            away: self.away.as_ref().map_or([0; 2], |away| {
-                let mut addresses = [0; 2];
-                away.ends.iter().for_each(|(end, k)| addresses[end] = away.slabs.outgoing(k).address());
-                addresses
-            }),
+            away: self.away.as_ref().map_or([0; 2], |away| away.ends.addresses(&away.slabs, Slabs::outgoing)),
             away_room: self.away.as_ref().map_or(0, |away| away.room as u32),
             outbox: self.outbox.address(),
             common: self.common.address(),
@@ -295,17 +291,14 @@ impl Store {
     }
 
     /// Sends the particles that left this part to where they belong, and puts those that come into inboxes. Does not wait.
-    pub(super) fn exchange(&mut self, domain: Domain) -> Result<()> {
+    pub(super) fn exchange(&self, domain: Domain) -> Result<()> {
         let argument = self.argument();
-        let Some(away) = &mut self.away else { return Ok(()) };
+        let Some(away) = &self.away else { return Ok(()) };
         away.slabs.exchange()?;
-        for (end, k) in away.ends.iter() {
-            let launch = away.arrive.launch(ARRIVING, 256).arg(domain).arg(argument);
-            // SAFETY: a domain, its store, and a slab of as much room as the store says.
-            unsafe { launch.arg(away.slabs.incoming(k).from(0)).arg(end as i32).run()? };
-            // Of the next step, whose particles find it empty.
-            self.cuda.zero_front(away.slabs.outgoing_mut(k), HEADER)?;
-        }
+        let [below, above] = away.ends.addresses(&away.slabs, Slabs::incoming);
+        let launch = away.arrive.launch((ARRIVING, 2), 256).arg(domain).arg(argument);
+        // SAFETY: a domain, its store, and slabs of as much room as the store says.
+        unsafe { launch.arg(below).arg(above).run()? };
         Ok(())
     }
 
@@ -399,8 +392,8 @@ impl Store {
         Ok(())
     }
 
-    /// Puts particles in, which have been checked and lie on the rows that are here. They are in the lists afterwards where `listed` says so; else those of few stay
-    /// among what came, for the next step.
+    /// Puts particles in, which have been checked and lie on the rows that are here. They are in the lists afterwards where
+    /// `listed` says so; else those of few stay among what came, for the next step.
     pub(super) fn insert(&mut self, p: &Particles, listed: bool) -> Result<()> {
         let ([_, ty], parts, record) = (self.kernel_config.tile, self.kernel_config.parts, self.kernel_config.record());
         let first = self.grid.held().start;

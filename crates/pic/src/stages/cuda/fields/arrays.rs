@@ -7,7 +7,8 @@ use crate::stages::cpu::fields::fill_guards;
 use crate::stages::{Component, Precision};
 
 impl Fields {
-    /// A component over all corners of the domain with guards: at every part, or at the first one with nothing at the others. Waits.
+    /// A component over all corners of the domain with guards: at every part, or at the first one with nothing at the others.
+    /// Waits.
     pub(in crate::stages::cuda) fn get(&mut self, component: Component, everywhere: bool) -> Result<Vec<f64>> {
         let c = component as usize;
         let (size, n) = (bytes(self.precision), self.grid.len());
