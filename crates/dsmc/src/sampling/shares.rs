@@ -208,3 +208,52 @@ impl<'a> RowAdder<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use zellige_engine::links::{Cut, inside};
+    use zellige_engine::rng::Philox;
+
+    use super::*;
+    use crate::config::Config;
+
+    /// Areas of parts that own boxes of tiles of 4 x 3 cells, cut by a weight that leans to one side.
+    fn areas(cells: [usize; 2], parts: usize, lean: f64) -> Vec<Rectangle> {
+        let cut = Cut::new([cells[0].div_ceil(4), cells[1].div_ceil(3), 1], &[0, 1], parts, |tile| 1.0 + lean * (tile % 7) as f64);
+        let cell = |tile: [usize; 3]| [(4 * tile[0]).min(cells[0]), (3 * tile[1]).min(cells[1])];
+        (0..parts).map(|part| cut.block(part)).map(|block| Rectangle { lower: cell(block.lower), upper: cell(block.upper) }).collect()
+    }
+
+    #[test]
+    fn parts_give_what_all_cells_give_in_one() {
+        for (cells, parts) in [([37, 23], 2), ([37, 23], 5), ([9, 40], 8), ([50, 1], 3), ([2, 2], 3)] {
+            let size = cells.map(|n| n as f64);
+            let dimensions = if cells[1] == 1 { 1 } else { 2 };
+            let model =
+                Model::new(&Config::new(cells[..dimensions].to_vec(), size[..dimensions].to_vec(), "Ar", 1e3, 300.0), Path::new(""), 1);
+            let (model, random) = (model.unwrap(), Philox::new(3, 1));
+            let width = model.species.len() * model.collisions.sums();
+            // Of all sizes, so that another order of additions has other bits.
+            let all: Vec<f64> = (0..model.grid.len() * width).map(|i| (20.0 * random.uniforms(0, i as u64)[0]).exp()).collect();
+            inside::run(parts, |links| {
+                let shares = Shares::new(&model, &links, areas(cells, parts, 0.0));
+                let own = shares.taken(&all, width);
+                for regions in [[4.min(cells[0]), 4.min(cells[1])], [cells[0], 1], [1, cells[1]], [1, 1]] {
+                    for sums in [0..model.collisions.sums(), 1..2] {
+                        let expected = sums_of_regions(&model, &all, regions, sums.clone());
+                        let found = shares.sums_of_regions(&model, &own, regions, sums)?;
+                        assert_eq!(found, if links.is_first() { expected } else { Vec::new() }, "{regions:?} of {cells:?}, {parts} parts");
+                    }
+                }
+                let others = Shares::new(&model, &links, areas(cells, parts, 3.0));
+                let moved = shares.moved(&others, &own, width)?;
+                assert_eq!(moved, others.taken(&all, width));
+                assert_eq!(others.gathered(&moved, width)?, if links.is_first() { all.clone() } else { Vec::new() });
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+}

@@ -31,12 +31,12 @@ impl Gas {
         particles + ATTEMPT * attempts as f64 / EVERY as f64 + CELL * (tile.cells[0] * tile.cells[1]) as f64
     }
 
-    /// Returns true if the work is looked at after step number `step`.
+    /// Returns true if the work is looked at before step number `step`.
     pub(super) fn balance_is_due(&self, step: u64) -> bool {
-        !self.links.is_alone() && (step + 1).is_multiple_of(EVERY)
+        !self.links.is_alone() && step > 0 && step.is_multiple_of(EVERY)
     }
 
-    /// Cuts the parts anew if one has too much work. What tiles send away in this step has not left yet.
+    /// Cuts the parts anew if one has too much work.
     pub(super) fn balance(&mut self) -> Result<()> {
         let parts = self.cut.parts();
         let tiles: Vec<usize> = self.cut.tiles(self.links.rank()).collect();
@@ -60,6 +60,8 @@ impl Gas {
 
     /// Hands tiles over to the parts that own them by another cut.
     fn cut_anew(&mut self, cut: Cut) -> Result<()> {
+        // Tiles go with what has arrived for them; nothing is on its way meanwhile.
+        self.complete_exchange()?;
         let (rank, parts) = (self.links.rank(), cut.parts());
         let before = std::mem::replace(&mut self.cut, cut);
         let goes =

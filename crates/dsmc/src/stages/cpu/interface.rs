@@ -18,6 +18,9 @@ use crate::walls::BOLTZMANN;
 
 impl Stages for Gas {
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
+        if self.balance_is_due(step) {
+            profiler.stage("balance", Cost::default(), || self.balance())?;
+        }
         let pass = Pass { model: &self.model, tiling: &self.store.tiling, step, sample };
         let [boxes, out] = &mut self.boxes;
         let (boxes, post, scratch, table, isa, factors) = (&*boxes, &self.post, &self.scratch, &self.table, self.isa, &self.factors);
@@ -50,9 +53,6 @@ impl Stages for Gas {
         self.check(arrived)?;
         if self.store.len() as u64 > IN_A_TILE {
             overfull(self.store.tiles.iter().map(|t| t.len() as u64).max().unwrap_or(0))?;
-        }
-        if self.balance_is_due(step) {
-            profiler.stage("balance", Cost::default(), || self.balance())?;
         }
         profiler.stage("route", Cost::default(), || self.route())
     }

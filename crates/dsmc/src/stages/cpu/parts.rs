@@ -48,9 +48,8 @@ impl Gas {
         }
         let (rank, cut) = (self.links.rank(), &self.cut);
         let mut messages = vec![Vec::new(); cut.parts()];
-        // Also of tiles that another part has just taken over: their leavers of this step are still here.
-        for (tile, outbox) in boxes.iter_mut().enumerate() {
-            outbox.send_away(tile as u32, |to| Some(cut.owner(to)).filter(|part| *part != rank), &mut messages);
+        for tile in cut.tiles(rank) {
+            boxes[tile].send_away(tile as u32, |to| Some(cut.owner(to)).filter(|part| *part != rank), &mut messages);
         }
         let mut from = Vec::new();
         for message in self.relay.carry(&self.links, messages)? {
