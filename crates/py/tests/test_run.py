@@ -102,6 +102,9 @@ class Stepping(Folder):
         self.assertEqual(second.clock.step, 12)
         second.step(18)
         self.assertTrue(np.array_equal(second.fields["E_x"], whole.fields["E_x"]))
+        # Rows of before are not lost to a checkpoint into the same folder.
+        second.save(self.folder)
+        self.assertEqual(list(zellige.load(self.folder).rows["step"]), [float(k) for k in range(1, 31)])
         with self.assertRaisesRegex(zellige.Error, "another input"):
             zellige.Run(self.INPUT, resume=self.folder, **HERE, pic={"dt": 0.04})
 
@@ -300,7 +303,7 @@ class Results(Folder):
     def test_hdf5_has_the_axes_and_units_of_the_run(self):
         for name, run in [
             ("gas", zellige.Run(gas(60), output=self.folder / "gas", **HERE)),
-            ("plasma", zellige.Run(plasma(20), output=self.folder / "plasma", **HERE, **{"output.formats": ["hdf5"]})),
+            ("plasma", zellige.Run(plasma(20), output={"folder": self.folder / "plasma", "formats": ["hdf5"]}, **HERE)),
         ]:
             results = run.to_end()
             try:
