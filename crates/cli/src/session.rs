@@ -81,18 +81,15 @@ pub trait Session: Send {
     fn to_end(&mut self) -> Result<PathBuf>;
 }
 
-/// Sets a run up, on the device that the settings, the environment or the input asks for.
+/// Sets a run up, on the device that the settings, the environment or the input asks for. From now on this process says errors
+/// alone: its standard error is that of an interpreter.
 pub fn open(input: &InputText, settings: &Settings) -> Result<Box<dyn Session>> {
+    report::only_errors();
     let source = match input {
         InputText::File(path) => run::read(path, &settings.overrides)?,
         InputText::Json(text) => run::completed(Source::parse(text, Format::Json, "the input")?, &settings.overrides)?,
     };
     solvers::find(source.solver(&solvers::names())?)?.open(&source, settings)
-}
-
-/// Leaves all messages but errors out: an interpreter's standard error is not ours.
-pub fn be_quiet() {
-    report::only_errors();
 }
 
 /// [`open`] for one solver.

@@ -253,6 +253,13 @@ class Command(Folder):
         schema = command("schema", "poisson")
         self.assertEqual(json.loads(schema.stdout)["type"], "object")
 
+    def test_run_tells_plan_and_outcome(self):
+        ended = command("run", EXAMPLES / "poisson" / "neumann.toml", "--device", "cpu", "--set", "poisson.grid.nodes=[33, 33]", cwd=self.folder)
+        self.assertEqual((ended.returncode, ended.stdout), (0, ""))
+        for words in ("zellige 0.", "grid ", "status ", "files "):
+            self.assertIn(words, ended.stderr)
+        self.assertTrue((self.folder / "out" / "neumann" / "summary.json").exists())
+
     def test_ctrl_c_ends_it_as_the_binary(self):
         (self.folder / "in.json").write_text(json.dumps(plasma(10**9)))
         arguments = [sys.executable, "-m", "zellige", "run", "in.json", "-o", "out", "--device", "cpu", "--threads", "1"]
