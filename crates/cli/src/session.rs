@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use zellige_engine::config::{Format, Input, Source};
-use zellige_engine::error::{Error, Result};
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::files;
 use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Record, Row};
@@ -80,18 +81,15 @@ pub trait Session: Send {
     fn to_end(&mut self) -> Result<PathBuf>;
 }
 
-/// Sets a run up, on the device that the settings, the environment or the input asks for.
+/// Sets a run up, on the device that the settings, the environment or the input asks for. From now on this process says errors
+/// alone: its standard error is that of an interpreter.
 pub fn open(input: &InputText, settings: &Settings) -> Result<Box<dyn Session>> {
+    report::only_errors();
     let source = match input {
         InputText::File(path) => run::read(path, &settings.overrides)?,
         InputText::Json(text) => run::completed(Source::parse(text, Format::Json, "the input")?, &settings.overrides)?,
     };
     solvers::find(source.solver(&solvers::names())?)?.open(&source, settings)
-}
-
-/// Leaves all messages but errors out: an interpreter's standard error is not ours.
-pub fn be_quiet() {
-    report::only_errors();
 }
 
 /// [`open`] for one solver.
@@ -103,7 +101,7 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
         ..RunArgs::default()
     };
     let mut watch = Watch::default();
-    let (input, plan, device, running) = watch.during(|| {
+    let (input, plan, device, mut running) = watch.during(|| {
         let ready = Ready::<S>::new(input, &arguments, &Links::default())?;
         let Ready { input, environment, plan, prepared, .. } = ready;
         let options = Options { resume: arguments.resume.clone(), ..by_hand(&input, &arguments) };
@@ -111,8 +109,9 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
         Ok::<_, Error>((input, plan, environment.device.name().to_owned(), running))
     })?;
     let profiler = Profiler::new();
+    let first = running.solver().clock().step;
     let run = Steps { rows: Vec::new(), last: Vec::new() };
-    Ok(Box::new(Driven { input, plan, device, arguments, profiler, watch, run, state: State::SetUp(Box::new(running)) }))
+    Ok(Box::new(Driven { input, plan, device, arguments, profiler, watch, run, first, state: State::SetUp(Box::new(running)) }))
 }
 
 /// Options of steps that are made by hand: rows alone.
@@ -146,6 +145,8 @@ struct Driven<S: Solver> {
     profiler: Profiler,
     watch: Watch,
     run: Steps,
+    /// Step at which the run was set up: not 0 where it was resumed.
+    first: u64,
     state: State<S>,
 }
 
@@ -196,7 +197,7 @@ impl Sink for Keeping<'_> {
 
 /// Error of a session whose solver is gone.
 fn ended(what: &str) -> Error {
-    let problem = zellige_engine::error::Problem::new("", format!("the run has ended: {what}"));
+    let problem = Problem::new("", format!("the run has ended: {what}"));
     Error::input("the run", problem.hint("make a new run, or one that resumes from a checkpoint"))
 }
 
@@ -349,11 +350,15 @@ impl<S: Solver> Session for Driven<S> {
         let (State::SetUp(running) | State::Stepping(running)) = &mut self.state else {
             return Err(ended("there is no state to save"));
         };
-        zellige_engine::files::create_dir(&folder)?;
+        let _locks = run::own(&folder, None, false)?;
+        let earlier = match &self.arguments.resume {
+            Some(from) if self.first > 0 => EarlierRows::read(from.join(ROWS), self.first)?,
+            _ => EarlierRows::default(),
+        };
         let path = running.save(&folder, &mut Keeping { run, output: None })?;
         // Read by a run that resumes.
-        zellige_engine::files::atomic_write(folder.join(RESOLVED), |out| out.write_all(resolved.as_bytes()))?;
-        zellige_io::csv::write_rows(folder.join(ROWS), &EarlierRows::default(), &self.run.rows)?;
+        files::atomic_write(folder.join(RESOLVED), |out| out.write_all(resolved.as_bytes()))?;
+        zellige_io::csv::write_rows(folder.join(ROWS), &earlier, &self.run.rows)?;
         Ok(path)
     }
 

@@ -1,6 +1,7 @@
 //! Instruction sets: a row operation is written once over lanes and compiled for each of them; the best one that the
 //! machine has is chosen at run time. All give the same bits: no operation is fused or reordered.
 
+#[cfg(target_arch = "x86_64")]
 use zellige_engine::real::AVX512;
 pub(crate) use zellige_engine::real::Isa;
 

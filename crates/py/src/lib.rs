@@ -35,7 +35,6 @@ mod _zellige {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        zellige_cli::session::be_quiet();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -102,6 +102,9 @@ class Stepping(Folder):
         self.assertEqual(second.clock.step, 12)
         second.step(18)
         self.assertTrue(np.array_equal(second.fields["E_x"], whole.fields["E_x"]))
+        # Rows of before are not lost to a checkpoint into the same folder.
+        second.save(self.folder)
+        self.assertEqual(list(zellige.load(self.folder).rows["step"]), [float(k) for k in range(1, 31)])
         with self.assertRaisesRegex(zellige.Error, "another input"):
             zellige.Run(self.INPUT, resume=self.folder, **HERE, pic={"dt": 0.04})
 
@@ -250,6 +253,13 @@ class Command(Folder):
         schema = command("schema", "poisson")
         self.assertEqual(json.loads(schema.stdout)["type"], "object")
 
+    def test_run_tells_plan_and_outcome(self):
+        ended = command("run", EXAMPLES / "poisson" / "neumann.toml", "--device", "cpu", "--set", "poisson.grid.nodes=[33, 33]", cwd=self.folder)
+        self.assertEqual((ended.returncode, ended.stdout), (0, ""))
+        for words in ("zellige 0.", "grid ", "status ", "files "):
+            self.assertIn(words, ended.stderr)
+        self.assertTrue((self.folder / "out" / "neumann" / "summary.json").exists())
+
     def test_ctrl_c_ends_it_as_the_binary(self):
         (self.folder / "in.json").write_text(json.dumps(plasma(10**9)))
         arguments = [sys.executable, "-m", "zellige", "run", "in.json", "-o", "out", "--device", "cpu", "--threads", "1"]
@@ -300,7 +310,7 @@ class Results(Folder):
     def test_hdf5_has_the_axes_and_units_of_the_run(self):
         for name, run in [
             ("gas", zellige.Run(gas(60), output=self.folder / "gas", **HERE)),
-            ("plasma", zellige.Run(plasma(20), output=self.folder / "plasma", **HERE, **{"output.formats": ["hdf5"]})),
+            ("plasma", zellige.Run(plasma(20), output={"folder": self.folder / "plasma", "formats": ["hdf5"]}, **HERE)),
         ]:
             results = run.to_end()
             try:

@@ -145,7 +145,7 @@ pub(crate) fn resolved<S: Solver>(input: &Input<S::Config>, device: &str) -> Res
 
 /// Takes the folders that the run writes into: nobody else writes there meanwhile, and what killed runs left half-written is
 /// cleared.
-fn own(folder: &Path, checkpoints: Option<&Path>, force: bool) -> Result<Vec<Lock>> {
+pub(crate) fn own(folder: &Path, checkpoints: Option<&Path>, force: bool) -> Result<Vec<Lock>> {
     let mut locks = Vec::new();
     // A folder is not locked twice.
     let other = checkpoints.filter(|other| std::path::absolute(other).ok() != std::path::absolute(folder).ok());

@@ -11,7 +11,6 @@ use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Links, Traffic};
 use crate::profile::{Profiler, per_item};
-use crate::record::Row;
 use crate::schedule::{Schedule, Trigger};
 use crate::signal;
 use crate::sim::{Clock, Ending, Environment, Outcome, Solver};
@@ -232,11 +231,6 @@ impl<S: Solver> Running<S> {
     /// The solver between two steps.
     pub fn solver(&mut self) -> &mut S {
         &mut self.solver
-    }
-
-    /// The last row; empty before the first step.
-    pub fn row(&self) -> &Row {
-        self.recent.row()
     }
 
     /// Saves a checkpoint below `folder`, from which a run of the same input goes on; returns its path.

@@ -3,6 +3,7 @@
 
 use rustfft::num_complex::Complex;
 
+#[cfg(target_arch = "x86_64")]
 use zellige_engine::real::AVX512;
 
 use super::transform::Scalar;

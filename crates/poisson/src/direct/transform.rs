@@ -34,9 +34,8 @@ use zellige_engine::real::{Real, RealScalar};
 
 use super::fold::{extend_cosine, extend_sine, fold_cosine, fold_sine, rotate_in, rotate_out, times_i, unfold_cosine, unfold_sine};
 use super::odd;
-use super::pairs::Pairs;
 #[cfg(target_arch = "x86_64")]
-use super::pairs::x86;
+use super::pairs::{Pairs, x86};
 use crate::grid::{Axis, Bc};
 use crate::isa::Isa;
 

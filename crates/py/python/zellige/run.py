@@ -124,8 +124,9 @@ class Run:
         `auto`, `cpu`, `cuda` or `cuda:N`; by default as the environment or the input says.
     threads : int, optional
         Threads on the CPU; 0 takes every core.
-    output : path, optional
-        Folder for `to_end` and `save`; by default as the input says, else `out/` and the input's name.
+    output : path or dict, optional
+        Folder for `to_end` and `save`; by default as the input says, else `out/` and the input's name. Or keys of the input's
+        `[output]` table: `{"folder": "here", "formats": ["npy"]}`.
     resume : path, optional
         Folder of an earlier run whose checkpoint this one goes on from.
     **overrides
@@ -154,10 +155,12 @@ class Run:
         *,
         device: Optional[str] = None,
         threads: Optional[int] = None,
-        output: Union[str, os.PathLike, None] = None,
+        output: Union[str, os.PathLike, Mapping, None] = None,
         resume: Union[str, os.PathLike, None] = None,
         **overrides: Any,
     ):
+        if isinstance(output, Mapping):
+            overrides, output = {**overrides, "output": output}, None
         file, text = (None, json.dumps(_plain(input))) if isinstance(input, Mapping) else (os.fspath(input), None)
         self._session = Session(file, text, list(_overrides(overrides)), device, threads, output, resume)
         self._rows: dict[str, list] = {}
@@ -277,6 +280,8 @@ class Run:
 
     def to_end(self) -> Results:
         """Run to the end as the command line does, with the same files and checks, and return what lies in the folder.
+
+        Rows of steps that were made by hand are in the files; diagnostics that fell due in them are not.
 
         Warns (VerdictWarning) if the goal was missed or a check failed. Ctrl-C and the wall-time limit save a checkpoint first.
         """

@@ -58,7 +58,11 @@ impl<T: Number> Line<T> {
             return Self::LibraryTransform(n, T::library(n));
         }
         // Powers of two in as few passes as registers allow, the larger ones first; what 16 needs only AVX-512 has.
-        let (twos, most) = (n.trailing_zeros(), if isa == Isa::Avx512 { 4 } else { 3 });
+        #[cfg(target_arch = "x86_64")]
+        let most = if isa == Isa::Avx512 { 4 } else { 3 };
+        #[cfg(not(target_arch = "x86_64"))]
+        let most = 3;
+        let twos = n.trailing_zeros();
         let passes = twos.div_ceil(most);
         let mut radices: Vec<usize> = (0..passes).map(|i| 1 << ((twos + passes - 1 - i) / passes)).collect();
         let mut left = n >> twos;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use num_complex::Complex;
+#[cfg(target_arch = "x86_64")]
 use zellige_engine::real::AVX512;
 pub(crate) use zellige_engine::real::Isa;
 use zellige_engine::real::RealScalar;
