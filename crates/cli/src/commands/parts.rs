@@ -109,11 +109,11 @@ impl Parts {
         if matches!(device, Device::Cpu(_)) || self.count() == 1 {
             return Ok(());
         }
-        let (reason, hint) = if !self.links.is_alone() {
+        let (reason, hint) = if self.links.is_alone() {
+            (S::parts_only_on_cpu(config), "use `--device cpu`, or one GPU without `--parts`")
+        } else {
             let hint = "start one process for all GPUs of a host, `zellige run INPUT --device cuda:all`, or use `--device cpu`";
             (Some("parts on GPUs are those of one process so far"), hint)
-        } else {
-            (S::parts_only_on_cpu(config), "use `--device cpu`, or one GPU without `--parts`")
         };
         let Some(reason) = reason else { return Ok(()) };
         let problem = Problem::new("--device", format!("{} parts on {}: {reason}", self.count(), device.id()));

@@ -21,9 +21,9 @@ pub struct Place {
     pub bytes: usize,
 }
 
-/// Ends of one place.
+/// Slabs of one place, out and in.
 #[derive(Debug)]
-struct Slab {
+struct Pair {
     place: Place,
     outgoing: Buffer<u8>,
     /// Shared with the part that writes to it.
@@ -53,7 +53,7 @@ struct Events {
 pub struct Slabs {
     cuda: Cuda,
     links: Links,
-    slabs: Vec<Slab>,
+    pairs: Vec<Pair>,
     events: Arc<Events>,
     /// Other parts, each once, with their GPUs and events.
     peers: Vec<(usize, Cuda, Arc<Events>)>,
@@ -94,31 +94,31 @@ impl Slabs {
             found[own] = Some(introduction);
         }
         let mut peers: Vec<(usize, Cuda, Arc<Events>)> = Vec::new();
-        let mut slabs = Vec::new();
+        let mut pairs = Vec::new();
         for ((place, (outgoing, incoming)), introduction) in places.iter().zip(ends).zip(found) {
             let Introduction { slab, cuda: their, events } = introduction.ok_or_else(|| mismatch(place.part))?;
             if peers.iter().all(|(part, ..)| *part != place.part) {
                 cuda.reach(&their)?;
                 peers.push((place.part, their, events));
             }
-            slabs.push(Slab { place: *place, outgoing, incoming, to: slab });
+            pairs.push(Pair { place: *place, outgoing, incoming, to: slab });
         }
-        Ok(Self { cuda: cuda.clone(), links: links.clone(), slabs, events, peers })
+        Ok(Self { cuda: cuda.clone(), links: links.clone(), pairs, events, peers })
     }
 
     /// Slab that goes to place `k`, to be written on the device.
     pub fn outgoing(&self, k: usize) -> &Buffer<u8> {
-        &self.slabs[k].outgoing
+        &self.pairs[k].outgoing
     }
 
     /// [`Slabs::outgoing`], for copies from the host.
     pub fn outgoing_mut(&mut self, k: usize) -> &mut Buffer<u8> {
-        &mut self.slabs[k].outgoing
+        &mut self.pairs[k].outgoing
     }
 
     /// Slab that has come from place `k`.
     pub fn incoming(&self, k: usize) -> &Buffer<u8> {
-        &self.slabs[k].incoming
+        &self.pairs[k].incoming
     }
 
     /// Copies all outgoing slabs, as the stream has written them by now, into the incoming ones of the others; what is put on the
@@ -134,8 +134,8 @@ impl Slabs {
             self.hear(*part)?;
             self.cuda.wait_for(&events.free)?;
         }
-        for slab in &self.slabs {
-            self.cuda.copy_to_peer(&slab.outgoing, &slab.to, slab.place.bytes)?;
+        for pair in &self.pairs {
+            self.cuda.copy_to_peer(&pair.outgoing, &pair.to, pair.place.bytes)?;
         }
         self.cuda.record(&self.events.sent)?;
         self.tell()?;
@@ -158,7 +158,7 @@ impl Slabs {
 
     /// Bytes of all slabs.
     pub fn bytes(&self) -> u64 {
-        self.slabs.iter().map(|slab| 2 * slab.place.bytes as u64).sum()
+        self.pairs.iter().map(|pair| 2 * pair.place.bytes as u64).sum()
     }
 }
 

@@ -42,9 +42,9 @@ fn path(folder: &Path, links: &Links) -> PathBuf {
 }
 
 /// Steps `from` to `to` in one part of a run, from a checkpoint where there is one.
-fn part(table: &Value, environment: Environment, to: u64, from: Option<&Path>, folder: &Path) -> Result<Results> {
+fn part(table: &Value, environment: &Environment, to: u64, from: Option<&Path>, folder: &Path) -> Result<Results> {
     let path = path(folder, &environment.links);
-    let mut pic = Pic::setup(&config(table.clone()), &environment)?;
+    let mut pic = Pic::setup(&config(table.clone()), environment)?;
     if let Some(checkpoint) = from {
         pic.restore(&Reader::open(checkpoint, "pic")?)?;
     }
@@ -80,7 +80,7 @@ fn run(table: &Value, parts: usize, to: u64, from: Option<&Path>, folder: &Path)
 
 /// The run in `parts` parts, each in an environment of its own.
 pub(crate) fn on(environment: &Open<'_>, table: &Value, parts: usize, to: u64, from: Option<&Path>, folder: &Path) -> Results {
-    let mut all = links::inside::run(parts, |links| part(table, environment()?.of_part(links), to, from, folder)).unwrap();
+    let mut all = links::inside::run(parts, |links| part(table, &environment()?.of_part(links), to, from, folder)).unwrap();
     let first = all.remove(0);
     for (k, other) in all.iter().enumerate() {
         assert!(first.components == other.components, "fields of part {} of {parts} differ", k + 1);
@@ -269,14 +269,15 @@ fn refusals_say_why() {
     let mut table = table(json!({}));
     table["steps"] = json!(1);
     let folder = tempfile::tempdir().unwrap();
-    let error = links::inside::run(9, |links| part(&table, environment(1).of_part(links), 1, None, folder.path())).unwrap_err().to_string();
+    let error =
+        links::inside::run(9, |links| part(&table, &environment(1).of_part(links), 1, None, folder.path())).unwrap_err().to_string();
     assert!(error.contains("9 parts") && error.contains("1 to 8"), "{error}");
     let mut line = table.clone();
     line["grid"] = json!({ "cells": [61], "size": [6.1] });
     line["boundary"] = json!({ "x": "absorbing" });
     assert_eq!(Pic::only_in_one_part(&config(line.clone())), None);
     line["window"] = json!({ "start": 0.0 });
-    let error = links::inside::run(2, |links| part(&line, environment(1).of_part(links), 1, None, folder.path())).unwrap_err().to_string();
+    let error = links::inside::run(2, |links| part(&line, &environment(1).of_part(links), 1, None, folder.path())).unwrap_err().to_string();
     assert!(error.contains("window"), "{error}");
     assert!(Pic::only_in_one_part(&config(line)).unwrap().contains("window"));
 }

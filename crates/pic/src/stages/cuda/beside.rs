@@ -100,44 +100,44 @@ impl Beside {
 
     /// Completes integer sums: deposits on guards go to their nodes, and the first row of the part above is that of its guard.
     /// Guards of `clear` are zero afterwards.
-    pub(super) fn complete(&self, yee: YeeGrid, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>) -> Result<()> {
+    pub(super) fn complete(&self, yee: &YeeGrid, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>) -> Result<()> {
         let (rows, length) = (3 * STRIP, (sums.len() / 3) as i64);
         let [below, above] = self.ends.addresses(&self.sums, Slabs::outgoing);
         // SAFETY: three components of so many sums each; a slab has three strips.
-        unsafe { self.launch("send_sums", rows).arg(yee).arg(sums).arg(length).arg(below).arg(above).run()? };
+        unsafe { self.launch("send_sums", rows).arg(*yee).arg(sums).arg(length).arg(below).arg(above).run()? };
         self.sums.exchange()?;
         let [below, above] = self.ends.addresses(&self.sums, Slabs::incoming);
-        let launch = self.launch("add_sums", rows).arg(yee).arg(sums).arg(length).arg(below).arg(above);
+        let launch = self.launch("add_sums", rows).arg(*yee).arg(sums).arg(length).arg(below).arg(above);
         // SAFETY: as above; what is cleared is as large as the sums, or nothing.
         unsafe { launch.arg(clear.map_or(0, Buffer::address)).run() }
     }
 
     /// Fills the guards of E and B at the ends.
-    pub(super) fn fill(&self, yee: YeeGrid) -> Result<()> {
+    pub(super) fn fill(&self, yee: &YeeGrid) -> Result<()> {
         let [below, above] = self.ends.addresses(&self.fields, Slabs::outgoing);
         // SAFETY: six fields over all nodes with guards; a slab has six strips.
-        unsafe { self.launch("send_fields", 6 * STRIP).arg(yee).arg(below).arg(above).run()? };
+        unsafe { self.launch("send_fields", 6 * STRIP).arg(*yee).arg(below).arg(above).run()? };
         self.fields.exchange()?;
         let [below, above] = self.ends.addresses(&self.fields, Slabs::incoming);
         // SAFETY: as above.
-        unsafe { self.launch("take_fields", 6 * STRIP).arg(yee).arg(below).arg(above).run() }
+        unsafe { self.launch("take_fields", 6 * STRIP).arg(*yee).arg(below).arg(above).run() }
     }
 
     /// Gets the rows of J, half filtered, that the filter along y reaches in other parts.
-    pub(super) fn reach_current(&self, yee: YeeGrid, taps: &mut Taps) -> Result<()> {
+    pub(super) fn reach_current(&self, yee: &YeeGrid, taps: &mut Taps) -> Result<()> {
         let Some((reach, slabs, _)) = &self.filter else { return Ok(()) };
         let [below, above] = self.ends.addresses(slabs, Slabs::outgoing);
         // SAFETY: a slab has so many rows of each component.
-        unsafe { self.launch("send_current", 3 * reach).arg(yee).arg(*reach as i32).arg(below).arg(above).run()? };
+        unsafe { self.launch("send_current", 3 * reach).arg(*yee).arg(*reach as i32).arg(below).arg(above).run()? };
         self.reached(slabs, taps)
     }
 
     /// Gets such rows of a charge.
-    pub(super) fn reach_charge(&self, yee: YeeGrid, charge: &Buffer<f64>, taps: &mut Taps) -> Result<()> {
+    pub(super) fn reach_charge(&self, yee: &YeeGrid, charge: &Buffer<f64>, taps: &mut Taps) -> Result<()> {
         let Some((reach, _, slabs)) = &self.filter else { return Ok(()) };
         let [below, above] = self.ends.addresses(slabs, Slabs::outgoing);
         // SAFETY: a slab has so many rows.
-        unsafe { self.launch("send_charge", *reach).arg(yee).arg(charge).arg(below).arg(above).run()? };
+        unsafe { self.launch("send_charge", *reach).arg(*yee).arg(charge).arg(below).arg(above).run()? };
         self.reached(slabs, taps)
     }
 

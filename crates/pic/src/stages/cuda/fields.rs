@@ -269,7 +269,7 @@ impl Fields {
                 for axis in [0, 1] {
                     let mut taps = Taps::new(self.smoothing[axis], axis);
                     if let (1, Some(beside)) = (axis, &self.beside) {
-                        beside.reach_current(self.yee, &mut taps)?;
+                        beside.reach_current(&self.yee, &mut taps)?;
                     }
                     // SAFETY: as above; at most MOST_TAPS weights by the check of the input, asserted by the copy into them.
                     unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).arg(self.yee).arg(taps).run()? };
@@ -366,13 +366,13 @@ impl Fields {
 
     /// Fills guards of E and B at the ends where another part goes on.
     fn fill_from_beside(&self) -> Result<()> {
-        self.beside.as_ref().map_or(Ok(()), |beside| beside.fill(self.yee))
+        self.beside.as_ref().map_or(Ok(()), |beside| beside.fill(&self.yee))
     }
 
     /// Completes integer sums with what other parts have deposited: three components, on all nodes here. Guards of `clear` become
     /// zero, which nothing else does.
     pub(super) fn complete_sums(&self, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>) -> Result<()> {
-        self.beside.as_ref().map_or(Ok(()), |beside| beside.complete(self.yee, sums, clear))
+        self.beside.as_ref().map_or(Ok(()), |beside| beside.complete(&self.yee, sums, clear))
     }
 
     /// Moves all fields one cell towards lower x; lines of E and B in `ahead` go in.

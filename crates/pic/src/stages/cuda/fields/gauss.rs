@@ -62,7 +62,7 @@ impl Fields {
                 for (axis, from, to) in [(0, &charge.one, &charge.scratch), (1, &charge.scratch, &charge.one)] {
                     let mut taps = Taps::new(self.smoothing[axis], axis);
                     if let (1, Some(beside)) = (axis, &self.beside) {
-                        beside.reach_charge(self.yee, from, &mut taps)?;
+                        beside.reach_charge(&self.yee, from, &mut taps)?;
                     }
                     self.kernel("smooth_charge").launch(blocks, threads).arg(self.yee).arg(taps).arg(from).arg(to).run()?;
                 }
