@@ -26,9 +26,9 @@ fn arguments<'a>(input: &'a str, keys: &[&'a str], output: &'a str) -> Vec<&'a s
     ["run", input, "--device", "cpu", "--threads", "1", "-o", output].into_iter().chain(sets).collect()
 }
 
-/// Files of a run, but the summary, which has times.
+/// Files of a run, but the summary, which has times, and the picture that is drawn at times.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut all: Vec<String> = names(folder).into_iter().filter(|name| name != "summary.json").collect();
+    let mut all: Vec<String> = names(folder).into_iter().filter(|name| name != "summary.json" && name != "live.png").collect();
     all.sort();
     all.into_iter()
         .filter(|name| folder.join(name).is_file())

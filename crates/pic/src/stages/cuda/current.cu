@@ -60,7 +60,8 @@ extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Y
 
 // Result of the filter along an axis for component c at a node. Rows of the parts of a run beside this one are in slabs, those of component
 // `slab`.
-template <class T> __device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const T* from, int c, const Node& p, int slab) {
+template <class T>
+__device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const T* from, int c, const Node& p, int slab) {
     int axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
     const int* side = l.fields + 2 * axis;
     bool half = halfway(c, axis), periodic = side[0] == 0;

@@ -13,13 +13,13 @@ extern "C" __global__ void __launch_bounds__(256)
     send_sums(const __grid_constant__ YeeGrid l, const long long* sums, long long length, long long* below, long long* above) {
     long long* to = SLAB(below, above);
     int end = blockIdx.z, x = int(blockIdx.x * 256 + threadIdx.x), c = blockIdx.y / STRIP, row = blockIdx.y % STRIP;
-    if (to && x < l.pitch) to[blockIdx.y * l.pitch + x] = sums[c * length + (long long)(summed_row(l, end, row) + BELOW) * l.pitch + x];
+    if (to && x < l.pitch)
+        to[blockIdx.y * l.pitch + x] = sums[c * length + (long long)(summed_row(l, end, row) + BELOW) * l.pitch + x];
 }
 // Sums of the other part are added: its guards to the rows inside, its first row to the guard that is the same node. Guards of `clear`, the
 // sums of the step before, are zero afterwards.
-extern "C" __global__ void __launch_bounds__(256)
-    add_sums(const __grid_constant__ YeeGrid l, long long* sums, long long length, const long long* below, const long long* above,
-             long long* clear) {
+extern "C" __global__ void __launch_bounds__(256) add_sums(const __grid_constant__ YeeGrid l, long long* sums, long long length,
+                                                           const long long* below, const long long* above, long long* clear) {
     const long long* from = SLAB(below, above);
     int end = blockIdx.z, x = int(blockIdx.x * 256 + threadIdx.x), c = blockIdx.y / STRIP, row = blockIdx.y % STRIP;
     if (!from || x >= l.pitch) return;
@@ -36,13 +36,16 @@ extern "C" __global__ void __launch_bounds__(256) send_fields(const __grid_const
     real* to = SLAB(below, above);
     int end = blockIdx.z, x = int(blockIdx.x * 256 + threadIdx.x), c = blockIdx.y / STRIP, row = blockIdx.y % STRIP;
     int j = end ? l.cells[1] - BELOW + row : row;
-    if (to && x < l.pitch && row < (end ? BELOW : ABOVE)) to[blockIdx.y * l.pitch + x] = field_of(l, c)[(long long)(j + BELOW) * l.pitch + x];
+    if (to && x < l.pitch && row < (end ? BELOW : ABOVE))
+        to[blockIdx.y * l.pitch + x] = field_of(l, c)[(long long)(j + BELOW) * l.pitch + x];
 }
-extern "C" __global__ void __launch_bounds__(256) take_fields(const __grid_constant__ YeeGrid l, const real* below, const real* above) {
+extern "C" __global__ void __launch_bounds__(256)
+    take_fields(const __grid_constant__ YeeGrid l, const real* below, const real* above) {
     const real* from = SLAB(below, above);
     int end = blockIdx.z, x = int(blockIdx.x * 256 + threadIdx.x), c = blockIdx.y / STRIP, row = blockIdx.y % STRIP;
     int j = end ? l.cells[1] + row : row - BELOW;
-    if (from && x < l.pitch && row < (end ? ABOVE : BELOW)) field_of(l, c)[(long long)(j + BELOW) * l.pitch + x] = from[blockIdx.y * l.pitch + x];
+    if (from && x < l.pitch && row < (end ? ABOVE : BELOW))
+        field_of(l, c)[(long long)(j + BELOW) * l.pitch + x] = from[blockIdx.y * l.pitch + x];
 }
 
 // Rows that a filter reaches beyond the ends: `reach` rows inside, from the end on, of an array of T.
