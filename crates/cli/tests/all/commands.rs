@@ -443,10 +443,10 @@ fn long_steps_end_within_a_moment_of_a_signal() {
         let after = cpu_time(&child);
         let (code, took) = (child.wait().unwrap().code(), sent.elapsed());
         assert_eq!(code, Some(130), "{text:#?}");
-        // Within a second: some tenths on an idle core, a quarter of a minute and more for the whole step. By CPU time,
-        // which is the same on a loaded machine; by the clock only where a core is shared by no more than five.
+        // Within two seconds: some tenths on an idle core, a quarter of a minute and more for the whole step. By CPU time, which
+        // grows by half where others use the memory; by the clock only where a core is shared by no more than five.
         let worked = after.zip(before).map_or(0.0, |(after, before)| after - before);
-        assert!(worked < 1.0 && took.as_secs_f64() < 5.0, "{worked} s of work in {took:?}: {text:#?}");
+        assert!(worked < 2.0 && took.as_secs_f64() < 5.0, "{worked} s of work in {took:?}: {text:#?}");
         assert!(text.iter().any(|line| line.contains("hint: resume with `zellige run --resume out`")), "{text:#?}");
         let resumed = zellige(folder.path(), &["run", "--resume", "out", "--threads", "1", "--set", "run.wall_time=1 s"]);
         assert!([3, 75].contains(&resumed.code), "{}", resumed.err);

@@ -122,7 +122,7 @@ fn slabs_come_to_their_places() {
             let places = [Place { part: below, theirs: 1, bytes }, Place { part: above, theirs: 0, bytes }];
             let mut slabs = Slabs::new(&cuda, &cuda.pool(), &links, &places, "test")?;
             let mut seen = Vec::new();
-            for turn in 0..50_u8 {
+            for turn in 0..25_u8 {
                 for k in 0..2 {
                     cuda.upload(slabs.outgoing_mut(k), &vec![100 * own as u8 + 2 * turn + k as u8; bytes])?;
                 }
@@ -139,7 +139,7 @@ fn slabs_come_to_their_places() {
         });
         for (own, seen) in found.unwrap().into_iter().enumerate() {
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts].map(|part| 100 * part as u8);
-            let expected: Vec<u8> = (0..50).flat_map(|turn| [below + 2 * turn + 1, above + 2 * turn]).collect();
+            let expected: Vec<u8> = (0..25).flat_map(|turn| [below + 2 * turn + 1, above + 2 * turn]).collect();
             assert_eq!(seen, expected, "part {own} of {parts}");
         }
     }
