@@ -112,7 +112,8 @@ impl Slabs {
     }
 
     /// [`Slabs::outgoing`], for copies from the host.
-    pub fn outgoing_mut(&mut self, k: usize) -> &mut Buffer<u8> {
+    #[cfg(test)]
+    pub(super) fn outgoing_mut(&mut self, k: usize) -> &mut Buffer<u8> {
         &mut self.pairs[k].outgoing
     }
 
@@ -154,11 +155,6 @@ impl Slabs {
     /// Waits for another part's word of that.
     fn hear(&self, part: usize) -> Result<()> {
         if self.links.receive(part)?.is_empty() { Ok(()) } else { Err(mismatch(part)) }
-    }
-
-    /// Bytes of all slabs.
-    pub fn bytes(&self) -> u64 {
-        self.pairs.iter().map(|pair| 2 * pair.place.bytes as u64).sum()
     }
 }
 

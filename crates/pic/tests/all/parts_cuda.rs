@@ -13,7 +13,7 @@ use zellige_pic::stages::{Component, Ledger};
 
 use crate::parts::{Known, Results, charged, conducting, layered, moving, moving_periodic, on, periodic, table};
 
-/// Rounding of sums over particles that are summed in another order.
+/// Rounding of sums over up to 10^4 particles in another order, each to 1e-16 of the whole, and of what follows from them.
 const ROUNDING: f64 = 1e-11;
 
 /// Particles in an order of their own.

@@ -461,6 +461,7 @@ mod tests {
     fn kernels_compile() {
         for precision in [Precision::F32, Precision::F64] {
             zellige_engine::testing::compiles(&recipe(precision));
+            zellige_engine::testing::compiles(&crate::stages::cuda::beside::recipe(precision));
         }
     }
 

@@ -11,6 +11,7 @@ mod beside;
 mod capacity;
 mod field_arguments;
 mod fields;
+mod input;
 mod limits;
 mod particle_diagnostics;
 mod program;

@@ -472,9 +472,13 @@ impl Store {
                 what: "particles".into(),
                 place: "exchange between tiles".into(),
                 message: format!(
-                    "{} found no room on their way to another tile{}: use larger tiles, so that fewer leave in a step",
+                    "{} found no room on their way to another tile{}",
                     counters.lost,
-                    if self.away.is_some() { " or another part" } else { "" }
+                    if self.away.is_some() {
+                        " or another GPU: use one GPU, or larger tiles, so that fewer leave in a step"
+                    } else {
+                        ": use larger tiles, so that fewer leave in a step"
+                    }
                 ),
             });
         }
