@@ -298,7 +298,7 @@ impl Solver for Ptycho {
     }
 
     fn progress(&self) -> f64 {
-        self.whole.done as f64 / self.config.iterations().max(1) as f64
+        self.whole.passed() as f64 / self.config.iterations().max(1) as f64
     }
 
     fn row(&mut self) -> Result<Row> {
@@ -317,6 +317,28 @@ impl Solver for Ptycho {
     fn records(&mut self) -> Result<Vec<Record>> {
         let device = self.device.clone();
         on(&device, || self.all_records())
+    }
+
+    fn pictures(&mut self) -> Result<Vec<Record>> {
+        let device = self.device.clone();
+        let (first, frame) = (self.whole.model.share.links().is_first(), self.config.output.frame);
+        on(&device, || self.with_results(frame, |results| if first { output::pictures(results) } else { Vec::new() }))
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        (self.config.engine.len() > 1).then_some("engine")
+    }
+
+    fn next_section(&mut self) -> Result<bool> {
+        if self.whole.finished() {
+            return Ok(false);
+        }
+        let mut profiler = Profiler::off();
+        self.whole.end_engine(&mut profiler)?;
+        if let Some(half_sets) = &mut self.half_sets {
+            half_sets.end_engine(&mut profiler)?;
+        }
+        Ok(true)
     }
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {

@@ -1,0 +1,142 @@
+//! The sink of a watched run: hands everything on to the one behind it, and to the hub what is shown.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zellige_engine::error::Result;
+use zellige_engine::record::{Record, Row};
+use zellige_engine::run::{Progress, Sink, View, Wish};
+use zellige_engine::sim::Clock;
+
+use crate::frame;
+use crate::hub::Hub;
+
+/// Time from one look at the run to the next at least.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Looks take at most one part in this many of the wall time.
+const SHARE: u32 = 100;
+
+/// Sink of a watched run.
+pub struct Watched<'a> {
+    hub: Arc<Hub>,
+    behind: &'a mut dyn Sink,
+    next: Instant,
+    told: Instant,
+}
+
+impl<'a> Watched<'a> {
+    /// Shows to `hub` what goes to the sink `behind`.
+    pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
+        let now = Instant::now();
+        Self { hub, behind, next: now, told: now }
+    }
+
+    /// Makes frames, and puts the next look off in proportion to the time that this one took with `before`.
+    fn show(&mut self, clock: Clock, records: &[Record], before: Duration) {
+        let begun = Instant::now();
+        self.hub.frames(clock, frame::frames(records));
+        let taken = before + begun.elapsed();
+        self.next = self.next.max(Instant::now() + INTERVAL.max(taken * SHARE));
+    }
+}
+
+impl Sink for Watched<'_> {
+    fn row(&mut self, clock: &Clock, row: &Row) -> Result<()> {
+        self.hub.row(clock, row);
+        self.behind.row(clock, row)
+    }
+
+    fn progress(&mut self, progress: &Progress, row: &Row) {
+        // A run that nobody watches tells the first, for who comes later, and the last.
+        let due = self.hub.is_watched() || progress.fraction >= 1.0 || progress.clock.step <= 1;
+        if due && (self.told.elapsed() >= INTERVAL || progress.fraction >= 1.0 || progress.clock.step <= 1) {
+            self.told = Instant::now();
+            self.hub.progress(progress);
+        }
+        self.behind.progress(progress, row);
+    }
+
+    fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
+        // Records on a schedule are not asked for, so they do not have to wait for their turn; the last ones are always shown.
+        if self.hub.is_watched() || last {
+            self.show(*clock, &records, Duration::ZERO);
+        }
+        self.behind.records(clock, records, last)
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.hub.notice(text);
+        self.behind.notice(text);
+    }
+
+    fn started(&mut self, clock: &Clock) -> Result<()> {
+        self.behind.started(clock)
+    }
+
+    fn saving(&mut self) -> Result<()> {
+        self.hub.notice("a checkpoint is saved");
+        self.behind.saving()
+    }
+
+    fn wish(&mut self) -> Wish {
+        let (watched, commanded) = (self.hub.is_watched(), self.hub.is_commanded());
+        if !watched && !commanded {
+            return Wish::default();
+        }
+        let (save, next) = if commanded { self.hub.take_commands() } else { (false, false) };
+        Wish { pictures: watched && Instant::now() >= self.next, save, next }
+    }
+
+    fn view(&mut self, view: View) {
+        self.hub.stages(view.stages);
+        self.show(view.clock, &view.records, view.taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::record::{Axis, Centring, Field, Values};
+    use zellige_engine::run::Silent;
+
+    use super::*;
+    use crate::hub::{Command, RunNames};
+
+    fn view(step: u64, taken: Duration) -> View {
+        let axes = vec![Axis::bare(0, 0.0, 1.0, 8), Axis::bare(1, 0.0, 1.0, 8)];
+        let field = Field::bare("u", axes, Centring::Node, Values::F32(vec![0.0; 64]));
+        View { clock: Clock { step, time: None }, records: vec![Record::Field(field)], stages: Vec::new(), taken }
+    }
+
+    #[test]
+    fn pictures_are_wanted_only_while_somebody_watches_and_take_their_share_of_the_time() {
+        let hub = Arc::new(Hub::new(RunNames::default()));
+        let mut silent = Silent;
+        let mut sink = Watched::new(hub.clone(), &mut silent);
+        assert_eq!(sink.wish(), Wish::default());
+        let watch = hub.watch();
+        assert!(sink.wish().pictures);
+        sink.view(view(1, Duration::ZERO));
+        assert!(!sink.wish().pictures, "a tenth of a second is not over");
+        std::thread::sleep(INTERVAL);
+        assert!(sink.wish().pictures);
+        // One that took 5 ms is followed by the next after half a second.
+        sink.view(view(2, Duration::from_millis(5)));
+        std::thread::sleep(INTERVAL * 2);
+        assert!(!sink.wish().pictures);
+        std::thread::sleep(INTERVAL * 4);
+        assert!(sink.wish().pictures);
+        drop(watch);
+        assert_eq!(sink.wish(), Wish::default());
+        assert_eq!(hub.newer(&[(0, 0)])[0].id, 2);
+    }
+
+    #[test]
+    fn commands_reach_the_run_once_although_nobody_watches() {
+        let hub = Arc::new(Hub::new(RunNames { commands: vec![Command::Save], ..RunNames::default() }));
+        let mut silent = Silent;
+        let mut sink = Watched::new(hub.clone(), &mut silent);
+        assert!(hub.command(Command::Save));
+        assert_eq!(sink.wish(), Wish { save: true, ..Wish::default() });
+        assert_eq!(sink.wish(), Wish::default());
+    }
+}
