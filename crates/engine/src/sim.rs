@@ -239,7 +239,8 @@ pub trait Solver: Sized + Send + 'static {
     }
 
     /// Name of the sections of a run that follow each other, such as the engines of a reconstruction; `None` where there are none.
-    fn section(&self) -> Option<&'static str> {
+    fn section(config: &Self::Config) -> Option<&'static str> {
+        let _ = config;
         None
     }
 

@@ -45,6 +45,8 @@ pub struct RunNames {
     pub plan: Vec<(String, String)>,
     /// Warnings of the plan.
     pub warnings: Vec<String>,
+    /// Name of a section of the run, such as `engine`.
+    pub section: Option<String>,
     /// Commands that the page may send.
     pub commands: Vec<Command>,
 }
@@ -143,7 +145,8 @@ struct State {
     progress: Option<Progress>,
     /// Wall time and fraction when the run began: a resumed one begins further on.
     origin: Option<(Duration, f64)>,
-    stages: Vec<StageRow>,
+    /// Times of the stages, an object each.
+    stages: Value,
     notices: VecDeque<(u64, String)>,
     noticed: u64,
     /// End of the run: a word and a sentence.
@@ -247,7 +250,12 @@ impl Hub {
     }
 
     /// Tells the times of the stages.
-    pub fn stages(&self, stages: Vec<StageRow>) {
+    pub fn stages(&self, stages: &[StageRow]) {
+        self.stages_as_written(json!(stages));
+    }
+
+    /// Tells the times of the stages as a summary has them.
+    pub fn stages_as_written(&self, stages: Value) {
         self.change(|state| state.stages = stages);
     }
 

@@ -15,7 +15,7 @@ use crate::hub::{Command, Hub, Told};
 use crate::page::page;
 
 /// Connections at most; others are sent away.
-pub const CONNECTIONS: usize = 64;
+pub(crate) const CONNECTIONS: usize = 64;
 /// Streams of events at most: some connections are left for what they ask for.
 const STREAMS: usize = 48;
 /// Time between two events of a stream at least.

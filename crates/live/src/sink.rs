@@ -57,8 +57,8 @@ impl Sink for Watched<'_> {
     }
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
-        // Records on a schedule are not asked for, so they do not have to wait for their turn; the last ones are always shown.
-        if self.hub.is_watched() || last {
+        // Those on a schedule take their turn; the last ones are always shown.
+        if last || self.hub.is_watched() && Instant::now() >= self.next {
             self.show(*clock, &records, Duration::ZERO);
         }
         self.behind.records(clock, records, last)
@@ -88,7 +88,7 @@ impl Sink for Watched<'_> {
     }
 
     fn view(&mut self, view: View) {
-        self.hub.stages(view.stages);
+        self.hub.stages(&view.stages);
         self.show(view.clock, &view.records, view.taken);
     }
 }

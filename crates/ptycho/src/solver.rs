@@ -325,8 +325,8 @@ impl Solver for Ptycho {
         on(&device, || self.with_results(frame, |results| if first { output::pictures(results) } else { Vec::new() }))
     }
 
-    fn section(&self) -> Option<&'static str> {
-        (self.config.engine.len() > 1).then_some("engine")
+    fn section(config: &Config) -> Option<&'static str> {
+        (config.engine.len() > 1).then_some("engine")
     }
 
     fn next_section(&mut self) -> Result<bool> {
