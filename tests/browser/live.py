@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The live page in a real browser: pictures appear, rows grow, moments can be gone back to, commands and the saved page work.
 
-    live.py ZELLIGE WORK [SHOTS]    the binary, a folder for results, and one for a tour of screenshots
+    live.py ZELLIGE WORK [SHOTS [TEST..]]    the binary, a folder for results, one for a tour of screenshots, names of tests
 """
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -22,8 +23,11 @@ CARDS = "state.pictures.filter((p) => p && p.kind !== 'outline')"
 class Run:
     """A process of the program that serves a page."""
 
+    started = []
+
     def __init__(self, *arguments):
         self.process = subprocess.Popen([str(a) for a in arguments], stderr=subprocess.PIPE, text=True)
+        Run.started.append(self.process)
         self.told = []
         for line in self.process.stderr:
             self.told.append(line)
@@ -32,8 +36,6 @@ class Run:
                 break
         else:
             raise AssertionError("no address was told:\n" + "".join(self.told))
-        import threading
-
         threading.Thread(target=lambda: self.told.extend(self.process.stderr), daemon=True).start()
 
     def stop(self):
@@ -143,7 +145,7 @@ def others(browser, zellige, work, shots):
     """The other solvers."""
     inputs = {
         "poisson": ["poisson/dipole.toml", "poisson.grid.nodes=[1025, 1025]", "poisson.method=\"sor\"", "poisson.tolerance=1e-14"],
-        "gas": ["dsmc/cylinder.toml", "dsmc.steps=100000", "dsmc.sampling.start=20"],
+        "gas": ["dsmc/cylinder.toml", "dsmc.sampling.start=20", "dsmc.sampling.window=20", "dsmc.sampling.batches=4"],
         "ptycho": ["ptycho/simulated.toml", "ptycho.engine.0.iterations=100000"],
     }
     for name, (example, *overrides) in inputs.items():
@@ -187,11 +189,14 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     browser = Browser()
     try:
-        for test in (plasma, others, finished):
+        wanted = sys.argv[4:]
+        for test in (t for t in (plasma, others, finished) if not wanted or t.__name__ in wanted):
             began = time.monotonic()
             test(browser, zellige, work, shots)
             print(f"{test.__name__}: passed in {time.monotonic() - began:.0f} s", flush=True)
     finally:
+        for process in Run.started:
+            process.kill()
         browser.close()
 
 

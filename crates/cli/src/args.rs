@@ -178,8 +178,8 @@ pub(crate) struct RunArgs {
     /// End with exit code 0 although checks failed, for scripts that use such results.
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Show the run in a browser, at an address that is printed: fields, phase spaces, rows and stages as they come. On this machine
-    /// alone unless a host is named, and at the first free port from 8420 on.
+    /// Show the run in a browser, at an address that is printed: fields, phase spaces, rows and stages as they come. On this
+    /// machine alone unless a host is named, and at the first free port from 8420 on.
     #[arg(long, value_name = "PORT|HOST:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) live: Option<Address>,
     /// Let the page of `--live` save checkpoints, stop the run and go on to the next engine.

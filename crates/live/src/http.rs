@@ -119,7 +119,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
             }
         } else if line.name.eq_ignore_ascii_case(TOKEN) {
             request.token = Some(value()?);
-        } else if line.name.eq_ignore_ascii_case("transfer-encoding") || line.name.eq_ignore_ascii_case("content-length") && value()? != "0" {
+        } else if line.name.eq_ignore_ascii_case("transfer-encoding") || line.name.eq_ignore_ascii_case("content-length") && value()? != "0"
+        {
             // No request has a body.
             return Err(Refusal::Status(413));
         }

@@ -94,7 +94,7 @@ pub(crate) struct Frame {
     values: Vec<f32>,
 }
 
-/// What is sent before the numbers.
+/// Description that is sent before the numbers.
 #[derive(Serialize)]
 struct Preamble<'a> {
     id: u64,
@@ -292,7 +292,8 @@ impl Hub {
         Watch(self)
     }
 
-    /// Waits for a change, at most for a while; `None` when there will be no more. The news are in JSON, or null where there are none.
+    /// Waits for a change, at most for a while; `None` when there will be no more. The news are in JSON, null where there are
+    /// none.
     pub(crate) fn news(&self, told: &mut Told, patience: Duration) -> Option<Value> {
         let until = Instant::now() + patience;
         let mut state = self.lock();
@@ -374,7 +375,8 @@ impl State {
         if let Some(rows) = self.rows.after(&mut told.rows) {
             news["rows"] = rows;
         }
-        let mut frames: Vec<&Arc<Frame>> = self.pictures.iter().flat_map(|p| p.frames.iter().rev().take_while(|f| f.id > told.frame)).collect();
+        let mut frames: Vec<&Arc<Frame>> =
+            self.pictures.iter().flat_map(|p| p.frames.iter().rev().take_while(|f| f.id > told.frame)).collect();
         frames.sort_by_key(|f| f.id);
         if !frames.is_empty() {
             let one = |f: &&Arc<Frame>| json!([f.id, f.picture, f.clock.step, f.clock.time]);

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use zellige_engine::checkpoint::Reader;
@@ -24,6 +24,9 @@ fn start(commands: Vec<Command>) -> (Arc<Hub>, Server, String) {
     let token = server.url().trim_end_matches('/').rsplit('/').next().unwrap().to_owned();
     (hub, server, token)
 }
+
+/// Signals and the command to stop are those of a process: one test with a run at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Sends a request and reads the response to its end.
 fn ask(address: SocketAddr, request: &[u8]) -> String {
@@ -66,7 +69,8 @@ fn only_who_has_the_token_and_asks_for_this_host_gets_anything() {
     assert!(page.contains("Content-Security-Policy: default-src 'none'") && page.contains("<!doctype html>"));
     assert!(!page.to_lowercase().contains("access-control-allow-origin"));
     let wrong = format!("{}{}", &token[..31], if token.ends_with('0') { '1' } else { '0' });
-    for path in ["/", "/events", "//", &format!("/{wrong}/"), &format!("/{wrong}/all"), &format!("/{token}"), &format!("/{token}/nothing")] {
+    for path in ["/", "/events", "//", &format!("/{wrong}/"), &format!("/{wrong}/all"), &format!("/{token}"), &format!("/{token}/nothing")]
+    {
         assert_eq!(status(&get(address, path)), 404, "{path}");
     }
     let named = |host: &str| ask(address, format!("GET /{token}/all HTTP/1.1\r\n{host}\r\n").as_bytes());
@@ -163,6 +167,7 @@ fn toy(steps: u64, folder: &Path, hub: Option<Arc<Hub>>) -> (Summary, Kept, Vec<
 #[test]
 fn a_run_under_attack_ends_with_the_same_bits_and_the_server_answers() {
     const STEPS: u64 = 2_000_000;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folders = [0; 2].map(|_| tempfile::tempdir().unwrap());
     let (plain, expected, state) = toy(STEPS, folders[0].path(), None);
     let (hub, server, token) = start(Vec::new());
@@ -215,6 +220,7 @@ fn a_run_under_attack_ends_with_the_same_bits_and_the_server_answers() {
 
 #[test]
 fn save_and_stop_reach_the_run() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let (hub, server, token) = start(vec![Command::Save, Command::Stop]);
     let address = server.address();

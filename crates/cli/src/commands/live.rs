@@ -83,7 +83,8 @@ impl Live {
                     self.hub.notice(&format!("check: {check} {}", if check.ok { "ok" } else { "NOT OK" }));
                 }
                 let outcome = &summary.outcome;
-                self.hub.end(word, &summary.verdict().unwrap_or_else(|| format!("{}: {}", outcome.status.replace('_', " "), outcome.message)));
+                self.hub
+                    .end(word, &summary.verdict().unwrap_or_else(|| format!("{}: {}", outcome.status.replace('_', " "), outcome.message)));
             }
             Err(error) => self.hub.end(if error.exit_code() >= 75 { "stopped" } else { "failed" }, &error.to_string()),
         }

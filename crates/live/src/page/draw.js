@@ -144,7 +144,7 @@ function brightestOf(frame) {
 
 // Room of a picture: where its plot stands on a canvas of a width; heights follow.
 function room(head, width, large) {
-  const margin = { left: 58, right: head.kind === "image" ? 78 : 14, top: 18, bottom: 42 };
+  const margin = { left: 58, right: head.kind === "image" ? 78 : 14, top: 24, bottom: 42 };
   const across = width - margin.left - margin.right;
   if (head.kind === "curve") return { ...margin, width: across, height: Math.round(Math.min(across * 0.55, large ? 460 : 260)) };
   const [left, right, lower, upper] = head.extent;
@@ -251,7 +251,7 @@ function colourBar(c, r, scale, head, colours) {
   }
   c.textBaseline = "bottom";
   const symbol = scale.absolute ? `|${head.symbol}|` : head.symbol;
-  label(c, labelled(symbol, ticks.unit), left + wide + 56, r.top - 5, "right");
+  label(c, labelled(symbol, ticks.unit), left + wide + 56, r.top - 9, "right");
 }
 
 // Draws the layers of a wave side by side.
