@@ -44,7 +44,9 @@ impl FromStr for Address {
             return Ok(Self { host, port: None });
         }
         let both = text.rsplit_once(':').and_then(|(host, number)| Some((ip(host)?, port(number)?)));
-        both.map(|(host, port)| Self { host, port: Some(port) }).ok_or_else(|| format!("`{text}` is no address"))
+        both.map(|(host, port)| Self { host, port: Some(port) }).ok_or_else(|| {
+            format!("`{text}` is no address (allowed: a port, an IP address of this host, or both, such as 8500 or 0.0.0.0:8500)")
+        })
     }
 }
 

@@ -85,6 +85,9 @@ fn fill(hub: &Hub, folder: &Path, last: Clock) -> Result<()> {
                         // That of the file has the step in it.
                         let own = content.head.name.clone();
                         content.head.name = own.replace(stepped(&own).0, &name);
+                        // Files do not say so: values of both signs have no logarithm.
+                        let curve = content.head.kind == frame::Kind::Curve;
+                        content.head.log &= !(curve && content.values[content.head.nx..].iter().any(|v| *v < 0.0));
                     }
                     let time = if step == last.step { last.time } else { None };
                     hub.frames(Clock { step, time }, contents);

@@ -344,7 +344,7 @@ function drawCurve(canvas, curve, width, large, ratio, small) {
   c.beginPath(); c.rect(r.left, r.top, r.width, r.height); c.clip();
   curve.lines.forEach((line, k) => {
     c.beginPath(); c.strokeStyle = c.fillStyle = colours.lines[k % 8]; c.lineWidth = 1.6; c.lineJoin = "round";
-    c.setLineDash(/theory|expected|exact|fit/i.test(line.name) ? [6, 4] : []);
+    c.setLineDash(/theory|expected|exact|fit|^exp\(/i.test(line.name) ? [6, 4] : []);
     let down = false, count = 0;
     for (let i = 0; i < curve.x.length; i++) {
       const v = line.values[i];
