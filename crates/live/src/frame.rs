@@ -208,7 +208,7 @@ fn image(field: &Field, (i, j): (usize, usize)) -> Content {
 }
 
 fn with_unit(value: f64, unit: &str) -> String {
-    let digits = format!("{:.3e}", value);
+    let digits = format!("{value:.3e}");
     let plain = digits.parse::<f64>().unwrap_or(value);
     let number = if plain == 0.0 || (1e-3..1e5).contains(&plain.abs()) { format!("{plain}") } else { format!("{plain:e}") };
     if unit.is_empty() { number } else { format!("{number} {unit}") }

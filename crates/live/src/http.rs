@@ -185,6 +185,35 @@ mod tests {
     }
 
     #[test]
+    fn no_bytes_make_the_parser_fail() {
+        let whole = b"POST /0123456789abcdef0123456789abcdef/save?of=0:1 HTTP/1.1\r\nHost: localhost:8420\r\nX-Zellige-Token: t\r\nContent-Length: 0\r\n\r\n";
+        // Numbers of a multiplicative generator, from the upper bits.
+        let mut state = 1_u64;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n
+        };
+        let mut outcomes = [0; 3];
+        for _ in 0..50_000 {
+            let mut bytes = whole.to_vec();
+            for _ in 0..below(6) {
+                let at = below(bytes.len());
+                match below(3) {
+                    0 => bytes[at] = below(256) as u8,
+                    1 => drop(bytes.remove(at)),
+                    _ => bytes.truncate(at.max(1)),
+                }
+            }
+            outcomes[match parse(&bytes) {
+                Ok(Some(_)) => 0,
+                Ok(None) => 1,
+                Err(_) => 2,
+            }] += 1;
+        }
+        assert!(outcomes.iter().all(|n| *n > 1000), "{outcomes:?}");
+    }
+
+    #[test]
     fn requests_that_are_none_are_refused_with_a_status() {
         let status = |text: &[u8]| match parse(text) {
             Err(Refusal::Status(status)) => status,

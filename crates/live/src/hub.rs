@@ -123,7 +123,7 @@ impl Frame {
         if cfg!(target_endian = "little") {
             out.extend_from_slice(bytemuck::cast_slice(values));
         } else {
-            values.iter().for_each(|v| out.extend(v.to_le_bytes()));
+            out.extend(values.iter().flat_map(|v| v.to_le_bytes()));
         }
     }
 }

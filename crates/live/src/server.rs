@@ -49,7 +49,7 @@ impl Security {
             message: format!("the system gives no random numbers for the token of the live page: {e}"),
             hint: Some("run without `--live`".into()),
         })?;
-        let token = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        let token = format!("{:032x}", u128::from_be_bytes(bytes));
         let mut names: Vec<String> = vec!["localhost".into(), "127.0.0.1".into(), "[::1]".into()];
         if !host.is_loopback() {
             names.extend(host_name().map(|name| name.to_lowercase()));

@@ -35,7 +35,7 @@ fn watched(folder: &Path, arguments: &[&str]) -> (String, i32) {
 
 /// Bytes of the results of a folder: rows and arrays.
 fn results(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let is_result = |name: &String| name == "rows.csv" || name.ends_with(".npy");
+    let is_result = |name: &String| name == "rows.csv" || Path::new(name).extension().is_some_and(|e| e == "npy");
     names(folder).into_iter().filter(is_result).map(|name| (name.clone(), std::fs::read(folder.join(name)).expect("a file"))).collect()
 }
 

@@ -40,7 +40,7 @@ function parts(text) {
   const greek = text.replace(/(?<![A-Za-z])[a-z]+(?![a-z])/g, (word) => GREEK[word] || word);
   const found = [];
   let at = 0;
-  for (const match of greek.matchAll(/(?<![\p{L}\d_])(\p{L})_([A-Za-z0-9]{1,3})(?![A-Za-z0-9_])/gu)) {
+  for (const match of greek.matchAll(/(?<![\p{L}\d_])(\p{L})_([A-Za-z0-9]{1,14})(?![A-Za-z0-9_])/gu)) {
     found.push({ text: greek.slice(at, match.index + match[1].length) }, { text: match[2], below: true });
     at = match.index + match[0].length;
   }
