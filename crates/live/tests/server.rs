@@ -160,7 +160,7 @@ fn toy(steps: u64, folder: &Path, hub: Option<Arc<Hub>>) -> (Summary, Kept, Vec<
         None => run::run::<Toy>(&config, &environment(), &options, &mut profiler, &mut kept),
     };
     let reader = Reader::open(checkpoint_path(folder), "toy").unwrap();
-    let state = reader.names().map(|name| reader.raw(name).unwrap().to_vec()).collect();
+    let state = reader.names().map(|name| reader.raw(name).unwrap()).collect();
     (summary.unwrap(), kept, state)
 }
 
