@@ -43,28 +43,23 @@ fn results(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn watched_runs_have_the_same_bits() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let cases: [(&str, &[&str]); 4] = [
-        ("poisson/dipole", &["poisson.grid.nodes=[513, 513]", "poisson.method=jacobi", "poisson.max_cycles=1500"]),
-        ("pic/two_stream", &["pic.t_end=30"]),
-        (
-            "dsmc/cylinder",
-            &["dsmc.grid.cells=[80, 60]", "dsmc.steps=500", "dsmc.sampling.start=20", "dsmc.sampling.window=20", "dsmc.sampling.batches=4"],
-        ),
-        (
-            "ptycho/simulated",
-            &[
-                "ptycho.scan.0.simulate.frames=81",
-                "ptycho.scan.0.simulate.size=64",
-                "ptycho.engine.0.iterations=60",
-                "ptycho.engine.1.iterations=10",
-            ],
-        ),
+    let gas =
+        ["dsmc.grid.cells=[80, 60]", "dsmc.steps=500", "dsmc.sampling.start=20", "dsmc.sampling.window=20", "dsmc.sampling.batches=4"];
+    let scan = ["ptycho.scan.0.simulate.frames=81", "ptycho.scan.0.simulate.size=64"];
+    let engines = ["ptycho.engine.0.iterations=60", "ptycho.engine.1.iterations=10"];
+    let cases: [(&str, &str, &[&str]); 5] = [
+        ("poisson/dipole", "1", &["poisson.grid.nodes=[513, 513]", "poisson.method=jacobi", "poisson.max_cycles=1500"]),
+        ("pic/two_stream", "1", &["pic.t_end=30"]),
+        ("dsmc/cylinder", "1", &gas),
+        // All parts agree on when to make pictures.
+        ("dsmc/cylinder", "2", &gas),
+        ("ptycho/simulated", "1", &[scan, engines].concat()),
     ];
-    for (name, sets) in cases {
+    for (name, parts, sets) in cases {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let input = examples.join(name).with_extension("toml").display().to_string();
         let set: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).chain(["--set", "output.formats=[\"npy\"]"]).collect();
-        let run = |out: &'static str| [&["run", &input, "--threads", "1", "-o", out][..], &set].concat();
+        let run = |out: &'static str| [&["run", &input, "--threads", parts, "--parts", parts, "-o", out][..], &set].concat();
         let plain = zellige(folder.path(), &run("plain"));
         let (events, code) = watched(folder.path(), &run("watched"));
         assert_eq!(plain.code, code, "{name}: {}", plain.err);

@@ -59,8 +59,10 @@ async function refresh() {
     for (let again = true; again; ) {
       again = false;
       const seen = state.pictures.filter((p) => p && (p.seen || p.kind === "outline") && !p.box?.hidden && p.frames.length);
-      const missing = seen.filter((p) => p.frame?.id !== idAt(p) && !(p.kind === "outline" && p.had));
-      for (const p of missing) if (cache.has(idAt(p))) take(cache.get(idAt(p)));
+      // A response may be ahead of the list of frames: what is newer than asked for is the newest.
+      const upToDate = (p) => (state.shown === null ? (p.frame?.id || 0) >= idAt(p) : p.frame?.id === idAt(p));
+      const missing = seen.filter((p) => (p.kind === "outline" ? !p.had : !upToDate(p)));
+      for (const p of missing) if (cache.has(idAt(p))) { take(cache.get(idAt(p))); p.had = true; }
       const absent = missing.filter((p) => !cache.has(idAt(p)));
       if (!absent.length || SAVED || state.lost) break;
       let response;
@@ -208,7 +210,7 @@ function news(told) {
   }
   if (told.progress) state.progress = told.progress;
   if (told.end) state.end = told.end;
-  if (told.stages) { state.stages = told.stages; showStages(); }
+  if (told.stages && JSON.stringify(told.stages) !== JSON.stringify(state.stages)) { state.stages = told.stages; showStages(); }
   if (told.rows) takeRows(told.rows);
   if (told.frames) { takeFrames(told); showTime(); }
   told.notices?.forEach(notice);
