@@ -13,6 +13,8 @@ use crate::hub::Hub;
 
 /// Time from one look at the run to the next at least.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// Time from one word on the progress to the next while nobody watches.
+const UNWATCHED: Duration = Duration::from_secs(1);
 /// Looks take at most one part in this many of the wall time.
 const SHARE: u32 = 100;
 
@@ -22,13 +24,15 @@ pub struct Watched<'a> {
     behind: &'a mut dyn Sink,
     next: Instant,
     told: Instant,
+    /// Progress has been told.
+    begun: bool,
 }
 
 impl<'a> Watched<'a> {
     /// Shows to `hub` what goes to the sink `behind`.
     pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
         let now = Instant::now();
-        Self { hub, behind, next: now, told: now }
+        Self { hub, behind, next: now, told: now, begun: false }
     }
 
     /// Makes frames, and puts the next look off in proportion to the time that this one took with `before`.
@@ -47,10 +51,10 @@ impl Sink for Watched<'_> {
     }
 
     fn progress(&mut self, progress: &Progress, row: &Row) {
-        // A run that nobody watches tells the first, for who comes later, and the last.
-        let due = self.hub.is_watched() || progress.fraction >= 1.0 || progress.clock.step <= 1;
-        if due && (self.told.elapsed() >= INTERVAL || progress.fraction >= 1.0 || progress.clock.step <= 1) {
-            self.told = Instant::now();
+        // A run that nobody watches tells it too, rarely: who comes later sees it before the next step.
+        let interval = if self.hub.is_watched() { INTERVAL } else { UNWATCHED };
+        if !self.begun || progress.fraction >= 1.0 || self.told.elapsed() >= interval {
+            (self.begun, self.told) = (true, Instant::now());
             self.hub.progress(progress);
         }
         self.behind.progress(progress, row);
@@ -128,6 +132,18 @@ mod tests {
         drop(watch);
         assert_eq!(sink.wish(), Wish::default());
         assert_eq!(hub.newer(&[(0, 0)])[0].id, 2);
+    }
+
+    #[test]
+    fn who_comes_late_sees_the_progress_at_once() {
+        let hub = Arc::new(Hub::new(RunNames::default()));
+        let mut silent = Silent;
+        let mut sink = Watched::new(hub.clone(), &mut silent);
+        for step in 100..200 {
+            let clock = Clock { step, time: None };
+            sink.progress(&Progress { clock, fraction: 0.5, wall: Duration::ZERO, items_per_second: 1.0 }, &Row::default());
+        }
+        assert_eq!(hub.all()["progress"]["step"], 100, "not every step is told");
     }
 
     #[test]
