@@ -26,13 +26,23 @@ pub struct Watched<'a> {
     told: Instant,
     /// Progress has been told.
     begun: bool,
+    created: Instant,
+    looks: u64,
+    spent: Duration,
 }
 
 impl<'a> Watched<'a> {
     /// Shows to `hub` what goes to the sink `behind`.
     pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
         let now = Instant::now();
-        Self { hub, behind, next: now, told: now, begun: false }
+        Self { hub, behind, next: now, told: now, begun: false, created: now, looks: 0, spent: Duration::ZERO }
+    }
+
+    /// Looks so far, in words, and the part of the wall time in which the run stood still for them; `None` if there were none.
+    pub fn cost(&self) -> Option<String> {
+        let (spent, wall) = (self.spent.as_secs_f64(), self.created.elapsed().as_secs_f64());
+        let plural = if self.looks == 1 { "" } else { "s" };
+        (self.looks > 0).then(|| format!("{} look{plural} took {spent:.3} s, {:.2} % of {wall:.1} s", self.looks, 100.0 * spent / wall))
     }
 
     /// Makes frames, and puts the next look off in proportion to the time that this one took with `before`.
@@ -40,6 +50,7 @@ impl<'a> Watched<'a> {
         let begun = Instant::now();
         self.hub.frames(clock, frame::frames(records));
         let taken = before + begun.elapsed();
+        (self.looks, self.spent) = (self.looks + 1, self.spent + taken);
         self.next = self.next.max(Instant::now() + INTERVAL.max(taken * SHARE));
     }
 }
@@ -116,7 +127,7 @@ mod tests {
         let hub = Arc::new(Hub::new(RunNames::default()));
         let mut silent = Silent;
         let mut sink = Watched::new(hub.clone(), &mut silent);
-        assert_eq!(sink.wish(), Wish::default());
+        assert_eq!((sink.wish(), sink.cost()), (Wish::default(), None));
         let watch = hub.watch();
         assert!(sink.wish().pictures);
         sink.view(view(1, Duration::ZERO));
@@ -129,6 +140,7 @@ mod tests {
         assert!(!sink.wish().pictures);
         std::thread::sleep(INTERVAL * 4);
         assert!(sink.wish().pictures);
+        assert!(sink.cost().unwrap().starts_with("2 looks took 0.005 s, "), "{:?}", sink.cost());
         drop(watch);
         assert_eq!(sink.wish(), Wish::default());
         assert_eq!(hub.newer(&[(0, 0)])[0].id, 2);

@@ -69,6 +69,14 @@ impl Live {
         self.hub.clone()
     }
 
+    /// Tells the time that the page has cost the run.
+    pub(crate) fn tell_cost(&self, cost: Option<String>) {
+        if let Some(cost) = cost {
+            report::line("live", &cost);
+            self.hub.notice(&cost);
+        }
+    }
+
     /// Tells how the run ended.
     pub(crate) fn tell_end(&self, result: &Result<Summary>) {
         match result {

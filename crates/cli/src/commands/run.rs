@@ -107,7 +107,9 @@ pub(crate) fn execute<S: Solver>(input: Input<S::Config>, arguments: &RunArgs, l
     let result = match &live {
         Some(live) => {
             let mut watched = Watched::new(live.hub(), &mut output);
-            parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut watched)
+            let result = parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut watched);
+            live.tell_cost(watched.cost());
+            result
         }
         None => parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut output),
     };
