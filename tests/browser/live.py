@@ -4,6 +4,7 @@
     live.py ZELLIGE WORK [SHOTS [TEST..]]    the binary, a folder for results, one for a tour of screenshots, names of tests
 """
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,6 +75,7 @@ def shot(page, shots, name, width=1280, height=900, dark=False, phone=False):
 def plasma(browser, zellige, work, shots):
     """Rows grow, moments, commands, the page as a file."""
     out = work / "plasma"
+    shutil.rmtree(out, ignore_errors=True)
     run = Run(zellige, "run", EXAMPLES / "pic/two_stream.toml", "-o", out, "--live", "--steer", "--device", "cpu", "--set", "pic.t_end=1e5")
     page = browser.page()
     page.size(1280, 900)
@@ -100,11 +102,18 @@ def plasma(browser, zellige, work, shots):
     # The pointer reads values.
     page.js(f"{CARDS}[0].point({CARDS}[0].drawn.room.left + 40, {CARDS}[0].drawn.room.top + 40)")
     assert re.search(r"x = .*: .* = ", page.js(f"{CARDS}[0].read.textContent"))
-    # Colours by the logarithm, another map, a range.
-    before = page.js(f"({COLOURS})({CARDS}[0])")[1]
-    page.js(f"{CARDS}[0].look.map = 'magma'; {CARDS}[0].draw()")
-    assert page.js(f"({COLOURS})({CARDS}[0])")[1] != before
-    page.js(f"{CARDS}[0].look.map = ''; {CARDS}[0].draw()")
+    # Another map and a range change the picture of a moment that is held, and their defaults bring it back.
+    image = f"{CARDS}.find((p) => p.kind === 'image')"
+    page.js(f"go(0); {image}.box.scrollIntoView()")
+    page.until(f"{image}.frame.head.step <= state.shown && {image}.seen")
+    time.sleep(0.7)
+    before = page.js(f"({COLOURS})({image})")[1]
+    for changed, default in (("map = 'magma'", "map = ''"), ("log = false", "log = true"), ("high = 1e6", "high = null")):
+        page.js(f"{image}.look.{changed}; {image}.draw()")
+        assert page.js(f"({COLOURS})({image})")[1] != before, changed
+        page.js(f"{image}.look.{default}; {image}.draw()")
+        assert page.js(f"({COLOURS})({image})")[1] == before, default
+    page.js("go(Infinity); scrollTo(0, 0)")
     shot(page, shots, "plasma")
     shot(page, shots, "plasma-dark", dark=True)
     shot(page, shots, "plasma-phone", 390, 844, phone=True)
