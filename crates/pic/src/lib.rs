@@ -46,6 +46,7 @@ pub mod output;
 pub mod particles;
 pub mod physics;
 pub mod plasma;
+pub mod samples;
 pub mod sampling;
 pub mod setup;
 pub mod shapes;

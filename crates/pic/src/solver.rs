@@ -99,7 +99,7 @@ impl Solver for Pic {
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Model> {
-        Model::new(config, environment.seed)
+        Model::new(config, &environment.folder, environment.seed)
     }
 
     fn plan_prepared(model: &Model, config: &Config, environment: &Environment) -> Result<Plan> {
@@ -290,10 +290,9 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
         let s = &load.species;
         let later = if most > n { format!(" at first, {most} as the window moves") } else { String::new() };
         let heavy = if s.weighted { ", own weights" } else { "" };
-        lines.push((
-            "species".into(),
-            format!("{}: charge {}, mass {}, {} per cell, {n} particles{later}{heavy}", s.name, s.charge, s.mass, load.per_cell),
-        ));
+        let per_cell = if load.listed.is_some() { "from a file".to_owned() } else { format!("{} per cell", load.per_cell) };
+        lines
+            .push(("species".into(), format!("{}: charge {}, mass {}, {per_cell}, {n} particles{later}{heavy}", s.name, s.charge, s.mass)));
     }
     let precision = if model.precision == Precision::F32 { "single" } else { "double" };
     let shape = if config.order == 1 { "linear" } else { "quadratic" };
