@@ -36,6 +36,7 @@ pub mod bench;
 pub mod config;
 pub mod deviates;
 pub mod diagnostics;
+mod division;
 pub mod gauss;
 pub mod grid;
 pub mod initial;

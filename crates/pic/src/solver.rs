@@ -7,6 +7,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
+use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row, Table};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate};
@@ -16,6 +17,7 @@ use crate::bench;
 use crate::config::Config;
 use crate::config::diagnostics::{ENERGY_LIMIT, ParticlesConfig};
 use crate::diagnostics::Diagnostics;
+use crate::division;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::{self, digits};
 use crate::plasma::{self, EnergyAccounts, Plasma, left_behind};
@@ -92,6 +94,11 @@ impl Solver for Pic {
 
     fn parts_only_on_cpu(config: &Config) -> Option<&'static str> {
         (config.dimensions() == 1).then_some("on GPUs parts have rows of a plane, and this is a line")
+    }
+
+    fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
+        let model = Self::prepare(config, environment)?;
+        division::of(&model, &model.setup(config)?, &environment.device, plan, parts)
     }
 
     fn may_change() -> &'static [&'static str] {

@@ -12,6 +12,7 @@
 pub mod bench;
 pub mod config;
 pub mod data;
+mod division;
 pub mod engines;
 pub mod half_sets;
 pub mod memory;
