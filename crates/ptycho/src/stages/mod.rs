@@ -238,6 +238,12 @@ pub trait Stages: Send {
     /// Puts probe and object. Exit waves stay.
     fn set_state(&mut self, state: &State) -> Result<()>;
 
+    /// Exit waves `[n][K][ny][nx]` of own views; nothing where none are kept.
+    fn exit_waves(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
+
+    /// Puts exit waves of own views, which are kept from now on.
+    fn set_exit_waves(&mut self, waves: &[num_complex::Complex<f64>]) -> Result<()>;
+
     /// Probes alone.
     fn probe(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
 

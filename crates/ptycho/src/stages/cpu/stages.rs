@@ -293,6 +293,19 @@ impl<T: Number> Stages for CpuStages<T> {
         Ok(())
     }
 
+    fn exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        Ok(store::unpack_frames(&self.exit, self.fixed.shape))
+    }
+
+    fn set_exit_waves(&mut self, waves: &[Complex<f64>]) -> Result<()> {
+        let packed = store::pack_frames(waves, self.fixed.shape);
+        if self.exit.len() != packed.len() {
+            self.exit = Large::zeros(packed.len(), self.folder.as_deref())?;
+        }
+        self.exit.copy_from_slice(&packed);
+        Ok(())
+    }
+
     fn intensities(&mut self, wanted: &[usize]) -> Result<Vec<Vec<f64>>> {
         let Self { fixed, views, shifts, state, .. } = self;
         let (fixed, views, shifts) = (&*fixed, &*views, &*shifts);

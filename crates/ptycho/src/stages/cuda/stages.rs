@@ -412,6 +412,21 @@ impl<T: Number> Stages for CudaStages<T> {
         self.cuda.upload(&mut self.state.object, &narrow(&state.object))
     }
 
+    fn exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        if self.frames.waves.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.remake_exits()?;
+        Ok(wide(&self.cuda.download(&self.frames.exits)?))
+    }
+
+    fn set_exit_waves(&mut self, waves: &[Complex<f64>]) -> Result<()> {
+        self.frames.need()?;
+        self.cuda.upload(&mut self.frames.exits, &narrow(waves))?;
+        let model = self.scan.model(&self.state);
+        self.frames.begin(model, true)
+    }
+
     fn probe(&mut self) -> Result<Vec<Complex<f64>>> {
         Ok(wide(&self.cuda.download(&self.state.probe)?))
     }

@@ -149,6 +149,16 @@ impl<T: Number> Stages for StreamedStages<T> {
         self.inner.set_state(state)
     }
 
+    fn exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        self.flush()?;
+        self.all_exit_waves()
+    }
+
+    fn set_exit_waves(&mut self, waves: &[Complex<f64>]) -> Result<()> {
+        self.flush()?;
+        self.put_exit_waves(waves)
+    }
+
     fn probe(&mut self) -> Result<Vec<Complex<f64>>> {
         self.flush()?;
         self.inner.probe()
