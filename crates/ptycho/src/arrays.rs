@@ -175,16 +175,22 @@ pub struct ArrayEngine {
 }
 
 impl ArrayEngine {
-    /// Sets the first engine of an input up, whose next iteration is number `first`; scans of the input are not looked at.
-    pub fn new(config: &Config, model: Model, first: u64, device: &Device) -> Result<Self> {
+    /// Sets the first engine of an input up, whose next iteration is number `first`; scans of the input are not looked at. `bounds`: of
+    /// the mean squared deviation of the moduli of each view, in place of one for all.
+    pub fn new(config: &Config, model: Model, bounds: Option<&[f64]>, first: u64, device: &Device) -> Result<Self> {
         let mut config = config.clone();
         config.engine.truncate(1);
         for engine in &mut config.engine {
             // Ended by the caller.
             engine.iterations = Some(u64::MAX);
+            engine.bounds_of_views = bounds.is_some();
         }
         let mut run = on(device, || Reconstruction::new(&config, model, device, 0))?;
         run.number_from(first);
+        if let Some(bounds) = bounds {
+            long("bounds", bounds.len(), run.model.views.len())?;
+            run.stages.set_bounds(bounds)?;
+        }
         Ok(Self { run, device: device.clone(), double: config.precision == Precision::F64 })
     }
 

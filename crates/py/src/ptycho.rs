@@ -11,12 +11,13 @@ use zellige_ptycho::Ptycho;
 use zellige_ptycho::arrays::{ArrayEngine, ArrayProblem, Propagator};
 use zellige_ptycho::config::Config;
 use zellige_ptycho::model::{Power, State, View};
-use zellige_ptycho::scan::Mask;
+use zellige_ptycho::data::ScanArrays;
+use zellige_ptycho::scan::{Beam, Mask, Propagation};
 
 use crate::array::{Array, Data};
 use crate::device;
 use crate::errors::ForPython;
-use crate::memory::{Value, Values};
+use crate::memory::{Doubles, Value, Values};
 
 /// Name of the input in messages.
 const ORIGIN: &str = "zellige.ptycho";
@@ -52,6 +53,22 @@ fn views(object: &Bound<'_, PyAny>) -> PyResult<Vec<View>> {
     };
     let one = |v: &[i32; 4]| View { probe: v[0] as u32, object: v[1] as u32, row: v[2], col: v[3] };
     Ok(found.values().as_chunks::<4>().0.iter().map(one).collect())
+}
+
+/// Frames, mask, positions, wavelength with distance and pixels (y, x), and probe of a scan.
+pub(crate) type ScanArguments<'py> =
+    (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Bound<'py, PyAny>, [f64; 4], Option<Bound<'py, PyAny>>);
+
+/// A scan of the caller's arrays.
+pub(crate) fn scan((frames, mask, positions, [wavelength, distance, py, px], probe): ScanArguments<'_>) -> PyResult<ScanArrays> {
+    let frames = Values::<f32>::new(&frames)?;
+    let [_, ny, nx] = frames.lengths("frames")?;
+    let mask = mask.map(|mask| Values::<u8>::new(&mask).map(|mask| mask.values().iter().map(|v| *v != 0).collect())).transpose()?;
+    let probe = probe.map(|probe| Values::<Complex<f32>>::new(&probe)).transpose()?;
+    let probe = probe.map(|probe| probe.lengths("probe").map(|[modes, _, _]| (modes, probe.values().to_vec()))).transpose()?;
+    let beam = Beam { wavelength, distance, pixel: [py, px], propagation: Propagation::Far };
+    let positions = Doubles::new(&positions)?.values().as_chunks::<2>().0.to_vec();
+    Ok(ScanArrays { counts: frames.values().to_vec(), shape: [ny, nx], mask, positions, beam, probe })
 }
 
 /// An engine between its iterations; `zellige.ptycho.Engine` documents it.
@@ -100,7 +117,7 @@ fn typed(tables: &str) -> Result<Input<Config>> {
 impl PtychoEngine {
     /// Sets the engine of an input in JSON up on frames `(n, ny, nx)`.
     #[new]
-    #[pyo3(signature = (tables, frames, mask, views, probe, objects, *, phase=None, kernel=None, power=None, first=0))]
+    #[pyo3(signature = (tables, frames, mask, views, probe, objects, *, phase=None, kernel=None, power=None, bounds=None, first=0))]
     fn new(
         py: Python<'_>,
         tables: &str,
@@ -112,6 +129,7 @@ impl PtychoEngine {
         phase: Option<&Bound<'_, PyAny>>,
         kernel: Option<&Bound<'_, PyAny>>,
         power: Option<[f64; 3]>,
+        bounds: Option<&Bound<'_, PyAny>>,
         first: u64,
     ) -> PyResult<Self> {
         let frames = Values::<f32>::new(frames)?;
@@ -150,10 +168,11 @@ impl PtychoEngine {
             propagator,
             power: power.map(|[total, max, mean]| Power { total, max, mean, masked: 0.0 }),
         };
+        let bounds = bounds.map(|bounds| Values::<f64>::new(bounds).map(|bounds| bounds.values().to_vec())).transpose()?;
         let set_up = || {
             let Input { config, run, .. } = typed(tables)?;
             let device = device::open(ORIGIN, (run.device != "auto").then_some(run.device.as_str()), run.threads)?;
-            ArrayEngine::new(&config, problem.model(&probe, object)?, first, &device)
+            ArrayEngine::new(&config, problem.model(&probe, object)?, bounds.as_deref(), first, &device)
         };
         let engine = py.detach(|| set_up().map_err(named)).for_python(py)?;
         let device = engine.device().to_owned();

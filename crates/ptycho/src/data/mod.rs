@@ -7,6 +7,7 @@
 mod assemble;
 mod config;
 mod cxi;
+mod memory;
 mod npz;
 mod paths;
 mod pipeline;
@@ -22,6 +23,7 @@ use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 
 pub(crate) use assemble::{BLOCK_BYTES, check_geometry, units};
+pub use memory::ScanArrays;
 pub use config::{FileFormat, Invalid, MaskValid, Negative, ReadConfig};
 
 use crate::config::ScanConfig;
@@ -57,7 +59,10 @@ pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, s
     match (&config.file, &config.simulate) {
         (Some(file), _) => {
             let path = folder.join(file);
-            let raw = open(&path, &config.read, names, folder, depth)?;
+            let raw = match &config.arrays {
+                Some(arrays) => arrays.raw(depth),
+                None => open(&path, &config.read, names, folder, depth)?,
+            };
             assemble::assemble(raw, config, name, &path, depth)
         }
         (None, Some(made)) => {

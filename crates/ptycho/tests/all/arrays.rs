@@ -39,7 +39,7 @@ fn device() -> Device {
 
 fn engine(reference: &mut Reference, state: &State, config: &Config, first: u64) -> ArrayEngine {
     let model = problem(reference).model(&state.probe, state.object.clone()).unwrap();
-    ArrayEngine::new(config, model, first, &device()).unwrap()
+    ArrayEngine::new(config, model, None, first, &device()).unwrap()
 }
 
 fn start(reference: &mut Reference) -> State {
@@ -94,6 +94,27 @@ fn exit_waves_carry_an_engine_on() {
     assert!(with < 1e-5 && without > 1e-2, "{with:e} with the waves, {without:e} without");
 }
 
+/// Frames within their own bound are let through, the others are not.
+#[test]
+fn bounds_are_those_of_each_view() {
+    let mut reference = Reference::open();
+    let start = start(&mut reference);
+    let changes = |config: &Config, bounds: Option<&[f64]>, reference: &mut Reference| {
+        let model = problem(reference).model(&start.probe, start.object.clone()).unwrap();
+        let mut engine = ArrayEngine::new(config, model, bounds, 0, &device()).unwrap();
+        engine.iterate(1, None).unwrap();
+        engine.errors().unwrap().iter().map(|e| e[2]).collect::<Vec<f64>>()
+    };
+    let of = |bound: f64| config(EngineConfig { fourier_bound: Some(bound), ..EngineConfig::new(EngineName::Dm, 1) });
+    let [none, all] = [0.0, 1e30].map(|bound| changes(&of(bound), None, &mut reference));
+    let bounds: Vec<f64> = (0..none.len()).map(|j| if j % 2 == 0 { 0.0 } else { 1e30 }).collect();
+    let found = changes(&of(0.0), Some(&bounds), &mut reference);
+    for (j, change) in found.iter().enumerate() {
+        assert_eq!(*change, if j % 2 == 0 { none[j] } else { all[j] }, "view {j}");
+    }
+    assert!(none.iter().zip(&all).all(|(none, all)| none > all));
+}
+
 /// A masked pixel has no say: any counts there give the same.
 #[test]
 fn masked_pixels_do_not_count() {
@@ -107,7 +128,7 @@ fn masked_pixels_do_not_count() {
             problem.mask = Mask::Common((0..4096).map(|i| i != 2000).collect());
         }
         let model = problem.model(&start.probe, start.object.clone()).unwrap();
-        let mut engine = ArrayEngine::new(&config, model, 0, &device()).unwrap();
+        let mut engine = ArrayEngine::new(&config, model, None, 0, &device()).unwrap();
         engine.iterate(2, None).unwrap();
         engine.state().unwrap().object
     };

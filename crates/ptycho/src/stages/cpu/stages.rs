@@ -120,6 +120,11 @@ impl<T: Number> Stages for CpuStages<T> {
         Ok(())
     }
 
+    fn set_bounds(&mut self, bounds: &[f64]) -> Result<()> {
+        self.fixed.valid.iter_mut().zip(bounds).for_each(|([_, noise], bound)| *noise = *bound);
+        Ok(())
+    }
+
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         self.overlap_loop(rule)
     }

@@ -178,6 +178,12 @@ impl<T: Number> Stages for CudaStages<T> {
         self.frames.project(model, ConstraintArgument::from(rule))
     }
 
+    fn set_bounds(&mut self, bounds: &[f64]) -> Result<()> {
+        let mut weights = self.cuda.download(&self.frames.weight)?;
+        weights.iter_mut().zip(bounds).for_each(|([_, noise], bound)| *noise = T::from_wide(*bound));
+        self.cuda.upload(&mut self.frames.weight, &weights)
+    }
+
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         let argument = self.scan.model(&self.state);
         if self.frames.config.shifted {

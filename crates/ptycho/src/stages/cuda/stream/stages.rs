@@ -25,6 +25,12 @@ impl<T: Number> Stages for StreamedStages<T> {
         Ok(())
     }
 
+    fn set_bounds(&mut self, bounds: &[f64]) -> Result<()> {
+        self.flush()?;
+        self.counted.iter_mut().zip(bounds).for_each(|([_, noise], bound)| *noise = T::from_wide(*bound));
+        self.inner.cuda.upload(&mut self.weights, &self.counted)
+    }
+
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         self.overlap_loop(rule)
     }
