@@ -71,7 +71,7 @@ pub(crate) fn scan((frames, mask, positions, [wavelength, distance, py, px], pro
     Ok(ScanArrays { counts: frames.values().to_vec(), shape: [ny, nx], mask, positions, beam, probe })
 }
 
-/// An engine between its iterations; `zellige.ptycho.Engine` documents it.
+/// An engine between its iterations.
 #[pyclass(frozen, module = "zellige._zellige")]
 pub(crate) struct PtychoEngine {
     engine: Mutex<ArrayEngine>,

@@ -84,6 +84,7 @@ class _Zellige:
             phase=problem.phase,
             kernel=problem.kernel,
             power=[float(p) for p in power],
+            bounds=self._bounds(),
             first=self.curiter,
         )
         self._work.set_support(*self._supports())
@@ -114,6 +115,10 @@ class _Zellige:
     def _table(self) -> dict:
         """The engine as an entry of zellige's input."""
         raise NotImplementedError
+
+    def _bounds(self) -> Optional[np.ndarray]:
+        """Bounds on the deviation of the moduli of each view, for engines that have them."""
+        return None
 
     def _keeps_exits(self) -> bool:
         return True
@@ -193,19 +198,16 @@ class _Projection(_Zellige, _ProjectionEngine):
 
     SUPPORTED_MODELS = _WITH_EXITS
 
-    def _bound(self) -> float:
-        """Bound on the deviation of the frames."""
+    def _bounds(self) -> np.ndarray:
+        """One bound for all, or one for each scan by its brightest frame."""
         p = self.p
         if p.fourier_power_bound is not None:
-            return p.fourier_power_bound
-        bounds = {}
+            return np.full(len(self._problem.names), float(p.fourier_power_bound))
+        of_scan: dict = {}
         for storage in self.di.storages.values():
             own = 0.25 * p.fourier_relax_factor**2 * storage.pbound_stub
-            bounds[storage.label] = max(own, bounds.get(storage.label, own))
-        if len(set(bounds.values())) > 1:
-            found = ", ".join(f"{label}: {bound:g}" for label, bound in bounds.items())
-            raise refused(self, f"fourier_relax_factor gives scans bounds of their own ({found})", "one", "set `fourier_power_bound`")
-        return next(iter(bounds.values()))
+            of_scan[storage.label] = max(own, of_scan.get(storage.label, own))
+        return np.array([of_scan[label] for label in self._problem.labels], dtype=float)
 
     def _table(self) -> dict:
         p = self.p
@@ -220,7 +222,6 @@ class _Projection(_Zellige, _ProjectionEngine):
             "object_smooth": p.obj_smooth_std,
             "object_clip": None if p.clip_object is None else [float(limit) for limit in p.clip_object],
             "log_likelihood": p.compute_log_likelihood,
-            "fourier_bound": float(self._bound()),
         }
 
 
@@ -398,8 +399,19 @@ class ML_zellige(_Zellige, ML):
     def _put_exits_back(self) -> None:
         """Leaves exit waves as they are: ML has none."""
 
+    def engine_iterate(self, num: int = 1) -> dict:
+        """Makes iterations; PtyPy is told the brightness of the frames that the last one goes by."""
+        if self.p.floating_intensities and self.curiter + num >= self.numiter:
+            if num > 1:
+                super().engine_iterate(num - 1)
+            self.ptycho.runtime["float_intens"] = self._problem.brightness(self.p.ML_type.lower() == "poisson")
+            num = 1
+        return super().engine_iterate(num)
+
     def _table(self) -> dict:
         p = self.p
+        if p.ML_type.lower() not in ("gaussian", "poisson"):
+            raise refused(self, f"ML_type = {p.ML_type!r}", "'gaussian', 'poisson'")
         if p.poly_line_coeffs != "quadratic":
             raise refused(self, f"poly_line_coeffs = {p.poly_line_coeffs!r}", "'quadratic'")
         if p.intensity_renormalization not in (None, 1, 1.0):

@@ -36,6 +36,8 @@ class Problem:
         Identifiers of PtyPy's views of the frames.
     views : array, shape (n, 4)
         Number of the probe, number of the object, first row and column, of each view.
+    labels : list of str
+        Scan of each view.
     frames, mask : arrays
         Counts and pixels that count, (n, rows, columns).
     phase, kernel : array or None
@@ -57,6 +59,7 @@ class Problem:
         if not self._views:
             raise refused(engine, "there are no frames yet", "at least one frame", "raise `min_frames_for_recon` of PtyPy's parameters")
         self.names = [view.ID for view in self._views]
+        self.labels = [view.storage.label for view in self._views]
         self._alike(frames)
         self.frames = np.ascontiguousarray(_joined(frames), dtype=np.float32)
         self.mask = np.ascontiguousarray(_joined(masks)).astype(np.uint8, copy=False)
@@ -150,6 +153,16 @@ class Problem:
             storage.data[:] = values
         for storage, values in zip(self._object, objects):
             storage.data[:] = np.asarray(values)
+
+    def brightness(self, poisson: bool) -> dict:
+        """Factor of each frame's brightness that fits PtyPy's probes and objects best, by name of the view."""
+        factors = {}
+        for view, pods in zip(self._views, self._pods):
+            counts, mask = view.data.astype(float), pods[0].ma_view.data
+            model = sum(np.abs(pod.geometry.propagator.fw(pod.probe * pod.object)) ** 2 for pod in pods)
+            weight = 1.0 if poisson else mask / (1.0 + counts) * model
+            factors[view.ID] = float((weight * counts).sum() / (weight * model).sum())
+        return factors
 
     def exits(self) -> Optional[np.ndarray]:
         """Exit waves, (n, modes, rows, columns); None where PtyPy has none."""

@@ -109,7 +109,8 @@ class Ptycho:
         start = np.stack([light * 36, light * 15 * y / n][:modes]).astype(np.complex64)
         self.diff, self.mask, self.exit = Container([]), Container([]), Container([])
         self.probe = Container([Storage("pr", start)])
-        self.obj = Container([Storage("ob", np.ones((1, size, size), dtype=np.complex64))])
+        # Not flat: a smooth wave leaves pixels of the detector dark, where its phase is one of rounding.
+        self.obj = Container([Storage("ob", np.exp(1j * rng.random((1, size, size))).astype(np.complex64))])
         self.pods = {}
 
     def CType(self):
