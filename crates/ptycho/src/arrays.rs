@@ -64,15 +64,15 @@ fn long(array: &str, found: usize, expected: usize) -> Result<()> {
 pub fn check_views(views: &[View], probes: usize, frame: [usize; 2], storages: &[Storage]) -> Result<()> {
     let outside = |v: &View| {
         let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
-        let inside =
-            |s: &Storage| v.probe < probes as u32 && fits(v.row, frame[0], s.shape[0]) && fits(v.col, frame[1], s.shape[1]);
+        let inside = |s: &Storage| v.probe < probes as u32 && fits(v.row, frame[0], s.shape[0]) && fits(v.col, frame[1], s.shape[1]);
         !storages.get(v.object as usize).is_some_and(inside)
     };
     let Some(j) = views.iter().position(outside) else { return Ok(()) };
     let View { probe, object, row, col } = views[j];
     let of = storages.get(object as usize).map_or_else(|| "which is not there".into(), |s| format!("of {:?} pixels", s.shape));
-    let message =
-        format!("view {j} sees probe {probe} of {probes} and, from row {row} and column {col} on, object {object}, {of}, in frames of {frame:?}");
+    let message = format!(
+        "view {j} sees probe {probe} of {probes} and, from row {row} and column {col} on, object {object}, {of}, in frames of {frame:?}"
+    );
     Err(wrong("views", message))
 }
 
@@ -82,7 +82,10 @@ impl ArrayProblem {
         let Self { counts, mask, frame, modes, probes, objects, views, propagator, power } = self;
         let pixels = frame[0] * frame[1];
         if frame.iter().any(|n| *n < 4) || views.is_empty() || modes.contains(&0) {
-            return Err(wrong("frames", format!("{} frames of {frame:?} pixels, {modes:?} modes (at least 1 of 4 x 4, and 1)", views.len())));
+            return Err(wrong(
+                "frames",
+                format!("{} frames of {frame:?} pixels, {modes:?} modes (at least 1 of 4 x 4, and 1)", views.len()),
+            ));
         }
         let mut offset = 0;
         let storages: Vec<Storage> = objects
@@ -175,8 +178,8 @@ pub struct ArrayEngine {
 }
 
 impl ArrayEngine {
-    /// Sets the first engine of an input up, whose next iteration is number `first`; scans of the input are not looked at. `bounds`: of
-    /// the mean squared deviation of the moduli of each view, in place of one for all.
+    /// Sets the first engine of an input up, whose next iteration is number `first`; scans of the input are not looked at.
+    /// `bounds`: of the mean squared deviation of the moduli of each view, in place of one for all.
     pub fn new(config: &Config, model: Model, bounds: Option<&[f64]>, first: u64, device: &Device) -> Result<Self> {
         let mut config = config.clone();
         config.engine.truncate(1);
@@ -209,7 +212,7 @@ impl ArrayEngine {
         self.device.name()
     }
 
-    /// Makes `count` iterations; views come in `order` where an engine goes from one to the next, in one of its own if none is given.
+    /// Makes `count` iterations; views come in `order` where an engine goes from one to the next, or in one of its own.
     ///
     /// # Errors
     /// [`Error::Interrupted`] on a signal, between two iterations, after which the engine can go on; those of the stages.
@@ -272,8 +275,8 @@ impl ArrayEngine {
         })
     }
 
-    /// Holds probes to these pixels `[ny][nx]`, in place of what the input says: in real space, and in Fourier space in the order of
-    /// the transform, where probes are taken with the phase of the sample plane.
+    /// Holds probes to these pixels `[ny][nx]`, in place of what the input says: in real space, and in Fourier space in the order
+    /// of the transform, where probes are taken with the phase of the sample plane.
     pub fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
         let pixels = self.run.model.pixels();
         [real, fourier].into_iter().flatten().try_for_each(|mask| long("support", mask.len(), pixels))?;

@@ -10,8 +10,8 @@ use zellige_engine::error::{Error, Result};
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::arrays::{ArrayEngine, ArrayProblem, Propagator};
 use zellige_ptycho::config::Config;
-use zellige_ptycho::model::{Power, State, View};
 use zellige_ptycho::data::ScanArrays;
+use zellige_ptycho::model::{Power, State, View};
 use zellige_ptycho::scan::{Beam, Mask, Propagation};
 
 use crate::array::{Array, Data};
@@ -56,8 +56,7 @@ fn views(object: &Bound<'_, PyAny>) -> PyResult<Vec<View>> {
 }
 
 /// Frames, mask, positions, wavelength with distance and pixels (y, x), and probe of a scan.
-pub(crate) type ScanArguments<'py> =
-    (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Bound<'py, PyAny>, [f64; 4], Option<Bound<'py, PyAny>>);
+pub(crate) type ScanArguments<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Bound<'py, PyAny>, [f64; 4], Option<Bound<'py, PyAny>>);
 
 /// A scan of the caller's arrays.
 pub(crate) fn scan((frames, mask, positions, [wavelength, distance, py, px], probe): ScanArguments<'_>) -> PyResult<ScanArrays> {

@@ -7,6 +7,7 @@ single precision here (3e-8). PtyPy's own runs in single and double precision ar
 """
 
 import importlib.util
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -25,6 +26,8 @@ if HERE:
     import zellige.ptypy  # noqa: F401
 
     set_level("ERROR")
+else:
+    print(f"test_ptypy is skipped: {WHY}", file=sys.stderr)
 
 
 def scan(shape=64, frames=50, modes=1, model="BlockFull", **keys):

@@ -23,8 +23,8 @@ use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 
 pub(crate) use assemble::{BLOCK_BYTES, check_geometry, units};
-pub use memory::ScanArrays;
 pub use config::{FileFormat, Invalid, MaskValid, Negative, ReadConfig};
+pub use memory::ScanArrays;
 
 use crate::config::ScanConfig;
 use crate::scan::{Image, Propagation, Scan, Truth};

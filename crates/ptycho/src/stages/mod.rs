@@ -174,8 +174,8 @@ pub trait Stages: Send {
     /// The Fourier step over all views.
     fn project(&mut self, rule: &Projection) -> Result<()>;
 
-    /// Puts bounds on the mean squared deviation of the moduli of own views: from now on [`Projection::noise`] is the part of these that
-    /// is let through, not of photon noise.
+    /// Puts bounds on the mean squared deviation of the moduli of own views: from now on [`Projection::noise`] is the part of
+    /// these that is let through, not of photon noise.
     fn set_bounds(&mut self, bounds: &[f64]) -> Result<()>;
 
     /// The overlap loop; gives the passes made.

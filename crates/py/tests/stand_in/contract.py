@@ -1,6 +1,9 @@
 """Contract of the engines: initialize, prepare, iterate, finalize, growing data, refused parameters. The difference map is compared
 with one that is written here from its formula."""
 
+import os
+import signal
+import threading
 import unittest
 
 import numpy as np
@@ -79,7 +82,8 @@ class Engines(unittest.TestCase):
     def test_the_difference_map_is_that_of_its_formula(self):
         ptycho = self.scan()
         pars = {"probe_update_start": 1, "fourier_power_bound": 0.0, "overlap_max_iterations": 2, "overlap_converge_factor": 0.0}
-        expected = Map(ptycho, 0.7)
+        pars["probe_support"] = 0.5
+        expected = Map(ptycho, 0.5)
         engine = begun("DM_zellige", ptycho, **pars)
         for k in range(4):
             engine.iterate()
@@ -111,15 +115,21 @@ class Engines(unittest.TestCase):
     def test_new_frames_are_taken_up(self):
         ptycho = Ptycho()
         ptycho.add(PLACES[:6])
-        engine = begun("DM_zellige", ptycho)
+        probe, obj = ptycho.probe.storages["pr"], ptycho.obj.storages["ob"]
+        engine = begun("DM_zellige", ptycho, probe_update_start=5)
+        start = probe.data.copy()
         engine.iterate(3)
         self.assertEqual(len(engine.error), 6)
-        before = ptycho.probe.storages["pr"].data.copy()
+        before = obj.data.copy()
         ptycho.add(PLACES[6:])
         engine.prepare()
-        # Nothing starts again: the probe has been updated, and is as it was.
-        np.testing.assert_array_equal(ptycho.probe.storages["pr"].data, before)
-        engine.iterate(3)
+        # Nothing starts again: the object is as it was, and the probe is updated from the sixth iteration of all.
+        np.testing.assert_array_equal(obj.data, before)
+        engine.iterate(2)
+        # The phase of the sample plane was put in and taken out: rounding.
+        self.assertLess(np.abs(probe.data - start).max(), 1e-6 * np.abs(start).max())
+        engine.iterate(1)
+        self.assertGreater(np.abs(probe.data - start).max(), 1e-2 * np.abs(start).max())
         self.assertEqual((len(engine.error), engine.curiter), (12, 6))
         engine.finalize()
         waves = ptycho.exit.storages["ex1"].data
@@ -137,6 +147,16 @@ class Engines(unittest.TestCase):
         usual, wide = changes(1.0), changes(1e9)
         np.testing.assert_array_equal(usual[: len(PLACES)], wide[: len(PLACES)])
         self.assertTrue((wide[len(PLACES) :] < 0.5 * usual[len(PLACES) :]).all())
+
+    def test_a_signal_ends_a_call_between_two_iterations(self):
+        ptycho = self.scan()
+        engine = begun("DM_zellige", ptycho)
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            engine.iterate(10**9)
+        timer.join()
+        engine.iterate(1)
 
     def test_what_others_write_counts(self):
         ptycho = self.scan()

@@ -20,7 +20,8 @@ impl<T: Number> CudaStages<T> {
         cuda.upload(buffer, &values)
     }
 
-    /// Makes exit waves of their transforms, which are all that engines that go from view to view leave. No view's errors are touched.
+    /// Makes exit waves of their transforms, which are all that engines that go from view to view leave. Errors of the views
+    /// stay.
     pub(super) fn remake_exits(&mut self) -> Result<()> {
         let (seen, errors) = (self.seen()?, self.cuda.download(&self.frames.errors)?);
         self.frames.project(seen, ConstraintArgument::from(&NEUTRAL))?;
