@@ -142,8 +142,8 @@ impl PtychoEngine {
             return Err(PyTypeError::new_err(format!("`probe` has the shape {shape:?} (allowed: (probes, modes, rows, columns))")));
         };
         let (mut shapes, mut object, mut layers) = (Vec::new(), Vec::new(), 0);
-        for one in &objects {
-            let (shape, values) = waves(one)?;
+        for one in objects {
+            let (shape, values) = waves(&one)?;
             let &[of_this, height, width] = &shape[..] else {
                 return Err(PyTypeError::new_err(format!("an object has the shape {shape:?} (allowed: (modes, rows, columns))")));
             };
@@ -187,7 +187,7 @@ impl PtychoEngine {
     /// Makes iterations, with the views in this order where an engine goes from one to the next.
     #[pyo3(signature = (n=1, order=None))]
     fn iterate(&self, py: Python<'_>, n: u64, order: Option<Vec<u32>>) -> PyResult<()> {
-        self.apart(py, |engine| engine.iterate(n, order.as_deref()))
+        self.apart(py, move |engine| engine.iterate(n, order.as_deref()))
     }
 
     /// Errors of each view in the last iteration, `(n, 3)`: moduli, likelihood, change of the exit waves.
@@ -215,7 +215,7 @@ impl PtychoEngine {
     /// Puts probes and objects of the shapes that there are; exit waves stay.
     fn set_state(&self, py: Python<'_>, probe: &Bound<'_, PyAny>, objects: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
         let (_, probe) = waves(probe)?;
-        let object = objects.iter().map(|o| waves(o).map(|(_, values)| values)).collect::<PyResult<Vec<_>>>()?.concat();
+        let object = objects.into_iter().map(|o| waves(&o).map(|(_, values)| values)).collect::<PyResult<Vec<_>>>()?.concat();
         self.apart(py, |engine| engine.set_state(State { probe, object }))
     }
 

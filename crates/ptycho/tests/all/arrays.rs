@@ -14,7 +14,7 @@ fn problem(reference: &mut Reference) -> ArrayProblem {
     let model = reference.model();
     let counts = reference.numbers("intensity").into_iter().map(|v| v as f32).collect();
     // Half a turn from pixel to pixel shifts the transform of an even number of pixels by half of them.
-    let turned = |i: usize| if (i / 64 + i % 64) % 2 == 0 { 1.0 } else { -1.0 };
+    let turned = |i: usize| if (i / 64 + i % 64).is_multiple_of(2) { 1.0 } else { -1.0 };
     let phase = model.filter.iter().enumerate().map(|(i, phase)| phase * turned(i)).collect();
     ArrayProblem {
         counts,
