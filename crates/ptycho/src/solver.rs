@@ -46,7 +46,7 @@ pub struct Ptycho {
 }
 
 /// `work` with its loops on the threads of the device, where that is the CPU; on all cores beside a GPU.
-fn on<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
+pub(crate) fn on<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
     match device {
         Device::Cpu(cpu) => cpu.install(work),
         Device::Cuda(_) => work(),
