@@ -92,6 +92,11 @@ pub(crate) fn heading(text: &str) {
     say!("{}", painted("1", text));
 }
 
+/// Indefinite article of a word.
+pub(crate) fn article(word: &str) -> &'static str {
+    if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
 /// A count with thin groups: `16 777 216`.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use zellige_engine::config::{Format, Input, Source};
@@ -16,6 +17,8 @@ use zellige_engine::signal::Signals;
 use zellige_engine::sim::{Clock, Outcome, Plan, Solver};
 use zellige_engine::times::Watch;
 use zellige_io::csv::EarlierRows;
+use zellige_ptycho::Ptycho;
+use zellige_ptycho::data::ScanArrays;
 
 use crate::args::{RunArgs, RunTarget};
 use crate::commands::conclude::conclude_run;
@@ -90,6 +93,21 @@ pub fn open(input: &InputText, settings: &Settings) -> Result<Box<dyn Session>> 
         InputText::Json(text) => run::completed(Source::parse(text, Format::Json, "the input")?, &settings.overrides)?,
     };
     solvers::find(source.solver(&solvers::names())?)?.open(&source, settings)
+}
+
+/// [`open`] for ptychography of scans in memory, given as tables in JSON whose entries of `ptycho.scan` have these frames.
+pub fn open_scans(tables: &str, scans: Vec<ScanArrays>, settings: &Settings) -> Result<Box<dyn Session>> {
+    report::only_errors();
+    let source = run::completed(Source::parse(tables, Format::Json, "the input")?, &settings.overrides)?;
+    let mut input = source.typed::<Ptycho>()?;
+    if input.config.scan.len() != scans.len() {
+        let message = format!("{} scans of the input, and arrays of {}", input.config.scan.len(), scans.len());
+        return Err(Error::input("the input", Problem::new("ptycho.scan", message)));
+    }
+    for (entry, arrays) in input.config.scan.iter_mut().zip(scans) {
+        entry.arrays = Some(Arc::new(arrays));
+    }
+    open_solver::<Ptycho>(input, settings).map_err(|e| run::with_positions(e, &source))
 }
 
 /// [`open`] for one solver.

@@ -7,7 +7,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
-use zellige_engine::links::Links;
+use zellige_engine::links::{Division, Links};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
@@ -21,7 +21,7 @@ use crate::flow::{self, Flow};
 use crate::model::{Model, Partner, Scheme};
 use crate::output;
 use crate::plan::forecast;
-use crate::stages::cpu::bytes_of;
+use crate::stages::cpu::{bytes_of, division};
 use crate::stages::cuda;
 use crate::stages::{Ledger, Totals};
 
@@ -102,6 +102,10 @@ impl Solver for Dsmc {
 
     fn only_in_one_part(_: &Config) -> Option<&'static str> {
         None
+    }
+
+    fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
+        division::of(&Self::prepare(config, environment)?, plan, parts)
     }
 
     fn may_change() -> &'static [&'static str] {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::checkpoint::{Reader, Writer};
 use crate::cuda::{Properties, Recipe};
 use crate::device::Device;
-use crate::error::{Problem, Result};
-use crate::links::Links;
+use crate::error::{Error, Problem, Result};
+use crate::links::{Division, Links};
 use crate::profile::Profiler;
 use crate::record::{Check, Record, Row, Table};
 
@@ -182,6 +182,17 @@ pub trait Solver: Sized + Send + 'static {
     fn parts_only_on_cpu(config: &Self::Config) -> Option<&'static str> {
         let _ = config;
         Some("this solver computes parts on the CPU so far")
+    }
+
+    /// Division of a step of this input among `parts` parts, each on a device like that of `environment`, by the model; `plan` is
+    /// that of the whole run. Allocates nothing. Solvers that compute in several parts have one.
+    ///
+    /// # Errors
+    /// There are more parts than shares of the domain.
+    fn divide(config: &Self::Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
+        let _ = (environment, plan);
+        let problem = Problem::new("--parts", Self::only_in_one_part(config).unwrap_or("this solver has no model of parts"));
+        Err(Error::input("command line", problem.allowed(format!("1, not {parts}"))))
     }
 
     /// Keys at the top of the solver's table in which a run resumed from a checkpoint may differ from the one that made it, such as

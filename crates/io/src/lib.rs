@@ -23,6 +23,7 @@ mod moment;
 pub mod npy;
 pub mod npz;
 pub mod picture;
+pub mod source;
 mod stack;
 pub mod tensor;
 pub mod vti;

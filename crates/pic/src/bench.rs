@@ -109,7 +109,7 @@ pub fn config(name: &str, on_gpu: bool) -> Option<Config> {
         let mut config = Config::new(cells.to_vec(), cells.map(|n| 0.1 * n as f64).to_vec());
         config.dt = Some(0.07);
         let mut electrons = SpeciesConfig::electrons(lattice * lattice);
-        electrons.particles_per_cell = PerCell::Lattice([lattice; 2]);
+        electrons.particles_per_cell = Some(PerCell::Lattice([lattice; 2]));
         if thermal > 0.0 {
             electrons.momentum.thermal = Some(Thermal::Number(thermal));
         }
@@ -148,7 +148,7 @@ pub fn config(name: &str, on_gpu: bool) -> Option<Config> {
             let mut ions = config.species[0].clone();
             (ions.name, ions.charge, ions.mass) = ("ions".into(), 2.0, 7344.0);
             ions.density = Some(Density::Number(0.5));
-            ions.particles_per_cell = PerCell::Lattice([2; 2]);
+            ions.particles_per_cell = Some(PerCell::Lattice([2; 2]));
             ions.momentum.thermal = Some(Thermal::Number(0.001));
             config.species.push(ions);
             config.smoothing.all = Some(Smoothing { passes: 1, compensated: true });
@@ -177,7 +177,7 @@ pub fn config(name: &str, on_gpu: bool) -> Option<Config> {
         "pic/line" => {
             let mut config = plasma([100_000, 1], 1, 0.1);
             (config.grid.cells, config.grid.size) = (vec![100_000], vec![1e4]);
-            config.species[0].particles_per_cell = PerCell::Number(32);
+            config.species[0].particles_per_cell = Some(PerCell::Number(32));
             config
         }
         "pic/double512" => Config { precision: Precision::F64, ..plasma([512; 2], 6, 0.1) },
@@ -249,7 +249,7 @@ pub fn input(name: &str) -> Option<Config> {
 
 /// Particles that a case begins with.
 fn particles(config: &Config) -> f64 {
-    let each: f64 = config.species.iter().map(|s| s.particles_per_cell.total() as f64).sum();
+    let each: f64 = config.species.iter().map(|s| s.particles_per_cell.map_or(0.0, |n| n.total() as f64)).sum();
     each * config.grid.cells.iter().product::<usize>() as f64
 }
 

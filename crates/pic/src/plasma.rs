@@ -3,6 +3,8 @@
 
 mod window;
 
+use std::path::Path;
+
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe, RepeatedLaunches, prepare};
 use zellige_engine::device::Device;
@@ -101,9 +103,10 @@ pub(crate) fn makers(config: &Config, model: &Model, setup: &Setup, gpu: &Proper
 }
 
 impl Plasma {
-    /// Allocates, puts everything in, and takes the momenta half a step back.
+    /// Allocates, puts everything in, and takes the momenta half a step back. Files of the input are relative to the process's
+    /// folder.
     pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {
-        Self::of(Model::new(config, seed)?, config, device, &Links::default())
+        Self::of(Model::new(config, Path::new(""), seed)?, config, device, &Links::default())
     }
 
     /// Allocates and fills the box of the model of an input, or the share of a part in it.
@@ -206,7 +209,9 @@ impl Plasma {
             self.stages.set_component(Component::ALL[c], &sum)?;
         }
         let total_field = self.total_field(|_| true)?;
-        for s in 0..self.setup.species.len() {
+        for s in
+            (0..self.setup.species.len()).filter(|s| !self.model.loads[*s].listed.as_ref().is_some_and(|l| l.behind)).collect::<Vec<_>>()
+        {
             let Self { setup, device, stages, .. } = self;
             let push = |particles: &mut Particles| {
                 on_host(device, || back_push(&setup.grid, setup.order, &setup.species[s], &total_field, particles));

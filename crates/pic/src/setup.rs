@@ -2,14 +2,19 @@
 //!
 //! [`Model`] is what a run is made of before anything is allocated; [`crate::loading`] puts the particles in.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::expr::Expr;
 
 use crate::config::profile::Density;
-use crate::config::species::{PerCell, Positions, Spread};
+use crate::config::species::{FileParticles, PerCell, Positions, Spread};
 use crate::config::{COORDINATES, Config, FieldValues, Preset, SpeciesConfig, Units, Value};
 use crate::grid::{ABOVE, BELOW, Grid};
+use crate::loading::{Bounds, Listed};
 use crate::particles::Species;
+use crate::samples::Samples;
 use crate::stages::{Component, Precision, Setup};
 
 /// A function of position: input units in, normalised units out.
@@ -21,11 +26,13 @@ pub enum Profile {
     Expression(Expr, f64),
     /// A shape in a space of this many dimensions, divided by a unit.
     Shape(Preset, usize, f64),
+    /// The array of a file, divided by a unit.
+    Samples(Arc<Samples>, f64),
 }
 
 impl Profile {
-    /// A value of the input at `path`, in units of `unit`.
-    pub fn new(config: &Config, path: &str, value: &Value, unit: f64) -> Result<Self> {
+    /// A value of the input at `path`, in units of `unit`; files are relative to `folder`.
+    pub fn new(config: &Config, folder: &Path, path: &str, value: &Value, unit: f64) -> Result<Self> {
         Ok(match value {
             Value::Number(x) => Self::Number(x / unit),
             Value::Expression(text) => {
@@ -33,6 +40,7 @@ impl Profile {
                 // An expression without variables costs nothing per particle.
                 expression.constant().map_or(Self::Expression(expression, unit), |x| Self::Number(x / unit))
             }
+            Value::File(file) => Self::Samples(Arc::new(Samples::read(config, &absolute(path), file, folder)?), unit),
         })
     }
 
@@ -42,6 +50,7 @@ impl Profile {
             Self::Number(x) => *x,
             Self::Expression(expression, unit) => expression.eval(&position) / unit,
             Self::Shape(preset, dimensions, unit) => preset.at(position, *dimensions) / unit,
+            Self::Samples(samples, unit) => samples.at(position) / unit,
         }
     }
 
@@ -93,6 +102,8 @@ pub struct Load {
     pub heat: ThermalSpread,
     /// True if the mean of the spread is subtracted.
     pub corrected: bool,
+    /// The particles themselves, where they are those of a file. Density, drift and spread are then theirs.
+    pub listed: Option<Arc<Listed>>,
 }
 
 /// Spread of the momenta about the drift.
@@ -131,11 +142,13 @@ pub struct Model {
     pub seed: u64,
     /// Lower corner and size of a cell in the input's units.
     lattice: [[f64; 2]; 2],
+    /// Folder of relative names of files.
+    folder: PathBuf,
 }
 
 impl Model {
-    /// Of a checked input.
-    pub fn new(config: &Config, seed: u64) -> Result<Self> {
+    /// Of a checked input, whose files are relative to `folder`.
+    pub fn new(config: &Config, folder: &Path, seed: u64) -> Result<Self> {
         let (units, grid) = (config.scales(), config.domain());
         let mut model = Self {
             units,
@@ -147,10 +160,14 @@ impl Model {
             expected: Vec::new(),
             seed,
             lattice: [[0, 1].map(|d| config.origin(d)), [0, 1].map(|d| config.spacing(d))],
+            folder: folder.to_owned(),
             grid,
         };
         for (number, species) in config.species.iter().enumerate() {
-            let (load, [at_start, most]) = model.load(config, number, species)?;
+            let (load, [at_start, most]) = match &species.particles {
+                Some(particles) => model.listed(number, species, particles)?,
+                None => model.load(config, number, species)?,
+            };
             model.loads.push(load);
             model.at_start.push(at_start);
             model.expected.push(most);
@@ -186,6 +203,7 @@ impl Model {
                     Some(Value::Expression(text)) => {
                         config.expression(name, text, &COORDINATES).is_ok_and(|e| e.uses(0)).then(|| format!("external.{name}"))
                     }
+                    Some(Value::File(_)) => Some(format!("external.{name}")),
                     _ => None,
                 };
                 if let Some(path) = values.components().into_iter().find_map(moves).filter(|_| moving) {
@@ -219,7 +237,7 @@ impl Model {
             let Some(value) = value else { continue };
             let path = format!("{table}.{name}");
             let unit = if (component as usize) < 3 { self.units.electric } else { self.units.magnetic };
-            let profile = Profile::new(config, &path, value, unit)?;
+            let profile = Profile::new(config, &self.folder, &path, value, unit)?;
             if !profile.is_zero() {
                 out.push((component, profile, path));
             }
@@ -263,10 +281,12 @@ impl Model {
     fn load(&self, config: &Config, number: usize, s: &SpeciesConfig) -> Result<(Load, [usize; 2])> {
         let units = &self.units;
         let at = |key: &str| format!("species[{number}].{key}");
+        let profile = |key: &str, v: &Value, unit: f64| Profile::new(config, &self.folder, &at(key), v, unit);
         let density = match &s.density {
             None => Profile::Number(1.0),
             Some(Density::Number(n)) => Profile::Number(n / units.density),
-            Some(Density::Expression(text)) => Profile::new(config, &at("density"), &Value::Expression(text.clone()), units.density)?,
+            Some(Density::Expression(text)) => profile("density", &Value::Expression(text.clone()), units.density)?,
+            Some(Density::File(file)) => profile("density", &Value::File(file.clone()), units.density)?,
             Some(Density::Preset(preset)) => Profile::Shape(*preset, self.grid.dimensions, units.density),
         };
         let (most, cells) = self.survey(&density, &absolute(&at("density")))?;
@@ -278,24 +298,25 @@ impl Model {
         let flat = match &density {
             Profile::Number(_) => true,
             Profile::Shape(preset, ..) => preset.is_flat(),
-            Profile::Expression(..) => false,
+            Profile::Expression(..) | Profile::Samples(..) => false,
         } && (most / reference - 1.0).abs() < 1e-12;
         let weighted = s.weighted();
-        let per_cell = s.particles_per_cell.total();
+        let given = s.particles_per_cell.unwrap_or(PerCell::Number(0));
+        let per_cell = given.total();
         // Of a flat density each cell's particles are there or not; the edges' share is at most that of full cells.
         let count = |cells: Cells| {
             if weighted || flat { cells.touched * per_cell } else { (cells.sum / reference * per_cell as f64).ceil() as usize }
         };
         let expected = cells.map(count);
-        let temperature = |key: &str, v: &Value| Profile::new(config, &at(key), v, units.temperature * s.mass);
+        let temperature = |key: &str, v: &Value| profile(key, v, units.temperature * s.mass);
         let m = &s.momentum;
         let mut drift = [Profile::Number(0.0), Profile::Number(0.0), Profile::Number(0.0)];
         for (c, v) in m.drift.iter().flatten().enumerate() {
-            drift[c] = Profile::new(config, &at(&format!("momentum.drift[{c}]")), v, 1.0)?;
+            drift[c] = profile(&format!("momentum.drift[{c}]"), v, 1.0)?;
         }
         let heat = match (&m.thermal, &m.temperature, &m.maxwell_juttner) {
             (Some(thermal), ..) => {
-                let [x, y, z] = thermal.components().map(|(v, key)| Profile::new(config, &at(&format!("momentum.{key}")), &v, 1.0));
+                let [x, y, z] = thermal.components().map(|(v, key)| profile(&format!("momentum.{key}"), &v, 1.0));
                 ThermalSpread::Gaussian([x?, y?, z?])
             }
             (None, Some(v), _) => ThermalSpread::Temperature(temperature("momentum.temperature", v)?),
@@ -307,25 +328,63 @@ impl Model {
             Some(Spread::Temperature(t)) => (t / units.temperature / s.mass).sqrt(),
             None => 0.0,
         };
-        let species = Species {
-            name: s.name.clone(),
-            charge: s.charge,
-            mass: s.mass,
-            weight: reference / per_cell as f64,
-            weighted,
-            tagged: s.tagged,
-            mobile: s.mobile,
-            pusher: s.pusher,
-            wall_thermal: [[s.wall_thermal.unwrap_or(own); 2]; 2],
-        };
-        let lattice = match s.particles_per_cell {
+        let species = species(s, reference / per_cell as f64, weighted, own);
+        let lattice = match given {
             // One row of cells holds all rows of a lattice.
             PerCell::Lattice([nx, ny]) if self.grid.dimensions == 1 => [nx * ny, 1],
             other => other.lattice(self.grid.h, self.grid.dimensions),
         };
         let (positions, corrected) = (s.positions, m.corrected);
         let quiet = m.quiet.unwrap_or(positions == Positions::Quiet);
-        Ok((Load { number, species, per_cell, lattice, density, reference, flat, positions, quiet, drift, heat, corrected }, expected))
+        let listed = None;
+        Ok((
+            Load { number, species, per_cell, lattice, density, reference, flat, positions, quiet, drift, heat, corrected, listed },
+            expected,
+        ))
+    }
+
+    /// A species whose particles are those of a file, and how many are in the box at the start, and at most.
+    fn listed(&self, number: usize, s: &SpeciesConfig, particles: &FileParticles) -> Result<(Load, [usize; 2])> {
+        let (units, grid, path) = (&self.units, &self.grid, absolute(&format!("species[{number}].particles")));
+        let cell = units.density * grid.cell_volume() * units.length.powi(grid.dimensions as i32);
+        let cells = [self.columns() as usize, grid.cells[1]];
+        let bounds = Bounds { lattice: self.lattice, cells, dimensions: grid.dimensions, mass: s.mass, si: units.si, cell, path: &path };
+        let listed = Listed::read(particles, &bounds, &self.folder)?;
+        let columns = listed.of_columns();
+        let at_start: usize = columns[..grid.cells[0]].iter().sum();
+        if listed.is_empty() || at_start == 0 && self.window.is_none() {
+            let problem = Problem::new("", format!("no particle of `{}` is in the box", particles.file.display()));
+            return Err(input(
+                &format!("{path}.file"),
+                problem.hint("are positions in the units of the input, and the axes the right ones?"),
+            ));
+        }
+        let (mut now, mut most) = (at_start, at_start);
+        for (gone, come) in columns.iter().zip(&columns[grid.cells[0]..]) {
+            now = now + come - gone;
+            most = most.max(now);
+        }
+        let (mean, equal) = listed.mean();
+        let moments = listed.moments();
+        let [origin, h] = self.lattice;
+        let centre = [0, 1].map(|d| origin[d] + 0.5 * h[d]);
+        let spacing = [h[0], if grid.dimensions == 1 { f64::INFINITY } else { h[1] }];
+        let load = Load {
+            number,
+            species: species(s, mean, !equal, moments[0][1]),
+            per_cell: listed.fullest(),
+            lattice: [1; 2],
+            density: Profile::Samples(Arc::new(Samples::of_cells(cells, centre, spacing, listed.densities())), 1.0),
+            reference: mean * listed.fullest() as f64,
+            flat: false,
+            positions: Positions::Random,
+            quiet: false,
+            drift: moments.map(|[mean, _]| Profile::Number(mean)),
+            heat: ThermalSpread::Gaussian(moments.map(|[_, spread]| Profile::Number(spread))),
+            corrected: false,
+            listed: Some(Arc::new(listed)),
+        };
+        Ok((load, [at_start, most]))
     }
 
     /// Largest density over every cell that is ever in the box, and what the box holds at the start and at most. Each cell is
@@ -370,6 +429,21 @@ impl Model {
             fullest = Cells { touched: fullest.touched.max(now.touched), sum: fullest.sum.max(now.sum) };
         }
         Ok((most, [start, fullest]))
+    }
+}
+
+/// A species for the stages; `thermal` is the thermal momentum of its walls where the input gives none.
+fn species(s: &SpeciesConfig, weight: f64, weighted: bool, thermal: f64) -> Species {
+    Species {
+        name: s.name.clone(),
+        charge: s.charge,
+        mass: s.mass,
+        weight,
+        weighted,
+        tagged: s.tagged,
+        mobile: s.mobile,
+        pusher: s.pusher,
+        wall_thermal: [[s.wall_thermal.unwrap_or(thermal); 2]; 2],
     }
 }
 

@@ -7,6 +7,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
+use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row, Table};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate};
@@ -16,6 +17,7 @@ use crate::bench;
 use crate::config::Config;
 use crate::config::diagnostics::{ENERGY_LIMIT, ParticlesConfig};
 use crate::diagnostics::Diagnostics;
+use crate::division;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::{self, digits};
 use crate::plasma::{self, EnergyAccounts, Plasma, left_behind};
@@ -94,12 +96,17 @@ impl Solver for Pic {
         (config.dimensions() == 1).then_some("on GPUs parts have rows of a plane, and this is a line")
     }
 
+    fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
+        let model = Self::prepare(config, environment)?;
+        division::of(&model, &model.setup(config)?, &environment.device, plan, parts)
+    }
+
     fn may_change() -> &'static [&'static str] {
         &["t_end", "steps"]
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Model> {
-        Model::new(config, environment.seed)
+        Model::new(config, &environment.folder, environment.seed)
     }
 
     fn plan_prepared(model: &Model, config: &Config, environment: &Environment) -> Result<Plan> {
@@ -290,10 +297,9 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
         let s = &load.species;
         let later = if most > n { format!(" at first, {most} as the window moves") } else { String::new() };
         let heavy = if s.weighted { ", own weights" } else { "" };
-        lines.push((
-            "species".into(),
-            format!("{}: charge {}, mass {}, {} per cell, {n} particles{later}{heavy}", s.name, s.charge, s.mass, load.per_cell),
-        ));
+        let per_cell = if load.listed.is_some() { "from a file".to_owned() } else { format!("{} per cell", load.per_cell) };
+        lines
+            .push(("species".into(), format!("{}: charge {}, mass {}, {per_cell}, {n} particles{later}{heavy}", s.name, s.charge, s.mass)));
     }
     let precision = if model.precision == Precision::F32 { "single" } else { "double" };
     let shape = if config.order == 1 { "linear" } else { "quadratic" };

@@ -65,7 +65,7 @@ pub fn scales(model: &Model) -> [f64; 2] {
             (touched, density, heat) = (touched + 1.0, density + n, heat + n * thermal_energy(load, position));
         }
         // Particles with weights weigh what the density says, where any was met.
-        let weight = if load.species.weighted && touched > 0.0 { density / touched / load.reference } else { 1.0 };
+        let weight = if load.species.weighted && load.listed.is_none() && touched > 0.0 { density / touched / load.reference } else { 1.0 };
         let content = *most as f64 * weight * load.species.weight * model.grid.cell_volume();
         let heat = if density > 0.0 { heat / density } else { 1.5 * uniform_thermal(load).powi(2) };
         scales = [scales[0] + content * load.species.mass * heat, scales[1] + content * load.species.mass.min(1.0)];

@@ -21,6 +21,15 @@ const NET: f64 = 0.02;
 const REMEDIES: &str = "Against it: 8 passes of `smoothing` (fields of 0.0002 % of the drift's energy after 60 plasma periods over 2 pi, \
     where 19 % were without), `order = 2` with 4 compensated passes (0.01 %), in the plane `courant = 0.707` (7 %)";
 
+/// Warnings about the particles of a file.
+fn of_file(load: &Load) -> Vec<String> {
+    let (Some(listed), name) = (&load.listed, &load.species.name) else { return Vec::new() };
+    let all = listed.len() + listed.outside;
+    let outside = format!("{} of the {all} particles of `{name}` in the file lie outside the box and are left out", listed.outside);
+    let offset = format!("`positionOffset` of `{name}` is a constant record, whose value is not read: taken as zero");
+    [(listed.outside > 0, outside), (listed.without_offset, offset)].into_iter().filter_map(|(so, text)| so.then_some(text)).collect()
+}
+
 /// Warnings about a run, with the number.
 pub(crate) fn of(config: &Config, model: &Model) -> Vec<String> {
     let grid = &model.grid;
@@ -38,11 +47,12 @@ pub(crate) fn of(config: &Config, model: &Model) -> Vec<String> {
                 debye * model.units.length
             ));
         }
-        if stability::uniform_thermal(load) > 0.0 && load.per_cell < FEW {
+        if stability::uniform_thermal(load) > 0.0 && load.per_cell < FEW && load.listed.is_none() {
             out.push(format!("`{}` has {} particles per cell: noise will be strong; 16 or more are usual", s.name, load.per_cell));
         }
         out.extend(cherenkov(config, model, load, motion));
     }
+    out.extend(model.loads.iter().flat_map(of_file));
     out.extend(net_current(model, &moving));
     let end = model.steps as f64 * grid.dt * model.units.time;
     for m in config.diagnostics.mode.iter().filter(|m| m.fit.is_some_and(|f| f[0] >= end)) {

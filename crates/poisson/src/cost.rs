@@ -19,7 +19,7 @@ const FLOPS_APPLY: f64 = 8.0;
 const FLOPS_TRANSFER: f64 = 5.0;
 
 /// Visits of level `l` in one cycle.
-fn visits(cycle: Cycle, l: usize) -> f64 {
+pub(crate) fn visits(cycle: Cycle, l: usize) -> f64 {
     match cycle {
         Cycle::V | Cycle::C => 1.0,
         Cycle::W => 2.0_f64.powi(l as i32),

@@ -1,13 +1,13 @@
 //! Conversion of the input to the problem: arrays filled from numbers, expressions and files, every value checked.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::expr::{Column, Expr};
 use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks_mut, each, position};
-use zellige_io::Array;
+use zellige_io::source::{SourceFile, tuple};
 
 use crate::config::{Config, FileSource, Source};
 use crate::grid::{Axis, Bc, Grid};
@@ -103,12 +103,10 @@ pub fn batch(config: &Config, folder: &Path) -> Result<Option<usize>> {
     if config.batch.is_some() {
         return Ok(config.batch);
     }
-    let from = SourceFile::new("rhs", source, folder)?;
+    let from = source_file("rhs", source, folder)?;
     let shape = from.shape()?;
     match shape.split_first() {
-        Some((0, rest)) if rest == Nodes::all(config).shape => {
-            Err(input(Fault::new(from.key, format!("`{}` holds a stack of no right-hand side", from.name))))
-        }
+        Some((0, rest)) if rest == Nodes::all(config).shape => Err(input(from.problem("holds a stack of no right-hand side"))),
         Some((count, rest)) if rest == Nodes::all(config).shape => Ok(Some(*count)),
         _ => Ok(None),
     }
@@ -120,8 +118,8 @@ pub fn check_files(config: &Config, folder: &Path) -> Result<()> {
     let batch = batch(config, folder)?;
     let look = |path: &str, source: Option<&Source>, nodes: &dyn Fn() -> Nodes| match source {
         Some(Source::File(source)) => {
-            let from = SourceFile::new(path, source, folder)?;
-            from.must_fit(&from.shape()?, &nodes(), batch)
+            let from = source_file(path, source, folder)?;
+            must_fit(&from, &from.shape()?, &nodes(), batch)
         }
         _ => Ok(()),
     };
@@ -249,87 +247,31 @@ fn not_finite(values: &[f64], nodes: &Nodes) -> Option<InvalidValue> {
 
 /// The array of a file, held against the nodes.
 fn file(path: &str, source: &FileSource, nodes: &Nodes, batch: Option<usize>, folder: &Path) -> Result<Vec<f64>> {
-    let from = SourceFile::new(path, source, folder)?;
-    let array = from.array()?;
-    from.must_fit(&array.shape, nodes, batch)?;
-    if let Some(index) = array.first_not_finite() {
-        let n = index.iter().zip(&array.shape).fold(0, |n, (i, len)| n * len + i);
-        let message = format!("`{}` holds {} at index {}", from.name, array.values[n], tuple(&index));
-        return Err(input(Fault::new(from.key, message).allowed("finite numbers")));
-    }
-    Ok(array.values)
+    let from = source_file(path, source, folder)?;
+    must_fit(&from, &from.shape()?, nodes, batch)?;
+    Ok(from.array()?.values)
 }
 
-fn tuple(numbers: &[usize]) -> String {
-    format!("({})", numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+/// Refuses an array whose shape is neither that of the nodes nor that of a stack of them.
+fn must_fit(from: &SourceFile, shape: &[usize], nodes: &Nodes, batch: Option<usize>) -> Result<()> {
+    let stacked: Option<Vec<usize>> = batch.map(|count| std::iter::once(count).chain(nodes.shape.iter().copied()).collect());
+    if shape == nodes.shape || stacked.as_deref() == Some(shape) {
+        return Ok(());
+    }
+    let or = stacked.map_or(String::new(), |stacked| format!(" or {}", tuple(&stacked)));
+    let mut fault = from.problem(format!("has the shape {}, expected {}{or}", tuple(shape), tuple(&nodes.shape)));
+    fault = fault.hint("arrays are in C order with x fastest: y before x in the shape, z before y");
+    if shape.iter().rev().eq(&nodes.shape) && shape.len() > 1 {
+        fault = fault.hint("the axes are the other way round: save the transposed array");
+    } else if batch.is_none() && shape.split_first().is_some_and(|(_, rest)| rest == nodes.shape) {
+        fault = fault.hint("a stack belongs to a batch: say with `batch` how many right-hand sides there are, or give a stack of them");
+    }
+    Err(input(fault))
 }
 
-/// A file that the input names.
-struct SourceFile {
-    /// The key that names it.
-    key: String,
-    /// Name in the input.
-    name: String,
-    path: PathBuf,
-    /// The dataset in it, where it is HDF5.
-    dataset: Option<String>,
-}
-
-impl SourceFile {
-    /// NPY, or HDF5 where the name says `file.h5:/path/to/dataset`.
-    fn new(path: &str, source: &FileSource, folder: &Path) -> Result<Self> {
-        let name = source.file.to_string_lossy().into_owned();
-        let key = format!("{}.file", absolute(path));
-        // ASCII only: bytes stay where they are, and endings are ASCII.
-        let lower = name.to_ascii_lowercase();
-        let ends = |ending: &str| lower.as_bytes().ends_with(ending.as_bytes());
-        if let Some(cut) = [".h5:", ".hdf5:"].iter().find_map(|ending| lower.find(ending).map(|at| at + ending.len() - 1)) {
-            let (path, dataset) = (folder.join(&name[..cut]), Some(name[cut + 1..].to_owned()));
-            return Ok(Self { key, name, path, dataset });
-        }
-        if ends(".npy") {
-            return Ok(Self { key, path: folder.join(&source.file), name, dataset: None });
-        }
-        let hint = if ends(".h5") || ends(".hdf5") {
-            format!("name the dataset too: `{name}:/path/to/dataset`")
-        } else {
-            "save it with `numpy.save`".into()
-        };
-        let fault = Fault::new(key, format!("`{name}` is of no known type"));
-        Err(input(fault.allowed("`NAME.npy`, `NAME.h5:/path/to/dataset`").hint(hint)))
-    }
-
-    fn array(&self) -> Result<Array> {
-        let read = match &self.dataset {
-            Some(dataset) => zellige_io::hdf5::read(&self.path, dataset),
-            None => zellige_io::npy::read(&self.path),
-        };
-        read.map_err(|e| e.of_key(&self.key))
-    }
-
-    fn shape(&self) -> Result<Vec<usize>> {
-        let read = match &self.dataset {
-            Some(dataset) => zellige_io::hdf5::shape_of(&self.path, dataset),
-            None => zellige_io::npy::shape_of(&self.path),
-        };
-        read.map_err(|e| e.of_key(&self.key))
-    }
-
-    fn must_fit(&self, shape: &[usize], nodes: &Nodes, batch: Option<usize>) -> Result<()> {
-        let stacked: Option<Vec<usize>> = batch.map(|count| std::iter::once(count).chain(nodes.shape.iter().copied()).collect());
-        if shape == nodes.shape || stacked.as_deref() == Some(shape) {
-            return Ok(());
-        }
-        let or = stacked.map_or(String::new(), |stacked| format!(" or {}", tuple(&stacked)));
-        let message = format!("`{}` has the shape {}, expected {}{or}", self.name, tuple(shape), tuple(&nodes.shape));
-        let mut fault = Fault::new(&self.key, message).hint("arrays are in C order with x fastest: y before x in the shape, z before y");
-        if shape.iter().rev().eq(&nodes.shape) && shape.len() > 1 {
-            fault = fault.hint("the axes are the other way round: save the transposed array");
-        } else if batch.is_none() && shape.split_first().is_some_and(|(_, rest)| rest == nodes.shape) {
-            fault = fault.hint("a stack belongs to a batch: say with `batch` how many right-hand sides there are, or give a stack of them");
-        }
-        Err(input(fault))
-    }
+/// The file of a source at `path`.
+fn source_file(path: &str, source: &FileSource, folder: &Path) -> Result<SourceFile> {
+    SourceFile::new(format!("{}.file", absolute(path)), &source.file, folder)
 }
 
 /// A path in the solver's table as the input file has it.

@@ -46,6 +46,15 @@ pub(crate) fn levels_of(grid: &Grid, choice: &Choice) -> Vec<Level> {
     cycle_levels(grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { choice.coarse_levels } else { 0 })
 }
 
+/// Refuses several parts of the direct solver.
+pub(crate) fn must_be_cut(choice: &Choice, parts: usize) -> Result<()> {
+    if choice.scheme != Scheme::Direct || parts == 1 {
+        return Ok(());
+    }
+    let fault = Fault::new("poisson.method", "the direct solver, which is the choice here, computes in one part");
+    Err(Error::input("the input", fault.hint("`method = \"multigrid\"` is cut into parts; or leave `--parts` out")))
+}
+
 /// Limit of a recomputed residual. The one that stopped the solve was rounded in the working precision: twice the floor covers it.
 pub(crate) fn residual_limit(goal: f64, floor: f64) -> f64 {
     goal.max(8.0 * floor) + 2.0 * floor
@@ -139,10 +148,7 @@ impl Single {
         let levels = levels_of(&grid, &choice);
         fits(&grid, &choice, &levels, &device)?;
         let problem = on_host(&device, || setup::problem(config, folder))?;
-        if choice.scheme == Scheme::Direct && !environment.links.is_alone() {
-            let fault = Fault::new("poisson.method", "the direct solver, which is the choice here, computes in one part");
-            return Err(Error::input("the input", fault.hint("`method = \"multigrid\"` is cut into parts; or leave `--parts` out")));
-        }
+        must_be_cut(&choice, environment.links.size())?;
         let mut driver = Driver::of_part(&grid, choice, &device, &environment.links)?;
         let folded = on_host(&device, || problem.view().fold())?;
         let reference = folded.reference.l2;

@@ -4,6 +4,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, Solver, WorkEstimate};
@@ -11,7 +12,7 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
 use crate::method::{Choice, Method, Scheme};
-use crate::single::{Single, levels_of};
+use crate::single::{Single, levels_of, must_be_cut};
 use crate::stack::{self, Stack};
 use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
 
@@ -74,6 +75,12 @@ impl Solver for Poisson {
             _ if config.batch.is_some() => Some("the right-hand sides of a batch share the threads"),
             _ => None,
         }
+    }
+
+    fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
+        let choice = Self::prepare(config, environment)?.choice;
+        must_be_cut(&choice, parts)?;
+        Ok(stages::cpu::division::of(&levels_of(&setup::grid(config), &choice), &choice, plan, parts))
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Prepared> {

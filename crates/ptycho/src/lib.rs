@@ -9,9 +9,11 @@
 //! another, with refinement of [`positions`] and [`modes`] made orthogonal between; [`solver`] is all that as the run loop sees it;
 //! [`output`] makes records.
 
+pub mod arrays;
 pub mod bench;
 pub mod config;
 pub mod data;
+mod division;
 pub mod engines;
 pub mod half_sets;
 pub mod memory;

@@ -30,6 +30,8 @@ pub struct Reconstruction {
     memory: EngineState,
     /// Engine at work and its finished iterations.
     at: (usize, u64),
+    /// Marks that the stages are ready for that engine.
+    begun: bool,
     /// Finished iterations of all engines.
     pub done: u64,
     /// Root mean square of the last moves of positions, pixels.
@@ -64,6 +66,7 @@ impl Reconstruction {
             seed,
             memory: EngineState::default(),
             at: (0, 0),
+            begun: false,
             done: 0,
             moved: 0.0,
             turned: Vec::new(),
@@ -87,16 +90,35 @@ impl Reconstruction {
         self.at.0 >= self.engines.len()
     }
 
+    /// Numbers the iterations of the current engine from `k` on, as if so many had been made.
+    pub fn number_from(&mut self, k: u64) {
+        self.at.1 = k;
+    }
+
+    /// Readies the stages for the current engine, unless they are.
+    pub fn begin(&mut self) -> Result<()> {
+        if !self.begun
+            && let Some((_, engine)) = self.engines.get(self.at.0)
+        {
+            self.memory = EngineState::default();
+            engines::begin(&**engine, &mut *self.stages, self.model.frame)?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
     /// One iteration of the current engine.
     pub fn advance(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.advance_in(None, profiler)
+    }
+
+    /// One iteration, with the views in `order` where an engine goes from one to the next.
+    pub fn advance_in(&mut self, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+        self.begin()?;
         let (number, k) = self.at;
         let Some((config, engine)) = self.engines.get(number) else { return Ok(()) };
         let stages = &mut *self.stages;
-        if k == 0 {
-            self.memory = EngineState::default();
-            engines::begin(&**engine, stages, self.model.frame)?;
-        }
-        engine.iterate(stages, k, &mut self.memory, None, profiler)?;
+        engine.iterate(stages, k, &mut self.memory, order, profiler)?;
         if let Some(tolerance) = config.probe_center_tolerance {
             profiler.stage("centre", Cost::default(), || centre(stages, &self.model, tolerance))?;
         }
@@ -121,7 +143,7 @@ impl Reconstruction {
             let (model, stages) = (&self.model, &mut *self.stages);
             self.turned = engines::staged(profiler, stages, "orthogonalise", Cost::default(), |s| orthogonalise(s, model))?;
         }
-        self.at = (self.at.0 + 1, 0);
+        (self.at, self.begun) = ((self.at.0 + 1, 0), false);
         Ok(())
     }
 
@@ -134,10 +156,16 @@ impl Reconstruction {
     /// Mean errors over the views; an error where they are not finite.
     pub fn errors(&mut self) -> Result<[f64; 3]> {
         let errors = self.stages.errors()?;
-        let mean = [0, 1, 2].map(|i| errors.iter().map(|e| e[i]).sum::<f64>() / errors.len().max(1) as f64);
-        if mean.iter().all(|m| m.is_finite()) {
-            self.note_rest(&errors);
-            return Ok(mean);
+        self.finite(&errors)?;
+        self.note_rest(&errors);
+        Ok([0, 1, 2].map(|i| errors.iter().map(|e| e[i]).sum::<f64>() / errors.len().max(1) as f64))
+    }
+
+    /// An error where those of some view are not finite.
+    pub(crate) fn finite(&self, errors: &[[f64; 3]]) -> Result<()> {
+        let sum: f64 = errors.as_flattened().iter().sum();
+        if sum.is_finite() {
+            return Ok(());
         }
         let view = errors.iter().position(|e| e.iter().any(|v| !v.is_finite())).unwrap_or(0);
         let place = format!("iteration {}, frame {view}", self.done);
@@ -240,6 +268,7 @@ impl Reconstruction {
         {
             engines::begin(&**engine, &mut *self.stages, self.model.frame)?;
         }
+        self.begun = at.1 > 0;
         self.stages.restore(prefix, reader)?;
         let turned = reader.f64s(&format!("{prefix}turned"))?;
         self.turned = turned.as_chunks::<2>().0.iter().map(|[re, im]| Complex::new(*re, *im)).collect();

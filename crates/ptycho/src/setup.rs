@@ -249,7 +249,7 @@ fn lit(scan: &mut Scan, mag: &[f32], pixels: usize, share: &Share) -> Result<()>
 }
 
 /// Square roots of the counts of the frames `own` in the order of the transform; masked pixels are [`MASKED`].
-fn moduli(scan: &mut Scan, transfer: &Transfer, own: Range<usize>, mag: &mut [f32]) -> Result<()> {
+pub(crate) fn moduli(scan: &mut Scan, transfer: &Transfer, own: Range<usize>, mag: &mut [f32]) -> Result<()> {
     let pixels = scan.shape[0] * scan.shape[1];
     let count = scan.positions.len();
     if scan.frames.len(pixels) != count {

@@ -7,6 +7,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
+use zellige_engine::links::Division;
 use zellige_engine::parallel::{chunks, items, map, threads};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
@@ -14,6 +15,7 @@ use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
 use crate::config::{Config, EngineConfig};
+use crate::division;
 use crate::half_sets::{self, HalfSets, TruthComparison};
 use crate::model::Model;
 use crate::noise::NoiseStatistics;
@@ -44,7 +46,7 @@ pub struct Ptycho {
 }
 
 /// `work` with its loops on the threads of the device, where that is the CPU; on all cores beside a GPU.
-fn on<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
+pub(crate) fn on<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
     match device {
         Device::Cpu(cpu) => cpu.install(work),
         Device::Cuda(_) => work(),
@@ -245,6 +247,12 @@ impl Solver for Ptycho {
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         on(&environment.device, || plan::of_input(config, environment))
+    }
+
+    fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
+        let mut scans = setup::planned(config, &environment.folder, environment.seed)?;
+        let model = on(&environment.device, || setup::outline(config, &mut scans, &environment.links))?;
+        division::of(config, &model, plan, parts)
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Loaded> {

@@ -14,6 +14,7 @@ pub(crate) enum Data {
     F64(Vec<f64>),
     U64(Vec<u64>),
     Complex(Vec<Complex<f32>>),
+    Complex128(Vec<Complex<f64>>),
 }
 
 /// Type of the values of an array.
@@ -34,6 +35,7 @@ impl Data {
             Self::F64(v) => v.len(),
             Self::U64(v) => v.len(),
             Self::Complex(v) => v.len(),
+            Self::Complex128(v) => v.len(),
         }
     }
 
@@ -43,6 +45,7 @@ impl Data {
             Self::F64(_) => Kind { name: "float64", code: "<f8", dlpack: (2, 64) },
             Self::U64(_) => Kind { name: "uint64", code: "<u8", dlpack: (1, 64) },
             Self::Complex(_) => Kind { name: "complex64", code: "<c8", dlpack: (5, 64) },
+            Self::Complex128(_) => Kind { name: "complex128", code: "<c16", dlpack: (5, 128) },
         }
     }
 
@@ -53,6 +56,7 @@ impl Data {
             Self::F64(v) => v.as_mut_ptr() as usize,
             Self::U64(v) => v.as_mut_ptr() as usize,
             Self::Complex(v) => v.as_mut_ptr() as usize,
+            Self::Complex128(v) => v.as_mut_ptr() as usize,
         }
     }
 }

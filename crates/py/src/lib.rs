@@ -5,10 +5,12 @@
 //! interface and by DLPack.
 
 mod array;
+mod device;
 mod dlpack;
 mod errors;
 mod memory;
 mod plan;
+mod ptycho;
 mod record;
 mod run;
 
@@ -30,6 +32,8 @@ mod _zellige {
     use super::command;
     #[pymodule_export]
     use super::plan::PoissonPlan;
+    #[pymodule_export]
+    use super::ptycho::PtychoEngine;
     #[pymodule_export]
     use super::run::Session;
 

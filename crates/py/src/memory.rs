@@ -1,17 +1,49 @@
 //! Arrays of others, by the array interface.
 
+use std::marker::PhantomData;
+
+use num_complex::Complex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// Doubles of another library, C order, read where they lie.
-pub(crate) struct Doubles<'py> {
-    at: *const f64,
-    shape: Vec<usize>,
-    _owner: Bound<'py, PyAny>,
+/// A type of values, and its name in the array interface.
+pub(crate) trait Value: Copy {
+    /// Type and bytes.
+    const CODE: &'static str;
+    /// Name for people.
+    const NAME: &'static str;
 }
 
-impl<'py> Doubles<'py> {
-    /// Takes an array of doubles in C order. The package hands over what `numpy.ascontiguousarray` has made.
+macro_rules! values {
+    ($($kind:ty, $code:literal, $name:literal;)*) => {$(
+        impl Value for $kind {
+            const CODE: &'static str = $code;
+            const NAME: &'static str = $name;
+        }
+    )*};
+}
+values! {
+    f64, "<f8", "doubles";
+    f32, "<f4", "single precision";
+    i32, "<i4", "int32";
+    u8, "|u1", "uint8";
+    Complex<f64>, "<c16", "complex128";
+    Complex<f32>, "<c8", "complex64";
+}
+
+/// Doubles of another library.
+pub(crate) type Doubles<'py> = Values<'py, f64>;
+
+/// Values of another library, C order, read where they lie.
+pub(crate) struct Values<'py, T> {
+    at: *const T,
+    shape: Vec<usize>,
+    _owner: Bound<'py, PyAny>,
+    _kind: PhantomData<T>,
+}
+
+impl<'py, T: Value> Values<'py, T> {
+    /// Takes an array in C order. The package hands over what `numpy.ascontiguousarray` has made.
     pub(crate) fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
         let interface = object.getattr("__array_interface__")?;
         let item = |key: &str| interface.get_item(key);
@@ -19,23 +51,30 @@ impl<'py> Doubles<'py> {
         let shape: Vec<usize> = item("shape")?.extract()?;
         let (address, _): (usize, bool) = item("data")?.extract()?;
         let strided = interface.call_method1("get", ("strides",))?;
-        if kind != "<f8" || !strided.is_none() || !address.is_multiple_of(align_of::<f64>()) {
-            return Err(PyTypeError::new_err(format!("an array of {kind} where aligned doubles in C order are needed (allowed: <f8)")));
+        if kind != T::CODE || !strided.is_none() || !address.is_multiple_of(align_of::<T>()) {
+            let message = format!("an array of {kind} where aligned {} in C order are needed (allowed: {})", T::NAME, T::CODE);
+            return Err(PyTypeError::new_err(message));
         }
-        Ok(Self { at: address as *const f64, shape, _owner: object.clone() })
+        Ok(Self { at: address as *const T, shape, _owner: object.clone(), _kind: PhantomData })
     }
 
     pub(crate) fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    pub(crate) fn values(&self) -> &[f64] {
+    /// Lengths of the axes, as many as are expected.
+    pub(crate) fn lengths<const N: usize>(&self, name: &str) -> PyResult<[usize; N]> {
+        let fault = |_| PyTypeError::new_err(format!("`{name}` has {} axes (allowed: {N})", self.shape.len()));
+        self.shape.clone().try_into().map_err(fault)
+    }
+
+    pub(crate) fn values(&self) -> &[T] {
         let count = self.shape.iter().product();
         if count == 0 {
             return &[];
         }
-        // SAFETY: the interface promises so many aligned doubles, and its owner, which is held, keeps them. That nobody writes
-        // meanwhile is the caller's part, as with every library of arrays.
+        // SAFETY: the interface promises so many aligned values of this type, any bits of which are one, and its owner, which is held,
+        // keeps them. That nobody writes meanwhile is the caller's part, as with every library of arrays.
         unsafe { std::slice::from_raw_parts(self.at, count) }
     }
 }

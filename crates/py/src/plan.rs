@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use zellige_engine::config::{Format, Input, Source};
-use zellige_engine::device::{Device, DeviceSpec};
-use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Axis, Centring};
 use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Side, Solution, Status, setup};
 
 use crate::array::{Array, Data};
+use crate::device;
 use crate::errors::ForPython;
 use crate::memory::Doubles;
 
@@ -36,16 +37,6 @@ fn typed(tables: &str) -> Result<Input<Config>> {
     source.typed::<Poisson>()
 }
 
-/// Device that the caller, the environment or `auto` asks for.
-fn open(device: Option<&str>, threads: usize) -> Result<Device> {
-    let parse = |text: &str| {
-        let fault = |message: String| Error::input(ORIGIN, Fault::new("device", message).allowed("auto, cpu, cuda, cuda:N"));
-        text.parse::<DeviceSpec>().map_err(fault)
-    };
-    let spec = DeviceSpec::choose(device.map(parse).transpose()?, None)?;
-    Ok(Device::open(&spec, threads)?.0)
-}
-
 /// Names the package where an error calls the input something else.
 fn named(error: Error) -> Error {
     match error {
@@ -57,7 +48,7 @@ fn named(error: Error) -> Error {
 impl PoissonPlan {
     fn new_from(tables: &str, sides: &[(usize, usize, Vec<f64>)]) -> Result<Self> {
         let Input { config, run, folder, .. } = typed(tables)?;
-        let device = open((run.device != "auto").then_some(run.device.as_str()), run.threads)?;
+        let device = device::open(ORIGIN, (run.device != "auto").then_some(run.device.as_str()), run.threads)?;
         let mut problem = setup::problem(&config, &folder)?;
         problem.rhs = Vec::new().into();
         for (axis, end, values) in sides {

@@ -11,6 +11,7 @@ use zellige_engine::record::{Record, Row};
 use zellige_engine::sim::Clock;
 
 use crate::errors::ForPython;
+use crate::ptycho::{self, ScanArguments};
 use crate::record;
 
 type Work = Box<dyn session::Session>;
@@ -47,9 +48,9 @@ impl Session {
 
 #[pymethods]
 impl Session {
-    /// Sets a run up: from the name of a file, or from its tables in JSON.
+    /// Sets a run up: from the name of a file, or from its tables in JSON, to which a scan in memory may belong.
     #[new]
-    #[pyo3(signature = (file, json, overrides, device, threads, output, resume))]
+    #[pyo3(signature = (file, json, overrides, device, threads, output, resume, scan=None))]
     fn new(
         py: Python<'_>,
         file: Option<PathBuf>,
@@ -59,13 +60,19 @@ impl Session {
         threads: Option<usize>,
         output: Option<PathBuf>,
         resume: Option<PathBuf>,
+        scan: Option<ScanArguments<'_>>,
     ) -> PyResult<Self> {
+        let scan = scan.map(ptycho::scan).transpose()?;
         let input = match (file, json) {
             (Some(file), _) => InputText::File(file),
             (None, json) => InputText::Json(json.unwrap_or_default()),
         };
         let settings = Settings { device, threads, overrides, output, resume };
-        let run = py.detach(|| session::open(&input, &settings)).for_python(py)?;
+        let set_up = || match (scan, &input) {
+            (Some(scan), InputText::Json(tables)) => session::open_scans(tables, vec![scan], &settings),
+            _ => session::open(&input, &settings),
+        };
+        let run = py.detach(set_up).for_python(py)?;
         let (plan, warnings) = (run.plan().lines.clone(), run.plan().warnings.clone());
         let (solver, device) = (run.solver(), run.device().to_owned());
         Ok(Self { run: Mutex::new(run), solver, device, plan, warnings })

@@ -342,7 +342,7 @@ class Ptycho(Folder):
         scan = self.scan()
         result = zellige.ptycho.reconstruct(
             scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
-            pixel=scan["det_pixel"], probe=scan["probe_true"], frc=True, scratch=self.folder,
+            pixel=scan["det_pixel"], probe=scan["probe_true"], frc=True,
             engine=[{"name": "DM", "iterations": 40}, {"name": "ML", "iterations": 20}], **HERE,
         )
         self.assertEqual(result.iterations, 60)
@@ -359,7 +359,24 @@ class Ptycho(Folder):
         a, b = found[box].ravel(), truth[there].ravel()
         likeness = abs(np.vdot(a, b)) / np.linalg.norm(a) / np.linalg.norm(b)
         self.assertGreater(likeness, 0.98)
-        self.assertEqual([p.name for p in self.folder.iterdir()], ["scan.npz"], "the temporary file is removed")
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["scan.npz"], "no file is written")
+
+    def test_arrays_give_what_their_file_gives(self):
+        scan = self.scan()
+        keys = ("wavelength", "distance", "det_pixel")
+        valid = np.ones(scan["intensity"].shape, dtype=bool)
+        valid[3:, 10:12, 20] = False
+        engine = [{"name": "DM", "iterations": 3}]
+        result = zellige.ptycho.reconstruct(
+            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
+            pixel=scan["det_pixel"], probe=scan["probe_true"], mask=valid, engine=engine, **HERE,
+        )
+        arrays = {"intensity": scan["intensity"].astype(np.float32), "pos_m": scan["pos_m"], "probe_init": scan["probe_true"], "mask": valid}
+        np.savez(self.folder / "same.npz", **arrays, **{key: scan[key] for key in keys})
+        run = zellige.Run({"ptycho": {"scan": [{"name": "scan", "file": self.folder / "same.npz"}], "engine": engine}}, **HERE)
+        run.step(3)
+        self.assertTrue(np.array_equal(np.asarray(run.fields["object"]), np.asarray(result.object)))
+        self.assertTrue(np.array_equal(np.asarray(run.fields["probe"]), np.asarray(result.probe)))
 
     def test_shapes_are_checked(self):
         beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}
@@ -367,6 +384,10 @@ class Ptycho(Folder):
             zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 3)), **beam)
         with self.assertRaisesRegex(ValueError, "frames"):
             zellige.ptycho.reconstruct(np.ones((8, 8)), np.zeros((4, 2)), **beam)
+        with self.assertRaisesRegex(ValueError, "mask"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), mask=np.ones((4, 8)), **beam)
+        with self.assertRaisesRegex(ValueError, "probe"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), probe=np.ones((4, 8)), **beam)
 
 
 class Package(unittest.TestCase):

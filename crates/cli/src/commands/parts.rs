@@ -5,15 +5,16 @@ use std::time::Duration;
 use zellige_engine::config::Input;
 use zellige_engine::device::{Device, DeviceSpec, cores_of};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::links::{Links, inside, mpi};
+use zellige_engine::links::{Division, Forecast, LinkSpeed, Links, inside, mpi};
 use zellige_engine::profile::Profiler;
 use zellige_engine::run::{self, Options, Silent, Sink, Summary};
-use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::sim::{Environment, Plan, Solver};
 
+use crate::args::RunArgs;
 use crate::report::{self, GIT_HASH, VERSION};
 
-/// Largest number of parts within a process.
-const MOST: usize = 1024;
+/// Largest number of parts within a process, and in a dry run, which forecasts those of a cluster.
+const MOST: [usize; 2] = [1024, 1 << 20];
 
 /// Time for a launcher to hand on what an ended process has said: it drops the rest when the others are ended.
 const TELLING: Duration = Duration::from_millis(300);
@@ -44,6 +45,32 @@ pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> 
     })
 }
 
+/// Memory, work and messages of the part with most of each, in words.
+fn told(division: &Division, step: &str) -> String {
+    let Division { imbalance, repeated, memory, messages, bytes, .. } = division;
+    let alike = if *repeated > 0.0 { format!(", {:.1} % of the work done by all alike", 100.0 * repeated) } else { String::new() };
+    format!(
+        "{} at most, {:.1} % more work than the mean{alike}; {messages:.0} message{} and {} {} {step}",
+        report::bytes(*memory as f64),
+        100.0 * (imbalance - 1.0),
+        if *messages == 1.0 { "" } else { "s" },
+        report::bytes(*bytes),
+        report::article(step)
+    )
+}
+
+/// A forecast in words.
+fn forecast_line(forecast: &Forecast, step: &str, link: LinkSpeed) -> String {
+    let [alone, together, exchange] = [forecast.alone, forecast.step(), forecast.exchange].map(report::seconds);
+    format!(
+        "{together} {} {step}, {exchange} of it messages between {}, {alone} in one part: {:.1} times as fast, an efficiency of {:.0} %",
+        report::article(step),
+        link.name,
+        forecast.speedup(),
+        100.0 * forecast.efficiency()
+    )
+}
+
 /// Parts of a run.
 pub(crate) struct Parts {
     /// Links to the other processes.
@@ -56,15 +83,15 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// The parts that are asked for, where this input can be computed in so many.
-    pub(crate) fn new<S: Solver>(config: &S::Config, asked: Option<usize>, gpus: Vec<usize>, links: &Links) -> Result<Self> {
+    pub(crate) fn new<S: Solver>(config: &S::Config, arguments: &RunArgs, gpus: Vec<usize>, links: &Links) -> Result<Self> {
         let refuse = |problem: Problem| Err(Error::input("command line", problem));
-        let inside = asked.unwrap_or(gpus.len().max(1));
+        let (inside, most) = (arguments.parts.unwrap_or(gpus.len().max(1)), MOST[usize::from(arguments.dry_run)]);
         if !gpus.is_empty() && !inside.is_multiple_of(gpus.len()) {
             let problem = Problem::new("--parts", format!("{inside} parts on {} GPUs", gpus.len()));
             return refuse(problem.allowed(format!("a multiple of {}", gpus.len())).hint("leave `--parts` out: each GPU then has a part"));
         }
-        if !(1..=MOST).contains(&inside) {
-            return refuse(Problem::new("--parts", format!("{inside} parts")).allowed(format!("1 to {MOST}")));
+        if !(1..=most).contains(&inside) {
+            return refuse(Problem::new("--parts", format!("{inside} parts")).allowed(format!("1 to {most}")));
         }
         if inside > 1 && !links.is_alone() {
             let problem = Problem::new("--parts", format!("{} processes were started, each of which is a part", links.size()));
@@ -118,6 +145,43 @@ impl Parts {
         let Some(reason) = reason else { return Ok(()) };
         let problem = Problem::new("--device", format!("{} parts on {}: {reason}", self.count(), device.id()));
         Err(Error::input("command line", problem.hint(hint)))
+    }
+
+    /// Tells how the work is divided, and how long a step is forecast to take; refuses more parts than there are shares.
+    pub(crate) fn tell<S: Solver>(&self, config: &S::Config, environment: &Environment, plan: &Plan) -> Result<()> {
+        let count = self.count();
+        if count == 1 {
+            return Ok(());
+        }
+        let division = S::divide(config, environment, plan, count)?;
+        report::line("cut", &division.cut);
+        report::line("a part", &told(&division, S::STEP));
+        let Some(work) = plan.work else { return Ok(()) };
+        let alone = |threads: usize| match &environment.device {
+            Device::Cpu(_) => work.on_threads(threads),
+            Device::Cuda(_) => work.on_gpu(),
+        };
+        // One part has the threads of one part.
+        let threads = (environment.device.threads() / self.inside).max(1);
+        let step = alone(threads) / work.steps.max(1.0);
+        let link = self.link(&environment.device)?;
+        let forecast = Forecast::new(&division, count, step, link);
+        report::line("in parts", &forecast_line(&forecast, S::STEP, link));
+        Ok(())
+    }
+
+    /// Links between these parts.
+    fn link(&self, device: &Device) -> Result<LinkSpeed> {
+        let here = self.links.host();
+        Ok(match device {
+            // More parts than this host has cores are those of a cluster.
+            Device::Cpu(_) if self.links.is_alone() && self.inside > cores_of(1) => LinkSpeed::HOSTS,
+            Device::Cpu(_) if self.links.is_alone() => LinkSpeed::THREADS,
+            Device::Cpu(_) if self.links.all_say(&here)?.iter().all(|host| *host == here) => LinkSpeed::PROCESSES,
+            Device::Cpu(_) => LinkSpeed::HOSTS,
+            Device::Cuda(_) if self.gpus.len() > 1 => LinkSpeed::GPUS,
+            Device::Cuda(_) => LinkSpeed::ONE_GPU,
+        })
     }
 
     /// Device of a part of this process, where `device` is that of the run.

@@ -96,7 +96,7 @@ impl<S: Solver> Ready<S> {
         // The first one is the device of the run, as far as there is one.
         let first = list.as_ref().and_then(|list| list.first()).map(|gpu| format!("cuda:{gpu}"));
         let target = &RunTarget { device: first.or_else(|| target.device.clone()), ..target.clone() };
-        let parts = Parts::new::<S>(&input.config, arguments.parts, list.unwrap_or_default(), links)?;
+        let parts = Parts::new::<S>(&input.config, arguments, list.unwrap_or_default(), links)?;
         // As it was read: the threads of each part are its own matter.
         links.must_agree("the input", &input.resolved::<S>()?)?;
         let mut without = S::only_on_cpu(&input.config).join(", ");
@@ -143,6 +143,7 @@ impl<S: Solver> Ready<S> {
         };
         let plan = plan.map_err(named)?;
         show(&plan, S::ITEM, S::STEP, &device);
+        parts.tell::<S>(&input.config, &environment, &plan).map_err(named)?;
         if asked == 0 && parts.count() == 1 {
             environment.device = alone(environment.device, &plan, S::STEP)?;
         }

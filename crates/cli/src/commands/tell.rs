@@ -22,8 +22,7 @@ pub(super) fn show(plan: &Plan, item: &str, step: &str, device: &Device) {
     if plan.lines.iter().all(|(label, _)| *label != items) {
         report::line(&items, &report::count(plan.items));
     }
-    let article = if step.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    report::line("memory", &format!("{memory}; traffic {traffic} {article} {step}"));
+    report::line("memory", &format!("{memory}; traffic {traffic} {} {step}", report::article(step)));
     for text in &plan.warnings {
         report::warning(text);
     }

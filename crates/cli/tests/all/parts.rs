@@ -123,6 +123,89 @@ fn processes_end_together_and_say_why_once() {
     }
 }
 
+/// The plan of a run in parts: its cut, what a part holds and sends, and how long a step will take.
+#[test]
+fn a_dry_run_tells_the_cut_and_the_forecast() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, keys, cut) in [
+        ("pic/kong.toml", &["pic.grid.cells=[96, 200]", "pic.grid.size=[9.6, 20.0]"][..], "rows of cells 0 to "),
+        ("dsmc/cavity.toml", &[], "boxes of cells 0-"),
+        ("poisson/channel.toml", &["poisson.method=multigrid"], "rows of nodes 0 to "),
+        ("ptycho/simulated.toml", &[], "frames 0 to "),
+    ] {
+        let input = example(name);
+        let found = zellige(folder.path(), &[&arguments(&input, keys, "none")[..], &["--parts", "3", "--dry-run"]].concat());
+        assert_eq!(found.code, 0, "{name}: {}", found.err);
+        let line = |label: &str| {
+            let line = found.err.lines().find(|line| line.trim_start().starts_with(label));
+            line.unwrap_or_else(|| panic!("{name} has no `{label}`: {}", found.err)).to_owned()
+        };
+        assert!(line("cut").contains(cut), "{}", found.err);
+        assert!(line("a part").contains(" more work than the mean"), "{}", found.err);
+        // This machine may have fewer cores than parts.
+        assert_eq!(found.err.matches("messages between ").count(), 1, "{}", found.err);
+    }
+    // More parts than can be are refused before a folder is made.
+    for (name, most) in [("pic/kong.toml", "rows of tiles"), ("ptycho/simulated.toml", "frames"), ("dsmc/couette.toml", "tiles")] {
+        let input = example(name);
+        let found = zellige(folder.path(), &[&arguments(&input, &[], "none")[..], &["--parts", "1000"]].concat());
+        assert!(found.code == 2 && found.err.contains("1000 parts of") && found.err.contains(most), "{name}: {}", found.err);
+    }
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+}
+
+/// The job script of the guide: cut off by its time again and again, it goes on from its checkpoint, to the same files.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_job_goes_on_from_its_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("{}/../../examples/cluster/job.sh", env!("CARGO_MANIFEST_DIR"));
+    let mut text = std::fs::read_to_string(example("dsmc/jet.toml")).unwrap();
+    for (long, short) in
+        [("steps = 4000", "steps = 1500"), ("per_cell = 20", "per_cell = 4"), ("start = 1500", "start = 500"), ("[run]\n", "[run]\n")]
+    {
+        assert!(text.contains(long), "the example has no `{long}`");
+        text = text.replace(long, short);
+    }
+    let input = |name: &str, wall_time: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text.replace("[run]\n", &format!("[run]\nthreads = 1\n{wall_time}\n"))).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let whole = input("jet.toml", "");
+    assert_eq!(zellige(folder.path(), &["run", &whole, "--device", "cpu", "-o", "whole"]).code, 0);
+    let expected = files(&folder.path().join("whole"));
+    for (k, mpirun) in launchers().into_iter().enumerate() {
+        let limited = input(&format!("jet{k}.toml"), "wall_time = \"0.2 s\"");
+        let start = mpirun.command(2);
+        let words: Vec<_> = std::iter::once(start.get_program()).chain(start.get_args()).map(|w| w.to_str().unwrap().to_owned()).collect();
+        let output = format!("job{k}");
+        let job = || {
+            let mut command = Command::new("bash");
+            command.args([&script, &limited, &output]).env("LAUNCH", words.join(" ")).env("ZELLIGE", env!("CARGO_BIN_EXE_zellige"));
+            for (name, value) in start.get_envs() {
+                command.env(name, value.unwrap());
+            }
+            command.current_dir(folder.path()).output().unwrap()
+        };
+        let mut cut_off = 0;
+        loop {
+            let done = job();
+            let told = String::from_utf8_lossy(&done.stderr).into_owned();
+            if done.status.success() {
+                break;
+            }
+            cut_off += 1;
+            assert!(folder.path().join(&output).join("checkpoint/latest.zck").exists(), "by {}: {told}", mpirun.maker);
+            assert!(cut_off < 80, "{told}");
+        }
+        assert!(cut_off > 0, "the run was not cut off");
+        let found: Vec<_> = files(&folder.path().join(&output)).into_iter().filter(|(name, _)| name != "resolved.toml").collect();
+        let same: Vec<_> = expected.iter().filter(|(name, _)| name != "resolved.toml").cloned().collect();
+        assert!(found == same, "by {}: other files than of a run in one go", mpirun.maker);
+    }
+}
+
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::Result;
 use zellige_engine::links::{Links, inside};
 use zellige_engine::profile::Profiler;
-use zellige_engine::testing::parts::same_in_parts;
+use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/dsmc");
 
@@ -113,6 +113,17 @@ fn follows_the_gas(config: &Config, parts: usize) -> bool {
     moved
 }
 
+/// Messages as a dry run tells them are those that parts send, of gases at rest and in a stream.
+#[test]
+fn the_model_tells_the_traffic() {
+    for name in ["cavity.toml", "cylinder.toml"] {
+        let mut config = example(name);
+        (config.particles_per_cell, config.sampling.audit) = (Some(16.0), Some(1 << 20));
+        (config.sampling.start, config.sampling.batches, config.steps) = (Some(1000), 3, 4000);
+        model_tells_the_traffic::<Dsmc>(name, &config, Path::new(EXAMPLES), &[2, 4], 12, [1.5, 3.0]);
+    }
+}
+
 /// Gas that flows into a vacuum: nearly all of it is in one part at first.
 #[test]
 fn a_cut_that_follows_a_jet() {
@@ -156,7 +167,7 @@ fn seconds(config: &Config, parts: usize, threads: usize, steps: u64) -> f64 {
 
 /// Compares parts with as many threads of one part. They were 1.06 to 1.1 times as slow before the cut followed the gas.
 #[test]
-#[ignore = "a measurement of seconds; needs two idle cores"]
+#[ignore = "minutes on two idle cores: seconds are measured"]
 fn parts_are_as_fast_as_threads() {
     for (name, per_cell, every) in [("cavity.toml", 60.0, 1), ("jet.toml", 100.0, 1), ("cylinder.toml", 20.0, 1)] {
         let mut config = example(name);

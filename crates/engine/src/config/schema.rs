@@ -280,9 +280,12 @@ impl<'a> Checker<'a> {
             .collect();
         match (single.iter().find(|(key, _)| map.contains_key(*key)), map.keys().next()) {
             (Some((_, schema)), _) => Ok(Some(schema)),
-            // All tables have one key each that says which it is, and this one has none of them.
-            (None, Some(key)) if single.len() > 1 && schemas.iter().filter(|s| properties(s).is_some()).count() == single.len() => {
-                let known = single.iter().map(|(key, _)| *key);
+            // Tables have one key each that says which it is, and this one has none of them, nor any of a table with more keys.
+            (None, Some(key))
+                if single.len() > 1 && !schemas.iter().any(|s| properties(s).is_some_and(|p| map.keys().any(|k| p.contains_key(k)))) =>
+            {
+                let larger = schemas.iter().filter_map(|s| properties(s).filter(|p| p.len() > 1)?.keys().next());
+                let known = single.iter().map(|(key, _)| *key).chain(larger.map(String::as_str));
                 let problem = unknown_key(path, key, known);
                 Err(match canonical_value(key, synonyms) {
                     Some(name) => problem.hint(format!("did you mean `{name}`?")),

@@ -17,6 +17,7 @@
 //! ```
 
 mod cut;
+pub mod forecast;
 pub mod inside;
 pub mod mpi;
 mod relay;
@@ -34,6 +35,7 @@ use bytemuck::Pod;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub use self::cut::{Block, Cut};
+pub use self::forecast::{Division, Forecast, LinkSpeed};
 pub use self::relay::Relay;
 pub use self::slabs::{Place, Slabs};
 use crate::error::{Error, Problem, Result};

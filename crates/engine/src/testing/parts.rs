@@ -155,3 +155,48 @@ pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &P
     same(&rest, &go(1, Some(&saved), None), "in one part, resumed from the last of these,".into());
     let _ = std::fs::remove_dir_all(&begin);
 }
+
+/// Compares the model of an input in parts with the messages that its parts send in some steps, the most of any: their number and
+/// bytes within factors of this size, since a model knows means alone.
+///
+/// # Panics
+/// If they are farther apart.
+pub fn model_tells_the_traffic<S: Solver>(name: &str, config: &S::Config, folder: &Path, parts: &[usize], steps: u64, factors: [f64; 2]) {
+    let environment = || Ok(Environment::new(Device::Cpu(Cpu::new(1)?), folder, 7));
+    for &parts in parts {
+        let found = inside::run(parts, |links| {
+            let mut solver = S::setup(config, &environment()?.of_part(links.clone()))?;
+            // The first one may tell of the start.
+            solver.step(&mut Profiler::off())?;
+            let before = links.traffic();
+            for _ in 0..steps {
+                solver.step(&mut Profiler::off())?;
+            }
+            let traffic = links.traffic().since(before);
+            Ok([traffic.messages as f64, traffic.bytes as f64].map(|v| v / steps as f64))
+        })
+        .unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"));
+        let most = found.iter().fold([0.0_f64; 2], |most, of| [0, 1].map(|k| most[k].max(of[k])));
+        let environment = environment().unwrap();
+        let plan = S::plan(config, &environment).unwrap();
+        let division = S::divide(config, &environment, &plan, parts).unwrap();
+        let told = [division.messages, division.bytes];
+        println!(
+            "{name} in {parts} parts: {} messages and {} bytes a step, by the model {} and {}; {division:?}",
+            most[0], most[1], told[0], told[1]
+        );
+        assert!(
+            division.imbalance >= 1.0 - 1e-9 && division.memory <= plan.memory && (0.0..=1.0).contains(&division.repeated),
+            "{division:?}"
+        );
+        for (k, what) in ["messages", "bytes"].iter().enumerate() {
+            let ratio = told[k] / most[k].max(1.0);
+            assert!(
+                (1.0 / factors[k]..=factors[k]).contains(&ratio),
+                "{name} in {parts} parts: {} {what} a step, {} by the model",
+                most[k],
+                told[k]
+            );
+        }
+    }
+}

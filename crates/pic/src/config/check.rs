@@ -3,9 +3,9 @@
 use zellige_engine::error::Problem;
 use zellige_engine::text::did_you_mean;
 
-use super::diagnostics::PARTICLE;
-use super::profile::{Density, Value};
-use super::species::{SpeciesConfig, Thermal};
+use super::diagnostics::{Expected, PARTICLE};
+use super::profile::{Density, FileProfile, Value};
+use super::species::{FileParticles, Momentum, Positions, SpeciesConfig, Thermal, Weighting};
 use super::{COORDINATES, Config, DEFAULT_COURANT};
 use crate::grid::{FieldSide, ParticleSide};
 use crate::sampling::MOST_SPECIES;
@@ -169,7 +169,47 @@ fn value(config: &Config, path: &str, value: &Value, texts: bool, faults: &mut V
     match value {
         Value::Number(x) if !x.is_finite() => faults.push(not(path, format!("the value is {x}"), "finite numbers")),
         Value::Expression(text) if texts => faults.extend(config.expression(path, text, &COORDINATES).err()),
+        Value::File(file) => array(config, path, file, faults),
         _ => {}
+    }
+}
+
+/// Measures of an array in a file.
+fn array(config: &Config, path: &str, profile: &FileProfile, faults: &mut Vec<Problem>) {
+    let axes = config.dimensions();
+    if profile.file.as_os_str().is_empty() {
+        faults.push(Problem::new(format!("{path}.file"), "the name is empty"));
+    }
+    for (key, numbers, positive) in [("origin", &profile.origin, false), ("spacing", &profile.spacing, true)] {
+        let Some(numbers) = numbers else { continue };
+        if numbers.len() != axes || numbers.iter().any(|x| !x.is_finite() || positive && *x <= 0.0) {
+            let allowed = format!("{axes} finite numbers{}, x first", if positive { " above 0" } else { "" });
+            faults.push(not(format!("{path}.{key}"), format!("the value is {numbers:?}"), &allowed));
+        }
+    }
+    if let Some(scale) = profile.scale.filter(|x| !x.is_finite()) {
+        faults.push(not(format!("{path}.scale"), format!("the value is {scale}"), "finite numbers"));
+    }
+}
+
+/// Particles of a file, and the keys that have no meaning beside them.
+fn particles(at: &dyn Fn(&str) -> String, s: &SpeciesConfig, particles: &FileParticles, faults: &mut Vec<Problem>) {
+    let beside = [
+        ("particles_per_cell", s.particles_per_cell.is_some()),
+        ("density", s.density.is_some()),
+        ("reference_density", s.reference_density.is_some()),
+        ("momentum", s.momentum != Momentum::default()),
+        ("positions", s.positions != Positions::default()),
+        ("weighting", s.weighting != Weighting::default()),
+    ];
+    for (key, _) in beside.into_iter().filter(|(_, given)| *given) {
+        faults.push(Problem::new(at(key), "the particles of this species are those of a file").hint(format!("leave `{key}` out")));
+    }
+    if particles.file.as_os_str().is_empty() {
+        faults.push(Problem::new(at("particles.file"), "the name is empty"));
+    }
+    if let Some(weight) = particles.weight {
+        above(&at("particles.weight"), weight, 0.0, faults);
     }
 }
 
@@ -201,8 +241,16 @@ fn species(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
         if config.species[..i].iter().any(|other| other.name == s.name) {
             faults.push(Problem::new(at("name"), format!("there are two species `{}`", s.name)));
         }
-        if !(1..=PER_CELL).contains(&s.particles_per_cell.total()) {
-            faults.push(not(at("particles_per_cell"), format!("{} particles", s.particles_per_cell.total()), "1 to 1048576"));
+        match (s.particles_per_cell, &s.particles) {
+            (_, Some(file)) => particles(&at, s, file, faults),
+            (Some(n), None) if !(1..=PER_CELL).contains(&n.total()) => {
+                faults.push(not(at("particles_per_cell"), format!("{} particles", n.total()), "1 to 1048576"));
+            }
+            (None, None) => {
+                let fault = Problem::new(at("particles_per_cell"), format!("nothing says how many particles `{}` has", s.name));
+                faults.push(fault.hint("give `particles_per_cell`, or `particles = { file = \"NAME.npz\" }`"));
+            }
+            _ => {}
         }
         if let Some(reference) = s.reference_density {
             above(&at("reference_density"), reference, 0.0, faults);
@@ -213,6 +261,7 @@ fn species(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
             }
             None | Some(Density::Number(_)) => {}
             Some(Density::Expression(text)) => value(config, &at("density"), &Value::Expression(text.clone()), texts, faults),
+            Some(Density::File(file)) => array(config, &at("density"), file, faults),
             Some(Density::Preset(preset)) => {
                 if let Some((key, message)) = preset.fault() {
                     faults.push(Problem::new(
@@ -225,6 +274,7 @@ fn species(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
         momentum(config, i, s, texts, faults);
         if let (Some(side), None) = (&thermal_side, s.wall_thermal)
             && s.mobile
+            && s.particles.is_none()
             && s.momentum.spread().is_none()
         {
             let fault =
@@ -370,8 +420,8 @@ fn diagnostics(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
             faults.push(not(at("fit"), format!("from {from} to {to}"), "times at or after 0, the second above the first"));
         }
         match &m.expected {
-            Some(Value::Expression(text)) if texts => faults.extend(config.expression(&at("expected"), text, &[]).err()),
-            Some(Value::Number(x)) if !(x.is_finite() && *x != 0.0) => {
+            Some(Expected::Expression(text)) if texts => faults.extend(config.expression(&at("expected"), text, &[]).err()),
+            Some(Expected::Number(x)) if !(x.is_finite() && *x != 0.0) => {
                 faults.push(not(at("expected"), format!("the value is {x}"), "finite and not 0"));
             }
             _ => {}

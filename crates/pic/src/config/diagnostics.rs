@@ -177,7 +177,7 @@ pub struct ModeConfig {
     pub fit: Option<[f64; 2]>,
     /// Theoretical value: a number or an expression of constants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<super::Value>,
+    pub expected: Option<Expected>,
     /// Relative difference from it that passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = TOLERANCE))]
@@ -190,6 +190,16 @@ pub struct ModeConfig {
 
 fn each() -> u64 {
     1
+}
+
+/// A theoretical value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Expected {
+    /// Constant value.
+    Number(f64),
+    /// An expression of constants.
+    Expression(String),
 }
 
 /// Quantity that is fitted to a mode.

@@ -1,9 +1,11 @@
-//! Numbers, expressions and density profiles.
+//! Numbers, expressions, arrays in files and density profiles.
+
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number, or an expression.
+/// A number, an expression, or an array in a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Value {
@@ -11,6 +13,25 @@ pub enum Value {
     Number(f64),
     /// An expression of `x` and `y`.
     Expression(String),
+    /// An array in a file.
+    File(Box<FileProfile>),
+}
+
+/// An array in a file, C order, shape `(nx)` or `(ny, nx)`, any number of values: linear between them, zero outside.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileProfile {
+    /// An NPY file, or `file.h5:/path/to/dataset`; relative to the folder of the input.
+    pub file: PathBuf,
+    /// Coordinates of the first value, c/w_n; default that of the file, else half a spacing inside the corner of the grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Vec<f64>>,
+    /// Distance between values per axis, c/w_n; default that of the file, else the grid's length over the number of values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spacing: Option<Vec<f64>>,
+    /// Factor on the values; default `unitSI` of the file, else 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
 }
 
 impl Value {
@@ -18,7 +39,7 @@ impl Value {
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(value) => Some(*value),
-            Self::Expression(_) => None,
+            Self::Expression(_) | Self::File(_) => None,
         }
     }
 }
@@ -35,7 +56,7 @@ impl From<&str> for Value {
     }
 }
 
-/// Number density of a species: a number, an expression of `x` and `y`, or a shape with its measures.
+/// Number density of a species: a number, an expression of `x` and `y`, an array in a file, or a shape with its measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Density {
@@ -45,6 +66,8 @@ pub enum Density {
     Expression(String),
     /// A shape.
     Preset(Preset),
+    /// An array in a file.
+    File(Box<FileProfile>),
 }
 
 /// The shapes.

@@ -1,5 +1,7 @@
 //! A species: what it is, where its particles are put, and how fast they are.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +21,12 @@ pub struct SpeciesConfig {
     #[serde(default = "one")]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub mass: f64,
-    /// Particles per cell at the reference density: a number, or `[nx, ny]`.
-    pub particles_per_cell: PerCell,
+    /// Particles per cell at the reference density: a number, or `[nx, ny]`; needed unless `particles` are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub particles_per_cell: Option<PerCell>,
+    /// The particles of a file, in place of those that density and momentum make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub particles: Option<FileParticles>,
     /// If false, particles only contribute their charge.
     #[serde(default = "yes")]
     pub mobile: bool,
@@ -42,7 +48,8 @@ pub struct SpeciesConfig {
     /// Tags each particle, for tracks.
     #[serde(default)]
     pub tagged: bool,
-    /// Number density, n_0: a number, an expression or one of the shapes; default 1 (in SI units the reference density).
+    /// Number density, n_0: a number, an expression, an array in a file or one of the shapes; default 1 (in SI units the reference
+    /// density).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<Density>,
     /// Momenta `u = gamma v/c`; default at rest.
@@ -69,7 +76,8 @@ impl SpeciesConfig {
             name: "electrons".into(),
             charge: -1.0,
             mass: 1.0,
-            particles_per_cell: PerCell::Number(per_cell),
+            particles_per_cell: Some(PerCell::Number(per_cell)),
+            particles: None,
             mobile: true,
             pusher: Pusher::default(),
             positions: Positions::default(),
@@ -89,11 +97,29 @@ impl SpeciesConfig {
             Weighting::Variable => true,
             Weighting::Auto => match &self.density {
                 None | Some(Density::Number(_)) => false,
-                Some(Density::Expression(_)) => true,
+                Some(Density::Expression(_) | Density::File(_)) => true,
                 Some(Density::Preset(preset)) => !Preset::is_flat(preset),
             },
         }
     }
+}
+
+/// Particles in a file: an NPZ archive with `x`, `y`, `ux`, `uy`, `uz` (`gamma v/c`) and `weight`, or a species of openPMD.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileParticles {
+    /// `NAME.npz`, or `file.h5:/data/120/particles/NAME`; relative to the folder of the input.
+    pub file: PathBuf,
+    /// Real particles that each stands for, n_0 (c/w_n)^d (in SI units a number, per metre of each length that the box lacks);
+    /// default as the file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Components of an openPMD species that become x, y and z.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axes: Option<[String; 3]>,
+    /// True if momenta are those of half a step before the positions, as in files that zellige writes.
+    #[serde(default)]
+    pub half_step_behind: bool,
 }
 
 /// A number of particles, or a lattice of them.

@@ -7,8 +7,8 @@ use zellige_engine::error::Result;
 use zellige_engine::record::{Check, Curve, Record};
 
 use super::fit::{self, Fit};
-use crate::config::diagnostics::{Measure, ModeConfig, TOLERANCE};
-use crate::config::{Config, Units, Value};
+use crate::config::diagnostics::{Expected, Measure, ModeConfig, TOLERANCE};
+use crate::config::{Config, Units};
 use crate::grid::Grid;
 use crate::output::digits;
 use crate::plasma::Plasma;
@@ -32,8 +32,10 @@ impl Mode {
         let path = format!("diagnostics.mode[{i}].expected");
         let expected = match &mode.expected {
             None => None,
-            Some(Value::Number(x)) => Some(*x),
-            Some(Value::Expression(text)) => Some(config.expression(&path, text, &[]).map_err(|p| input(&absolute(&path), p))?.eval(&[])),
+            Some(Expected::Number(x)) => Some(*x),
+            Some(Expected::Expression(text)) => {
+                Some(config.expression(&path, text, &[]).map_err(|p| input(&absolute(&path), p))?.eval(&[]))
+            }
         };
         Ok(Self { config: mode.clone(), expected, units: config.scales(), time: Vec::new(), amplitude: Default::default() })
     }

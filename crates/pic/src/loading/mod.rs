@@ -2,6 +2,7 @@
 //! neighbours in memory sit in different cells. [`Source`] makes them on any thread; a store takes them as they come
 //! (`Stages::fill`) or in portions.
 
+mod file;
 mod half_step_back;
 pub(crate) mod lanes;
 mod portions;
@@ -13,6 +14,8 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::real::Isa;
 use zellige_engine::rng::Philox;
 
+pub(crate) use self::file::Bounds;
+pub use self::file::Listed;
 pub use self::half_step_back::back_push;
 use self::lanes::Draws;
 pub(crate) use self::portions::joined;
@@ -175,6 +178,14 @@ impl<'a> Source<'a> {
     /// The particles of `cells`.
     pub fn fill(&self, cells: impl Iterator<Item = [u32; 2]>, out: &mut Batch) -> Result<()> {
         out.begin(cells, self.moved);
+        if let Some(listed) = &self.load.listed {
+            let species = &self.load.species;
+            listed.take(species.weighted, species.tagged, species.weight, out);
+            if !listed.behind {
+                half_step_back::back_push_batch(self.setup, self.load.number, self.total_field, out);
+            }
+            return Ok(());
+        }
         let by_number = self.count(out)?;
         out.assign_counts();
         self.draw_positions(out);

@@ -43,6 +43,7 @@ impl Load {
         };
         let cold = matches!(self.heat, ThermalSpread::Cold);
         match () {
+            () if self.listed.is_some() => Some("they are those of a file"),
             () if self.species.weighted => Some("they have weights of their own"),
             () if !self.flat || number(&self.density).is_none() => Some("their density is not the same everywhere"),
             () if self.drift.iter().chain(widths).any(|p| number(p).is_none()) => Some("their momenta depend on the position"),

@@ -10,6 +10,8 @@ pub mod images;
 pub mod layer;
 mod part;
 
+use std::ops::Range;
+
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -106,6 +108,18 @@ pub fn memory(setup: &Setup, device: &Device) -> u64 {
         Device::Cpu(_) => cpu::memory(setup),
         Device::Cuda(cuda) => cuda::memory(setup, cuda.properties()),
     }
+}
+
+/// Cells of every part of a run on devices like `device`, along the axis that is cut: rows of a plane, columns of a line.
+///
+/// # Errors
+/// There are more parts than rows of tiles.
+pub fn shares(setup: &Setup, device: &Device, parts: usize) -> Result<Vec<Range<usize>>> {
+    let lattice = match device {
+        Device::Cpu(_) => cpu::lattice(setup),
+        Device::Cuda(_) => cuda::lattice(setup, parts),
+    };
+    part::cells_of_parts(&setup.grid, lattice, parts)
 }
 
 /// Function of some particles.

@@ -51,6 +51,39 @@ fn must_hold(parts: usize, most: usize, tiles: &str) -> Result<()> {
     Err(Error::input("command line", problem.hint("use fewer parts: each works on one of them at least")))
 }
 
+/// Tiles and rows of cells of every part, for tiles of so many cells and so many of them per axis.
+fn shares(grid: &Grid, lattice: [[usize; 2]; 2], parts: usize) -> Result<[Vec<Range<usize>>; 2]> {
+    let height = grid.cells[1];
+    let [tile, [columns, floors]] = lattice;
+    if parts == 1 {
+        return Ok([one(columns * floors), one(height)]);
+    }
+    if grid.dimensions == 1 {
+        must_hold(parts, columns, "columns of tiles")?;
+        let cut = Cut::new([columns, 1, 1], &[0], parts, |_| 1.0);
+        return Ok([(0..parts).map(|part| cut.block(part).range(0)).collect(), vec![0..height; parts]]);
+    }
+    // Layers of tiles that are high enough, the last one with what is left.
+    let floors_of_layer = LEAST.div_ceil(tile[1]);
+    let step = floors_of_layer * tile[1];
+    let layers = (height + step).saturating_sub(LEAST) / step;
+    let begin = |layer: usize| if layer == layers { height } else { layer * step };
+    must_hold(parts, layers, "rows of tiles")?;
+    let cut = Cut::new([1, layers, 1], &[1], parts, |layer| (begin(layer + 1) - begin(layer)) as f64);
+    let floor = |layer: usize| if layer == layers { floors } else { layer * floors_of_layer };
+    let blocks: Vec<Range<usize>> = (0..parts).map(|part| cut.block(part).range(1)).collect();
+    let tiles = blocks.iter().map(|b| floor(b.start) * columns..floor(b.end) * columns).collect();
+    Ok([tiles, blocks.iter().map(|b| begin(b.start)..begin(b.end)).collect()])
+}
+
+/// Cells of every part along the axis that is cut: rows of a plane, columns of a line.
+pub(super) fn cells_of_parts(grid: &Grid, lattice: [[usize; 2]; 2], parts: usize) -> Result<Vec<Range<usize>>> {
+    let [tiles, rows] = shares(grid, lattice, parts)?;
+    let (width, cells) = (lattice[0][0], grid.cells[0]);
+    let columns = |t: &Range<usize>| (t.start * width).min(cells)..(t.end * width).min(cells);
+    Ok(if grid.dimensions == 1 { tiles.iter().map(columns).collect() } else { rows })
+}
+
 impl Part {
     /// The only part, for loops that are in a pool already.
     pub(in crate::stages) fn alone(grid: &Grid) -> Self {
@@ -64,26 +97,7 @@ impl Part {
     /// There are fewer tiles, or rows of them, than parts.
     pub(in crate::stages) fn new(grid: &Grid, lattice: [[usize; 2]; 2], cpu: Option<&Cpu>, links: &Links) -> Result<Self> {
         let (parts, height, line) = (links.size(), grid.cells[1], grid.dimensions == 1);
-        let [tile, [columns, floors]] = lattice;
-        let (mut tiles, mut rows) = (one(columns * floors), one(height));
-        if parts > 1 && line {
-            must_hold(parts, columns, "columns of tiles")?;
-            let cut = Cut::new([columns, 1, 1], &[0], parts, |_| 1.0);
-            tiles = (0..parts).map(|part| cut.block(part).range(0)).collect();
-            rows = vec![0..height; parts];
-        } else if parts > 1 {
-            // Layers of tiles that are high enough, the last one with what is left.
-            let floors_of_layer = LEAST.div_ceil(tile[1]);
-            let step = floors_of_layer * tile[1];
-            let layers = (height + step).saturating_sub(LEAST) / step;
-            let begin = |layer: usize| if layer == layers { height } else { layer * step };
-            must_hold(parts, layers, "rows of tiles")?;
-            let cut = Cut::new([1, layers, 1], &[1], parts, |layer| (begin(layer + 1) - begin(layer)) as f64);
-            let floor = |layer: usize| if layer == layers { floors } else { layer * floors_of_layer };
-            let blocks: Vec<Range<usize>> = (0..parts).map(|part| cut.block(part).range(1)).collect();
-            tiles = blocks.iter().map(|b| floor(b.start) * columns..floor(b.end) * columns).collect();
-            rows = blocks.iter().map(|b| begin(b.start)..begin(b.end)).collect();
-        }
+        let [tiles, rows] = shares(grid, lattice, parts)?;
         let round = grid.periodic(1) || grid.particles[1].contains(&ParticleSide::Periodic);
         let own = links.rank();
         let near = |part: usize| {

@@ -10,6 +10,7 @@ mod dense;
 mod field_records;
 mod field_setups;
 mod fields;
+mod files;
 mod listed;
 mod memory_cuda;
 mod parts;

@@ -10,6 +10,7 @@ use zellige_engine::links::{self, Links};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::testing::parts::model_tells_the_traffic;
 use zellige_pic::Pic;
 use zellige_pic::diagnostics::balance::EnergyAccount;
 use zellige_pic::particles::Particles;
@@ -280,4 +281,20 @@ fn refusals_say_why() {
     let error = links::inside::run(2, |links| part(&line, &environment(1).of_part(links), 1, None, folder.path())).unwrap_err().to_string();
     assert!(error.contains("window"), "{error}");
     assert!(Pic::only_in_one_part(&config(line)).unwrap().contains("window"));
+}
+
+/// Messages as a dry run tells them are those that parts send. The model knows the particles of the start and mean speeds.
+#[test]
+fn the_model_tells_the_traffic() {
+    let grid = |cells: Value, size: Value| {
+        json!({ "dt": 0.06, "steps": 20, "grid": { "cells": cells, "size": size }, "species": [electrons()],
+        "diagnostics": { "energies_every": 1000, "charge_every": 1000 } })
+    };
+    let mut smooth = grid(json!([64, 200]), json!([6.4, 20.0]));
+    smooth["smoothing"] = json!({ "y": { "passes": 2, "compensated": true } });
+    for (name, table) in
+        [("plane", grid(json!([200, 200]), json!([20.0, 20.0]))), ("smoothed", smooth), ("line", grid(json!([2000]), json!([200.0])))]
+    {
+        model_tells_the_traffic::<Pic>(name, &config(table), Path::new("."), &[2, 4], 10, [1.3, 1.6]);
+    }
 }

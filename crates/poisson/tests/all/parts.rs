@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zellige_engine::config::{Format, Source};
-use zellige_engine::testing::parts::same_in_parts;
+use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
 use zellige_poisson::{Config, Poisson};
 
 /// An input in two or three dimensions; `more` are keys of its table.
@@ -71,5 +71,17 @@ fn examples() {
         let mut config = Source::read(folder.join(name)).unwrap().typed::<Poisson>().unwrap().config;
         config.method = zellige_poisson::method::Method::Multigrid;
         same_in_parts::<Poisson>(name, &config, folder, &[3, 8], 2);
+    }
+}
+
+/// Messages as a dry run tells them are those that parts send in a cycle.
+#[test]
+fn the_model_tells_the_traffic() {
+    for (name, nodes, keys) in [
+        ("v", &[257, 513][..], "method = \"multigrid\"\nprecision = \"f64\"\ntolerance = 1e-10"),
+        ("space", &[65, 65, 129], "method = \"multigrid\"\nprecision = \"f64\"\ntolerance = 1e-10"),
+        ("sor", &[257, 257], "method = \"sor\"\nprecision = \"f64\"\ntolerance = 1e-10"),
+    ] {
+        model_tells_the_traffic::<Poisson>(name, &input(nodes, &format!("{keys}\n{GIVEN}")), Path::new("."), &[2, 4], 3, [2.0, 2.5]);
     }
 }

@@ -160,6 +160,9 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,
+    /// Marks that each view has a bound of its own, which the stages are told apart from the input.
+    #[serde(skip)]
+    pub bounds_of_views: bool,
     /// Noise model of ML (gaussian) and LSQML (euclid, or poisson).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseName>,

@@ -19,12 +19,13 @@ mod late;
 mod memory;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::Problem;
 
-use crate::data::ReadConfig;
+use crate::data::{ReadConfig, ScanArrays};
 use crate::memory::{KeptData, MemoryBudget, ObjectUpdate};
 use crate::output::OutputConfig;
 use crate::simulate::{Pair, SimulateConfig};
@@ -123,6 +124,9 @@ pub struct ScanConfig {
     /// A file of frames and positions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// Frames in memory, which a caller puts in place of what the file has; its name is that of messages then.
+    #[serde(skip)]
+    pub arrays: Option<Arc<ScanArrays>>,
     /// Reading options.
     #[serde(skip_serializing_if = "ReadConfig::is_default")]
     pub read: ReadConfig,

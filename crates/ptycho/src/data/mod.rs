@@ -7,6 +7,7 @@
 mod assemble;
 mod config;
 mod cxi;
+mod memory;
 mod npz;
 mod paths;
 mod pipeline;
@@ -23,6 +24,7 @@ use zellige_io::tensor::{Elements, Tensor};
 
 pub(crate) use assemble::{BLOCK_BYTES, check_geometry, units};
 pub use config::{FileFormat, Invalid, MaskValid, Negative, ReadConfig};
+pub use memory::ScanArrays;
 
 use crate::config::ScanConfig;
 use crate::scan::{Image, Propagation, Scan, Truth};
@@ -57,7 +59,10 @@ pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, s
     match (&config.file, &config.simulate) {
         (Some(file), _) => {
             let path = folder.join(file);
-            let raw = open(&path, &config.read, names, folder, depth)?;
+            let raw = match &config.arrays {
+                Some(arrays) => arrays.raw(depth),
+                None => open(&path, &config.read, names, folder, depth)?,
+            };
             assemble::assemble(raw, config, name, &path, depth)
         }
         (None, Some(made)) => {

@@ -83,12 +83,13 @@ impl LikelihoodEngine {
     }
 
     /// Ratio by which the probe's part of the gradient is scaled.
-    fn scale(&self, [probe, object]: [f64; 2], k: u64, memory: &EngineState) -> f64 {
+    fn scale(&self, [probe, object]: [f64; 2], memory: &EngineState) -> f64 {
         if !self.scaled {
             return self.probe_scale;
         }
         let now = if probe > NO_GRADIENT { self.probe_scale * object / probe } else { self.probe_scale };
-        if k == 0 { now } else { memory.scale.powf(SCALE_MEMORY) * now.powf(1.0 - SCALE_MEMORY) }
+        // There is no past in the first iteration, whichever number it has.
+        if memory.scale == 0.0 { now } else { memory.scale.powf(SCALE_MEMORY) * now.powf(1.0 - SCALE_MEMORY) }
     }
 }
 
@@ -124,7 +125,7 @@ impl Engine for LikelihoodEngine {
             stages.smooth_object(Slot::Gradient, sigma)?;
         }
         let norms = stages.dot(Slot::Gradient, Slot::Gradient)?;
-        let s = self.scale(norms, k, memory);
+        let s = self.scale(norms, memory);
         memory.scale = s;
         let mut turn = 0.0;
         if k > 0 && memory.length != 0.0 {

@@ -50,6 +50,7 @@ impl ProjectionEngine {
             }
         };
         let [bound, noise] = match (config.fourier_bound, config.fourier_relax) {
+            _ if config.bounds_of_views => [0.0, 1.0],
             (Some(given), _) => [given, 0.0],
             // PtyPy's grows with the light: from 1e8 photons a frame on nothing moves any more.
             (None, None) if !problem.ptypy() => [0.0, NOISE],

@@ -174,6 +174,10 @@ pub trait Stages: Send {
     /// The Fourier step over all views.
     fn project(&mut self, rule: &Projection) -> Result<()>;
 
+    /// Puts bounds on the mean squared deviation of the moduli of own views: from now on [`Projection::noise`] is the part of
+    /// these that is let through, not of photon noise.
+    fn set_bounds(&mut self, bounds: &[f64]) -> Result<()>;
+
     /// The overlap loop; gives the passes made.
     fn overlap(&mut self, rule: &Overlap) -> Result<u32>;
 
@@ -237,6 +241,12 @@ pub trait Stages: Send {
 
     /// Puts probe and object. Exit waves stay.
     fn set_state(&mut self, state: &State) -> Result<()>;
+
+    /// Exit waves `[n][K][ny][nx]` of own views; nothing where none are kept.
+    fn exit_waves(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
+
+    /// Puts exit waves of own views, which are kept from now on.
+    fn set_exit_waves(&mut self, waves: &[num_complex::Complex<f64>]) -> Result<()>;
 
     /// Probes alone.
     fn probe(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;

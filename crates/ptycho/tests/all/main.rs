@@ -1,5 +1,6 @@
 //! Tests from outside, in one program: linking a program for each file took most of the time of building them.
 
+mod arrays;
 mod book;
 mod common;
 mod data;

@@ -9,6 +9,7 @@ use zellige_engine::links::{Links, inside};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::Row;
 use zellige_engine::sim::{Environment, Outcome, Solver};
+use zellige_engine::testing::parts::model_tells_the_traffic;
 use zellige_ptycho::config::{
     Config, EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod, Precision, ProbeStart, ScanConfig,
 };
@@ -192,6 +193,15 @@ fn another_order_of_views_gives_other_bits() {
     assert!(a != b);
     // Rounding of single precision, some iterations on.
     assert!(super::common::distance(&a.probe, &b.probe, |_| true) < 1e-3);
+}
+
+/// Messages as a dry run tells them are those that parts send in an iteration with one pass over object and probe.
+#[test]
+fn the_model_tells_the_traffic() {
+    let config = case(scan(2), &[engine(EngineName::Dm, 20, |e| e.overlap_passes = Some(1))], |c| {
+        (c.probe.modes, c.output.local_errors) = (2, false);
+    });
+    model_tells_the_traffic::<Ptycho>("dm", &config, Path::new(""), &[2, 4], 5, [2.0, 2.0]);
 }
 
 /// A checkpoint belongs to no number of parts.

@@ -251,6 +251,31 @@ fn shifted_probes_are_those_of_the_state() {
     }
 }
 
+/// Exit waves come out of every kind as the CPU has them, and those that are put in are worked on.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn exit_waves_go_out_and_in() {
+    // Two steps in single precision, as above.
+    const LIMIT: f64 = 1e-4;
+    const RULE: Projection = Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, noise: 0.0, likelihood: true };
+    let Some(cuda) = testing::gpu() else { return };
+    let model = model(Case { modes: [2, 1], ..PLAIN });
+    let run = |mut stages: Box<dyn Stages>| {
+        assert!(stages.exit_waves().unwrap().is_empty());
+        stages.exits_from_product().unwrap();
+        stages.project(&RULE).unwrap();
+        let waves = stages.exit_waves().unwrap();
+        stages.set_exit_waves(&waves.iter().map(|w| w * 2.0).collect::<Vec<_>>()).unwrap();
+        stages.project(&RULE).unwrap();
+        (waves, stages.errors().unwrap())
+    };
+    let found: Vec<_> = all(&model, &cuda, false).into_iter().map(|(_, stages)| run(stages)).collect();
+    for (waves, errors) in &found[1..] {
+        assert!(off(waves, &found[0].0) < LIMIT);
+        close("exit waves", errors, &found[0].1, LIMIT);
+    }
+}
+
 /// Errors of the unconstrained model, by which the bound is chosen.
 fn first_errors(model: &Model) -> Vec<[f64; 3]> {
     let mut stages = stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true);

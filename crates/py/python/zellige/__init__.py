@@ -3,6 +3,7 @@
 * `zellige.poisson.solve(rho, ...)` solves on arrays, `zellige.poisson.Plan` many times on one grid;
 * `zellige.Run("in.toml")` runs an input step by step, with its fields and particles as arrays;
 * `zellige.ptycho.reconstruct(frames, positions, ...)` finds object and probe of a scan;
+* `import zellige.ptypy` lets engines of PtyPy compute here;
 * `zellige.load("out/dipole")` opens the results of a run;
 * on a command line, `zellige run in.toml` is the program itself.
 

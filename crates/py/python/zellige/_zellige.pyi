@@ -62,6 +62,35 @@ class PoissonPlan:
     @property
     def device(self) -> str: ...
 
+class PtychoEngine:
+    """An engine between its iterations."""
+
+    def __init__(
+        self,
+        tables: str,
+        frames: Any,
+        mask: Any,
+        views: Any,
+        probe: Any,
+        objects: list[Any],
+        *,
+        phase: Any = None,
+        kernel: Any = None,
+        power: Optional[list[float]] = None,
+        bounds: Any = None,
+        first: int = 0,
+    ) -> None: ...
+    @property
+    def device(self) -> str: ...
+    def iterate(self, n: int = 1, order: Optional[list[int]] = None) -> None: ...
+    def errors(self) -> Array: ...
+    def state(self) -> tuple[Array, list[Array]]: ...
+    def set_state(self, probe: Any, objects: list[Any]) -> None: ...
+    def exit_waves(self) -> Optional[Array]: ...
+    def set_exit_waves(self, exits: Any) -> None: ...
+    def set_support(self, real: Any = None, fourier: Any = None) -> None: ...
+    def set_views(self, views: Any) -> None: ...
+
 class Session:
     """A run; `zellige.Run` documents it."""
 
@@ -74,6 +103,7 @@ class Session:
         threads: Optional[int],
         output: Union[str, PathLike, None],
         resume: Union[str, PathLike, None],
+        scan: Any = None,
     ) -> None: ...
     @property
     def solver(self) -> str: ...

@@ -1,16 +1,14 @@
 """Ptychography from arrays: :func:`reconstruct`."""
 
-import shutil
-import tempfile
+import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from ._arrays import host
-from ._zellige import Array
-from .run import Run
+from ._zellige import Array, Session
+from .run import Run, _plain
 
 __all__ = ["Reconstruction", "reconstruct"]
 
@@ -55,13 +53,9 @@ def reconstruct(
     frc: bool = False,
     device: Optional[str] = None,
     threads: Optional[int] = None,
-    scratch: Optional[str] = None,
     **options: Any,
 ) -> Reconstruction:
-    """Find object and probe of a scan of diffraction frames.
-
-    The solver reads scans from files: frames and positions go through a temporary NPZ file in `scratch`, which is removed. That
-    file takes as much room as the frames.
+    """Find object and probe of a scan of diffraction frames, from arrays: no file is written.
 
     Parameters
     ----------
@@ -89,8 +83,6 @@ def reconstruct(
         Reconstruct two half sets as well, and correlate them by Fourier rings.
     device, threads
         As for :class:`zellige.Run`.
-    scratch : path, optional
-        Folder of the temporary file; by default that of the system.
     **options
         Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, ..
 
@@ -105,29 +97,25 @@ def reconstruct(
         raise ValueError(f"`frames` has the shape {counts.shape} (allowed: (n, rows, columns))")
     if places.shape != (len(counts), 2):
         raise ValueError(f"`positions` has the shape {places.shape} where {len(counts)} frames need ({len(counts)}, 2), y before x")
-    arrays = {
-        "intensity": counts,
-        "pos_m": places,
-        "wavelength": np.float64(wavelength),
-        "distance": np.float64(distance),
-        "det_pixel": np.broadcast_to(np.asarray(pixel, dtype=float), (2,)),
-    }
-    table = {"scan": [{"name": "scan", "file": "scan.npz"}], "engine": _engines(engine, iterations), "frc": bool(frc), **options}
+    table = {"scan": [{"name": "scan", "file": "frames"}], "engine": _engines(engine, iterations), "frc": bool(frc), **options}
+    start = None
     if isinstance(probe, Mapping):
         table["probe"] = dict(probe)
     elif probe is not None:
-        arrays["probe_init"] = host(probe, "probe", np.complex64)
-    if mask is not None:
-        arrays["mask"] = host(mask, "mask", np.uint8)
-    folder = Path(tempfile.mkdtemp(prefix="zellige-", dir=scratch))
-    try:
-        np.savez(folder / "scan.npz", **arrays)
-        run = Run({"ptycho": table, "run": {"data_folder": str(folder)}}, device=device, threads=threads)
-        while run.step(2**31):
-            pass
-        fields, curves = dict(run.fields), dict(run.curves)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        start = host(probe, "probe", np.complex64)
+        start = start[np.newaxis] if start.ndim == 2 else start
+        if start.ndim != 3 or start.shape[1:] != counts.shape[1:]:
+            raise ValueError(f"`probe` has the shape {start.shape[-2:]} (allowed: that of a frame, {counts.shape[1:]}, modes before it)")
+    valid = None if mask is None else host(mask, "mask", np.uint8)
+    if valid is not None and valid.shape not in (counts.shape, counts.shape[1:]):
+        raise ValueError(f"`mask` has the shape {valid.shape} (allowed: {counts.shape[1:]}, {counts.shape})")
+    pixels = np.broadcast_to(np.asarray(pixel, dtype=float), (2,))
+    scan = (counts, valid, places, [float(wavelength), float(distance), *map(float, pixels)], start)
+    tables = json.dumps(_plain({"ptycho": table}))
+    run = Run._of(Session(None, tables, [], device, threads, None, None, scan))
+    while run.step(2**31):
+        pass
+    fields, curves = run.fields, run.curves
     rows, outcome = run.rows, run.outcome
     return Reconstruction(
         object=fields["object"],

@@ -162,7 +162,17 @@ class Run:
         if isinstance(output, Mapping):
             overrides, output = {**overrides, "output": output}, None
         file, text = (None, json.dumps(_plain(input))) if isinstance(input, Mapping) else (os.fspath(input), None)
-        self._session = Session(file, text, list(_overrides(overrides)), device, threads, output, resume)
+        self._drive(Session(file, text, list(_overrides(overrides)), device, threads, output, resume))
+
+    @classmethod
+    def _of(cls, session: Session) -> "Run":
+        """The run of a session that was set up otherwise."""
+        run = cls.__new__(cls)
+        run._drive(session)
+        return run
+
+    def _drive(self, session: Session) -> None:
+        self._session = session
         self._rows: dict[str, list] = {}
         self._units: dict[str, str] = {}
         self._read = 0

@@ -9,6 +9,7 @@
 mod attempts;
 mod balance;
 pub(super) mod collide;
+pub(crate) mod division;
 mod exchange;
 mod fly;
 mod inflow;

@@ -68,6 +68,16 @@ fn tiling(setup: &Setup, widest: usize) -> Tiling {
     if setup.window { tiling.moving() } else { tiling }
 }
 
+/// Cells of a tile, and tiles per axis, of the path that such a set-up usually takes.
+pub(in crate::stages) fn lattice(setup: &Setup) -> [[usize; 2]; 2] {
+    let widest = match setup.precision {
+        Precision::F32 => f32::cells(Isa::best()),
+        Precision::F64 => f64::cells(Isa::best()),
+    };
+    let tiling = tiling(setup, widest);
+    [tiling.tile, tiling.tiles]
+}
+
 /// Code path that advances particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {

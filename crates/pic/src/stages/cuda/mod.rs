@@ -68,16 +68,21 @@ pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> Kern
     open(setup, cuda, adapt, &Links::default())
 }
 
+/// Cells of what is shared out among parts, and how many per axis. Results do not depend on tiles: rows of the usual ones are
+/// shared out where there are many, else as few as can be.
+pub(in crate::stages) fn lattice(setup: &Setup, parts: usize) -> [[usize; 2]; 2] {
+    let [width, height] = setup.grid.cells;
+    let rows = if height >= 4 * TILE * parts { TILE } else { 1 };
+    [[width, rows], [1, height.div_ceil(rows)]]
+}
+
 fn open(setup: &Setup, cuda: &Cuda, adapt: impl Fn(KernelConfig) -> KernelConfig, links: &Links) -> Result<Box<dyn Stages>> {
     super::cpu::check(setup)?;
     if setup.grid.dimensions == 1 && !links.is_alone() {
         let problem = Problem::new("--parts", format!("{} parts of a line on GPUs", links.size()));
         return Err(Error::input("command line", problem.hint("use one GPU, or `--device cpu`: in parts a GPU has rows of a plane")));
     }
-    // Results do not depend on tiles: rows of the usual ones are shared out where there are many, else as few as can be.
-    let [width, height] = setup.grid.cells;
-    let rows = if height >= 4 * TILE * links.size() { TILE } else { 1 };
-    let part = Arc::new(Part::new(&setup.grid, [[width, rows], [1, height.div_ceil(rows)]], None, links)?);
+    let part = Arc::new(Part::new(&setup.grid, lattice(setup, links.size()), None, links)?);
     let grid = part.grid(&setup.grid);
     let external = std::array::from_fn(|c| match &setup.external[c] {
         none if none.is_empty() => Vec::new(),

@@ -300,7 +300,7 @@ extern "C" __global__ void one(UniformSource m, const double *offsets, u64 colum
         ];
         for (dimensions, species) in starts.into_iter().flat_map(|s| [(1, s), (2, s)]) {
             let config = config(dimensions, species);
-            let model = Model::new(&config, 0x1234_5678_9abc).unwrap();
+            let model = Model::new(&config, std::path::Path::new(""), 0x1234_5678_9abc).unwrap();
             let (setup, total_field) = (model.setup(&config).unwrap(), Default::default());
             let source = Source::new(&model, &setup, 0, 0, &total_field);
             let (uniform_source, offsets) = source.uniform_source().unwrap();

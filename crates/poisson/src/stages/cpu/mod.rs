@@ -8,6 +8,7 @@
 mod array_access;
 mod band;
 mod coarse;
+pub(crate) mod division;
 mod field;
 mod full;
 mod in_place;

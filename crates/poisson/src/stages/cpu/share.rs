@@ -17,6 +17,11 @@ use super::tables::AxisTransfer;
 /// Least slabs and nodes of a part's share: with fewer, a message takes longer than the work.
 const LEAST: [usize; 2] = [8, 4096];
 
+/// Returns true if so many slabs of `nodes` nodes are worth a share of their own.
+pub(super) fn large_enough(slabs: usize, nodes: usize) -> bool {
+    slabs >= LEAST[0] && slabs * nodes >= LEAST[1]
+}
+
 /// Slabs of a level by part.
 #[derive(Debug, Clone)]
 pub(super) struct Share {
@@ -42,7 +47,7 @@ impl Share {
     }
 
     fn of(links: &Links, ranges: Vec<Range<usize>>, slabs: usize, nodes: usize) -> Self {
-        let divided = !links.is_alone() && ranges.iter().all(|range| range.len() >= LEAST[0] && range.len() * nodes >= LEAST[1]);
+        let divided = !links.is_alone() && ranges.iter().all(|range| large_enough(range.len(), nodes));
         Self { links: links.clone(), ranges: if divided { ranges } else { Vec::new() }, slabs }
     }
 

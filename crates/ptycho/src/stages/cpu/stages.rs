@@ -120,6 +120,11 @@ impl<T: Number> Stages for CpuStages<T> {
         Ok(())
     }
 
+    fn set_bounds(&mut self, bounds: &[f64]) -> Result<()> {
+        self.fixed.valid.iter_mut().zip(bounds).for_each(|([_, noise], bound)| *noise = *bound);
+        Ok(())
+    }
+
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         self.overlap_loop(rule)
     }
@@ -290,6 +295,19 @@ impl<T: Number> Stages for CpuStages<T> {
     fn set_state(&mut self, state: &State) -> Result<()> {
         self.state.probe = store::pack_frames(&state.probe, self.fixed.shape);
         self.state.object = store::pack_objects(&state.object, &self.fixed.storages, self.fixed.modes[1]);
+        Ok(())
+    }
+
+    fn exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        Ok(store::unpack_frames(&self.exit, self.fixed.shape))
+    }
+
+    fn set_exit_waves(&mut self, waves: &[Complex<f64>]) -> Result<()> {
+        let packed = store::pack_frames(waves, self.fixed.shape);
+        if self.exit.len() != packed.len() {
+            self.exit = Large::zeros(packed.len(), self.folder.as_deref())?;
+        }
+        self.exit.copy_from_slice(&packed);
         Ok(())
     }
 

@@ -20,15 +20,20 @@ impl<T: Number> CudaStages<T> {
         cuda.upload(buffer, &values)
     }
 
+    /// Makes exit waves of their transforms, which are all that engines that go from view to view leave. Errors of the views
+    /// stay.
+    pub(super) fn remake_exits(&mut self) -> Result<()> {
+        let (seen, errors) = (self.seen()?, self.cuda.download(&self.frames.errors)?);
+        self.frames.project(seen, ConstraintArgument::from(&NEUTRAL))?;
+        self.cuda.upload(&mut self.frames.errors, &errors)
+    }
+
     /// Shifts probes and objects as [`Stages::roll`] says.
     pub(super) fn roll_all(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
         let (frame, [modes, layers]) = (self.model.frame, self.model.modes);
         let (pixels, kept) = (frame[0] * frame[1], !self.frames.waves.is_empty());
         if kept {
-            // Engines that go from view to view leave transforms alone: exit waves are made of them again, and no view's errors are touched.
-            let (seen, errors) = (self.seen()?, self.cuda.download(&self.frames.errors)?);
-            self.frames.project(seen, ConstraintArgument::from(&NEUTRAL))?;
-            self.cuda.upload(&mut self.frames.errors, &errors)?;
+            self.remake_exits()?;
         }
         let planes = |values: &mut [C<T>], by: [i32; 2]| values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
         for buffer in [&mut self.state.probe, &mut self.sums.before] {

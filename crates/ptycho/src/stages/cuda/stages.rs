@@ -178,6 +178,12 @@ impl<T: Number> Stages for CudaStages<T> {
         self.frames.project(model, ConstraintArgument::from(rule))
     }
 
+    fn set_bounds(&mut self, bounds: &[f64]) -> Result<()> {
+        let mut weights = self.cuda.download(&self.frames.weight)?;
+        weights.iter_mut().zip(bounds).for_each(|([_, noise], bound)| *noise = T::from_wide(*bound));
+        self.cuda.upload(&mut self.frames.weight, &weights)
+    }
+
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         let argument = self.scan.model(&self.state);
         if self.frames.config.shifted {
@@ -410,6 +416,21 @@ impl<T: Number> Stages for CudaStages<T> {
         self.forget_seen();
         self.cuda.upload(&mut self.state.probe, &narrow(&state.probe))?;
         self.cuda.upload(&mut self.state.object, &narrow(&state.object))
+    }
+
+    fn exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        if self.frames.waves.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.remake_exits()?;
+        Ok(wide(&self.cuda.download(&self.frames.exits)?))
+    }
+
+    fn set_exit_waves(&mut self, waves: &[Complex<f64>]) -> Result<()> {
+        self.frames.need()?;
+        self.cuda.upload(&mut self.frames.exits, &narrow(waves))?;
+        let model = self.scan.model(&self.state);
+        self.frames.begin(model, true)
     }
 
     fn probe(&mut self) -> Result<Vec<Complex<f64>>> {

@@ -1,5 +1,6 @@
 //! Operations on all waves that are done now and then through the host: shifts, checkpoints.
 
+use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
@@ -9,7 +10,7 @@ use super::sweeps::NEUTRAL;
 use crate::stages::Stages;
 use crate::stages::cuda::CudaStages;
 use crate::stages::cuda::arguments::ConstraintArgument;
-use crate::stages::cuda::number::{C, Number};
+use crate::stages::cuda::number::{C, Number, narrow, wide};
 use crate::stages::cuda::saved::{roll, waves};
 
 /// Waves are read and written.
@@ -68,6 +69,33 @@ impl<T: Number> StreamedStages<T> {
                 planes.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
             }
             inner.cuda.upload(&mut inner.frames.exits, &values)?;
+            inner.frames.begin(model, true)
+        })
+    }
+
+    /// Exit waves as [`Stages::exit_waves`] has them, block by block.
+    pub(super) fn all_exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        let mut all = Vec::new();
+        if !self.keeps() {
+            return Ok(all);
+        }
+        let wave = self.inner.model.exits() * self.inner.model.pixels();
+        self.sweep(Access { read: true, ..Access::default() }, false, |inner, _, _, range| {
+            let [model, _] = inner.block(range.start)?;
+            inner.frames.project(model, ConstraintArgument::from(&NEUTRAL))?;
+            all.extend(wide(&inner.cuda.download_range(&inner.frames.exits, 0..range.len() * wave)?));
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Puts exit waves block by block.
+    pub(super) fn put_exit_waves(&mut self, values: &[Complex<f64>]) -> Result<()> {
+        self.ready(true)?;
+        let wave = self.inner.model.exits() * self.inner.model.pixels();
+        self.sweep(Access { write: true, ..Access::default() }, false, |inner, _, _, range| {
+            let [model, _] = inner.block(range.start)?;
+            inner.cuda.upload(&mut inner.frames.exits, &narrow(&values[range.start * wave..range.end * wave]))?;
             inner.frames.begin(model, true)
         })
     }

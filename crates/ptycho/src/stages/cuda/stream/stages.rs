@@ -25,6 +25,12 @@ impl<T: Number> Stages for StreamedStages<T> {
         Ok(())
     }
 
+    fn set_bounds(&mut self, bounds: &[f64]) -> Result<()> {
+        self.flush()?;
+        self.counted.iter_mut().zip(bounds).for_each(|([_, noise], bound)| *noise = T::from_wide(*bound));
+        self.inner.cuda.upload(&mut self.weights, &self.counted)
+    }
+
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         self.overlap_loop(rule)
     }
@@ -147,6 +153,16 @@ impl<T: Number> Stages for StreamedStages<T> {
     fn set_state(&mut self, state: &State) -> Result<()> {
         self.flush()?;
         self.inner.set_state(state)
+    }
+
+    fn exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        self.flush()?;
+        self.all_exit_waves()
+    }
+
+    fn set_exit_waves(&mut self, waves: &[Complex<f64>]) -> Result<()> {
+        self.flush()?;
+        self.put_exit_waves(waves)
     }
 
     fn probe(&mut self) -> Result<Vec<Complex<f64>>> {

@@ -1,0 +1,65 @@
+//! Model of a run in parts: boxes of tiles, and the particles that leave them in a step.
+
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::{Block, Division};
+use zellige_engine::sim::Plan;
+
+use super::parts::cut;
+use super::store::tiling;
+use crate::model::Model;
+use crate::walls::BOLTZMANN;
+
+/// Bytes of a particle on its way: position, velocity and keys, with the tile that it is for.
+const PARTICLE: f64 = 34.0;
+
+/// Division among `parts` parts.
+pub(crate) fn of(model: &Model, plan: &Plan, parts: usize) -> Result<Division> {
+    let tiling = tiling(&model.grid, model.per_cell);
+    let tiles = tiling.tiles[0] * tiling.tiles[1];
+    if parts > tiles {
+        let problem = Problem::new("--parts", format!("{parts} parts of a gas of {tiles} tiles")).allowed(format!("1 to {tiles}"));
+        return Err(Error::input("command line", problem.hint("use fewer parts: each works on one tile at least")));
+    }
+    let cut = cut(model, &tiling, parts);
+    let free = |block: &Block| -> f64 {
+        let cells =
+            |axis: usize| block.lower[axis] * tiling.tile[axis]..(block.upper[axis] * tiling.tile[axis]).min(model.grid.cells[axis]);
+        cells(1).flat_map(|j| cells(0).map(move |i| [i, j])).map(|cell| model.geometry.fraction(model.grid.index(cell))).sum()
+    };
+    let blocks: Vec<Block> = (0..parts).map(|part| cut.block(part)).collect();
+    let work: Vec<f64> = blocks.iter().map(free).collect();
+    let all: f64 = work.iter().sum();
+    let most = work.iter().copied().fold(0.0, f64::max);
+    // Through a side between cells go n v/4 of a gas at rest, or what its drift carries.
+    let [temperature, drift] = model.hottest;
+    let lightest = model.species.iter().map(|s| s.mass).fold(f64::INFINITY, f64::min);
+    let mean = (8.0 * BOLTZMANN * temperature / (std::f64::consts::PI * lightest)).sqrt();
+    let gone = |axis: usize| ((0.25 * mean + 0.5 * drift) * model.dt / model.grid.h[axis]).min(1.0);
+    let in_cell = model.expected / all.max(1.0);
+    let sent = |block: &Block| -> f64 {
+        let side = |axis: usize| {
+            let [lower, upper] = [block.lower[axis], block.upper[axis]];
+            let open = usize::from(lower > 0) + usize::from(upper < tiling.tiles[axis]);
+            (open * block.range(1 - axis).len() * tiling.tile[1 - axis]) as f64 * gone(axis)
+        };
+        (side(0) + side(1)) * in_cell * PARTICLE
+    };
+    let rounds = (parts as f64).log2().ceil();
+    let words = |block: &Block| {
+        let side = |axis: usize| {
+            format!("{}-{}", block.lower[axis] * tiling.tile[axis], (block.upper[axis] * tiling.tile[axis]).min(model.grid.cells[axis]) - 1)
+        };
+        format!("{} x {}", side(0), side(1))
+    };
+    let shown: Vec<String> = blocks.iter().take(4).map(words).collect();
+    let more = if parts > 4 { format!(", and {} more", parts - 4) } else { String::new() };
+    Ok(Division {
+        cut: format!("boxes of cells {}{more}", shown.join(", ")),
+        imbalance: most * parts as f64 / all,
+        repeated: 0.0,
+        memory: (plan.memory as f64 * most / all) as u64,
+        rounds,
+        messages: rounds,
+        bytes: blocks.iter().map(sent).fold(0.0, f64::max),
+    })
+}

@@ -1,0 +1,82 @@
+//! Model of a run in parts: slabs of each level that is large enough, and copies of those beside them.
+
+use zellige_engine::links::Division;
+use zellige_engine::links::forecast::ranges;
+use zellige_engine::sim::Plan;
+
+use super::field::in_slabs;
+use super::share::large_enough;
+use super::strips::MOST;
+use crate::cost::visits;
+use crate::grid::Level;
+use crate::method::{Choice, Scheme};
+
+/// Copies of slabs beside those of a part on a visit of a level: on the way down the residual, on the way up residual and
+/// correction.
+const COPIES: f64 = 3.0;
+/// Values that all parts give to all in a cycle: norms of the residual, and those of the coarse level that is not divided.
+const GATHERED: f64 = 2.0;
+
+/// Slabs of a part at a level's `slabs`, where it is one of `parts`.
+fn shares(slabs: usize, parts: usize) -> impl ExactSizeIterator<Item = std::ops::Range<usize>> {
+    (0..parts).map(move |p| p * slabs / parts..(p + 1) * slabs / parts)
+}
+
+/// Division among `parts` parts.
+pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, parts: usize) -> Division {
+    let levels = in_slabs(levels);
+    let size = choice.precision.inner_bytes() as f64;
+    let [_, _, slabs] = levels[0].grid.nodes();
+    let cut = ranges(if levels[0].grid.axes[1].is_flat() { "rows of nodes" } else { "planes of nodes" }, shares(slabs, parts));
+    let (mut all, mut whole, mut copies, mut bytes, mut divided) = (0.0, 0.0, 0.0, 0.0, parts > 1);
+    let neighbours = parts.saturating_sub(1).min(2) as f64;
+    let mut coarse = 0.0;
+    for (l, level) in levels.iter().enumerate() {
+        let [x, rows, slabs] = level.grid.nodes();
+        let (times, nodes) = match choice.scheme {
+            Scheme::Cycles { plan, .. } => (visits(plan.cycle, l), (x * rows * slabs) as f64),
+            _ => (1.0, (x * rows * slabs) as f64),
+        };
+        let last = l > 0 && l + 1 == levels.len();
+        let before = divided;
+        divided = divided && !last && shares(slabs, parts).all(|share| large_enough(share.len(), x * rows));
+        all += times * nodes;
+        if divided {
+            // A sweep of both colours reaches two slabs, a residual one.
+            let (each, depth) = match choice.scheme {
+                Scheme::Cycles { plan, .. } => (COPIES, f64::from(2 * (plan.pre + plan.post) + 2)),
+                Scheme::Sweeps { block, .. } => {
+                    let passes = f64::from(block.div_ceil(MOST));
+                    (passes, 2.0 * f64::from(block) / passes + 1.0)
+                }
+                Scheme::Direct => (0.0, 0.0),
+            };
+            copies += times * each;
+            bytes += times * each * neighbours * depth * (x * rows) as f64 * size;
+        } else {
+            whole += times * nodes;
+            if before && parts > 1 {
+                coarse = times;
+                bytes += times * nodes * size;
+            }
+        }
+    }
+    if parts == 1 {
+        (whole, copies, bytes) = (0.0, 0.0, 0.0);
+    }
+    let rounds = (parts as f64).log2().ceil();
+    let gathers = GATHERED + coarse;
+    // The first part sends what was gathered to those beside it in the tree, which the others hand on.
+    let told = if parts > 1 { gathers * rounds } else { 0.0 };
+    let share = shares(slabs, parts).map(|s| s.len()).max().unwrap_or(slabs) as f64 / slabs as f64;
+    let repeated = whole / all;
+    Division {
+        cut,
+        imbalance: share * parts as f64,
+        repeated,
+        memory: (plan.memory as f64 * (repeated + (1.0 - repeated) * share)) as u64,
+        rounds: copies + if parts > 1 { 2.0 * gathers * rounds } else { 0.0 },
+        messages: copies * neighbours + told,
+        bytes,
+    }
+}

@@ -1,0 +1,1 @@
+"""Containers and scans."""

@@ -1,0 +1,7 @@
+"""Base of the engine of maximum likelihood."""
+
+from .base import PositionCorrectionEngine
+
+
+class ML(PositionCorrectionEngine):
+    pass

@@ -1,0 +1,3 @@
+"""One process."""
+
+size = 1
