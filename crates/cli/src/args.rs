@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use zellige_live::Address;
 
 /// Exit codes, for the help.
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 2 wrong input or arguments; 3 the goal was missed (not converged, values not finite) or a check failed (of a run: \
-unless --keep-going); 4 device or memory; 5 files; 70 a defect of this program; 75 wall-time limit, 130 SIGINT, 143 SIGTERM \
+unless --keep-going); 4 device or memory; 5 files; 70 a defect of this program; 75 wall-time limit or stopped from the live page, 130 SIGINT, 143 SIGTERM \
 (the state is saved first).
 
 Results go to files and standard output, messages to standard error. NO_COLOR is respected.";
@@ -177,6 +178,13 @@ pub(crate) struct RunArgs {
     /// End with exit code 0 although checks failed, for scripts that use such results.
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// Show the run in a browser, at an address that is printed: fields, phase spaces, rows and stages as they come. On this
+    /// machine alone unless a host is named, and at the first free port from 8420 on.
+    #[arg(long, value_name = "PORT|HOST:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) live: Option<Address>,
+    /// Let the page of `--live` save checkpoints, stop the run and go on to the next engine.
+    #[arg(long, requires = "live")]
+    pub(crate) steer: bool,
     /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.
     #[arg(long)]
     pub(crate) profile: bool,
@@ -234,6 +242,10 @@ pub(crate) struct ViewArgs {
     /// Colour map: viridis, cividis, inferno, magma, balance or cyclic.
     #[arg(long)]
     pub(crate) map: Option<String>,
+    /// Show the folder in a browser, as `run --live` shows a run, until Ctrl-C.
+    #[arg(long, value_name = "PORT|HOST:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        conflicts_with_all = ["output", "range", "log", "map", "terminal"])]
+    pub(crate) live: Option<Address>,
     /// Draw fields on standard output as well, even if it is not a terminal that reports 24-bit colours.
     #[arg(long)]
     pub(crate) terminal: bool,

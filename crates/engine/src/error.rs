@@ -151,10 +151,10 @@ pub enum Error {
         /// Description of the observation.
         message: String,
     },
-    /// A signal or the wall-time limit ended the run early; the state was saved first.
+    /// A signal, the wall-time limit or the live page ended the run early; the state was saved first.
     #[error("interrupted by {reason} after step {step}{}", checkpoint.as_deref().map_or_else(String::new, |p| format!("; state saved in `{}`", p.display())))]
     Interrupted {
-        /// `SIGINT`, `SIGTERM` or `the wall-time limit`.
+        /// `SIGINT`, `SIGTERM`, `the wall-time limit` or `the live page`.
         reason: &'static str,
         /// The last finished step.
         step: u64,
@@ -287,7 +287,8 @@ impl Error {
         }
     }
 
-    /// The process exit code: 2 input, 3 numerics, 4 device or memory, 5 files, 70 defect, 75 wall time, 130 SIGINT, 143 SIGTERM.
+    /// The process exit code: 2 input, 3 numerics, 4 device or memory, 5 files, 70 defect, 75 wall time or live page, 130 SIGINT,
+    /// 143 SIGTERM.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input { .. } | Self::Format { .. } | Self::Content { .. } => 2,

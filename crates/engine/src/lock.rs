@@ -92,8 +92,8 @@ fn taken(folder: &Path, mut file: File) -> Error {
     Error::input("command line", problem.hint(hint))
 }
 
-/// `process 1234 on node17`.
-fn own_name() -> String {
+/// Name of this host, where it has one.
+pub fn host_name() -> Option<String> {
     let mut name = [0u8; 256];
     #[cfg(unix)]
     // SAFETY: the buffer is as long as is said, and its last byte stays 0.
@@ -101,7 +101,12 @@ fn own_name() -> String {
         libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1);
     }
     let host = name.split(|b| *b == 0).next().map(String::from_utf8_lossy).unwrap_or_default();
-    format!("process {} on {}", std::process::id(), if host.is_empty() { "this machine" } else { &host })
+    (!host.is_empty()).then(|| host.into_owned())
+}
+
+/// `process 1234 on node17`.
+fn own_name() -> String {
+    format!("process {} on {}", std::process::id(), host_name().as_deref().unwrap_or("this machine"))
 }
 
 #[cfg(test)]

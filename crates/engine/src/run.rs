@@ -13,10 +13,12 @@ mod parts;
 mod recent;
 mod running;
 mod state;
+mod watch;
 
 pub use parts::PartRow;
 pub use running::Running;
 pub use state::save;
+pub use watch::{View, Wish};
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -120,6 +122,12 @@ pub trait Sink {
     fn saving(&mut self) -> Result<()> {
         Ok(())
     }
+    /// Wish of somebody who watches the run. Asked before every step, so it must cost next to nothing where nobody does.
+    fn wish(&mut self) -> Wish {
+        Wish::default()
+    }
+    /// The pictures that a wish asked for.
+    fn view(&mut self, _view: View) {}
 }
 
 /// Sink of the parts of a run that write nothing.
@@ -245,14 +253,14 @@ pub fn run_from<S: Solver>(
     running.end(outcome, profiler, sink)
 }
 
-/// Reason to stop and wall time of the first part, for all: no part may stop, or save, where another goes on.
-fn agree(links: &Links, reason: Option<&'static str>, wall: Duration) -> Result<(Option<&'static str>, Duration)> {
+/// Reason to stop, wall time and wish of the first part, for all: no part may stop, or save, where another goes on.
+fn agree(links: &Links, reason: Option<&'static str>, wall: Duration, wish: Wish) -> Result<(Option<&'static str>, Duration, Wish)> {
     if links.is_alone() {
-        return Ok((reason, wall));
+        return Ok((reason, wall, wish));
     }
     let number = |reason| signal::REASONS.iter().position(|r| *r == reason);
-    let (number, wall) = links.first_says((reason.and_then(number), wall))?;
-    Ok((number.and_then(|k| signal::REASONS.get(k)).copied(), wall))
+    let (number, wall, wish) = links.first_says((reason.and_then(number), wall, wish))?;
+    Ok((number.and_then(|k| signal::REASONS.get(k)).copied(), wall, wish))
 }
 
 /// Hands the results over, those of the `end` or on the way. Should that fail, or a signal come in between, the state is saved.

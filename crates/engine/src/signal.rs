@@ -22,17 +22,31 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 static LISTENING: Mutex<usize> = Mutex::new(0);
 
 /// Every reason to stop.
-pub(crate) const REASONS: [&str; 3] = ["SIGINT", "SIGTERM", "the wall-time limit"];
+pub(crate) const REASONS: [&str; 4] = ["SIGINT", "SIGTERM", "the wall-time limit", LIVE_PAGE];
+/// Reason of [`request_stop`].
+const LIVE_PAGE: &str = "the live page";
+/// Number that stands for [`LIVE_PAGE`] in place of a signal's.
+const REQUESTED: usize = usize::MAX;
 
-/// The reason to stop, if there is one: `SIGINT`, `SIGTERM` or `the wall-time limit`.
+/// Asks the runs of this process to save and stop, as SIGTERM does; without a run it does nothing.
+pub fn request_stop() {
+    if *LISTENING.lock().unwrap_or_else(PoisonError::into_inner) > 0 {
+        SIGNAL.store(REQUESTED, Ordering::Relaxed);
+    }
+}
+
+/// The reason to stop, if there is one: `SIGINT`, `SIGTERM`, `the wall-time limit` or `the live page`.
 ///
 /// Any thread may ask, and it costs about ten nanoseconds. A solver whose step can take longer than a second asks between parts of
 /// it, and returns from [`crate::sim::Solver::step`] with its clock where it was and a state that the next call continues from; the
 /// run loop then saves that state and stops.
 pub fn stop_reason() -> Option<&'static str> {
-    match SIGNAL.load(Ordering::Relaxed) as i32 {
-        SIGINT => Some("SIGINT"),
-        SIGTERM => Some("SIGTERM"),
+    const INTERRUPT: usize = SIGINT as usize;
+    const TERMINATE: usize = SIGTERM as usize;
+    match SIGNAL.load(Ordering::Relaxed) {
+        INTERRUPT => Some("SIGINT"),
+        TERMINATE => Some("SIGTERM"),
+        REQUESTED => Some(LIVE_PAGE),
         _ => match LIMIT.load(Ordering::Relaxed) {
             u64::MAX => None,
             limit => (EPOCH.elapsed().as_nanos() as u64 >= limit).then_some("the wall-time limit"),
@@ -78,9 +92,9 @@ impl Interruption {
 
 /// Hands the signal that asked this process to stop on to another one; SIGTERM where that was the wall-time limit.
 pub fn forward(process: u32) {
-    let signal = match SIGNAL.load(Ordering::Relaxed) as i32 {
-        0 => SIGTERM,
-        signal => signal,
+    let signal = match SIGNAL.load(Ordering::Relaxed) {
+        0 | REQUESTED => SIGTERM,
+        signal => signal as i32,
     };
     #[cfg(unix)]
     // SAFETY: sends a signal; a process that has ended is an error that nobody needs.

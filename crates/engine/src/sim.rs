@@ -243,6 +243,24 @@ pub trait Solver: Sized + Send + 'static {
     /// The results as they stand: asked for when `output.every` falls due, and at the end of the run.
     fn records(&mut self) -> Result<Vec<Record>>;
 
+    /// The results as they stand, as far as pictures of a run under way need them: what only files need may be left out. Changes
+    /// nothing in the state.
+    fn pictures(&mut self) -> Result<Vec<Record>> {
+        self.records()
+    }
+
+    /// Name of the sections of a run that follow each other, such as the engines of a reconstruction; `None` where there are none.
+    fn section(config: &Self::Config) -> Option<&'static str> {
+        let _ = config;
+        None
+    }
+
+    /// Ends the section at work, so that the next step is the first of the next section, or the run is at its end. Returns false
+    /// where there are no sections.
+    fn next_section(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// All particles of a species as they stand, for a caller who looks at a run between two steps; `None` where there are none of
     /// that name.
     fn particles(&mut self, species: &str) -> Result<Option<Table>> {

@@ -35,6 +35,11 @@ impl HalfSets {
         self.0.iter_mut().try_for_each(|half_model| half_model.advance(profiler))
     }
 
+    /// Both go on to their next engine.
+    pub fn end_engine(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.0.iter_mut().try_for_each(|half_model| half_model.end_engine(profiler))
+    }
+
     /// Computes the agreement of the first layers of each of the two objects where both have enough views; objects that one of them
     /// does not have are left out.
     pub fn rings(&mut self) -> Result<Vec<(usize, RingCorrelation)>> {

@@ -90,6 +90,20 @@ pub struct Results<'a> {
 
 /// Records that are written at the end of a run, and when `output.every` falls due.
 pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
+    let mut all = pictures(results);
+    all.extend(local_errors(results));
+    all.push(views(results));
+    for file in &config.files {
+        all.push(Record::Archive(match file {
+            ResultFile::Ptyr => ptyr::ptyr(results),
+            ResultFile::Cxi => cxi::cxi(results),
+        }));
+    }
+    all
+}
+
+/// Records that show how a reconstruction stands: objects, probes, a frame beside its model, errors.
+pub fn pictures(results: &Results) -> Vec<Record> {
     let model = results.model;
     let mut all = Vec::new();
     for (i, storage) in model.storages.iter().enumerate() {
@@ -110,14 +124,6 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
     }
     all.extend(diffraction(results));
     all.extend(errors(results.history));
-    all.extend(local_errors(results));
-    all.push(views(results));
-    for file in &config.files {
-        all.push(Record::Archive(match file {
-            ResultFile::Ptyr => ptyr::ptyr(results),
-            ResultFile::Cxi => cxi::cxi(results),
-        }));
-    }
     all
 }
 

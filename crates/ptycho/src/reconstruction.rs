@@ -132,12 +132,25 @@ impl Reconstruction {
         self.done += 1;
         self.at.1 += 1;
         if self.at.1 == iterations {
-            if self.model.modes[0] > 1 {
-                self.turned = engines::staged(profiler, stages, "orthogonalise", Cost::default(), |s| orthogonalise(s, &self.model))?;
-            }
-            (self.at, self.begun) = ((number + 1, 0), false);
+            self.end_engine(profiler)?;
         }
         Ok(())
+    }
+
+    /// Goes on to the next engine, as after the last iteration of the one at work.
+    pub fn end_engine(&mut self, profiler: &mut Profiler) -> Result<()> {
+        if self.model.modes[0] > 1 {
+            let (model, stages) = (&self.model, &mut *self.stages);
+            self.turned = engines::staged(profiler, stages, "orthogonalise", Cost::default(), |s| orthogonalise(s, model))?;
+        }
+        (self.at, self.begun) = ((self.at.0 + 1, 0), false);
+        Ok(())
+    }
+
+    /// Iterations of the engines that are done, all of those that were ended early, and of the one at work.
+    pub fn passed(&self) -> u64 {
+        let (number, k) = self.at;
+        self.engines.iter().take(number).map(|(config, _)| config.iterations()).sum::<u64>() + k
     }
 
     /// Mean errors over the views; an error where they are not finite.

@@ -306,7 +306,7 @@ impl Solver for Ptycho {
     }
 
     fn progress(&self) -> f64 {
-        self.whole.done as f64 / self.config.iterations().max(1) as f64
+        self.whole.passed() as f64 / self.config.iterations().max(1) as f64
     }
 
     fn row(&mut self) -> Result<Row> {
@@ -325,6 +325,28 @@ impl Solver for Ptycho {
     fn records(&mut self) -> Result<Vec<Record>> {
         let device = self.device.clone();
         on(&device, || self.all_records())
+    }
+
+    fn pictures(&mut self) -> Result<Vec<Record>> {
+        let device = self.device.clone();
+        let (first, frame) = (self.whole.model.share.links().is_first(), self.config.output.frame);
+        on(&device, || self.with_results(frame, |results| if first { output::pictures(results) } else { Vec::new() }))
+    }
+
+    fn section(config: &Config) -> Option<&'static str> {
+        (config.engine.len() > 1).then_some("engine")
+    }
+
+    fn next_section(&mut self) -> Result<bool> {
+        if self.whole.finished() {
+            return Ok(false);
+        }
+        let mut profiler = Profiler::off();
+        self.whole.end_engine(&mut profiler)?;
+        if let Some(half_sets) = &mut self.half_sets {
+            half_sets.end_engine(&mut profiler)?;
+        }
+        Ok(true)
     }
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
@@ -404,15 +426,4 @@ const MIXED_LIMIT: f64 = 0.05;
 const TRUTH_LIMIT: f64 = 0.5;
 
 #[cfg(test)]
-mod tests {
-    use zellige_engine::device::Cpu;
-
-    use super::*;
-
-    #[test]
-    fn loops_of_the_host_have_the_threads_of_the_device() {
-        for asked in [1, 3] {
-            assert_eq!(on(&Device::Cpu(Cpu::new(asked).unwrap()), threads), asked);
-        }
-    }
-}
+mod tests;

@@ -136,6 +136,11 @@ fn devices(asked: Option<&str>) -> Result<Vec<String>> {
 
 /// The command.
 pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
+    if arguments.live.is_some() {
+        let problem = Problem::new("--live", "one run is shown at a time, and these are several");
+        let hint = "run one of them with `--live`, or look at finished ones with `zellige view DIR --live`";
+        return Err(Error::input("command line", problem.hint(hint)));
+    }
     if arguments.resume.is_some() {
         let problem = Problem::new("--resume", "one run is resumed at a time").hint("name the folder of that run, and no other input");
         return Err(Error::input("command line", problem));

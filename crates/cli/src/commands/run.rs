@@ -14,9 +14,11 @@ use zellige_engine::run::{self, Options, Silent, checkpoint_path};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Solver};
 use zellige_io::Format;
+use zellige_live::Watched;
 
 use crate::args::RunArgs;
 use crate::commands::conclude::conclude_run;
+use crate::commands::live::{self, Live};
 use crate::commands::parts;
 use crate::commands::queue;
 use crate::commands::ready::Ready;
@@ -97,8 +99,26 @@ pub(crate) fn execute<S: Solver>(input: Input<S::Config>, arguments: &RunArgs, l
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
     let Destination { options, locks } = destination;
     let mut output = output::<S>(&options.folder, &input, arguments, environment.device.name())?;
-    let result = parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut output);
-    conclude_run::<S>(result, &input.origin, &plan, &options.folder, output, profiler, arguments, (environment, locks))
+    let live = arguments.live.as_ref().map(|address| {
+        let names = live::names::<S>(&input.config, &options.folder, &environment.device, &plan, arguments.steer);
+        Live::start(address, names)
+    });
+    let live = live.transpose()?;
+    let result = match &live {
+        Some(live) => {
+            let mut watched = Watched::new(live.hub(), &mut output);
+            let result = parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut watched);
+            live.tell_cost(watched.cost());
+            result
+        }
+        None => parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut output),
+    };
+    let live = live.inspect(|live| live.tell_end(&result));
+    let code = conclude_run::<S>(result, &input.origin, &plan, &options.folder, output, profiler, arguments, (environment, locks));
+    if let Some(live) = live {
+        live.close();
+    }
+    code
 }
 
 /// Folder of the results.

@@ -11,7 +11,7 @@ use zellige_io::tensor::{Elements, Tensor};
 use zellige_io::{RESULTS, bov, csv, hdf5, npy, vti};
 
 use crate::args::ViewArgs;
-use crate::commands::print;
+use crate::commands::{folder, print};
 use crate::report;
 
 /// Endings that can be drawn, the ones that say most about their data first.
@@ -21,6 +21,9 @@ const ALSO_HDF5: [&str; 5] = ["hdf5", "cxi", "ptyr", "ptyd", "nxs"];
 
 /// The command.
 pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
+    if let Some(address) = &arguments.live {
+        return folder::show(&arguments.path, address);
+    }
     let options = options(arguments)?;
     let folder = arguments.path.is_dir();
     let sources = if folder { in_folder(&arguments.path)? } else { vec![Source::alone(arguments.path.clone())] };
@@ -90,11 +93,11 @@ fn options(arguments: &ViewArgs) -> Result<Options> {
 }
 
 /// Something that can be drawn.
-struct Source {
+pub(super) struct Source {
     /// A file, `file.h5:/u` for a dataset in it.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Path of its picture.
-    picture: PathBuf,
+    pub(super) picture: PathBuf,
     /// Place of its format among [`ENDINGS`].
     rank: usize,
 }
@@ -108,7 +111,7 @@ impl Source {
 }
 
 /// One source per result: a field that was written in several formats is drawn once.
-fn in_folder(folder: &Path) -> Result<Vec<Source>> {
+pub(super) fn in_folder(folder: &Path) -> Result<Vec<Source>> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::file("read", folder, e))?;
     let files = entries.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.is_file()).map(Source::alone);
     let files = files.filter(|s| s.rank < ENDINGS.len() && s.path.file_name().is_none_or(|n| n != "rows.csv") && !is_list(&s.path));
@@ -164,7 +167,7 @@ fn split_dataset(source: &Path) -> (PathBuf, Option<String>) {
     }
 }
 
-fn read(source: &Path) -> Result<Record> {
+pub(super) fn read(source: &Path) -> Result<Record> {
     let (file, dataset) = split_dataset(source);
     std::fs::metadata(&file).map_err(|e| Error::file("read", &file, e))?;
     let ending = file.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();

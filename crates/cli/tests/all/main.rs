@@ -2,6 +2,7 @@
 
 mod commands;
 mod common;
+mod live;
 mod messages;
 mod pages;
 #[cfg(unix)]

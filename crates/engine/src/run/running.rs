@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::recent::RecentRows;
 use super::state::{PendingResults, Saver, TemporaryCheckpoint};
-use super::{Options, Progress, Sink, Summary, agree, checkpoint_path, diagnostics, guard, parts, write_records};
+use super::{Options, Progress, Sink, Summary, agree, checkpoint_path, diagnostics, guard, parts, watch, write_records};
 use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Links, Traffic};
@@ -118,7 +118,7 @@ impl<S: Solver> Running<S> {
             return Ok(Some(outcome));
         }
         let Self { solver, saver, device, links, first, recent, .. } = self;
-        let (stop, agreed) = agree(links, stop, self.started.elapsed())?;
+        let (stop, agreed, wish) = agree(links, stop, self.started.elapsed(), sink.wish())?;
         if let Some(reason) = stop {
             let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(solver, &self.pending, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
@@ -126,6 +126,12 @@ impl<S: Solver> Running<S> {
         if let PendingResults::Results = std::mem::take(&mut self.pending) {
             write_records(solver, device, saver, None, sink)?;
             return Ok(None);
+        }
+        watch::grant(wish, solver, device, saver, profiler, sink)?;
+        if wish.next
+            && let Some(outcome) = solver.outcome()
+        {
+            return Ok(Some(outcome));
         }
         let before = solver.clock().step;
         if let Err(error) = solver.step(profiler) {

@@ -92,7 +92,7 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
 }
 
 /// The symbol for the scale: a title such as `potential u` ends in it, or has it after a colon.
-pub(super) fn symbol(field: &Field) -> &str {
+pub fn symbol(field: &Field) -> &str {
     let colon = field.title.rsplit_once(": ").map(|(_, symbol)| symbol);
     // The number of `solution u, k = 1` is no symbol, the one before it is.
     let head = field.title.split_once(", ").map_or(&*field.title, |(head, _)| head);

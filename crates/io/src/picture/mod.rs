@@ -21,6 +21,7 @@ use zellige_engine::record::{Curve, Field, Palette, Record, Wave};
 
 pub use canvas::{Canvas, Rgb};
 pub use colour::{ColourMap, MAPS};
+pub use heat::symbol;
 pub use read::read_grey;
 
 /// Options of a picture; the defaults suit a first look.
@@ -90,6 +91,12 @@ pub fn thumbnail(field: &Field, columns: usize, rows: usize, options: &Options) 
     let values = if field.axes.len() == 1 { plane.sample(columns, 1).repeat(rows) } else { plane.sample(columns, rows) };
     let scale = scale::Scale::new(field, &[&values], options);
     (values.iter().map(|&v| scale.colour(v)).collect(), scale.low, scale.high)
+}
+
+/// The plane of two axes of a field on `width` times `height` pixels, rows from the top, averaged over the area of each; a third
+/// axis is cut at its index `at`.
+pub fn plane(field: &Field, axes: (usize, usize), at: usize, [width, height]: [usize; 2]) -> Vec<f64> {
+    resample::Plane::new(field, axes, at).sample(width, height)
 }
 
 /// A label with its unit in brackets.

@@ -126,7 +126,7 @@ impl Mode {
         Some(Check::at_most(name, (found / theory - 1.0).abs(), self.config.tolerance.unwrap_or(TOLERANCE)))
     }
 
-    /// The amplitude over time, with the line that was fitted to its growth.
+    /// The amplitude over time, with the line that was fitted to its growth, and that of theory where it is known.
     pub fn record(&self) -> Record {
         let size: Vec<f64> = self.amplitude[0].iter().zip(&self.amplitude[1]).map(|(re, im)| re.hypot(*im)).collect();
         let growing = self.config.measure == Measure::Growth;
@@ -142,8 +142,12 @@ impl Mode {
             let inside: Vec<usize> = (0..size.len()).filter(|k| (from..=to).contains(&self.time[*k])).collect();
             let n = inside.len().max(1) as f64;
             let (t, a) = inside.iter().fold((0.0, 0.0), |(t, a), k| (t + self.time[*k] / n, a + size[*k].ln() / n));
-            let line = self.time.iter().map(|time| if (from..=to).contains(time) { (a + rate * (time - t)).exp() } else { f64::NAN });
-            lines.push((format!("exp({} t)", digits(rate, 4)), line.collect()));
+            let line = |rate: f64| {
+                let at = |time: &f64| if (from..=to).contains(time) { (a + rate * (time - t)).exp() } else { f64::NAN };
+                self.time.iter().map(at).collect::<Vec<_>>()
+            };
+            lines.push((format!("exp({} t)", digits(rate, 4)), line(rate)));
+            lines.extend(self.expected.map(|rate| (format!("theory exp({} t)", digits(rate, 4)), line(rate))));
         } else {
             lines.push(("imaginary part".to_owned(), self.amplitude[1].clone()));
         }
@@ -182,6 +186,22 @@ impl Mode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Growth stands beside the line of theory, through the middle of the stretch as the fit.
+    #[test]
+    fn theory_is_drawn_beside_the_fit() {
+        let config = serde_json::json!({ "name": "m", "component": "ex", "mode": [1], "fit": [10.0, 30.0] });
+        let time: Vec<f64> = (0..50).map(f64::from).collect();
+        let amplitude = [time.iter().map(|t| (0.2 * t).exp()).collect(), vec![0.0; time.len()]];
+        let expected = Some(0.25);
+        let mode = Mode { config: serde_json::from_value(config).unwrap(), expected, units: Units::NORMALISED, time, amplitude };
+        let Record::Curve(curve) = mode.record() else { panic!("no curve") };
+        let names: Vec<&str> = curve.lines.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["amplitude", "exp(0.2000 t)", "theory exp(0.2500 t)"]);
+        let theory = &curve.lines[2].1;
+        assert!((theory[20] / 4f64.exp() - 1.0).abs() < 1e-12 && (theory[30] / theory[10] / 5f64.exp() - 1.0).abs() < 1e-12);
+        assert!(theory[9].is_nan() && theory[31].is_nan());
+    }
 
     /// Fits the part of the run that is exponential where the input gives no stretch, and the given one where it does.
     #[test]

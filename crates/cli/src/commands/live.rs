@@ -1,0 +1,105 @@
+//! `--live`: the page of a run under way, and that of a finished folder.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zellige_engine::device::Device;
+use zellige_engine::error::Result;
+use zellige_engine::run::Summary;
+use zellige_engine::sim::{Ending, Plan, Solver};
+use zellige_live::{Address, Command, Hub, RunNames, Server};
+
+use crate::report::{self, VERSION};
+
+/// Time that clients have at the end of a run to ask for the last pictures.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Page at work.
+pub(crate) struct Live {
+    hub: Arc<Hub>,
+    server: Server,
+}
+
+/// Names of a run.
+pub(crate) fn names<S: Solver>(config: &S::Config, folder: &Path, device: &Device, plan: &Plan, steer: bool) -> RunNames {
+    let mut commands = Vec::new();
+    if steer {
+        commands.extend([Command::Save, Command::Stop]);
+        commands.extend(S::section(config).map(|_| Command::Next));
+    }
+    let names = RunNames {
+        solver: S::NAME.into(),
+        device: device.name().into(),
+        step: S::STEP.into(),
+        item: S::ITEM.into(),
+        commands,
+        section: S::section(config).map(Into::into),
+        ..of_folder(folder)
+    };
+    names.planned(plan)
+}
+
+/// Names of a folder of results.
+pub(crate) fn of_folder(folder: &Path) -> RunNames {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    RunNames {
+        name: whole.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        version: VERSION.into(),
+        folder: whole.display().to_string(),
+        ..RunNames::default()
+    }
+}
+
+impl Live {
+    /// Starts a page, and says where.
+    pub(crate) fn start(address: &Address, names: RunNames) -> Result<Self> {
+        let hub = Arc::new(Hub::new(names));
+        let server = Server::start(address, hub.clone())?;
+        report::line("live", &server.url());
+        match server.tunnel() {
+            Some(tunnel) => report::line("", &format!("from another machine first: {tunnel}")),
+            None => report::note("the live page is open to the network, without encryption: who has its address sees the run"),
+        }
+        Ok(Self { hub, server })
+    }
+
+    /// State that the page shows.
+    pub(crate) fn hub(&self) -> Arc<Hub> {
+        self.hub.clone()
+    }
+
+    /// Tells the time that the page has cost the run.
+    pub(crate) fn tell_cost(&self, cost: Option<String>) {
+        if let Some(cost) = cost {
+            report::line("live", &cost);
+            self.hub.notice(&cost);
+        }
+    }
+
+    /// Tells how the run ended.
+    pub(crate) fn tell_end(&self, result: &Result<Summary>) {
+        match result {
+            Ok(summary) => {
+                let word = match (summary.outcome.ending, summary.verdict()) {
+                    (Ending::Failed, _) | (_, Some(_)) => "failed",
+                    (Ending::Limited, None) => "limited",
+                    (Ending::Finished, None) => "finished",
+                };
+                self.hub.stages(&summary.stages);
+                for check in &summary.checks {
+                    self.hub.notice(&format!("check: {check} {}", if check.ok { "ok" } else { "NOT OK" }));
+                }
+                let outcome = &summary.outcome;
+                self.hub
+                    .end(word, &summary.verdict().unwrap_or_else(|| format!("{}: {}", outcome.status.replace('_', " "), outcome.message)));
+            }
+            Err(error) => self.hub.end(if error.exit_code() >= 75 { "stopped" } else { "failed" }, &error.to_string()),
+        }
+    }
+
+    /// Sends the clients away, once they have what there is.
+    pub(crate) fn close(self) {
+        self.server.close(FAREWELL);
+    }
+}

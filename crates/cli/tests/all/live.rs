@@ -1,0 +1,98 @@
+//! Runs that are watched.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{SMALL, command, names, zellige};
+
+/// Runs an example with a client that takes its events until the end; the events, and the exit code.
+fn watched(folder: &Path, arguments: &[&str]) -> (String, i32) {
+    let mut child = command(folder, &[arguments, &["--live"]].concat()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let mut told = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    let url = loop {
+        line.clear();
+        assert!(told.read_line(&mut line).expect("messages are text") > 0, "no address was told");
+        if let Some((_, url)) = line.split_once("http://") {
+            break url.trim().to_owned();
+        }
+    };
+    let (address, path) = url.split_once('/').expect("a path with a token");
+    let mut stream = TcpStream::connect(address).expect("the page is there");
+    write!(stream, "GET /{path}events HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("a request");
+    let reader = std::thread::spawn(move || {
+        let mut events = String::new();
+        let _ = stream.read_to_string(&mut events);
+        events
+    });
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).expect("messages are text");
+    let code = child.wait().expect("it ends").code().unwrap_or(-1);
+    (reader.join().expect("no panic"), code)
+}
+
+/// Bytes of the results of a folder: rows and arrays.
+fn results(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let is_result = |name: &String| name == "rows.csv" || Path::new(name).extension().is_some_and(|e| e == "npy");
+    names(folder).into_iter().filter(is_result).map(|name| (name.clone(), std::fs::read(folder.join(name)).expect("a file"))).collect()
+}
+
+/// Pictures of a run under way change no bit of its results, for any solver.
+#[test]
+fn watched_runs_have_the_same_bits() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let gas =
+        ["dsmc.grid.cells=[80, 60]", "dsmc.steps=500", "dsmc.sampling.start=20", "dsmc.sampling.window=20", "dsmc.sampling.batches=4"];
+    let scan = ["ptycho.scan.0.simulate.frames=81", "ptycho.scan.0.simulate.size=64"];
+    let engines = ["ptycho.engine.0.iterations=60", "ptycho.engine.1.iterations=10"];
+    let cases: [(&str, &str, &[&str]); 5] = [
+        ("poisson/dipole", "1", &["poisson.grid.nodes=[513, 513]", "poisson.method=jacobi", "poisson.max_cycles=1500"]),
+        ("pic/two_stream", "1", &["pic.t_end=30"]),
+        ("dsmc/cylinder", "1", &gas),
+        // All parts agree on when to make pictures.
+        ("dsmc/cylinder", "2", &gas),
+        ("ptycho/simulated", "1", &[scan, engines].concat()),
+    ];
+    for (name, parts, sets) in cases {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let input = examples.join(name).with_extension("toml").display().to_string();
+        let set: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).chain(["--set", "output.formats=[\"npy\"]"]).collect();
+        let run = |out: &'static str| [&["run", &input, "--threads", parts, "--parts", parts, "-o", out][..], &set].concat();
+        let plain = zellige(folder.path(), &run("plain"));
+        let (events, code) = watched(folder.path(), &run("watched"));
+        assert_eq!(plain.code, code, "{name}: {}", plain.err);
+        // The frames of the end, and others before.
+        let moments = events.matches("\"frames\":[[").count();
+        assert!(moments >= 2, "{name}: pictures of {moments} moments:\n{events:.2000}");
+        assert!(events.contains("\"end\":["), "{name}");
+        let [expected, found] = ["plain", "watched"].map(|out| results(&folder.path().join(out)));
+        assert!(expected.len() >= 2, "{name}: {:?}", names(&folder.path().join("plain")));
+        for ((file, a), (other, b)) in expected.iter().zip(&found) {
+            assert!(file == other && a == b, "{name}: {file} differs");
+        }
+        assert_eq!(expected.len(), found.len(), "{name}");
+    }
+}
+
+#[test]
+fn pages_that_cannot_be_served_are_refused_before_anything_is_computed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("small.toml"), SMALL).expect("the folder can be written");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = format!("--live={}", taken.local_addr().expect("an address").port());
+    let cases: [(&[&str], &str); 5] = [
+        (&["run", "small.toml", "--live=example.org"], "is no address"),
+        (&["run", "small.toml", &port], "cannot listen at 127.0.0.1:"),
+        (&["run", "small.toml", "--steer"], "--live"),
+        (&["run", "small.toml", "small.toml", "--live"], "one run is shown at a time"),
+        (&["view", "small.toml", "--live"], "is no folder"),
+    ];
+    for (arguments, message) in cases {
+        let found = zellige(folder.path(), arguments);
+        assert_eq!(found.code, 2, "{arguments:?}: {}", found.err);
+        assert!(found.err.contains(message), "{arguments:?}: {}", found.err);
+        assert!(!folder.path().join("out/small/rows.csv").exists(), "{arguments:?}");
+    }
+}
