@@ -110,7 +110,7 @@ impl SpeciesConfig {
 pub struct FileParticles {
     /// `NAME.npz`, or `file.h5:/data/120/particles/NAME`; relative to the folder of the input.
     pub file: PathBuf,
-    /// Real particles that each stands for, n_0 (c/w_n)^d (in SI units a number, per metre of each length that the box lacks);
+    /// Real particles that each stands for: `n_0 (c/w_n)^d`, in SI units a number per metre of each length that the box lacks;
     /// default as the file says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
