@@ -105,7 +105,7 @@ impl Solver for Dsmc {
     }
 
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
-        division::of(&Self::prepare(config, environment)?, plan, parts)
+        Ok(division::of(&Self::prepare(config, environment)?, plan, parts))
     }
 
     fn may_change() -> &'static [&'static str] {

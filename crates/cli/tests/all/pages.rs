@@ -19,6 +19,9 @@ fn rest(block: &str) -> &'static str {
             "[pic]\ndt = 0.05\nt_end = 5.0\ngrid = { cells = [16, 16], size = [1.6, 1.6] }\n\
              [[pic.species]]\nname = \"electrons\"\nparticles_per_cell = 4\ntagged = true\n"
         }
+        text if text.starts_with("[pic.initial.fields]") => {
+            "[pic]\ndt = 0.05\nt_end = 5.0\ngrid = { cells = [16, 16], size = [1.6, 1.6] }\n"
+        }
         text if text.starts_with("[[ptycho.scan]]") => "[[ptycho.engine]]\nname = \"DM\"\n",
         _ => "",
     }

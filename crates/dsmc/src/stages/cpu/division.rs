@@ -1,6 +1,5 @@
 //! Model of a run in parts: boxes of tiles, and the particles that leave them in a step.
 
-use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::{Block, Division};
 use zellige_engine::sim::Plan;
 
@@ -13,13 +12,8 @@ use crate::walls::BOLTZMANN;
 const PARTICLE: f64 = 34.0;
 
 /// Division among `parts` parts.
-pub(crate) fn of(model: &Model, plan: &Plan, parts: usize) -> Result<Division> {
+pub(crate) fn of(model: &Model, plan: &Plan, parts: usize) -> Division {
     let tiling = tiling(&model.grid, model.per_cell);
-    let tiles = tiling.tiles[0] * tiling.tiles[1];
-    if parts > tiles {
-        let problem = Problem::new("--parts", format!("{parts} parts of a gas of {tiles} tiles")).allowed(format!("1 to {tiles}"));
-        return Err(Error::input("command line", problem.hint("use fewer parts: each works on one tile at least")));
-    }
     let cut = cut(model, &tiling, parts);
     let free = |block: &Block| -> f64 {
         let cells =
@@ -51,15 +45,18 @@ pub(crate) fn of(model: &Model, plan: &Plan, parts: usize) -> Result<Division> {
         };
         format!("{} x {}", side(0), side(1))
     };
-    let shown: Vec<String> = blocks.iter().take(4).map(words).collect();
-    let more = if parts > 4 { format!(", and {} more", parts - 4) } else { String::new() };
-    Ok(Division {
-        cut: format!("boxes of cells {}{more}", shown.join(", ")),
+    // Where there are more parts than tiles, the last ones have none.
+    let busy: Vec<&Block> = blocks.iter().filter(|block| !block.is_empty()).collect();
+    let shown: Vec<String> = busy.iter().take(4).map(|block| words(block)).collect();
+    let more = if busy.len() > 4 { format!(", and {} more", busy.len() - 4) } else { String::new() };
+    let idle = if parts > busy.len() { format!("; {} of {parts} parts have none", parts - busy.len()) } else { String::new() };
+    Division {
+        cut: format!("boxes of cells {}{more}{idle}", shown.join(", ")),
         imbalance: most * parts as f64 / all,
         repeated: 0.0,
         memory: (plan.memory as f64 * most / all) as u64,
         rounds,
         messages: rounds,
         bytes: blocks.iter().map(sent).fold(0.0, f64::max),
-    })
+    }
 }
