@@ -45,7 +45,7 @@ pub(crate) fn of(model: &Model, plan: &Plan, parts: usize) -> Division {
         };
         format!("{} x {}", side(0), side(1))
     };
-    // Where there are more parts than tiles, the last ones have none.
+    // Of more parts than tiles the last ones have none.
     let busy: Vec<&Block> = blocks.iter().filter(|block| !block.is_empty()).collect();
     let shown: Vec<String> = busy.iter().take(4).map(|block| words(block)).collect();
     let more = if busy.len() > 4 { format!(", and {} more", busy.len() - 4) } else { String::new() };
