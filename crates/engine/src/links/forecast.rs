@@ -27,7 +27,7 @@ pub struct Division {
 pub struct LinkSpeed {
     /// Kind of link.
     pub name: &'static str,
-    /// Seconds that a small message is on its way, packing and waiting for the other part included.
+    /// Seconds that a small message is on its way to a part that is waiting for it.
     pub latency: f64,
     /// Bytes a second of one part.
     pub rate: f64,
@@ -35,9 +35,9 @@ pub struct LinkSpeed {
 
 impl LinkSpeed {
     /// Threads of a process: measured on two cores of an EPYC (docs/performance/scale-out.md).
-    pub const THREADS: Self = Self { name: "threads", latency: 8e-6, rate: 3e9 };
+    pub const THREADS: Self = Self { name: "threads", latency: 1e-6, rate: 3e10 };
     /// Processes of one host over MPI, measured likewise.
-    pub const PROCESSES: Self = Self { name: "processes of a host", latency: 12e-6, rate: 2e9 };
+    pub const PROCESSES: Self = Self { name: "processes of a host", latency: 1.5e-6, rate: 2e9 };
     /// GPUs of a host that copy to each other: three exchanges took 0.09 ms on two H200s, and strips of 8 MB went at 300 GB/s.
     pub const GPUS: Self = Self { name: "GPUs of a host", latency: 30e-6, rate: 3e11 };
     /// Parts on one GPU, whose messages are copies in its memory.

@@ -1,4 +1,4 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 use crate::cuda::Cuda;
@@ -143,30 +143,4 @@ fn slabs_come_to_their_places() {
             assert_eq!(seen, expected, "part {own} of {parts}");
         }
     }
-}
-
-/// Measures the time of an exchange of small messages between two parts, and the rate of large ones: the figures of
-/// [`super::LinkSpeed`].
-pub(super) fn message_times(links: &Links) -> Result<[f64; 2]> {
-    let other = 1 - links.rank();
-    let time = |bytes: usize, count: usize| -> Result<f64> {
-        for _ in 0..count / 10 {
-            links.exchange([(other, vec![1; bytes])], &[other])?;
-        }
-        let begun = Instant::now();
-        for _ in 0..count {
-            links.exchange([(other, vec![1; bytes])], &[other])?;
-        }
-        Ok(begun.elapsed().as_secs_f64() / count as f64)
-    };
-    let (small, large) = (time(64, 20_000)?, time(1 << 20, 500)?);
-    Ok([small, f64::from(1 << 20) / (large - small)])
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn messages_between_threads_take() {
-    let found = inside::run(2, |links| message_times(&links)).unwrap();
-    println!("threads: {:.2e} s, {:.2e} B/s", found[0][0], found[0][1]);
-    assert!(found.iter().all(|[latency, rate]| *latency < 1e-3 && *rate > 1e8), "{found:?}");
 }

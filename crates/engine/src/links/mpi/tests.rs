@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use super::*;
 use crate::links::inside;
-use crate::links::tests::{collective_calls, message_times};
+use crate::links::tests::collective_calls;
 use crate::signal::Signals;
 use crate::testing::mpi::{Mpirun, launchers};
 
@@ -249,20 +249,4 @@ fn times_of_messages() {
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
         lines.lines().filter(|line| line.contains(" us ")).for_each(|line| println!("{line}"));
     }
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn messages_over_mpi_take() {
-    if ranks().is_none() {
-        for mpirun in launchers() {
-            let (output, _) = started(&mpirun, 2, "messages_over_mpi_take", &[]);
-            println!("{}: {}", mpirun.maker, text(&output));
-            assert!(output.status.success());
-        }
-        return;
-    }
-    let [latency, rate] = message_times(&from_launcher().unwrap().unwrap()).unwrap();
-    println!("MPI: {latency:.2e} s, {rate:.2e} B/s");
-    assert!(latency < 1e-2 && rate > 1e8);
 }
