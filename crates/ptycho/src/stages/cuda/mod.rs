@@ -12,6 +12,7 @@ mod arguments;
 mod batch_sequence;
 mod batches;
 mod frames;
+mod intensity;
 mod likelihood;
 mod lists;
 mod multi_pass;
