@@ -136,7 +136,7 @@ impl Slabs {
             self.cuda.wait_for(&events.free)?;
         }
         for pair in &self.pairs {
-            self.cuda.copy_to_peer(&pair.outgoing, &pair.to, pair.place.bytes)?;
+            self.cuda.copy_to_peer(&pair.outgoing, 0, &pair.to, 0, pair.place.bytes)?;
         }
         self.cuda.record(&self.events.sent)?;
         self.tell()?;
@@ -166,7 +166,7 @@ impl Drop for Slabs {
 }
 
 /// Error of parts that do not exchange the same.
-fn mismatch(part: usize) -> Error {
+pub(super) fn mismatch(part: usize) -> Error {
     let problem = Problem::new("", format!("part {part} does not exchange what this one does"));
     Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input"))
 }
