@@ -118,7 +118,8 @@ class Trajectories(unittest.TestCase):
         all_on = {"floating_intensities": True, "reg_del2": True, "reg_del2_amplitude": 1.0, "scale_precond": True}
         theirs, ours = self.compare([{"name": "ML", "numiter": 8, "probe_update_start": 0, **all_on}], [(8, 1e-6)], 1e-5)
         for name, factor in theirs.runtime["float_intens"].items():
-            self.assertAlmostEqual(ours.runtime["float_intens"][name], factor, delta=1e-6 * factor)
+            # The moduli are in single precision.
+            self.assertAlmostEqual(ours.runtime["float_intens"][name], factor, delta=1e-5 * factor)
         for options in ({"smooth_gradient": 3.0, "smooth_gradient_decay": 0.1}, {"wavefield_precond": True}):
             self.compare([{"name": "ML", "numiter": 8, **options}], [(8, 1e-6)], 1e-5)
 
