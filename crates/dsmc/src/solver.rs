@@ -104,6 +104,10 @@ impl Solver for Dsmc {
         None
     }
 
+    fn parts_only_on_cpu(config: &Config) -> Option<&'static str> {
+        config.cell_weights.is_some().then_some("on GPUs parts do not make copies of particles as `cell_weights` ask for")
+    }
+
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
         Ok(division::of(&Self::prepare(config, environment)?, plan, parts))
     }
@@ -145,7 +149,7 @@ impl Solver for Dsmc {
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
-        Ok(cuda::recipes(&Self::prepare(config, environment)?, gpu))
+        Ok(cuda::recipes(&Self::prepare(config, environment)?, gpu, environment.links.size()))
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

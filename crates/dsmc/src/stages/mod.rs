@@ -3,6 +3,7 @@
 
 pub mod cpu;
 pub mod cuda;
+mod shares;
 
 use std::ops::Range;
 

@@ -64,16 +64,19 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
 #if !RECORDED
 __device__ __forceinline__ void put_far(const Store& st, u32 slot) {
     if (st.now.key[slot] == GONE) return;
-    u32 tile = goals(st.next)[slot], n = WEIGHTED ? copies_of(st.next)[slot] : 1u;
+    u32 tile = goals(st.next)[slot];
+    if (PARTS && tile == NONE) return;
+    u32 n = WEIGHTED ? copies_of(st.next)[slot] : 1u;
     u32 at = st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, n);
     for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
 }
 
-// Those that go far, and injected particles, into the slots of their tiles, in no order.
+// Those that go far, injected particles, and behind these what comes from other parts' tiles that are not beside, into the slots of their
+// tiles, in no order.
 extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st) {
     in_turn();
     if (halted(st)) return;
-    u32 begin = st.first[st.count], fresh = st.counters->fresh, special = st.counters->special;
+    u32 begin = st.first[st.count], fresh = st.counters->fresh + st.counters->far, special = st.counters->special;
     for (u64 k = thread_index(); k < u64(special) + fresh; k += thread_count())
         put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special));
 }
@@ -86,16 +89,16 @@ extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_consta
     in_turn();
     if (halted(st)) return;
     if (blockIdx.x == 0 && threadIdx.x == 0) st.counters->special = 0;
-    u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
+    u32 tile = own_tile(st, blockIdx.x), near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
     if (near > 0) from_neighbours(st, Lists(st, tile), base);
     if (far < 2) return;
     u32* list = arrivals(st) + base + near;
     if (far > SORTED) {
-        sort_block(list, far);
+        sort_block(st, list, far);
         return;
     }
     for (u32 k = threadIdx.x; k < far; k += 256) buffer[k] = list[k];
-    sort_block(buffer, far);
+    sort_block(st, buffer, far);
     for (u32 k = threadIdx.x; k < far; k += 256) list[k] = buffer[k];
 }
 #endif

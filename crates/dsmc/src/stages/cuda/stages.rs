@@ -1,15 +1,19 @@
 //! [`Stages`] on a GPU.
 
+use std::borrow::Cow;
+
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::arguments::Counters;
-use super::store::TOTAL_BLOCKS;
+use super::beyond::Beyond;
 use super::{Gas, WATCH};
+use crate::grid::Rectangle;
 use crate::model::{Scheme, purpose};
 use crate::particles::Particles;
 use crate::stages::cpu::{Stream, bytes_of};
+use crate::stages::shares::{area, gather, gather_particles};
 use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
@@ -44,18 +48,21 @@ impl Gas {
     /// before, of which the first are looked at one by one; where there are more than ever before nothing is lost in silence: the
     /// device stops, and the next look says so.
     fn prepare(&mut self, coming: u64, profiler: &mut Profiler) -> Result<()> {
-        let weighted = self.model.weighted();
+        let (weighted, parts) = (self.model.weighted(), self.beyond.is_some());
         let watched = self.store.config.follows && self.looked + WATCH <= self.steps || weighted && self.steps <= WATCH;
         if self.most + coming + self.copies > self.store.capacity as u64 || watched {
             self.flush(profiler)?;
-            let (made, used) = (self.whole()?.copied, self.store.used()? as u64);
+            let (counters, used) = (self.whole()?, self.store.used()? as u64);
+            let made = counters.copied + counters.received;
             let before = std::mem::replace(&mut self.copied, made);
-            if weighted {
-                let each = (made - before) / (self.steps - self.looked).max(1);
+            if (weighted || parts) && self.steps > self.looked {
+                let each = (made - before) / (self.steps - self.looked);
                 self.rate = self.rate.max(each);
-                self.copies = 4 * self.rate + used / 64 + 64;
+                let most = self.beyond.as_ref().map_or(u64::MAX, Beyond::most);
+                self.copies = (4 * self.rate + used / if weighted { 64 } else { 1024 } + 64).min(most);
             }
-            self.most = used + made - before;
+            // Copies come in the next step; what came from other parts is there.
+            self.most = used + if weighted { made - before } else { 0 };
             self.looked = self.steps;
             let wanted = self.most + coming + self.copies;
             if wanted + wanted / 64 > self.store.capacity as u64 {
@@ -73,6 +80,8 @@ impl Gas {
             2
         } else if self.model.weighted() {
             4
+        } else if self.beyond.is_some() {
+            8
         } else {
             16
         }
@@ -93,7 +102,7 @@ impl Gas {
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
             if let Some([_, _, gather]) = &store.kernels.exchange {
-                gather.launch((store.tiling.len() as u32).div_ceil(8), 256).arg(st).run()?;
+                gather.launch((store.tiling.len() as u32).div_ceil(8).max(1), 256).arg(st).run()?;
             }
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
@@ -119,7 +128,64 @@ impl Gas {
         };
         profiler.stage_on(&cuda, name, self.cost(sample), || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
         let name = if self.is_fed() { "flights, inflow" } else { "flights" };
-        profiler.stage_on(&cuda, name, Cost::default(), || self.trace_flights(step, sample))
+        profiler.stage_on(&cuda, name, Cost::default(), || self.trace_flights(step, sample))?;
+        let Some(beyond) = &self.beyond else { return Ok(()) };
+        let (kernels, store, inflow) = (&self.store.kernels, self.store.argument(), self.inflow());
+        profiler.stage_on(&cuda, "parts", Cost::default(), || beyond.exchange(kernels, store, inflow))
+    }
+
+    /// Looks at the slabs between parts where that is due.
+    fn look_beyond(&mut self) -> Result<()> {
+        let Some(beyond) = self.beyond.as_mut().filter(|_| Beyond::look_is_due(self.steps)) else { return Ok(()) };
+        beyond.look()?;
+        self.store.beyond = beyond.argument();
+        self.whole().map(|_| ())
+    }
+
+    /// Cells of each part, in whose order parts hold averages.
+    fn all_areas(&self) -> Vec<Rectangle> {
+        let Some(Beyond { cut, .. }) = &self.beyond else { return Vec::new() };
+        let tiling = &self.store.tiling;
+        (0..cut.parts()).map(|part| area(cut, part, tiling.tile(), tiling.cells)).collect()
+    }
+
+    /// Particles of this part among all.
+    fn own_of<'a>(&self, all: &'a Particles) -> Cow<'a, Particles> {
+        let own = |cell: &u32| self.store.tiling.owns(self.model.grid.cell(*cell as usize));
+        if self.beyond.is_none() || all.cell.iter().all(own) {
+            return Cow::Borrowed(all);
+        }
+        let keep: Vec<bool> = all.cell.iter().map(own).collect();
+        Cow::Owned(all.chosen(&keep))
+    }
+
+    /// Numbers of all tiles, `[outer][tile][inner]`, at the first part, of those of this one.
+    fn of_all(&self, own: Vec<f64>, outer: usize, inner: usize) -> Result<Vec<f64>> {
+        match &self.beyond {
+            Some(beyond) => beyond.whole(&self.store.tiling, &own, outer, inner),
+            None => Ok(own),
+        }
+    }
+
+    /// Numbers of the tiles of this part.
+    fn of_own<'a>(&self, all: &'a [f64], outer: usize, inner: usize) -> Cow<'a, [f64]> {
+        match &self.beyond {
+            Some(beyond) => Cow::Owned(beyond.own(&self.store.tiling, all, outer, inner)),
+            None => Cow::Borrowed(all),
+        }
+    }
+
+    /// Averages beside sides that follow the gas within, of all parts, at the first one.
+    fn all_moving(&self) -> Result<Vec<f64>> {
+        let mut all = self.cuda.download(&self.moving)?;
+        let Some(beyond) = &self.beyond else { return Ok(all) };
+        let width = all.len() / self.tables.volume.len().max(1);
+        let one = |face: &u32| std::iter::once(f64::from(*face)).chain(all[*face as usize * width..][..width].iter().copied());
+        let own = self.tables.followed.iter().flat_map(one).collect();
+        for numbers in beyond.links.joined_at_first(own)?.chunks_exact(1 + width) {
+            all[numbers[0] as usize * width..][..width].copy_from_slice(&numbers[1..]);
+        }
+        Ok(all)
     }
 
     /// Model traffic of a step.
@@ -153,7 +219,7 @@ impl Stages for Gas {
         let groups = if fed { self.groups_of(step) } else { Vec::new() };
         if fed {
             self.prepare(self.tables.bound + u64::from(groups.last().copied().unwrap_or(0)), profiler)?;
-        } else if self.model.weighted() {
+        } else if self.model.weighted() || self.beyond.is_some() {
             self.prepare(0, profiler)?;
         }
         if groups != self.last_groups {
@@ -171,7 +237,11 @@ impl Stages for Gas {
             self.flush(profiler)?;
             self.averages.fold(&self.store.kernels.fold)?;
         }
-        Ok(())
+        self.look_beyond()
+    }
+
+    fn areas(&self) -> Vec<Rectangle> {
+        self.all_areas()
     }
 
     fn order(&self) -> Option<Vec<u32>> {
@@ -180,7 +250,7 @@ impl Stages for Gas {
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
         self.flush(&mut Profiler::off())?;
-        let here = self.store.used()?;
+        let (here, particles) = (self.store.used()?, &*self.own_of(particles));
         if here > 0 {
             let mut all = self.particles()?;
             all.append(particles.clone());
@@ -189,7 +259,11 @@ impl Stages for Gas {
         } else {
             let n = particles.len();
             // Room for injections until the host looks again.
-            let spare = if self.is_fed() { n / self.spare() + 8 * self.tables.bound as usize + 1024 } else { 0 };
+            let spare = if self.is_fed() || self.beyond.is_some() {
+                n / self.spare() + 8 * self.tables.bound as usize + 2 * self.copies as usize + 1024
+            } else {
+                0
+            };
             self.store.reserve((n + spare).max(1))?;
             self.store.fill(particles)?;
         }
@@ -200,7 +274,11 @@ impl Stages for Gas {
 
     fn particles(&mut self) -> Result<Particles> {
         self.complete_exchange()?;
-        self.store.export()
+        let own = self.store.export()?;
+        let Some(Beyond { links, cut, .. }) = &self.beyond else { return Ok(own) };
+        let (tiling, first) = (&self.store.tiling, self.store.first()?);
+        let count = |place: usize| (first[tiling.at(place) + tiling.layers] - first[tiling.at(place)]) as usize;
+        gather_particles(links, cut, count, own)
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -231,38 +309,55 @@ impl Stages for Gas {
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         self.averages.put(cells)?;
-        let whole: Vec<u64> = surfaces.iter().enumerate().map(|(i, v)| (v * self.surface_unit(i)).round() as i64 as u64).collect();
+        // All of them are the first part's, from which the others' differ then.
+        let first = self.beyond.as_ref().is_none_or(|beyond| beyond.links.is_first());
+        let surfaces = surfaces.iter().map(|v| if first { *v } else { 0.0 });
+        let whole: Vec<u64> = surfaces.enumerate().map(|(i, v)| (v * self.surface_unit(i)).round() as i64 as u64).collect();
         self.cuda.upload(&mut self.surfaces, &whole)
     }
 
     fn ledger(&mut self) -> Result<Ledger> {
         self.flush(&mut Profiler::off())?;
         let c = self.whole()?;
-        Ok(Ledger {
-            injected: self.inserted + c.injected,
-            removed: c.removed,
-            collisions: c.collisions,
-            attempts: c.attempts,
-            exceeded: c.exceeded,
-            stuck: c.stuck,
-            copied: c.copied,
-            dropped: c.dropped,
-        })
+        let mut sums =
+            [self.inserted + c.injected, c.removed, c.collisions, c.attempts, c.exceeded, c.stuck, c.copied, c.dropped];
+        if let Some(beyond) = &self.beyond {
+            beyond.links.sum(&mut sums)?;
+        }
+        let [injected, removed, collisions, attempts, exceeded, stuck, copied, dropped] = sums;
+        Ok(Ledger { injected, removed, collisions, attempts, exceeded, stuck, copied, dropped })
     }
 
     fn totals(&mut self) -> Result<Totals> {
         self.flush(&mut Profiler::off())?;
-        if self.model.weighted() {
+        // Particles on their way have no cell whose weight they could have, and injected ones no tile.
+        if self.model.weighted() || self.is_fed() {
             self.complete_exchange()?;
         }
-        let launch = self.store.kernels.totals.launch(TOTAL_BLOCKS, 256);
+        let tiles = self.store.tiling.own_len();
+        let launch = self.store.kernels.totals.launch(tiles as u32, 256);
         let launch = launch.arg(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&self.tables.weights);
         let launch = launch.arg(&mut self.totals);
-        // SAFETY: the arguments as declared; six sums a block.
-        unsafe { launch.run()? };
+        if tiles > 0 {
+            // SAFETY: the arguments as declared; six sums a block.
+            unsafe { launch.run()? };
+        }
+        let own = self.cuda.download(&self.totals)?;
+        let all = match &self.beyond {
+            Some(Beyond { links, cut, .. }) => {
+                // Places of this part follow each other as its tiles do.
+                let (layers, places) = (self.store.tiling.layers, cut.tiles(links.rank()).collect::<Vec<_>>());
+                let number = |place: usize| places.binary_search(&place).unwrap_or(0);
+                gather(links, cut, |place| own[6 * layers * number(place)..][..6 * layers].to_vec())?.concat()
+            }
+            None => own,
+        };
         let mut sums = [0.0; 6];
-        for block in self.cuda.download(&self.totals)?.chunks_exact(6) {
-            sums.iter_mut().zip(block).for_each(|(sum, v)| *sum += v);
+        for tile in all.chunks_exact(6) {
+            sums.iter_mut().zip(tile).for_each(|(sum, v)| *sum += v);
+        }
+        if let Some(beyond) = &self.beyond {
+            beyond.links.first_values(&mut sums)?;
         }
         let weight = self.model.weight;
         Ok(Totals {
@@ -277,42 +372,59 @@ impl Stages for Gas {
         let l = self.ledger()?;
         let counts = l.numbers(self.model.weighted());
         // One more number than the CPU's, whose tiles are others.
-        let mut extra: Vec<f64> = std::iter::once(self.store.tiling.len() as f64).chain(counts).collect();
+        let [places, layers] = [self.store.tiling.all[0] * self.store.tiling.all[1], self.store.tiling.layers];
+        let mut extra: Vec<f64> = std::iter::once((places * layers) as f64).chain(counts).collect();
+        let (cells, wide) = (self.store.config.cells(), |column: Vec<f32>| column.into_iter().map(f64::from).collect::<Vec<f64>>());
         for column in &self.majorants {
-            extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));
+            let own = wide(self.cuda.download(column)?);
+            extra.extend(self.of_all(own, self.pairs(), cells)?);
         }
-        extra.extend(self.cuda.download(&self.moving)?);
-        extra.extend(self.store.lengths()?);
-        extra.extend(self.averages.numbers()?);
+        extra.extend(self.all_moving()?);
+        let lengths = self.store.lengths()?;
+        if !lengths.is_empty() {
+            extra.extend(self.of_all(lengths, 1, 1)?);
+        }
+        let mut recent = self.averages.numbers()?;
+        let held = recent.remove(0);
+        extra.push(held);
+        if !recent.is_empty() {
+            extra.extend(self.of_all(recent, self.averages.kept(), self.averages.keys())?);
+        }
         Ok(extra)
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
         self.flush(&mut Profiler::off()).map_err(|e| e.to_string())?;
-        let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
-        let counts = 1 + Ledger::length(self.model.weighted());
-        let expected = counts + a + b + c + self.moving.len() + self.store.length_count();
-        let tiles = self.store.tiling.len() as f64;
-        if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles {
+        let tiles = self.store.tiling.all[0] * self.store.tiling.all[1] * self.store.tiling.layers;
+        let (pairs, cells) = (self.pairs(), self.store.config.cells());
+        let (column, counts) = (pairs * tiles * cells, 1 + Ledger::length(self.model.weighted()));
+        let expected = counts + 3 * column + self.moving.len() + self.store.length_count();
+        if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles as f64 {
             return Err(
                 "the state of the collisions was written on the CPU or for other tiles; resume it on the device that wrote it".into()
             );
         }
         let word = |e: zellige_engine::error::Error| e.to_string();
-        let n = Ledger::from_numbers(&extra[1..counts]);
-        let mut at = counts;
-        for column in &mut self.majorants {
-            let values: Vec<f32> = extra[at..at + column.len()].iter().map(|v| *v as f32).collect();
-            at += column.len();
-            self.cuda.upload(column, &values).map_err(word)?;
+        let first = self.beyond.as_ref().is_none_or(|beyond| beyond.links.is_first());
+        let n = if first { Ledger::from_numbers(&extra[1..counts]) } else { Ledger::default() };
+        let mut rest = &extra[counts..];
+        for k in 0..self.majorants.len() {
+            let values: Vec<f32> = self.of_own(&rest[..column], pairs, cells).iter().map(|v| *v as f32).collect();
+            self.cuda.upload(&mut self.majorants[k], &values).map_err(word)?;
+            rest = &rest[column..];
         }
-        let (moving, rest) = extra[at..].split_at(self.moving.len());
+        let (moving, rest) = rest.split_at(self.moving.len());
         let (lengths, recent) = rest.split_at(self.store.length_count());
-        if !self.store.set_lengths(lengths).map_err(word)? {
+        let lengths = if lengths.is_empty() { Cow::Borrowed(lengths) } else { self.of_own(lengths, 1, 1) };
+        if !self.store.set_lengths(&lengths).map_err(word)? {
             return Err("particles are not as many as tiles that share a cell had".into());
         }
         self.cuda.upload(&mut self.moving, moving).map_err(word)?;
-        self.averages.set_numbers(recent).map_err(word)?;
+        let mut numbers = recent[..1].to_vec();
+        if recent.len() > 1 {
+            numbers.extend_from_slice(&self.of_own(&recent[1..], self.averages.kept(), self.averages.keys()));
+        }
+        self.averages.set_numbers(&numbers).map_err(word)?;
         let kept = self.store.counters().map_err(word)?;
         let counters = Counters {
             injected: n.injected,
@@ -353,15 +465,25 @@ impl Gas {
         Ok(())
     }
 
+    /// Pairs of species that collide.
+    fn pairs(&self) -> usize {
+        self.majorants[0].len() / (self.store.tiling.len() * self.store.config.cells()).max(1)
+    }
+
     /// Sets `surfaces` to what they got since the last call.
     pub(super) fn take_surfaces(&mut self, surfaces: &mut [f64]) -> Result<()> {
         self.look_at_surfaces(surfaces)?;
         self.cuda.fill_zero(&mut self.surfaces)
     }
 
-    /// Sets `surfaces` to what they got.
+    /// Sets `surfaces` to what they got, at the first part.
     fn look_at_surfaces(&self, surfaces: &mut [f64]) -> Result<()> {
-        let found = self.cuda.download(&self.surfaces)?;
+        let mut found = self.cuda.download(&self.surfaces)?;
+        if let Some(beyond) = &self.beyond {
+            // Whole numbers, some of them below 0, at the first part.
+            let (n, all) = (found.len(), beyond.links.joined_at_first(found)?);
+            found = (0..n).map(|i| all.iter().skip(i).step_by(n).fold(0, |sum: u64, v| sum.wrapping_add(*v))).collect();
+        }
         for (i, (to, from)) in surfaces.iter_mut().zip(found).enumerate() {
             *to = from as i64 as f64 / self.surface_unit(i);
         }

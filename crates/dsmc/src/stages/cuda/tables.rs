@@ -54,6 +54,8 @@ pub(super) struct Tables {
     pub(super) follow: Buffer<[u32; 2]>,
     pub(super) lines: BufferOf<Line>,
     pub(super) fractions: Buffer<f64>,
+    /// Numbers of the averages beside sides that follow the gas within, of those of this part.
+    pub(super) followed: Vec<u32>,
     /// The most that comes through faces in a step. What follows the gas within may bring more: it is watched.
     pub(super) bound: u64,
 }
@@ -115,6 +117,7 @@ impl Tables {
             follow: up.all(&inflow.follow)?,
             lines: up.all(&lines(model))?,
             fractions: up.all(&model.fractions)?,
+            followed: inflow.follow.iter().map(|[_, number]| *number).collect(),
             bound: inflow.bound,
         })
     }
@@ -176,7 +179,7 @@ fn modes(model: &Model) -> Vec<Modes> {
 fn divided(model: &Model, tiling: &Tiling) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]>) {
     let cells = tiling.len() << (tiling.shift[0] + tiling.shift[1]);
     let (mut table, mut parts, mut outlines) = (Vec::new(), vec![Part { fraction: 0.0, first: 0, count: 0 }], Vec::new());
-    for (cell, all) in model.geometry.divided() {
+    for (cell, all) in model.geometry.divided().filter(|(cell, _)| tiling.owns(model.grid.cell(*cell))) {
         table.resize(cells, 0);
         let (tile, slot) = tiling.tile_and_slot(model.grid.cell(cell));
         table[(tile << (tiling.shift[0] + tiling.shift[1])) + slot] = parts.len() as u32 | (all.len() as u32) << 24;
@@ -288,8 +291,10 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
             let mut follow = u32::MAX;
             if let Some((_, memory)) = model.given[side.index()] {
                 follow = all.volume.len() as u32;
-                let (tile, slot) = tiling.tile_and_slot(cell);
-                following.push((tile, [slot as u32, follow]));
+                if tiling.owns(cell) {
+                    let (tile, slot) = tiling.tile_and_slot(cell);
+                    following.push((tile, [slot as u32, follow]));
+                }
                 all.volume.push(model.weight_of(grid.index(cell)) / model.cell_volume(grid.index(cell)));
                 all.memory.push(memory);
             }
@@ -297,7 +302,7 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
         }
     }
     following.sort_unstable();
-    if !following.is_empty() {
+    if !all.volume.is_empty() {
         let before = |tile: usize| following.partition_point(|f| f.0 < tile) as u32;
         all.follow_first = (0..=tiling.len()).map(before).collect();
         all.follow = following.iter().map(|f| f.1).collect();

@@ -2,6 +2,7 @@
 // few.
 
 #include "arrive.cu"
+#include "send.cu"
 #include "trajectory.cu"
 
 // Number weight of a particle in a cell, over the model's weight.
@@ -26,7 +27,7 @@ __device__ __forceinline__ u32 copies_at(const Store& st, const Domain& d, const
     return n;
 }
 
-// Sends what lies in a slot to a tile, as so many.
+// Sends what lies in a slot to a tile, as so many; NONE if it went to another part.
 __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32 copies) {
 #if RECORDED
     hang(st, tile, slot, copies);
@@ -36,9 +37,10 @@ __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32
 #endif
 }
 
-// Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived, as so many.
+// Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived, as so many. `number` is its number
+// in its tile or among the injected ones, `rank` its place in the order of those from afar.
 __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a,
-                                          u32 slot, u32 copies) {
+                                          u32 slot, u32 copies, u32 number, u64 rank) {
     float2 offset = stored_offset(g, f);
     st.next.x[slot] = offset.x;
     st.next.y[slot] = offset.y;
@@ -48,8 +50,14 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
     if (ROTATES) st.next.rotation[slot] = float(a.rotation);
     if (VIBRATES) st.next.level[slot] = Level(a.level);
     st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
-    u32 tile = tile_of(st, f.cell[0], f.cell[1], slot);
+    u32 tile = tile_of(st, f.cell[0], f.cell[1], number);
     goes_to(st, tile, slot, copies);
+#if PARTS
+    if (tile == NONE) {
+        send_far(st, f.cell[0], f.cell[1], number, slot, rank);
+        return;
+    }
+#endif
     atomicAdd(st.far_in + tile, copies);
 }
 
@@ -59,6 +67,7 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
     u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
     Flight f{};
     int2 origin = tile_coordinates(st, tile);
+    const u64 item = u64(number_in_domain(st, tile)) << 28 | index;
     f.cell[0] = origin.x << SX | int(cell & ((1 << SX) - 1));
     f.cell[1] = origin.y << SY | int(cell >> SX);
     if (one.x & FREE) {
@@ -66,8 +75,13 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
         int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
         st.next.x[slot] = x;
         st.next.y[slot] = y;
-        st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
-        goes_to(st, tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y, tile + 1), slot, 1);
+        for (int k = 0; k < 2; k++) f.cell[k] += k ? by.y : by.x;
+        st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
+        u32 to = tile_of(st, f.cell[0], f.cell[1], tile + 1);
+        goes_to(st, to, slot, 1);
+#if PARTS
+        if (to == NONE) send_far(st, f.cell[0], f.cell[1], tile + 1, slot, item);
+#endif
         return;
     }
     f.offset[0] = st.next.x[slot];
@@ -75,12 +89,12 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
     Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]},
              ROTATES ? st.next.rotation[slot] : 0.0f,
              VIBRATES ? u32(st.next.level[slot]) : 0u};
-    Stream u(WALL, d.seed, step_of(d.step), (u64(tile) << 28 | index) << 10);
+    Stream u(WALL, d.seed, step_of(d.step), item << 10);
     double weight = weight_at(st, d, f.cell);
     bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
     u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
     if (copies) {
-        arrive_at(st, g, f, species, a, slot, copies);
+        arrive_at(st, g, f, species, a, slot, copies, index, item);
     } else {
         st.next.key[slot] = u16(GONE);
         if (!stays) atomicAdd(&st.counters->removed, 1ull);

@@ -1,0 +1,265 @@
+//! Exchange with the other parts of a run: `send.cu`, `parts.cu`, and the slabs of leavers.
+//!
+//! Any two parts have a slab each way, of fixed room: what leaves a tile for one beside it goes in the order in which the tile's
+//! lists have it, what goes far with its rank in the order of one part. The numbers stand in the slab, so that no host waits. How
+//! full the slabs were is looked at now and then, by all parts together, which make them larger before one overflows.
+
+use std::ops::Range;
+
+use zellige_engine::cuda::{Argument, Buffer, BufferOf, Cuda, Pool};
+use zellige_engine::error::Result;
+use zellige_engine::links::{Cut, Links, Place, Slabs};
+
+use super::arguments::{Inflow, Slab, Store};
+use super::fastest;
+use super::program::{KernelConfig, Kernels};
+use super::tiling::Tiling;
+use crate::grid::Rectangle;
+use crate::model::{Edge, Model};
+use crate::stages::shares::area;
+
+/// Words of a slab before its links: `HEAD` of send.cu.
+const HEAD: usize = 4;
+/// Words of a far leaver besides those of a near one.
+const FAR: usize = 3;
+/// Fewest leavers of a kind that a slab has room for.
+const FEWEST: usize = 2048;
+/// Blocks that take out what has come.
+const RECEIVERS: u32 = 132;
+/// Steps from one look at the slabs to the next, after the first ones.
+const EVERY: u64 = 64;
+/// Slabs are made as large as this many times what the fullest held, where it was more than half full.
+const GROWTH: usize = 4;
+const WHAT: &str = "dsmc: exchange between parts";
+
+/// Links from the tiles of one part to those of another: place of the tile among those of the domain, layer, way, and place of the
+/// one beside.
+type Link = (usize, usize, usize, usize);
+
+/// The slabs of a part.
+pub(super) struct Beyond {
+    cuda: Cuda,
+    pool: Pool,
+    pub(super) links: Links,
+    pub(super) cut: Cut,
+    /// Words of a near leaver.
+    words: usize,
+    /// Room for near and far leavers of any two parts, `[one][other]`.
+    rooms: Vec<[usize; 2]>,
+    /// Links with each part.
+    in_common: Vec<usize>,
+    slabs: Slabs,
+    table: BufferOf<Slab>,
+    owner: Buffer<u16>,
+    sent: Buffer<[u32; 3]>,
+    came: Buffer<[u32; 4]>,
+    peaks: Buffer<u32>,
+}
+
+/// Links from one part to another, in the order of their tiles: the same list at both.
+fn links_between(cut: &Cut, tiling: &Tiling, from: usize, to: usize) -> Vec<Link> {
+    let [width, height] = tiling.all.map(|n| n as isize);
+    let mut all = Vec::new();
+    for place in cut.tiles(from) {
+        let at = [place as isize % width, place as isize / width];
+        for way in (0..9).filter(|way| *way != 4) {
+            let beside = [at[0] + way % 3 - 1, at[1] + way / 3 - 1];
+            let inside = (0..width).contains(&beside[0]) && (0..height).contains(&beside[1]);
+            let beside = (beside[1] * width + beside[0]) as usize;
+            if inside && cut.owner(beside) == to {
+                all.extend((0..tiling.layers).map(|layer| (place, layer, way as usize, beside)));
+            }
+        }
+    }
+    all
+}
+
+/// Cells of `a` from which the fastest particles of a step reach `b`, also across periodic sides.
+fn band(model: &Model, a: Rectangle, b: Rectangle) -> usize {
+    if a.is_empty() || b.is_empty() {
+        return 0;
+    }
+    let reach = [0, 1].map(|axis| (fastest(model) * model.dt * model.cells_per_metre(axis)).ceil().min(1e9) as isize + 1);
+    let along = |axis: usize| -> Vec<usize> {
+        let n = model.grid.cells[axis] as isize;
+        let shifts: &[isize] = if model.edges[2 * axis] == Edge::Periodic { &[-n, 0, n] } else { &[0] };
+        let near = |cell: isize| {
+            let range = b.range(axis);
+            shifts.iter().any(|shift| cell + shift >= range.start as isize - reach[axis] && cell + shift < range.end as isize + reach[axis])
+        };
+        a.range(axis).filter(|cell| near(*cell as isize)).collect()
+    };
+    along(0).len() * along(1).len()
+}
+
+/// Room for near and far leavers of any two parts: all that are expected within their reach.
+fn rooms(model: &Model, areas: &[Rectangle]) -> Vec<[usize; 2]> {
+    let pair = |a: usize, b: usize| {
+        let cells = band(model, areas[a], areas[b]).max(band(model, areas[b], areas[a]));
+        [FEWEST + (1.25 * cells as f64 * model.per_cell) as usize; 2]
+    };
+    (0..areas.len()).flat_map(|a| (0..areas.len()).map(move |b| (a, b))).map(|(a, b)| pair(a, b)).collect()
+}
+
+/// Number of part `other` among the places of part `part`.
+fn number(part: usize, other: usize) -> usize {
+    if other < part { other } else { other - 1 }
+}
+
+impl Beyond {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, model: &Model, config: &KernelConfig, tiling: &Tiling, cut: Cut, links: &Links) -> Result<Self> {
+        let (rank, parts) = (links.rank(), links.size());
+        let others = || (0..parts).filter(|part| *part != rank);
+        let areas: Vec<Rectangle> = (0..parts).map(|part| area(&cut, part, tiling.tile(), tiling.cells)).collect();
+        let (mut sent, mut came, mut in_common) = (Vec::new(), Vec::new(), vec![0; parts]);
+        let layers = tiling.layers;
+        for part in others() {
+            let out = links_between(&cut, tiling, rank, part);
+            in_common[part] = out.len();
+            sent.extend(out.into_iter().map(|(place, layer, way, _)| [(tiling.at(place) + layer) as u32, way as u32, part as u32]));
+            let back = links_between(&cut, tiling, part, rank).into_iter();
+            came.extend(back.map(|(place, layer, way, beside)| {
+                let to = tiling.at(beside) + (layer + 1) % layers;
+                [(tiling.at(place) + layer) as u32, way as u32, to as u32, part as u32]
+            }));
+        }
+        let owner: Vec<u16> = (0..tiling.all[0] * tiling.all[1]).map(|place| cut.owner(place) as u16).collect();
+        let words = 6 + usize::from(config.rotates) + usize::from(config.modes > 0) + usize::from(config.tagged);
+        let rooms = rooms(model, &areas);
+        let slabs = slabs(cuda, pool, links, words, &rooms, &in_common)?;
+        let mut beyond = Self {
+            table: pool.alloc_zeros(parts, WHAT)?,
+            owner: pool.buffer_from(&owner, WHAT)?,
+            sent: pool.buffer_from(&sent, WHAT)?,
+            came: pool.buffer_from(&came, WHAT)?,
+            peaks: pool.alloc_zeros(2 * parts, WHAT)?,
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            links: links.clone(),
+            cut,
+            words,
+            rooms,
+            in_common,
+            slabs,
+        };
+        beyond.tell()?;
+        Ok(beyond)
+    }
+
+    /// Tells the device where the slabs are.
+    fn tell(&mut self) -> Result<()> {
+        let (rank, parts, mut first) = (self.links.rank(), self.links.size(), 0);
+        let mut table = Vec::new();
+        for part in 0..parts {
+            let [near, far] = self.rooms[rank * parts + part].map(|n| n as u32);
+            let links = self.in_common[part] as u32;
+            let address = |slab: &Buffer<u8>| slab.address();
+            let (outgoing, incoming) = match part == rank {
+                true => (0, 0),
+                false => {
+                    let k = number(rank, part);
+                    (address(self.slabs.outgoing(k)), address(self.slabs.incoming(k)))
+                }
+            };
+            table.push(Slab { outgoing, incoming, near, far, links, first_link: first }.value());
+            first += links;
+        }
+        self.cuda.upload(&mut self.table, &table)
+    }
+
+    /// Addresses of the owners of tiles and of the slabs, and the number of parts: for `Store` of arguments.rs.
+    pub(super) fn argument(&self) -> (u64, u64, u32) {
+        (self.owner.address(), self.table.address(), self.links.size() as u32)
+    }
+
+    /// The most particles that can come in a step.
+    pub(super) fn most(&self) -> u64 {
+        let (rank, parts) = (self.links.rank(), self.links.size());
+        (0..parts).filter(|part| *part != rank).map(|part| self.rooms[rank * parts + part].iter().sum::<usize>() as u64).sum()
+    }
+
+    /// Sends what has left in a step, and takes in what has come. Does not wait for the device.
+    pub(super) fn exchange(&self, kernels: &Kernels, store: Store, inflow: Inflow) -> Result<()> {
+        let Some([send, receive]) = &kernels.parts else { return Ok(()) };
+        let (sent, came) = (self.sent.len() as u32, self.came.len() as u32);
+        if sent > 0 {
+            // SAFETY: the arguments as declared, so many links; a slab has its links and rooms.
+            unsafe { send.launch(sent.div_ceil(8), 256).arg(store).arg(&self.sent).arg(sent).run()? };
+        }
+        self.slabs.exchange()?;
+        // SAFETY: as above; two numbers a part.
+        unsafe { receive.launch(RECEIVERS, 256).arg(store).arg(inflow).arg(&self.came).arg(came).arg(&self.peaks).run() }
+    }
+
+    /// True after steps in which all parts look at their slabs.
+    pub(super) fn look_is_due(steps: u64) -> bool {
+        steps.is_multiple_of(EVERY) || steps < EVERY && steps.is_power_of_two()
+    }
+
+    /// Makes the slabs larger where one was more than half full. Waits; all parts call this alike.
+    pub(super) fn look(&mut self) -> Result<()> {
+        let parts = self.links.size();
+        let own = self.cuda.download(&self.peaks)?;
+        let all = self.links.joined(own)?;
+        let fullest = |a: usize, b: usize, kind: usize| all[2 * (a * parts + b) + kind].max(all[2 * (b * parts + a) + kind]) as usize;
+        let mut grown = self.rooms.clone();
+        for (a, b) in (0..parts).flat_map(|a| (0..parts).map(move |b| (a, b))) {
+            for (kind, room) in grown[a * parts + b].iter_mut().enumerate() {
+                let held = fullest(a, b, kind);
+                if 2 * held > *room {
+                    *room = GROWTH * held;
+                }
+            }
+        }
+        if grown == self.rooms {
+            return Ok(());
+        }
+        self.rooms = grown;
+        self.slabs = slabs(&self.cuda, &self.pool, &self.links, self.words, &self.rooms, &self.in_common)?;
+        self.tell()
+    }
+
+    /// Numbers of all tiles of the domain, `[outer][tile][inner]`, at the first part, of those of this one, which has `own`;
+    /// nothing at the others.
+    pub(super) fn whole(&self, tiling: &Tiling, own: &[f64], outer: usize, inner: usize) -> Result<Vec<f64>> {
+        let (places, one) = (tiling.all[0] * tiling.all[1], tiling.layers * inner);
+        let of_place = |place: usize| {
+            let at = tiling.at(place) * inner;
+            (0..outer).flat_map(|o| &own[o * tiling.len() * inner + at..][..one]).copied().collect()
+        };
+        let found = super::super::shares::gather(&self.links, &self.cut, of_place)?;
+        let mut all = vec![0.0; if self.links.is_first() { outer * places * one } else { 0 }];
+        for (place, numbers) in found.iter().enumerate() {
+            for (o, from) in numbers.chunks_exact(one.max(1)).enumerate() {
+                all[(o * places + place) * one..][..one].copy_from_slice(from);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Numbers of the tiles of this part out of those of all.
+    pub(super) fn own(&self, tiling: &Tiling, all: &[f64], outer: usize, inner: usize) -> Vec<f64> {
+        let (places, one) = (tiling.all[0] * tiling.all[1], tiling.layers * inner);
+        let mut own = vec![0.0; outer * tiling.len() * inner];
+        for place in self.cut.tiles(self.links.rank()) {
+            for o in 0..outer {
+                let to = o * tiling.len() * inner + tiling.at(place) * inner;
+                own[to..to + one].copy_from_slice(&all[(o * places + place) * one..][..one]);
+            }
+        }
+        own
+    }
+}
+
+/// Slabs with room for so many leavers.
+fn slabs(cuda: &Cuda, pool: &Pool, links: &Links, words: usize, rooms: &[[usize; 2]], in_common: &[usize]) -> Result<Slabs> {
+    let (rank, parts) = (links.rank(), links.size());
+    let place = |part: usize| {
+        let [near, far] = rooms[rank * parts + part];
+        let bytes = 4 * (HEAD + 2 * in_common[part] + near * words + far * (words + FAR));
+        Place { part, theirs: number(part, rank), bytes }
+    };
+    let others: Range<usize> = 0..parts;
+    let places: Vec<Place> = others.filter(|part| *part != rank).map(place).collect();
+    Slabs::new(cuda, pool, links, &places, WHAT)
+}
