@@ -21,9 +21,8 @@ use crate::flow::{self, Flow};
 use crate::model::{Model, Partner, Scheme};
 use crate::output;
 use crate::plan::forecast;
-use crate::stages::cpu::{bytes_of, division};
-use crate::stages::cuda;
-use crate::stages::{Ledger, Totals};
+use crate::stages::cpu::bytes_of;
+use crate::stages::{Ledger, Totals, cuda, division};
 
 /// Looks at energy and momentum in a run where nothing is said.
 const AUDITS: u64 = 100;
@@ -109,7 +108,7 @@ impl Solver for Dsmc {
     }
 
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
-        Ok(division::of(&Self::prepare(config, environment)?, plan, parts))
+        Ok(division::of(&Self::prepare(config, environment)?, plan, &environment.device, parts))
     }
 
     fn may_change() -> &'static [&'static str] {

@@ -32,7 +32,7 @@ pub(super) fn area(cut: &Cut, part: usize, tile: [usize; 2], cells: [usize; 2]) 
     Rectangle { lower: cell(block.lower), upper: cell(block.upper) }
 }
 
-/// Numbers of each tile in the order of all tiles, at the first part; nothing at the others. `of` gives those of a tile of this part.
+/// Numbers of each tile in the order of all tiles, at the first part; nothing at the others. `of` gives those of an own tile.
 pub(super) fn gather(links: &Links, cut: &Cut, of: impl Fn(usize) -> Vec<f64>) -> Result<Vec<Vec<f64>>> {
     let [width, height, depth] = cut.lattice();
     let tiles = width * height * depth;
@@ -56,7 +56,7 @@ pub(super) fn gather(links: &Links, cut: &Cut, of: impl Fn(usize) -> Vec<f64>) -
     Ok(all)
 }
 
-/// All particles in the order of the tiles, at the first part; `own` are those of this one, of whose tiles `count` gives the number.
+/// All particles in the order of the tiles, at the first part; `own` are those here, of whose tiles `count` gives the number.
 pub(super) fn gather_particles(links: &Links, cut: &Cut, count: impl Fn(usize) -> usize, own: Particles) -> Result<Particles> {
     if links.is_alone() {
         return Ok(own);

@@ -1,5 +1,5 @@
-//! Runs in several parts on one GPU: the same particles, averages, rows and checkpoints as in one part, bit for bit. Skipped without
-//! a GPU.
+//! Runs in several parts on one GPU: the same particles, averages, rows and checkpoints as in one part, bit for bit. Skipped
+//! without a GPU.
 
 use std::path::Path;
 use std::time::Instant;
@@ -38,7 +38,9 @@ fn difference(one: &Particles, other: &Particles) -> Option<String> {
     if one.len() != other.len() {
         return Some(format!("{} particles and {}", one.len(), other.len()));
     }
-    let of = |p: &Particles, k: usize| format!("{} {} {:?} {:?}", p.cell[k], p.species[k], p.offset.each_ref().map(|c| c[k]), p.velocity.each_ref().map(|c| c[k]));
+    let of = |p: &Particles, k: usize| {
+        format!("{} {} {:?} {:?}", p.cell[k], p.species[k], p.offset.each_ref().map(|c| c[k]), p.velocity.each_ref().map(|c| c[k]))
+    };
     let all = (0..one.len()).filter(|k| of(one, *k) != of(other, *k)).collect::<Vec<_>>();
     let first = all.first().map(|k| format!("{} of {} differ, from {k} on: {} and {}", all.len(), one.len(), of(one, *k), of(other, *k)));
     first.or_else(|| (one != other).then(|| "rotation, levels or tags differ".into()))
@@ -195,7 +197,12 @@ fn parts_on_one_gpu_are_nearly_as_fast_as_one() {
         })
         .unwrap();
         one = if parts == 1 { times[0][0] } else { one };
-        println!("{parts} parts: {:.1} us a step, {:.3} times one part; launched in {:.1} us", 1e6 * times[0][0], times[0][0] / one, 1e6 * times[0][1]);
+        println!(
+            "{parts} parts: {:.1} us a step, {:.3} times one part; launched in {:.1} us",
+            1e6 * times[0][0],
+            times[0][0] / one,
+            1e6 * times[0][1]
+        );
         assert!(times[0][0] < 1.3 * one, "{parts} parts take {:.3} times as long as one", times[0][0] / one);
     }
 }

@@ -140,14 +140,7 @@ pub fn same_in_parts_of_a_gpu<S: Solver>(name: &str, config: &S::Config, input_f
     same_on::<S>(|| Ok(Device::Cuda(Cuda::open(0)?)), name, config, input_folder, parts, early);
 }
 
-fn same_on<S: Solver>(
-    open: fn() -> Result<Device>,
-    name: &str,
-    config: &S::Config,
-    input_folder: &Path,
-    parts: &[usize],
-    early: u64,
-) {
+fn same_on<S: Solver>(open: fn() -> Result<Device>, name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
     let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
     let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
         let folder = begin.join(format!("run-{parts}"));

@@ -64,8 +64,8 @@ pub(super) struct Store {
     pub(super) count: u32,
     /// Slots of a column.
     pub(super) capacity: u32,
-    /// Of a run in parts: the first tile of the store along each axis of the domain, the box of this part, `[x, y]` of its first tile and
-    /// of one past the last, and tiles of the domain along x.
+    /// Of a run in parts: the first tile of the store along each axis, `[x, y]` of the first tile of this part and of one past the
+    /// last, and tiles of the domain along x.
     pub(super) lower: [i32; 2],
     pub(super) own: [i32; 4],
     pub(super) all: i32,

@@ -16,7 +16,7 @@ use super::program::{KernelConfig, Kernels};
 use super::tiling::Tiling;
 use crate::grid::Rectangle;
 use crate::model::{Edge, Model};
-use crate::stages::shares::area;
+use crate::stages::shares::{area, gather};
 
 /// Words of a slab before its links: `HEAD` of send.cu.
 const HEAD: usize = 4;
@@ -101,13 +101,36 @@ fn rooms(model: &Model, areas: &[Rectangle]) -> Vec<[usize; 2]> {
     (0..areas.len()).flat_map(|a| (0..areas.len()).map(move |b| (a, b))).map(|(a, b)| pair(a, b)).collect()
 }
 
+/// Words of a near leaver.
+fn words(config: &KernelConfig) -> usize {
+    6 + usize::from(config.rotates) + usize::from(config.modes > 0) + usize::from(config.tagged)
+}
+
+/// Bytes of the slabs of a part, the most of any.
+pub(super) fn most_sent(model: &Model, config: &KernelConfig, areas: &[Rectangle]) -> f64 {
+    let (rooms, parts, words) = (rooms(model, areas), areas.len(), words(config));
+    let of_pair = |a: usize, b: usize| {
+        let [near, far] = rooms[a * parts + b];
+        if a == b { 0 } else { 4 * (near * words + far * (words + FAR)) }
+    };
+    (0..parts).map(|a| (0..parts).map(|b| of_pair(a, b)).sum::<usize>()).max().unwrap_or(0) as f64
+}
+
 /// Number of part `other` among the places of part `part`.
 fn number(part: usize, other: usize) -> usize {
-    if other < part { other } else { other - 1 }
+    if other < part { other } else { other.saturating_sub(1) }
 }
 
 impl Beyond {
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, model: &Model, config: &KernelConfig, tiling: &Tiling, cut: Cut, links: &Links) -> Result<Self> {
+    pub(super) fn new(
+        cuda: &Cuda,
+        pool: &Pool,
+        model: &Model,
+        config: &KernelConfig,
+        tiling: &Tiling,
+        cut: Cut,
+        links: &Links,
+    ) -> Result<Self> {
         let (rank, parts) = (links.rank(), links.size());
         let others = || (0..parts).filter(|part| *part != rank);
         let areas: Vec<Rectangle> = (0..parts).map(|part| area(&cut, part, tiling.tile(), tiling.cells)).collect();
@@ -124,7 +147,7 @@ impl Beyond {
             }));
         }
         let owner: Vec<u16> = (0..tiling.all[0] * tiling.all[1]).map(|place| cut.owner(place) as u16).collect();
-        let words = 6 + usize::from(config.rotates) + usize::from(config.modes > 0) + usize::from(config.tagged);
+        let words = words(config);
         let rooms = rooms(model, &areas);
         let slabs = slabs(cuda, pool, links, words, &rooms, &in_common)?;
         let mut beyond = Self {
@@ -153,14 +176,9 @@ impl Beyond {
         for part in 0..parts {
             let [near, far] = self.rooms[rank * parts + part].map(|n| n as u32);
             let links = self.in_common[part] as u32;
-            let address = |slab: &Buffer<u8>| slab.address();
-            let (outgoing, incoming) = match part == rank {
-                true => (0, 0),
-                false => {
-                    let k = number(rank, part);
-                    (address(self.slabs.outgoing(k)), address(self.slabs.incoming(k)))
-                }
-            };
+            let k = number(rank, part);
+            let address = |slab: fn(&Slabs, usize) -> &Buffer<u8>| if part == rank { 0 } else { slab(&self.slabs, k).address() };
+            let (outgoing, incoming) = (address(Slabs::outgoing), address(Slabs::incoming));
             table.push(Slab { outgoing, incoming, near, far, links, first_link: first }.value());
             first += links;
         }
@@ -179,16 +197,16 @@ impl Beyond {
     }
 
     /// Sends what has left in a step, and takes in what has come. Does not wait for the device.
-    pub(super) fn exchange(&self, kernels: &Kernels, store: Store, inflow: Inflow) -> Result<()> {
+    pub(super) fn exchange(&self, kernels: &Kernels, store: &Store, inflow: Inflow) -> Result<()> {
         let Some([send, receive]) = &kernels.parts else { return Ok(()) };
         let (sent, came) = (self.sent.len() as u32, self.came.len() as u32);
         if sent > 0 {
             // SAFETY: the arguments as declared, so many links; a slab has its links and rooms.
-            unsafe { send.launch(sent.div_ceil(8), 256).arg(store).arg(&self.sent).arg(sent).run()? };
+            unsafe { send.launch(sent.div_ceil(8), 256).arg(*store).arg(&self.sent).arg(sent).run()? };
         }
         self.slabs.exchange()?;
         // SAFETY: as above; two numbers a part.
-        unsafe { receive.launch(RECEIVERS, 256).arg(store).arg(inflow).arg(&self.came).arg(came).arg(&self.peaks).run() }
+        unsafe { receive.launch(RECEIVERS, 256).arg(*store).arg(inflow).arg(&self.came).arg(came).arg(&self.peaks).run() }
     }
 
     /// True after steps in which all parts look at their slabs.
@@ -227,7 +245,7 @@ impl Beyond {
             let at = tiling.at(place) * inner;
             (0..outer).flat_map(|o| &own[o * tiling.len() * inner + at..][..one]).copied().collect()
         };
-        let found = super::super::shares::gather(&self.links, &self.cut, of_place)?;
+        let found = gather(&self.links, &self.cut, of_place)?;
         let mut all = vec![0.0; if self.links.is_first() { outer * places * one } else { 0 }];
         for (place, numbers) in found.iter().enumerate() {
             for (o, from) in numbers.chunks_exact(one.max(1)).enumerate() {

@@ -16,9 +16,12 @@ mod averages;
 mod batch_arguments;
 mod batches;
 mod beyond;
+mod columns;
+mod parts;
 mod program;
 mod recorded;
 mod stages;
+mod state;
 mod store;
 mod tables;
 #[cfg(test)]
@@ -80,8 +83,8 @@ struct Gas {
     most: u64,
     /// Put in by the host.
     inserted: u64,
-    /// Copies made, with cell weights, and particles that came from other parts, when the device was last asked, the most that there
-    /// were in a step on average between two times, and how many a step is taken to bring.
+    /// Copies made, with cell weights, and particles come from other parts, when the device was last asked; the most in a step on
+    /// average between two times, and how many a step is taken to bring.
     copied: u64,
     rate: u64,
     copies: u64,
@@ -108,6 +111,13 @@ pub fn cut(model: &Model, gpu: &Properties, parts: usize) -> (Cut, [usize; 2]) {
     let config = tiling::kernel_config_of(model, gpu, parts);
     let tiling = Tiling::new(&model.grid, config.shift, config.layers);
     (boxes(model, tiling.all, tiling.tile(), parts), tiling.tile())
+}
+
+/// Bytes that a part sends in a step, the most of any, at the start.
+pub fn exchanged(model: &Model, gpu: &Properties, parts: usize) -> f64 {
+    let (cut, tile) = cut(model, gpu, parts);
+    let areas: Vec<_> = (0..parts).map(|part| area(&cut, part, tile, model.grid.cells)).collect();
+    beyond::most_sent(model, &tiling::kernel_config_of(model, gpu, parts), &areas)
 }
 
 /// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.

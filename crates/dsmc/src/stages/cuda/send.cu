@@ -1,4 +1,4 @@
-// What leaves for the tiles of another part goes into a slab for it: the numbers of near and far leavers, where those of each link begin and
+// Leavers for the tiles of another part go into a slab for it: the numbers of near and far leavers, where those of each link begin and
 // how many they are, then a column of words for each quantity, of the near ones and of the far ones. A link is a way from a tile to one of another
 // part beside it. Far ones have besides the tile where they arrive and their rank in the order of those from afar. What finds no room is counted.
 

@@ -1,7 +1,5 @@
 //! [`Stages`] on a GPU.
 
-use std::borrow::Cow;
-
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
@@ -13,7 +11,7 @@ use crate::grid::Rectangle;
 use crate::model::{Scheme, purpose};
 use crate::particles::Particles;
 use crate::stages::cpu::{Stream, bytes_of};
-use crate::stages::shares::{area, gather, gather_particles};
+use crate::stages::shares::{gather, gather_particles};
 use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
@@ -131,61 +129,7 @@ impl Gas {
         profiler.stage_on(&cuda, name, Cost::default(), || self.trace_flights(step, sample))?;
         let Some(beyond) = &self.beyond else { return Ok(()) };
         let (kernels, store, inflow) = (&self.store.kernels, self.store.argument(), self.inflow());
-        profiler.stage_on(&cuda, "parts", Cost::default(), || beyond.exchange(kernels, store, inflow))
-    }
-
-    /// Looks at the slabs between parts where that is due.
-    fn look_beyond(&mut self) -> Result<()> {
-        let Some(beyond) = self.beyond.as_mut().filter(|_| Beyond::look_is_due(self.steps)) else { return Ok(()) };
-        beyond.look()?;
-        self.store.beyond = beyond.argument();
-        self.whole().map(|_| ())
-    }
-
-    /// Cells of each part, in whose order parts hold averages.
-    fn all_areas(&self) -> Vec<Rectangle> {
-        let Some(Beyond { cut, .. }) = &self.beyond else { return Vec::new() };
-        let tiling = &self.store.tiling;
-        (0..cut.parts()).map(|part| area(cut, part, tiling.tile(), tiling.cells)).collect()
-    }
-
-    /// Particles of this part among all.
-    fn own_of<'a>(&self, all: &'a Particles) -> Cow<'a, Particles> {
-        let own = |cell: &u32| self.store.tiling.owns(self.model.grid.cell(*cell as usize));
-        if self.beyond.is_none() || all.cell.iter().all(own) {
-            return Cow::Borrowed(all);
-        }
-        let keep: Vec<bool> = all.cell.iter().map(own).collect();
-        Cow::Owned(all.chosen(&keep))
-    }
-
-    /// Numbers of all tiles, `[outer][tile][inner]`, at the first part, of those of this one.
-    fn of_all(&self, own: Vec<f64>, outer: usize, inner: usize) -> Result<Vec<f64>> {
-        match &self.beyond {
-            Some(beyond) => beyond.whole(&self.store.tiling, &own, outer, inner),
-            None => Ok(own),
-        }
-    }
-
-    /// Numbers of the tiles of this part.
-    fn of_own<'a>(&self, all: &'a [f64], outer: usize, inner: usize) -> Cow<'a, [f64]> {
-        match &self.beyond {
-            Some(beyond) => Cow::Owned(beyond.own(&self.store.tiling, all, outer, inner)),
-            None => Cow::Borrowed(all),
-        }
-    }
-
-    /// Averages beside sides that follow the gas within, of all parts, at the first one.
-    fn all_moving(&self) -> Result<Vec<f64>> {
-        let mut all = self.cuda.download(&self.moving)?;
-        let Some(beyond) = &self.beyond else { return Ok(all) };
-        let width = all.len() / self.tables.volume.len().max(1);
-        let one = |face: &u32| std::iter::once(f64::from(*face)).chain(all[*face as usize * width..][..width].iter().copied());
-        let own = self.tables.followed.iter().flat_map(one).collect();
-        for numbers in beyond.links.joined_at_first(own)?.chunks_exact(1 + width) {
-            all[numbers[0] as usize * width..][..width].copy_from_slice(&numbers[1..]);
-        }
-        Ok(all)
+        profiler.stage_on(&cuda, "parts", Cost::default(), || beyond.exchange(kernels, &store, inflow))
     }
 
     /// Model traffic of a step.
@@ -319,8 +263,7 @@ impl Stages for Gas {
     fn ledger(&mut self) -> Result<Ledger> {
         self.flush(&mut Profiler::off())?;
         let c = self.whole()?;
-        let mut sums =
-            [self.inserted + c.injected, c.removed, c.collisions, c.attempts, c.exceeded, c.stuck, c.copied, c.dropped];
+        let mut sums = [self.inserted + c.injected, c.removed, c.collisions, c.attempts, c.exceeded, c.stuck, c.copied, c.dropped];
         if let Some(beyond) = &self.beyond {
             beyond.links.sum(&mut sums)?;
         }
@@ -369,76 +312,11 @@ impl Stages for Gas {
     }
 
     fn extra(&mut self) -> Result<Vec<f64>> {
-        let l = self.ledger()?;
-        let counts = l.numbers(self.model.weighted());
-        // One more number than the CPU's, whose tiles are others.
-        let [places, layers] = [self.store.tiling.all[0] * self.store.tiling.all[1], self.store.tiling.layers];
-        let mut extra: Vec<f64> = std::iter::once((places * layers) as f64).chain(counts).collect();
-        let (cells, wide) = (self.store.config.cells(), |column: Vec<f32>| column.into_iter().map(f64::from).collect::<Vec<f64>>());
-        for column in &self.majorants {
-            let own = wide(self.cuda.download(column)?);
-            extra.extend(self.of_all(own, self.pairs(), cells)?);
-        }
-        extra.extend(self.all_moving()?);
-        let lengths = self.store.lengths()?;
-        if !lengths.is_empty() {
-            extra.extend(self.of_all(lengths, 1, 1)?);
-        }
-        let mut recent = self.averages.numbers()?;
-        let held = recent.remove(0);
-        extra.push(held);
-        if !recent.is_empty() {
-            extra.extend(self.of_all(recent, self.averages.kept(), self.averages.keys())?);
-        }
-        Ok(extra)
+        self.all_numbers()
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
-        self.flush(&mut Profiler::off()).map_err(|e| e.to_string())?;
-        let tiles = self.store.tiling.all[0] * self.store.tiling.all[1] * self.store.tiling.layers;
-        let (pairs, cells) = (self.pairs(), self.store.config.cells());
-        let (column, counts) = (pairs * tiles * cells, 1 + Ledger::length(self.model.weighted()));
-        let expected = counts + 3 * column + self.moving.len() + self.store.length_count();
-        if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles as f64 {
-            return Err(
-                "the state of the collisions was written on the CPU or for other tiles; resume it on the device that wrote it".into()
-            );
-        }
-        let word = |e: zellige_engine::error::Error| e.to_string();
-        let first = self.beyond.as_ref().is_none_or(|beyond| beyond.links.is_first());
-        let n = if first { Ledger::from_numbers(&extra[1..counts]) } else { Ledger::default() };
-        let mut rest = &extra[counts..];
-        for k in 0..self.majorants.len() {
-            let values: Vec<f32> = self.of_own(&rest[..column], pairs, cells).iter().map(|v| *v as f32).collect();
-            self.cuda.upload(&mut self.majorants[k], &values).map_err(word)?;
-            rest = &rest[column..];
-        }
-        let (moving, rest) = rest.split_at(self.moving.len());
-        let (lengths, recent) = rest.split_at(self.store.length_count());
-        let lengths = if lengths.is_empty() { Cow::Borrowed(lengths) } else { self.of_own(lengths, 1, 1) };
-        if !self.store.set_lengths(&lengths).map_err(word)? {
-            return Err("particles are not as many as tiles that share a cell had".into());
-        }
-        self.cuda.upload(&mut self.moving, moving).map_err(word)?;
-        let mut numbers = recent[..1].to_vec();
-        if recent.len() > 1 {
-            numbers.extend_from_slice(&self.of_own(&recent[1..], self.averages.kept(), self.averages.keys()));
-        }
-        self.averages.set_numbers(&numbers).map_err(word)?;
-        let kept = self.store.counters().map_err(word)?;
-        let counters = Counters {
-            injected: n.injected,
-            removed: n.removed,
-            collisions: n.collisions,
-            attempts: n.attempts,
-            exceeded: n.exceeded,
-            stuck: n.stuck,
-            copied: n.copied,
-            dropped: n.dropped,
-            ..kept
-        };
-        (self.inserted, self.copied) = (0, n.copied);
-        self.cuda.upload(&mut self.store.counters, &[counters]).map_err(word)
+        self.set_all_numbers(extra)
     }
 
     fn memory(&self) -> u64 {
@@ -463,11 +341,6 @@ impl Gas {
             self.averages.fold(&self.store.kernels.fold)?;
         }
         Ok(())
-    }
-
-    /// Pairs of species that collide.
-    fn pairs(&self) -> usize {
-        self.majorants[0].len() / (self.store.tiling.len() * self.store.config.cells()).max(1)
     }
 
     /// Sets `surfaces` to what they got since the last call.

@@ -44,8 +44,8 @@ pub(super) struct Tiling {
     pub(super) shift: [u32; 2],
     pub(super) tiles: [usize; 2],
     pub(super) layers: usize,
-    /// Of a run in parts: tiles of the domain along each axis, the first one here, and the box of this part among those of the domain.
-    /// Around the box stands a ring of tiles of others, which stay empty.
+    /// Of a run in parts: tiles of the domain along each axis, the first one here, and the box of this part in the domain. Around
+    /// the box stands a ring of tiles of others, which stay empty.
     pub(super) all: [usize; 2],
     pub(super) lower: [usize; 2],
     pub(super) own: [[usize; 2]; 2],
@@ -139,7 +139,7 @@ pub(super) fn is_small(model: &Model) -> bool {
     model.expected < RECORDED
 }
 
-/// Kernel configuration of a run in so many parts: tiles are those of one part, and steps are not recorded, since each waits for others.
+/// Kernel configuration of a run in so many parts: tiles are those of one part; steps, which wait for others, are not recorded.
 pub(super) fn kernel_config_of(model: &Model, properties: &Properties, parts: usize) -> KernelConfig {
     let config = kernel_config(model, properties);
     if parts == 1 { config } else { KernelConfig { parts: true, recorded: false, ..config } }
