@@ -103,8 +103,8 @@ impl Solver for Dsmc {
         None
     }
 
-    fn parts_only_on_cpu(config: &Config) -> Option<&'static str> {
-        config.cell_weights.is_some().then_some("on GPUs parts do not make copies of particles as `cell_weights` ask for")
+    fn parts_only_on_cpu(_: &Config) -> Option<&'static str> {
+        None
     }
 
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {

@@ -132,6 +132,17 @@ fn molecules_with_all_that_they_carry_in_parts_of_a_gpu() {
     same("mixture", &mixture());
 }
 
+/// Weights of cells, with copies of those that go to other parts.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn cells_of_weights_in_parts_of_a_gpu() {
+    let mut config = example("nozzle.toml");
+    config.particles_per_cell = Some(10.0);
+    config.cell_weights = Some("if(x > 0, 0.5, 1) * (1 + floor(y / 0.004))".into());
+    particles_agree("weights", &config);
+    same("weights", &config);
+}
+
 /// Sides that follow the gas within, whose averages are those of the tiles beside them.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]

@@ -20,8 +20,6 @@ use crate::stages::shares::{area, gather};
 
 /// Words of a slab before its links: `HEAD` of send.cu.
 const HEAD: usize = 4;
-/// Words of a far leaver besides those of a near one.
-const FAR: usize = 3;
 /// Fewest leavers of a kind that a slab has room for.
 const FEWEST: usize = 2048;
 /// Blocks that take out what has come.
@@ -42,8 +40,8 @@ pub(super) struct Beyond {
     pool: Pool,
     pub(super) links: Links,
     pub(super) cut: Cut,
-    /// Words of a near leaver.
-    words: usize,
+    /// Words of a near leaver and of a far one.
+    words: [usize; 2],
     /// Room for near and far leavers of any two parts, `[one][other]`.
     rooms: Vec<[usize; 2]>,
     /// Links with each part.
@@ -101,17 +99,22 @@ fn rooms(model: &Model, areas: &[Rectangle]) -> Vec<[usize; 2]> {
     (0..areas.len()).flat_map(|a| (0..areas.len()).map(move |b| (a, b))).map(|(a, b)| pair(a, b)).collect()
 }
 
-/// Words of a near leaver.
-fn words(config: &KernelConfig) -> usize {
-    6 + usize::from(config.rotates) + usize::from(config.modes > 0) + usize::from(config.tagged)
+/// Words of a near leaver and of a far one: `NEAR_WORDS` and `FAR_WORDS` of send.cu.
+fn words(config: &KernelConfig) -> [usize; 2] {
+    let near = 6 + usize::from(config.rotates) + usize::from(config.modes > 0) + usize::from(config.tagged);
+    [near, near + 3 + usize::from(config.weighted)]
+}
+
+/// Bytes of a slab with so many links and so much room.
+fn bytes(links: usize, room: [usize; 2], words: [usize; 2]) -> usize {
+    4 * (HEAD + 2 * links + room[0] * words[0] + room[1] * words[1])
 }
 
 /// Bytes of the slabs of a part, the most of any.
 pub(super) fn most_sent(model: &Model, config: &KernelConfig, areas: &[Rectangle]) -> f64 {
     let (rooms, parts, words) = (rooms(model, areas), areas.len(), words(config));
     let of_pair = |a: usize, b: usize| {
-        let [near, far] = rooms[a * parts + b];
-        if a == b { 0 } else { 4 * (near * words + far * (words + FAR)) }
+        if a == b { 0 } else { bytes(0, rooms[a * parts + b], words) }
     };
     (0..parts).map(|a| (0..parts).map(|b| of_pair(a, b)).sum::<usize>()).max().unwrap_or(0) as f64
 }
@@ -270,11 +273,10 @@ impl Beyond {
 }
 
 /// Slabs with room for so many leavers.
-fn slabs(cuda: &Cuda, pool: &Pool, links: &Links, words: usize, rooms: &[[usize; 2]], in_common: &[usize]) -> Result<Slabs> {
+fn slabs(cuda: &Cuda, pool: &Pool, links: &Links, words: [usize; 2], rooms: &[[usize; 2]], in_common: &[usize]) -> Result<Slabs> {
     let (rank, parts) = (links.rank(), links.size());
     let place = |part: usize| {
-        let [near, far] = rooms[rank * parts + part];
-        let bytes = 4 * (HEAD + 2 * in_common[part] + near * words + far * (words + FAR));
+        let bytes = bytes(in_common[part], rooms[rank * parts + part], words);
         Place { part, theirs: number(part, rank), bytes }
     };
     let others: Range<usize> = 0..parts;

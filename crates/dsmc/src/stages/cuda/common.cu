@@ -113,6 +113,11 @@ __device__ __forceinline__ u32 tile_of(const Store& st, int x, int y, u32 layer)
 __device__ __forceinline__ u32 key_of(int x, int y, u32 species) {
     return u32((y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1))) * SPECIES + species;
 }
+// Index of a cell of the grid among those of all tiles of the domain.
+__device__ __forceinline__ u64 cell_in_domain(const Store& st, int x, int y) {
+    int all = PARTS ? st.all : st.tiles[0];
+    return u64((y >> SY) * all + (x >> SX)) * CELLS + key_of(x, y, 0) / SPECIES;
+}
 
 // Free flight: moves an offset into its new cell, and returns by how many cells that is, at most FARTHEST. Rounded as it stands, so that
 // all programs find the same.

@@ -62,11 +62,12 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
 }
 
 #if !RECORDED
-__device__ __forceinline__ void put_far(const Store& st, u32 slot) {
+__device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 beyond) {
     if (st.now.key[slot] == GONE) return;
     u32 tile = goals(st.next)[slot];
     if (PARTS && tile == NONE) return;
-    u32 n = WEIGHTED ? copies_of(st.next)[slot] : 1u;
+    // Of those from other parts it stands in the list, which has no leavers there.
+    u32 n = !WEIGHTED ? 1u : PARTS && slot >= beyond ? st.list[slot] : copies_of(st.next)[slot];
     u32 at = st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, n);
     for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
 }
@@ -76,9 +77,9 @@ __device__ __forceinline__ void put_far(const Store& st, u32 slot) {
 extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st) {
     in_turn();
     if (halted(st)) return;
-    u32 begin = st.first[st.count], fresh = st.counters->fresh + st.counters->far, special = st.counters->special;
-    for (u64 k = thread_index(); k < u64(special) + fresh; k += thread_count())
-        put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special));
+    u32 begin = st.first[st.count], beyond = begin + st.counters->fresh, special = st.counters->special;
+    for (u64 k = thread_index(); k < u64(special) + beyond - begin + st.counters->far; k += thread_count())
+        put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special), beyond);
 }
 
 #define SORTED 4096

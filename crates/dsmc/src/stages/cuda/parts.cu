@@ -91,7 +91,9 @@ extern "C" __global__ void __launch_bounds__(256)
             places(st.now)[slot] = place_of(st, in, rank);
             reinterpret_cast<u32*>(st.now.x)[slot] = u32(rank >> 32);
             reinterpret_cast<u32*>(st.now.y)[slot] = u32(rank);
-            atomicAdd(st.far_in + tile, 1u);
+            u32 copies = WEIGHTED ? words[slab.far * (NEAR_WORDS + 3)] : 1u;
+            if (WEIGHTED) st.list[slot] = copies;
+            atomicAdd(st.far_in + tile, copies);
         }
         to += n;
     }

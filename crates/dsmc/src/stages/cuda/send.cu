@@ -6,7 +6,7 @@
 
 #define HEAD 4u  // words before the links
 #define NEAR_WORDS (6u + ROTATES + (VIBRATES > 0) + TAGGED)
-#define FAR_WORDS (NEAR_WORDS + 3)
+#define FAR_WORDS (NEAR_WORDS + 3 + WEIGHTED)
 
 // Ranks from afar: the number of a leaver's tile and its own in it; above them those of injected particles, from lines and through faces.
 #define INJECTED (1ull << 62)
@@ -45,7 +45,7 @@ __device__ __forceinline__ void take_words(const Columns& c, u32 slot, const u32
 }
 
 // Sends what lies in a slot of `next` to a cell of another part.
-__device__ __forceinline__ void send_far(const Store& st, int x, int y, u32 layer, u32 slot, u64 rank) {
+__device__ __forceinline__ void send_far(const Store& st, int x, int y, u32 layer, u32 slot, u32 copies, u64 rank) {
     u32 at = u32((y >> SY) * st.all + (x >> SX));
     const Slab& to = st.slabs[st.owner[at]];
     u32 k = atomicAdd(to.outgoing + 1, 1u);
@@ -58,5 +58,6 @@ __device__ __forceinline__ void send_far(const Store& st, int x, int y, u32 laye
     words[to.far * NEAR_WORDS] = at * LAYERS + layer % LAYERS;
     words[to.far * (NEAR_WORDS + 1)] = u32(rank >> 32);
     words[to.far * (NEAR_WORDS + 2)] = u32(rank);
+    if (WEIGHTED) words[to.far * (NEAR_WORDS + 3)] = copies;
 }
 #endif

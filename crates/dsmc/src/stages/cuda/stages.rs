@@ -56,8 +56,7 @@ impl Gas {
             if (weighted || parts) && self.steps > self.looked {
                 let each = (made - before) / (self.steps - self.looked);
                 self.rate = self.rate.max(each);
-                let most = self.beyond.as_ref().map_or(u64::MAX, Beyond::most);
-                self.copies = (4 * self.rate + used / if weighted { 64 } else { 1024 } + 64).min(most);
+                self.copies = 4 * self.rate + used / if weighted { 64 } else { 1024 } + 64;
             }
             // Copies come in the next step; what came from other parts is there.
             self.most = used + if weighted { made - before } else { 0 };

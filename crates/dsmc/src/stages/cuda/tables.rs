@@ -30,7 +30,7 @@ pub(super) struct Tables {
     pub(super) parts: BufferOf<Part>,
     pub(super) outline: Buffer<[i32; 2]>,
     pub(super) reach: Buffer<u8>,
-    /// [`Model::relative`] by tile and cell; empty where all are 1.
+    /// [`Model::relative`] by tile and cell of the whole domain; empty where all are 1.
     pub(super) weights: Buffer<f32>,
     /// [`crate::stages::factors`].
     pub(super) factor: Buffer<f64>,
@@ -79,8 +79,10 @@ impl Tables {
             cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| layers * collide::rate(model, c))).collect()
         };
         let reach: Vec<u8> = cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
-        let weights: Vec<f32> =
-            cells().filter(|_| model.weighted()).map(|(t, s)| by_cell(t, s).map_or(1.0, |c| model.weights[c])).collect();
+        // Flights end in tiles of other parts too.
+        let whole = Tiling::new(&model.grid, tiling.shift, tiling.layers as u32);
+        let weight = |k: usize| whole.padded_cell(k).map_or(1.0, |cell| model.weights[model.grid.index(cell)]);
+        let weights: Vec<f32> = (0..if model.weighted() { whole.padded_cells() } else { 0 }).map(weight).collect();
         let number = |from: &[f64], what: &str| pool.buffer_from(from, what);
         let theta = |m: usize| model.species.iter().map(move |s| s.vibration.modes().get(m).map_or(0.0, |mode| mode.theta));
         let up = Upload { pool };

@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(256)
         if (key == GONE) continue;
         u32 s = (key & ~LEFT) % SPECIES;
         // All are in order where cells have weights.
-        double weight = WEIGHTED ? double(weights[u64(tile) * CELLS + (key & ~LEFT) / SPECIES]) : 1.0;
+        double weight = WEIGHTED ? double(weights[u64(number_in_domain(st, tile)) * CELLS + (key & ~LEFT) / SPECIES]) : 1.0;
         double m = weight * mass[s], x = st.now.vx[k], y = st.now.vy[k], z = st.now.vz[k];
         sums[0] += 1;
         sums[1] += m * x;

@@ -7,8 +7,7 @@
 
 // Number weight of a particle in a cell, over the model's weight.
 __device__ __forceinline__ double weight_at(const Store& st, const Domain& d, const int* cell) {
-    return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1], 0)) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES])
-                    : 1.0;
+    return WEIGHTED ? double(d.weights[cell_in_domain(st, cell[0], cell[1])]) : 1.0;
 }
 
 // Number of copies of a particle of number weight `weight` where it arrives: `Places::put` of stages/cpu/fly.rs. Copies are not
@@ -54,7 +53,7 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
     goes_to(st, tile, slot, copies);
 #if PARTS
     if (tile == NONE) {
-        send_far(st, f.cell[0], f.cell[1], number, slot, rank);
+        send_far(st, f.cell[0], f.cell[1], number, slot, copies, rank);
         return;
     }
 #endif
@@ -80,7 +79,7 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
         u32 to = tile_of(st, f.cell[0], f.cell[1], tile + 1);
         goes_to(st, to, slot, 1);
 #if PARTS
-        if (to == NONE) send_far(st, f.cell[0], f.cell[1], tile + 1, slot, item);
+        if (to == NONE) send_far(st, f.cell[0], f.cell[1], tile + 1, slot, 1, item);
 #endif
         return;
     }
