@@ -279,14 +279,19 @@ impl Cuda {
         }
     }
 
-    /// Copies the first `bytes` of a buffer to one of another part, on this GPU or another one, in the order of this stream. Its
-    /// owner keeps another stream from it meanwhile: events tell.
-    pub(crate) fn copy_to_peer(&self, from: &Buffer<u8>, to: &Buffer<u8>, bytes: usize) -> Result<()> {
-        assert!(bytes <= from.len && bytes <= to.len, "{bytes} bytes of buffers of {} and {}", from.len, to.len);
+    /// Copies the first `bytes` of a buffer to `to[at..]` of another part, on this GPU or another one, in the order of this stream.
+    /// Its owner keeps another stream from it meanwhile: events tell.
+    pub(crate) fn copy_to_peer(&self, from: &Buffer<u8>, to: &Buffer<u8>, at: usize, bytes: usize) -> Result<()> {
+        assert!(
+            bytes <= from.len && at <= to.len && bytes <= to.len - at,
+            "{bytes} bytes at {at} of buffers of {} and {}",
+            from.len,
+            to.len
+        );
         self.bind()?;
         let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
         // SAFETY: both ranges lie in live buffers of contexts that are alive.
-        self.put(|stream| unsafe { sys::cuMemcpyPeerAsync(to.pointer, there, from.pointer, here, bytes, stream).result() })
+        self.put(|stream| unsafe { sys::cuMemcpyPeerAsync(to.from(at).0, there, from.pointer, here, bytes, stream).result() })
             .map_err(|e| self.failed("a copy to another part failed", e))
     }
 

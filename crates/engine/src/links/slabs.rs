@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Links;
 use crate::cuda::{Buffer, Cuda, Event, Pool};
@@ -44,8 +45,8 @@ struct Introduction {
 struct Events {
     /// Incoming slabs may be written to.
     free: Event,
-    /// Outgoing slabs have been copied.
-    sent: Event,
+    /// Outgoing slabs have been copied, by the half that they went to.
+    sent: [Event; 2],
 }
 
 /// Slabs of one part.
@@ -54,6 +55,9 @@ pub struct Slabs {
     cuda: Cuda,
     links: Links,
     pairs: Vec<Pair>,
+    /// Halves of an incoming slab, 1 or 2, and exchanges so far.
+    halves: usize,
+    exchanges: AtomicUsize,
     events: Arc<Events>,
     /// Other parts, each once, with their GPUs and events.
     peers: Vec<(usize, Cuda, Arc<Events>)>,
@@ -66,10 +70,24 @@ impl Slabs {
     /// # Errors
     /// Parts are processes, which do not see each other's memory.
     pub fn new(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
-        let events = Arc::new(Events { free: cuda.event_without_time()?, sent: cuda.event_without_time()? });
+        Self::of_halves(1, cuda, pool, links, places, what)
+    }
+
+    /// Slabs whose incoming ones have two halves ([`Slabs::half`]), written to in turn: so nobody has to say when they may be
+    /// written to. What has come is read before the next exchange.
+    ///
+    /// # Errors
+    /// As those of [`Slabs::new`].
+    pub fn in_turn(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
+        Self::of_halves(2, cuda, pool, links, places, what)
+    }
+
+    fn of_halves(halves: usize, cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
+        let event = || cuda.event_without_time();
+        let events = Arc::new(Events { free: event()?, sent: [event()?, event()?] });
         let mut ends = Vec::new();
         for place in places {
-            let incoming = Arc::new(pool.alloc_zeros::<u8>(place.bytes, what)?);
+            let incoming = Arc::new(pool.alloc_zeros::<u8>(halves * place.bytes, what)?);
             ends.push((pool.alloc_zeros::<u8>(place.bytes, what)?, incoming));
         }
         // Zeros are there before anybody writes.
@@ -87,7 +105,8 @@ impl Slabs {
             let card = links.take(*part)?.downcast::<(usize, usize, Introduction)>();
             let Ok(card) = card else { return Err(mismatch(*part)) };
             let (theirs, own, introduction) = *card;
-            let fits = places.get(own).is_some_and(|p| p.part == *part && p.theirs == theirs && p.bytes == introduction.slab.len());
+            let fits =
+                places.get(own).is_some_and(|p| p.part == *part && p.theirs == theirs && halves * p.bytes == introduction.slab.len());
             if !fits || found[own].is_some() {
                 return Err(mismatch(*part));
             }
@@ -103,7 +122,7 @@ impl Slabs {
             }
             pairs.push(Pair { place: *place, outgoing, incoming, to: slab });
         }
-        Ok(Self { cuda: cuda.clone(), links: links.clone(), pairs, events, peers })
+        Ok(Self { cuda: cuda.clone(), links: links.clone(), pairs, halves, exchanges: AtomicUsize::new(0), events, peers })
     }
 
     /// Slab that goes to place `k`, to be written on the device.
@@ -117,9 +136,14 @@ impl Slabs {
         &mut self.pairs[k].outgoing
     }
 
-    /// Slab that has come from place `k`.
+    /// Slab that has come from place `k`, both halves of it where there are two.
     pub fn incoming(&self, k: usize) -> &Buffer<u8> {
         &self.pairs[k].incoming
+    }
+
+    /// Half of the incoming slabs that the last exchange has written.
+    pub fn half(&self) -> usize {
+        (self.exchanges.load(Ordering::Relaxed) + 1) % self.halves
     }
 
     /// Copies all outgoing slabs, as the stream has written them by now, into the incoming ones of the others; what is put on the
@@ -128,21 +152,25 @@ impl Slabs {
     /// # Errors
     /// Another part has failed.
     pub fn exchange(&self) -> Result<()> {
-        // Readers of the incoming slabs of the exchange before are ahead of this mark.
-        self.cuda.record(&self.events.free)?;
-        self.tell()?;
-        for (part, _, events) in &self.peers {
-            self.hear(*part)?;
-            self.cuda.wait_for(&events.free)?;
+        let half = self.exchanges.fetch_add(1, Ordering::Relaxed) % self.halves;
+        if self.halves == 1 {
+            // Readers of the incoming slabs of the exchange before are ahead of this mark.
+            self.cuda.record(&self.events.free)?;
+            self.tell()?;
+            for (part, _, events) in &self.peers {
+                self.hear(*part)?;
+                self.cuda.wait_for(&events.free)?;
+            }
         }
+        // Readers of the other half are ahead of the others' marks of the exchange before, which this stream has waited for.
         for pair in &self.pairs {
-            self.cuda.copy_to_peer(&pair.outgoing, &pair.to, pair.place.bytes)?;
+            self.cuda.copy_to_peer(&pair.outgoing, &pair.to, half * pair.place.bytes, pair.place.bytes)?;
         }
-        self.cuda.record(&self.events.sent)?;
+        self.cuda.record(&self.events.sent[half])?;
         self.tell()?;
         for (part, _, events) in &self.peers {
             self.hear(*part)?;
-            self.cuda.wait_for(&events.sent)?;
+            self.cuda.wait_for(&events.sent[half])?;
         }
         Ok(())
     }

@@ -84,6 +84,7 @@ pub(super) struct Store {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slab {
     pub(super) outgoing: *mut u32,
+    /// Two halves, written to in turn.
     pub(super) incoming: *const u32,
     /// Room for leavers to tiles beside, and for those that go far.
     pub(super) near: u32,

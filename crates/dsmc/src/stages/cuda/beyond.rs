@@ -2,13 +2,15 @@
 //!
 //! Any two parts have a slab each way, of fixed room: what leaves a tile for one beside it goes in the order in which the tile's
 //! lists have it, what goes far with its rank in the order of one part. The numbers stand in the slab, so that no host waits. How
-//! full the slabs were is looked at now and then, by all parts together, which make them larger before one overflows.
+//! full the slabs were is looked at now and then, by all parts together, which fit them to that before one overflows.
 
 use std::ops::Range;
 
 use zellige_engine::cuda::{Argument, Buffer, BufferOf, Cuda, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::links::{Cut, Links, Place, Slabs};
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
 
 use super::arguments::{Inflow, Slab, Store};
 use super::fastest;
@@ -26,8 +28,11 @@ const FEWEST: usize = 2048;
 const RECEIVERS: u32 = 132;
 /// Steps from one look at the slabs to the next, after the first ones.
 const EVERY: u64 = 64;
-/// Slabs are made as large as this many times what the fullest held, where it was more than half full.
-const GROWTH: usize = 4;
+/// Room as a multiple of the most that there was: below the first it grows to the second; above the third, which is far from what a
+/// start needs at most, it shrinks to the fourth after some steps, since slabs are copied whole.
+const MARGINS: [usize; 4] = [2, 4, 32, 8];
+/// Steps after which rooms shrink.
+const SETTLED: u64 = 16;
 const WHAT: &str = "dsmc: exchange between parts";
 
 /// Links from the tiles of one part to those of another: place of the tile among those of the domain, layer, way, and place of the
@@ -200,16 +205,19 @@ impl Beyond {
     }
 
     /// Sends what has left in a step, and takes in what has come. Does not wait for the device.
-    pub(super) fn exchange(&self, kernels: &Kernels, store: &Store, inflow: Inflow) -> Result<()> {
+    pub(super) fn exchange(&self, kernels: &Kernels, store: &Store, inflow: Inflow, profiler: &mut Profiler) -> Result<()> {
         let Some([send, receive]) = &kernels.parts else { return Ok(()) };
         let (sent, came) = (self.sent.len() as u32, self.came.len() as u32);
         if sent > 0 {
+            let launch = send.launch(sent.div_ceil(8), 256).arg(*store).arg(&self.sent).arg(sent);
             // SAFETY: the arguments as declared, so many links; a slab has its links and rooms.
-            unsafe { send.launch(sent.div_ceil(8), 256).arg(*store).arg(&self.sent).arg(sent).run()? };
+            profiler.stage_on(&self.cuda, "send", Cost::default(), || unsafe { launch.run() })?;
         }
-        self.slabs.exchange()?;
+        profiler.stage_on(&self.cuda, "slabs", Cost::default(), || self.slabs.exchange())?;
+        let launch = receive.launch(RECEIVERS, 256).arg(*store).arg(inflow).arg(&self.came).arg(came).arg(&self.peaks);
+        let launch = launch.arg(self.slabs.half() as u32);
         // SAFETY: as above; two numbers a part.
-        unsafe { receive.launch(RECEIVERS, 256).arg(*store).arg(inflow).arg(&self.came).arg(came).arg(&self.peaks).run() }
+        profiler.stage_on(&self.cuda, "receive", Cost::default(), || unsafe { launch.run() })
     }
 
     /// True after steps in which all parts look at their slabs.
@@ -217,8 +225,9 @@ impl Beyond {
         steps.is_multiple_of(EVERY) || steps < EVERY && steps.is_power_of_two()
     }
 
-    /// Makes the slabs larger where one was more than half full. Waits; all parts call this alike.
-    pub(super) fn look(&mut self) -> Result<()> {
+    /// Makes the slabs larger where one was more than half full, and smaller where nearly all of it stays empty. Waits; all parts
+    /// call this alike.
+    pub(super) fn look(&mut self, steps: u64) -> Result<()> {
         let parts = self.links.size();
         let own = self.cuda.download(&self.peaks)?;
         let all = self.links.joined(own)?;
@@ -226,9 +235,11 @@ impl Beyond {
         let mut grown = self.rooms.clone();
         for (a, b) in (0..parts).flat_map(|a| (0..parts).map(move |b| (a, b))) {
             for (kind, room) in grown[a * parts + b].iter_mut().enumerate() {
-                let held = fullest(a, b, kind);
-                if 2 * held > *room {
-                    *room = GROWTH * held;
+                let (held, [least, grown, most, settled]) = (fullest(a, b, kind), MARGINS);
+                if least * held > *room {
+                    *room = grown * held;
+                } else if steps >= SETTLED && *room > most * held + 4 * FEWEST {
+                    *room = settled * held + FEWEST;
                 }
             }
         }
@@ -281,5 +292,62 @@ fn slabs(cuda: &Cuda, pool: &Pool, links: &Links, words: [usize; 2], rooms: &[[u
     };
     let others: Range<usize> = 0..parts;
     let places: Vec<Place> = others.filter(|part| *part != rank).map(place).collect();
-    Slabs::new(cuda, pool, links, &places, WHAT)
+    Slabs::in_turn(cuda, pool, links, &places, WHAT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Grid;
+
+    /// Every way between tiles of different parts is a link of these two, in the same order at both, and leads to a tile that the
+    /// receiver has beside the one in its ring.
+    #[test]
+    fn links_are_all_ways_between_tiles_of_two_parts() {
+        for (cells, layers, parts) in [([40, 24], 1, 2), ([40, 24], 1, 5), ([9, 1], 1, 3), ([6, 5], 3, 4), ([3, 2], 1, 8)] {
+            let grid = Grid { cells, h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
+            let tiling = Tiling::new(&grid, [0, 1], layers);
+            let cut = Cut::new([tiling.all[0], tiling.all[1], 1], &[0, 1], parts, |tile| 1.0 + (tile % 3) as f64);
+            let mut count = 0;
+            for (a, b) in (0..parts).flat_map(|a| (0..parts).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+                let links = links_between(&cut, &tiling, a, b);
+                assert_eq!(links.len(), links_between(&cut, &tiling, b, a).len());
+                let there = tiling.of_part(cut.block(b));
+                for (place, layer, way, beside) in &links {
+                    assert!(cut.owner(*place) == a && cut.owner(*beside) == b && *layer < layers as usize);
+                    let at = |place: usize| [place % tiling.all[0], place / tiling.all[0]];
+                    let [from, to] = [at(*place), at(*beside)];
+                    assert_eq!([to[0] + 1, to[1] + 1], [from[0] + way % 3, from[1] + way / 3]);
+                    let cell = |tile: usize| there.cell(tile, 0).map(|cell| there.place_of(cell));
+                    assert_eq!([cell(there.at(*place)), cell(there.at(*beside))], [Some(*place), Some(*beside)]);
+                }
+                count += links.len();
+            }
+            let [width, height] = tiling.all.map(|n| n as isize);
+            let owner = |x: isize, y: isize| cut.owner((y * width + x) as usize);
+            let ways = (0..height)
+                .flat_map(|y| (0..width).map(move |x| (x, y)))
+                .flat_map(|(x, y)| (0..9).map(move |w| (x, y, x + w % 3 - 1, y + w / 3 - 1)));
+            let inside = ways.filter(|(.., x, y)| (0..width).contains(x) && (0..height).contains(y));
+            let all = inside.filter(|(x, y, to_x, to_y)| owner(*x, *y) != owner(*to_x, *to_y)).count();
+            assert!(count == all * layers as usize && (all > 0 || parts == 1), "{cells:?} in {parts}: {count} links, {all} ways");
+        }
+    }
+
+    /// A slab has room for all that are expected within reach of the other part, also across periodic sides.
+    #[test]
+    fn rooms_follow_the_reach_of_a_step() {
+        let mut config = crate::config::Config::new(vec![60, 40], vec![6e-3, 4e-3], "Ar", 1e21, 300.0);
+        config.dt = 1e-7;
+        let model = Model::new(&config, std::path::Path::new(""), 1).unwrap();
+        let reach = (fastest(&model) * 1e-7 / 1e-4).ceil() as usize + 1;
+        assert!((2..9).contains(&reach), "{reach}");
+        let area = |from: usize, to: usize| Rectangle { lower: [from, 0], upper: [to, 40] };
+        // Across one side, and across the other by the period.
+        assert_eq!(band(&model, area(0, 30), area(30, 60)), 2 * reach * 40);
+        assert_eq!(band(&model, area(0, 20), area(20, 40)), reach * 40);
+        assert_eq!(band(&model, area(0, 20), area(40, 60)), reach * 40);
+        let [near, far] = rooms(&model, &[area(0, 30), area(30, 60)])[1];
+        assert!(near == far && near as f64 >= FEWEST as f64 + 2.0 * (reach * 40) as f64 * model.per_cell);
+    }
 }

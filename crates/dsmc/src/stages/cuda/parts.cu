@@ -51,16 +51,17 @@ __device__ __forceinline__ u32 place_of(const Store& st, const Inflow& in, u64 r
 }
 
 // Puts what has come behind the injected particles: those from afar, then those from beside, for the exchange of the next step. Empties the
-// slabs that have gone, and keeps in `peaks` the most that there was in each.
+// slabs that have gone, and keeps in `peaks` the most that there was in each. `half`: that of the incoming slabs which is new.
 extern "C" __global__ void __launch_bounds__(256)
-    receive(const __grid_constant__ Store st, const __grid_constant__ Inflow in, const uint4* links, u32 count, u32* peaks) {
+    receive(const __grid_constant__ Store st, const __grid_constant__ Inflow in, const uint4* links, u32 count, u32* peaks, u32 half) {
     const u32 first = st.next_first[st.count] + st.counters->fresh;
     u32 far = 0, near = 0;
     for (u32 part = 0; part < st.parts; part++) {
         const Slab& slab = st.slabs[part];
         if (slab.incoming == nullptr) continue;
-        near += least(slab.incoming[0], slab.near);
-        far += least(slab.incoming[1], slab.far);
+        const u32* head = half_of(slab, half);
+        near += least(head[0], slab.near);
+        far += least(head[1], slab.far);
     }
     const bool room = first + near + far <= st.capacity;
     const u64 thread = thread_index(), threads = thread_count();
@@ -80,9 +81,10 @@ extern "C" __global__ void __launch_bounds__(256)
             peaks[2 * part + u32(thread)] = greatest(peaks[2 * part + u32(thread)], *sent);
             *sent = 0;
         }
-        u32 n = room ? least(slab.incoming[1], slab.far) : 0;
+        const u32* incoming = half_of(slab, half);
+        u32 n = room ? least(incoming[1], slab.far) : 0;
         for (u64 k = thread; k < n; k += threads) {
-            const u32* words = slab.incoming + far_begin(slab) + k;
+            const u32* words = incoming + far_begin(slab) + k;
             u32 slot = to + u32(k), goal = words[slab.far * NEAR_WORDS], at = goal / LAYERS;
             u64 rank = u64(words[slab.far * (NEAR_WORDS + 1)]) << 32 | words[slab.far * (NEAR_WORDS + 2)];
             u32 tile = tile_at(st, int(at % st.all), int(at / st.all), goal % LAYERS);
@@ -104,9 +106,10 @@ extern "C" __global__ void __launch_bounds__(256)
     for (u64 k = thread / 32; k < count; k += threads / 32) {
         const uint4 link = links[k];  // tile of the ring, way, tile, part
         for (; of_part < link.w; of_part++)
-            if (st.slabs[of_part].incoming != nullptr) to += least(st.slabs[of_part].incoming[0], st.slabs[of_part].near);
+            if (st.slabs[of_part].incoming != nullptr)
+                to += least(half_of(st.slabs[of_part], half)[0], st.slabs[of_part].near);
         const Slab& slab = st.slabs[link.w];
-        const u32* head = slab.incoming + HEAD + 2 * (u32(k) - slab.first_link);
+        const u32 *incoming = half_of(slab, half), *head = incoming + HEAD + 2 * (u32(k) - slab.first_link);
         u32 begin = head[0], n = room ? head[1] : 0;
         if (lane == 0) {
             st.near[link.x * 9 + link.y] = n;
@@ -114,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(256)
             if (n) atomicAdd(st.near_in + link.z, n);
         }
         for (u32 i = lane; i < n; i += 32)
-            take_words(st.next, to + begin + i, slab.incoming + near_begin(slab) + begin + i, slab.near);
+            take_words(st.next, to + begin + i, incoming + near_begin(slab) + begin + i, slab.near);
     }
 }
 #endif

@@ -14,7 +14,7 @@ impl Gas {
     /// Looks at the slabs between parts where that is due.
     pub(super) fn look_beyond(&mut self) -> Result<()> {
         let Some(beyond) = self.beyond.as_mut().filter(|_| Beyond::look_is_due(self.steps)) else { return Ok(()) };
-        beyond.look()?;
+        beyond.look(self.steps)?;
         self.store.beyond = beyond.argument();
         self.whole().map(|_| ())
     }

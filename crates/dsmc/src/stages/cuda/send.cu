@@ -15,6 +15,9 @@
 #if PARTS
 __device__ __forceinline__ u32 near_begin(const Slab& s) { return HEAD + 2 * s.links; }
 __device__ __forceinline__ u32 far_begin(const Slab& s) { return near_begin(s) + NEAR_WORDS * s.near; }
+__device__ __forceinline__ const u32* half_of(const Slab& s, u32 half) {
+    return s.incoming + u64(half) * (far_begin(s) + FAR_WORDS * s.far);
+}
 
 // Writes the particle of a slot into the words at `to`, `apart` words from one quantity to the next.
 __device__ __forceinline__ void put_words(const Columns& c, u32 slot, u32* to, u32 apart) {

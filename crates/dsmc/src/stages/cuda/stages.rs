@@ -128,7 +128,7 @@ impl Gas {
         profiler.stage_on(&cuda, name, Cost::default(), || self.trace_flights(step, sample))?;
         let Some(beyond) = &self.beyond else { return Ok(()) };
         let (kernels, store, inflow) = (&self.store.kernels, self.store.argument(), self.inflow());
-        profiler.stage_on(&cuda, "parts", Cost::default(), || beyond.exchange(kernels, &store, inflow))
+        beyond.exchange(kernels, &store, inflow, profiler)
     }
 
     /// Model traffic of a step.

@@ -7,12 +7,14 @@ use zellige_engine::profile::Profiler;
 
 use super::Gas;
 use super::arguments::Counters;
+use crate::model::Scheme;
+use crate::stages::cpu::collide::pair_count;
 use crate::stages::{Ledger, Stages};
 
 impl Gas {
     /// Pairs of species that collide.
     fn pairs(&self) -> usize {
-        self.majorants[0].len() / (self.store.tiling.len() * self.store.config.cells()).max(1)
+        if self.model.collisions.scheme == Scheme::None { 0 } else { pair_count(self.model.species.len()) }
     }
 
     /// State besides particles and sums in double precision, of all parts, for a checkpoint: whole at the first part.
@@ -28,14 +30,15 @@ impl Gas {
             extra.extend(self.of_all(own, self.pairs(), cells)?);
         }
         extra.extend(self.all_moving()?);
-        let lengths = self.store.lengths()?;
-        if !lengths.is_empty() {
+        // A part without tiles has no numbers, but takes part.
+        if layers > 1 {
+            let lengths = self.store.lengths()?;
             extra.extend(self.of_all(lengths, 1, 1)?);
         }
         let mut recent = self.averages.numbers()?;
         let held = recent.remove(0);
         extra.push(held);
-        if !recent.is_empty() {
+        if held > 0.0 {
             extra.extend(self.of_all(recent, self.averages.kept(), self.averages.keys())?);
         }
         Ok(extra)

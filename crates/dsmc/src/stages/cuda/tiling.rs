@@ -85,6 +85,11 @@ impl Tiling {
         ((at[1] - self.lower[1]) * self.tiles[0] + at[0] - self.lower[0]) * self.layers
     }
 
+    /// Number of the place of a cell's tiles among those of the domain.
+    pub(super) fn place_of(&self, cell: [usize; 2]) -> usize {
+        (cell[1] >> self.shift[1]) * self.all[0] + (cell[0] >> self.shift[0])
+    }
+
     /// True if a cell is one of this part.
     pub(super) fn owns(&self, cell: [usize; 2]) -> bool {
         (0..2).all(|d| (self.own[0][d]..self.own[1][d]).contains(&(cell[d] >> self.shift[d])))
@@ -97,7 +102,7 @@ impl Tiling {
 
     /// Tile of a cell of this part or of the ring around it, the first where several share it, and the cell's number in it.
     pub(super) fn tile_and_slot(&self, cell: [usize; 2]) -> (usize, usize) {
-        let tile = self.at((cell[1] >> self.shift[1]) * self.all[0] + (cell[0] >> self.shift[0]));
+        let tile = self.at(self.place_of(cell));
         let local = [0, 1].map(|d| cell[d] & ((1 << self.shift[d]) - 1));
         (tile, local[1] << self.shift[0] | local[0])
     }
@@ -234,6 +239,8 @@ fn layers_of(model: &Model, cells: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use zellige_engine::links::Cut;
+
     use super::*;
 
     #[test]
@@ -253,6 +260,27 @@ mod tests {
                 }
             }
             assert_eq!(found, grid.len() * layers as usize, "{tiling:?}");
+        }
+    }
+
+    /// Each cell is one of one part, which has a tile and a slot for it and for those in the ring around it.
+    #[test]
+    fn parts_have_the_cells_of_their_boxes() {
+        let grid = Grid { cells: [50, 21], h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
+        for (shift, layers, parts) in [([2, 1], 1, 3), ([0, 0], 2, 4), ([3, 3], 1, 8)] {
+            let whole = Tiling::new(&grid, shift, layers);
+            let cut = Cut::new([whole.all[0], whole.all[1], 1], &[0, 1], parts, |_| 1.0);
+            let mut owned = 0;
+            for part in 0..parts {
+                let tiling = whole.of_part(cut.block(part));
+                assert_eq!(tiling.own_len(), cut.tiles(part).count() * layers as usize);
+                for cell in (0..grid.len()).map(|c| grid.cell(c)).filter(|cell| tiling.owns(*cell)) {
+                    let (tile, slot) = tiling.tile_and_slot(cell);
+                    assert!(tile < tiling.len() && tiling.cell(tile, slot) == Some(cell) && cut.owner(tiling.place_of(cell)) == part);
+                    owned += 1;
+                }
+            }
+            assert_eq!(owned, grid.len());
         }
     }
 
