@@ -39,11 +39,11 @@ pub(crate) fn of(model: &Model, plan: &Plan, device: &Device, parts: usize) -> D
         };
         (side(0) + side(1)) * in_cell * PARTICLE
     };
-    // On CPUs messages are handed on; on GPUs any two parts have slabs, which go whole, whatever is in them.
-    let halvings = (parts as f64).log2().ceil();
+    // On CPUs messages are handed on; on GPUs any two parts have slabs, which go whole, with room for several times what leaves.
+    let (halvings, leavers) = ((parts as f64).log2().ceil(), blocks.iter().map(sent).fold(0.0, f64::max));
     let (rounds, messages, bytes) = match device {
-        Device::Cpu(_) => (halvings, halvings, blocks.iter().map(sent).fold(0.0, f64::max)),
-        Device::Cuda(gpu) => (f64::from(u8::from(parts > 1)), parts as f64 - 1.0, cuda::exchanged(model, gpu.properties(), parts)),
+        Device::Cpu(_) => (halvings, halvings, leavers),
+        Device::Cuda(_) => (f64::from(u8::from(parts > 1)), parts as f64 - 1.0, cuda::ROOM as f64 * leavers),
     };
     let words = |block: &Block| {
         let side = |axis: usize| {

@@ -28,9 +28,11 @@ const FEWEST: usize = 2048;
 const RECEIVERS: u32 = 132;
 /// Steps from one look at the slabs to the next, after the first ones.
 const EVERY: u64 = 64;
-/// Room as a multiple of the most that there was: below the first it grows to the second; above the third, which is far from what a
-/// start needs at most, it shrinks to the fourth after some steps, since slabs are copied whole.
-const MARGINS: [usize; 4] = [2, 4, 32, 8];
+/// Room of a slab as a multiple of the most that there was in it, once that is known.
+pub const ROOM: usize = 8;
+/// Least multiple, below which it grows, and the largest, above which it shrinks after some steps: slabs are copied whole, and the
+/// room at the start is that for all that might come.
+const MARGIN: [usize; 2] = [2, 32];
 /// Steps after which rooms shrink.
 const SETTLED: u64 = 16;
 const WHAT: &str = "dsmc: exchange between parts";
@@ -113,15 +115,6 @@ fn words(config: &KernelConfig) -> [usize; 2] {
 /// Bytes of a slab with so many links and so much room.
 fn bytes(links: usize, room: [usize; 2], words: [usize; 2]) -> usize {
     4 * (HEAD + 2 * links + room[0] * words[0] + room[1] * words[1])
-}
-
-/// Bytes of the slabs of a part, the most of any.
-pub(super) fn most_sent(model: &Model, config: &KernelConfig, areas: &[Rectangle]) -> f64 {
-    let (rooms, parts, words) = (rooms(model, areas), areas.len(), words(config));
-    let of_pair = |a: usize, b: usize| {
-        if a == b { 0 } else { bytes(0, rooms[a * parts + b], words) }
-    };
-    (0..parts).map(|a| (0..parts).map(|b| of_pair(a, b)).sum::<usize>()).max().unwrap_or(0) as f64
 }
 
 /// Number of part `other` among the places of part `part`.
@@ -235,11 +228,9 @@ impl Beyond {
         let mut grown = self.rooms.clone();
         for (a, b) in (0..parts).flat_map(|a| (0..parts).map(move |b| (a, b))) {
             for (kind, room) in grown[a * parts + b].iter_mut().enumerate() {
-                let (held, [least, grown, most, settled]) = (fullest(a, b, kind), MARGINS);
-                if least * held > *room {
-                    *room = grown * held;
-                } else if steps >= SETTLED && *room > most * held + 4 * FEWEST {
-                    *room = settled * held + FEWEST;
+                let (held, [least, most]) = (fullest(a, b, kind), MARGIN);
+                if least * held > *room || steps >= SETTLED && *room > most * held + 4 * FEWEST {
+                    *room = ROOM * held + FEWEST;
                 }
             }
         }

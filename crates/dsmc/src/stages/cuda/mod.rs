@@ -35,6 +35,7 @@ use zellige_engine::links::{Cut, Links};
 use self::averages::Averages;
 use self::batches::Closed;
 use self::beyond::Beyond;
+pub use self::beyond::ROOM;
 use self::program::KernelConfig;
 use self::recorded::Recorded;
 use self::store::Store;
@@ -111,13 +112,6 @@ pub fn cut(model: &Model, gpu: &Properties, parts: usize) -> (Cut, [usize; 2]) {
     let config = tiling::kernel_config_of(model, gpu, parts);
     let tiling = Tiling::new(&model.grid, config.shift, config.layers);
     (boxes(model, tiling.all, tiling.tile(), parts), tiling.tile())
-}
-
-/// Bytes that a part sends in a step, the most of any, at the start.
-pub fn exchanged(model: &Model, gpu: &Properties, parts: usize) -> f64 {
-    let (cut, tile) = cut(model, gpu, parts);
-    let areas: Vec<_> = (0..parts).map(|part| area(&cut, part, tile, model.grid.cells)).collect();
-    beyond::most_sent(model, &tiling::kernel_config_of(model, gpu, parts), &areas)
 }
 
 /// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.
