@@ -254,11 +254,11 @@ impl Cuda {
             .map_err(|e| self.failed("a copy on the GPU failed", e))
     }
 
-    /// Lets copies of this GPU go to the memory of `other` by the shortest way. Where two GPUs cannot reach each other the driver
-    /// copies by way of the host.
-    pub fn reach(&self, other: &Self) -> Result<()> {
+    /// Lets kernels and copies of this GPU reach the memory of `other`; false where they cannot, and the driver copies by way of
+    /// the host.
+    pub fn reach(&self, other: &Self) -> Result<bool> {
         if self.ordinal() == other.ordinal() {
-            return Ok(());
+            return Ok(true);
         }
         self.bind()?;
         let mut can = 0;
@@ -267,7 +267,7 @@ impl Cuda {
         asked.result().map_err(|e| self.failed("it cannot be asked about other GPUs", e))?;
         if can == 0 {
             tracing::debug!("cuda:{} reaches cuda:{} by way of the host", self.ordinal(), other.ordinal());
-            return Ok(());
+            return Ok(false);
         }
         // SAFETY: the context of the other device is alive, and this one's is bound.
         let enabled = unsafe { sys::cuCtxEnablePeerAccess(other.0.context.cu_ctx(), 0) };
@@ -275,23 +275,18 @@ impl Cuda {
             Err(e) if e.0 != sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => {
                 Err(self.failed("the memory of another GPU cannot be reached", e))
             }
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 
-    /// Copies the first `bytes` of a buffer to `to[at..]` of another part, on this GPU or another one, in the order of this stream.
-    /// Its owner keeps another stream from it meanwhile: events tell.
+    /// Copies `bytes` from `at` on of a buffer to the same place in one of another part, on this GPU or another one, in the order
+    /// of this stream. Its owner keeps another stream from it meanwhile: events tell.
     pub(crate) fn copy_to_peer(&self, from: &Buffer<u8>, to: &Buffer<u8>, at: usize, bytes: usize) -> Result<()> {
-        assert!(
-            bytes <= from.len && at <= to.len && bytes <= to.len - at,
-            "{bytes} bytes at {at} of buffers of {} and {}",
-            from.len,
-            to.len
-        );
+        assert!(at + bytes <= from.len.min(to.len), "{bytes} bytes at {at} of buffers of {} and {}", from.len, to.len);
         self.bind()?;
         let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
         // SAFETY: both ranges lie in live buffers of contexts that are alive.
-        self.put(|stream| unsafe { sys::cuMemcpyPeerAsync(to.from(at).0, there, from.pointer, here, bytes, stream).result() })
+        self.put(|stream| unsafe { sys::cuMemcpyPeerAsync(to.from(at).0, there, from.from(at).0, here, bytes, stream).result() })
             .map_err(|e| self.failed("a copy to another part failed", e))
     }
 

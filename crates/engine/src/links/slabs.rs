@@ -1,4 +1,4 @@
-//! Slabs of device memory that go from part to part: fixed places of fixed size, copied from one GPU to another, or on one.
+//! Slabs of device memory that go from part to part: fixed places of fixed size, copied from one GPU to another, or read there.
 //!
 //! The host waits for no GPU here. Each part waits for the others' threads to have put their share of an exchange on their streams;
 //! events keep the streams in order.
@@ -26,16 +26,19 @@ pub struct Place {
 #[derive(Debug)]
 struct Pair {
     place: Place,
-    outgoing: Buffer<u8>,
-    /// Shared with the part that writes to it.
+    /// Shared with the part that reads it, where that reaches it.
+    outgoing: Arc<Buffer<u8>>,
+    /// Shared with the part that writes to it: that one's outgoing slab where this part reads there.
     incoming: Arc<Buffer<u8>>,
-    /// The other's incoming slab.
-    to: Arc<Buffer<u8>>,
+    /// The other's incoming slab, to which the outgoing one is copied.
+    to: Option<Arc<Buffer<u8>>>,
 }
 
 /// Card that a part hands to the owner of a place that is in common.
 struct Introduction {
-    slab: Arc<Buffer<u8>>,
+    outgoing: Arc<Buffer<u8>>,
+    /// Slab to be copied to, if this part does not read the other's outgoing one where it lies.
+    incoming: Option<Arc<Buffer<u8>>>,
     cuda: Cuda,
     events: Arc<Events>,
 }
@@ -73,8 +76,8 @@ impl Slabs {
         Self::of_halves(1, cuda, pool, links, places, what)
     }
 
-    /// Slabs whose incoming ones have two halves ([`Slabs::half`]), written to in turn: so nobody has to say when they may be
-    /// written to. What has come is read before the next exchange.
+    /// Slabs of two halves, used in turn ([`Slabs::half`]): so nobody has to say when one may be written to, and kernels read what
+    /// comes where it lies, as far as their GPUs reach. What has come is read before the next exchange.
     ///
     /// # Errors
     /// As those of [`Slabs::new`].
@@ -85,15 +88,22 @@ impl Slabs {
     fn of_halves(halves: usize, cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
         let event = || cuda.event_without_time();
         let events = Arc::new(Events { free: event()?, sent: [event()?, event()?] });
+        // Every part says which GPU it is on, so that the others know what they reach.
+        for place in places {
+            links.hand(place.part, Box::new(cuda.clone()))?;
+        }
         let mut ends = Vec::new();
         for place in places {
-            let incoming = Arc::new(pool.alloc_zeros::<u8>(halves * place.bytes, what)?);
-            ends.push((pool.alloc_zeros::<u8>(place.bytes, what)?, incoming));
+            let Ok(their) = links.take(place.part)?.downcast::<Cuda>() else { return Err(mismatch(place.part)) };
+            let read_there = cuda.reach(&their)? && halves == 2;
+            let slab = || pool.alloc_zeros::<u8>(halves * place.bytes, what).map(Arc::new);
+            ends.push((slab()?, if read_there { None } else { Some(slab()?) }));
         }
         // Zeros are there before anybody writes.
         cuda.synchronize()?;
-        for (own, (place, (_, incoming))) in places.iter().zip(&ends).enumerate() {
-            let introduction = Introduction { slab: incoming.clone(), cuda: cuda.clone(), events: events.clone() };
+        for (own, (place, (outgoing, incoming))) in places.iter().zip(&ends).enumerate() {
+            let (outgoing, incoming) = (outgoing.clone(), incoming.clone());
+            let introduction = Introduction { outgoing, incoming, cuda: cuda.clone(), events: events.clone() };
             let card: Box<dyn Any + Send> = Box::new((own, place.theirs, introduction));
             links.hand(place.part, card)?;
         }
@@ -105,9 +115,8 @@ impl Slabs {
             let card = links.take(*part)?.downcast::<(usize, usize, Introduction)>();
             let Ok(card) = card else { return Err(mismatch(*part)) };
             let (theirs, own, introduction) = *card;
-            let fits =
-                places.get(own).is_some_and(|p| p.part == *part && p.theirs == theirs && halves * p.bytes == introduction.slab.len());
-            if !fits || found[own].is_some() {
+            let fits = |p: &Place| p.part == *part && p.theirs == theirs && halves * p.bytes == introduction.outgoing.len();
+            if !places.get(own).is_some_and(fits) || found[own].is_some() {
                 return Err(mismatch(*part));
             }
             found[own] = Some(introduction);
@@ -115,14 +124,14 @@ impl Slabs {
         let mut peers: Vec<(usize, Cuda, Arc<Events>)> = Vec::new();
         let mut pairs = Vec::new();
         for ((place, (outgoing, incoming)), introduction) in places.iter().zip(ends).zip(found) {
-            let Introduction { slab, cuda: their, events } = introduction.ok_or_else(|| mismatch(place.part))?;
+            let Introduction { outgoing: theirs, incoming: to, cuda: their, events } = introduction.ok_or_else(|| mismatch(place.part))?;
             if peers.iter().all(|(part, ..)| *part != place.part) {
-                cuda.reach(&their)?;
                 peers.push((place.part, their, events));
             }
-            pairs.push(Pair { place: *place, outgoing, incoming, to: slab });
+            pairs.push(Pair { place: *place, outgoing, incoming: incoming.unwrap_or(theirs), to });
         }
-        Ok(Self { cuda: cuda.clone(), links: links.clone(), pairs, halves, exchanges: AtomicUsize::new(0), events, peers })
+        let (cuda, links, exchanges) = (cuda.clone(), links.clone(), AtomicUsize::new(0));
+        Ok(Self { cuda, links, pairs, halves, exchanges, events, peers })
     }
 
     /// Slab that goes to place `k`, to be written on the device.
@@ -130,24 +139,18 @@ impl Slabs {
         &self.pairs[k].outgoing
     }
 
-    /// [`Slabs::outgoing`], for copies from the host.
-    #[cfg(test)]
-    pub(super) fn outgoing_mut(&mut self, k: usize) -> &mut Buffer<u8> {
-        &mut self.pairs[k].outgoing
-    }
-
     /// Slab that has come from place `k`, both halves of it where there are two.
     pub fn incoming(&self, k: usize) -> &Buffer<u8> {
         &self.pairs[k].incoming
     }
 
-    /// Half of the incoming slabs that the last exchange has written.
+    /// Half of the slabs that goes with the next exchange; what came with the last one is in the other one.
     pub fn half(&self) -> usize {
-        (self.exchanges.load(Ordering::Relaxed) + 1) % self.halves
+        self.exchanges.load(Ordering::Relaxed) % self.halves
     }
 
-    /// Copies all outgoing slabs, as the stream has written them by now, into the incoming ones of the others; what is put on the
-    /// stream afterwards finds the others' here. All parts call this alike. Does not wait for the device.
+    /// Has all outgoing slabs, as the stream has written them by now, go to the others; what is put on the stream afterwards finds
+    /// theirs in the incoming ones. All parts call this alike. Does not wait for the device.
     ///
     /// # Errors
     /// Another part has failed.
@@ -164,7 +167,9 @@ impl Slabs {
         }
         // Readers of the other half are ahead of the others' marks of the exchange before, which this stream has waited for.
         for pair in &self.pairs {
-            self.cuda.copy_to_peer(&pair.outgoing, &pair.to, half * pair.place.bytes, pair.place.bytes)?;
+            if let Some(to) = &pair.to {
+                self.cuda.copy_to_peer(&pair.outgoing, to, half * pair.place.bytes, pair.place.bytes)?;
+            }
         }
         self.cuda.record(&self.events.sent[half])?;
         self.tell()?;
@@ -188,7 +193,7 @@ impl Slabs {
 
 impl Drop for Slabs {
     fn drop(&mut self) {
-        // Copies into the others' slabs, which may go next.
+        // Copies into the others' slabs, and reads of them, which may go next.
         let _ = self.cuda.synchronize();
     }
 }

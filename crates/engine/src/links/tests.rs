@@ -121,15 +121,16 @@ fn slabs_come_to_their_places() {
             // Place 0 is at the lower end, whose other end is the lower neighbour's place 1.
             let places = [Place { part: below, theirs: 1, bytes }, Place { part: above, theirs: 0, bytes }];
             let make = if halves == 1 { Slabs::new } else { Slabs::in_turn };
-            let mut slabs = make(&cuda, &cuda.pool(), &links, &places, "test")?;
+            let slabs = make(&cuda, &cuda.pool(), &links, &places, "test")?;
             let mut seen = Vec::new();
             for turn in 0..25_u8 {
                 for k in 0..2 {
-                    cuda.upload(slabs.outgoing_mut(k), &vec![100 * own as u8 + 2 * turn + k as u8; bytes])?;
+                    let words = cuda.buffer_from(&vec![100 * own as u8 + 2 * turn + k as u8; halves * bytes], "test")?;
+                    cuda.copy_to_peer(&words, slabs.outgoing(k), slabs.half() * bytes, bytes)?;
                 }
                 slabs.exchange()?;
                 for k in 0..2 {
-                    let begin = slabs.half() * bytes;
+                    let begin = (halves - 1 - slabs.half()) * bytes;
                     let came = cuda.download_range(slabs.incoming(k), begin..begin + bytes)?;
                     assert!(came.iter().all(|byte| *byte == came[0]));
                     seen.push(came[0]);

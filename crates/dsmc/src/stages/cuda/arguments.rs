@@ -73,8 +73,9 @@ pub(super) struct Store {
     pub(super) parts: u32,
     /// Part of each tile of the domain, layers of a cell being one.
     pub(super) owner: *const u16,
-    /// By part.
+    /// By part, and the half of them in use.
     pub(super) slabs: *const Slab,
+    pub(super) half: u32,
     /// First slot of what has come from a tile of the ring, by tile and way.
     pub(super) link_first: *mut u32,
 }
@@ -83,8 +84,8 @@ pub(super) struct Store {
 #[device]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slab {
+    /// Two halves each, used in turn.
     pub(super) outgoing: *mut u32,
-    /// Two halves, written to in turn.
     pub(super) incoming: *const u32,
     /// Room for leavers to tiles beside, and for those that go far.
     pub(super) near: u32,

@@ -72,7 +72,7 @@ __device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u3
 
 #if PARTS
 // Order of particles that come from afar as one part has it, by their slots there. `beyond` is the first slot of those of other parts: where
-// they would lie among the slots of this part, and their order there, lie in columns not in use (parts.cu).
+// they would lie among the slots of this part, and their order there, lie in columns not in use (receive.cu).
 __device__ __forceinline__ u32* places(const Columns& unused) { return reinterpret_cast<u32*>(unused.vy); }
 __device__ __forceinline__ u64 rank_of(const Columns& unused, u32 slot) {
     return u64(reinterpret_cast<u32*>(unused.x)[slot]) << 32 | reinterpret_cast<u32*>(unused.y)[slot];

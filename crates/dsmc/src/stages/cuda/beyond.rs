@@ -1,4 +1,4 @@
-//! Exchange with the other parts of a run: `send.cu`, `parts.cu`, and the slabs of leavers.
+//! Exchange with the other parts of a run: `send.cu`, `receive.cu`, and the slabs of leavers.
 //!
 //! Any two parts have a slab each way, of fixed room: what leaves a tile for one beside it goes in the order in which the tile's
 //! lists have it, what goes far with its rank in the order of one part. The numbers stand in the slab, so that no host waits. How
@@ -40,6 +40,15 @@ const WHAT: &str = "dsmc: exchange between parts";
 /// Links from the tiles of one part to those of another: place of the tile among those of the domain, layer, way, and place of the
 /// one beside.
 type Link = (usize, usize, usize, usize);
+
+/// Addresses of the owners of tiles and of the slabs, the half of these in use, and the number of parts, for `Store`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Address {
+    pub(super) owner: u64,
+    pub(super) slabs: u64,
+    pub(super) half: u32,
+    pub(super) parts: u32,
+}
 
 /// The slabs of a part.
 pub(super) struct Beyond {
@@ -186,9 +195,15 @@ impl Beyond {
         self.cuda.upload(&mut self.table, &table)
     }
 
-    /// Addresses of the owners of tiles and of the slabs, and the number of parts: for `Store` of arguments.rs.
-    pub(super) fn argument(&self) -> (u64, u64, u32) {
-        (self.owner.address(), self.table.address(), self.links.size() as u32)
+    /// The addresses for the next step.
+    pub(super) fn argument(&self) -> Address {
+        let parts = self.links.size() as u32;
+        Address { owner: self.owner.address(), slabs: self.table.address(), half: self.slabs.half() as u32, parts }
+    }
+
+    /// Links to other parts: their address, and how many.
+    pub(super) fn sent(&self) -> (u64, u32) {
+        (self.sent.address(), self.sent.len() as u32)
     }
 
     /// The most particles that can come in a step.
@@ -197,19 +212,13 @@ impl Beyond {
         (0..parts).filter(|part| *part != rank).map(|part| self.rooms[rank * parts + part].iter().sum::<usize>() as u64).sum()
     }
 
-    /// Sends what has left in a step, and takes in what has come. Does not wait for the device.
+    /// Has go what kernels have put into slabs in a step, and takes in what has come. Does not wait for the device.
     pub(super) fn exchange(&self, kernels: &Kernels, store: &Store, inflow: Inflow, profiler: &mut Profiler) -> Result<()> {
-        let Some([send, receive]) = &kernels.parts else { return Ok(()) };
-        let (sent, came) = (self.sent.len() as u32, self.came.len() as u32);
-        if sent > 0 {
-            let launch = send.launch(sent.div_ceil(8), 256).arg(*store).arg(&self.sent).arg(sent);
-            // SAFETY: the arguments as declared, so many links; a slab has its links and rooms.
-            profiler.stage_on(&self.cuda, "send", Cost::default(), || unsafe { launch.run() })?;
-        }
+        let Some(receive) = &kernels.receive else { return Ok(()) };
         profiler.stage_on(&self.cuda, "slabs", Cost::default(), || self.slabs.exchange())?;
-        let launch = receive.launch(RECEIVERS, 256).arg(*store).arg(inflow).arg(&self.came).arg(came).arg(&self.peaks);
-        let launch = launch.arg(self.slabs.half() as u32);
-        // SAFETY: as above; two numbers a part.
+        let launch = receive.launch(RECEIVERS, 256).arg(*store).arg(inflow);
+        let launch = launch.arg(&self.came).arg(self.came.len() as u32).arg(&self.peaks);
+        // SAFETY: the arguments as declared, so many links; a slab has its links and rooms; two numbers a part.
         profiler.stage_on(&self.cuda, "receive", Cost::default(), || unsafe { launch.run() })
     }
 

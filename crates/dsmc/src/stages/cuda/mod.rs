@@ -132,7 +132,7 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig, links: &Links) -> 
     let cut = boxes(model, whole.all, whole.tile(), links.size());
     let tiling = if config.parts { whole.of_part(cut.block(links.rank())) } else { whole };
     let area = area(&cut, links.rank(), whole.tile(), whole.cells);
-    let mut store = Store::new(cuda, &pool, config, &model.grid, tiling)?;
+    let store = Store::new(cuda, &pool, config, &model.grid, tiling)?;
     let tables = Tables::new(model, &store.tiling, &pool)?;
     let cells = store.tiling.len() * config.cells();
     let pairs = if model.collisions.scheme == crate::model::Scheme::None { 0 } else { collide::pair_count(model.species.len()) };
@@ -146,9 +146,6 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig, links: &Links) -> 
     let faces = tables.faces.len() * model.species.len();
     let groups = model.sources.len() * (1 + model.species.len()) + 1;
     let beyond = if config.parts { Some(Beyond::new(cuda, &pool, model, &config, &tiling, cut, links)?) } else { None };
-    if let Some(beyond) = &beyond {
-        store.beyond = beyond.argument();
-    }
     let numbers = |n: usize, what: &str| pool.alloc_zeros::<f64>(n, what);
     Ok(Box::new(Gas {
         majorants: [

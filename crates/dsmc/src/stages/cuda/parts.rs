@@ -15,7 +15,6 @@ impl Gas {
     pub(super) fn look_beyond(&mut self) -> Result<()> {
         let Some(beyond) = self.beyond.as_mut().filter(|_| Beyond::look_is_due(self.steps)) else { return Ok(()) };
         beyond.look(self.steps)?;
-        self.store.beyond = beyond.argument();
         self.whole().map(|_| ())
     }
 

@@ -42,8 +42,8 @@ const FILES: &Files = cuda_files![
     "order.cu",
     "pairing.cu",
     "partners.cu",
-    "parts.cu",
     "random.cu",
+    "receive.cu",
     "reflect.cu",
     "sample.cu",
     "send.cu",
@@ -224,8 +224,8 @@ pub(super) struct Kernels {
     pub(super) layout: Kernel,
     /// `place`, `deliver` and `gather`; of small gases tiles do that themselves.
     pub(super) exchange: Option<[Kernel; 3]>,
-    /// `send` and `receive` of a run in parts.
-    pub(super) parts: Option<[Kernel; 2]>,
+    /// Of a run in parts.
+    pub(super) receive: Option<Kernel>,
     pub(super) totals: Kernel,
     pub(super) fold: Kernel,
     /// Only in order, a step, a step with samples.
@@ -237,7 +237,7 @@ pub(super) struct Kernels {
 
 const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
 const BATCH: [&str; 2] = ["close_batch", "sum_regions"];
-const FLIGHTS: [&str; 8] = ["layout", "tally_faces", "trace_flights", "place", "deliver", "gather", "send", "receive"];
+const FLIGHTS: [&str; 7] = ["layout", "tally_faces", "trace_flights", "place", "deliver", "gather", "receive"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, config: &KernelConfig) -> Result<Self> {
@@ -250,7 +250,7 @@ impl Kernels {
             } else {
                 Some([flights.kernel("place")?, flights.kernel("deliver")?, flights.kernel("gather")?])
             },
-            parts: if config.parts { Some([flights.kernel("send")?, flights.kernel("receive")?]) } else { None },
+            receive: if config.parts { Some(flights.kernel("receive")?) } else { None },
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
@@ -306,9 +306,9 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     let flights = &FLIGHTS[..match (config.recorded, config.parts) {
         (true, _) => 3,
         (false, false) => 6,
-        (false, true) => 8,
+        (false, true) => 7,
     }];
-    let sources: &[&str] = if config.parts { &["exchange.cu", "emit.cu", "parts.cu"] } else { &["exchange.cu", "emit.cu"] };
+    let sources: &[&str] = if config.parts { &["exchange.cu", "emit.cu", "receive.cu"] } else { &["exchange.cu", "emit.cu"] };
     [
         Recipe::of_files("dsmc gas", FILES, &["totals.cu", "fly.cu"], &defines, &BULK),
         // Flights are bitwise those of the CPU, which does not fuse products with sums.

@@ -96,10 +96,12 @@ impl Gas {
         let (store, fed) = (&self.store, self.is_fed());
         let [emitters, wanderers] = if store.config.recorded { FEW } else { MANY };
         let emitters = if fed { emitters } else { 0 };
-        // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
+        // SAFETY: the arguments as declared, so many links; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
             if let Some([_, _, gather]) = &store.kernels.exchange {
-                gather.launch((store.tiling.len() as u32).div_ceil(8).max(1), 256).arg(st).run()?;
+                let (links, linked) = self.beyond.as_ref().map_or((0, 0), Beyond::sent);
+                let blocks = (linked + store.tiling.len() as u32).div_ceil(8).max(1);
+                gather.launch(blocks, 256).arg(st).arg(links).arg(linked).run()?;
             }
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
@@ -112,6 +114,9 @@ impl Gas {
     /// Puts the launches of a step on the stream.
     pub(super) fn launch(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
+        if let Some(beyond) = &self.beyond {
+            self.store.beyond = beyond.argument();
+        }
         let clock = Some(&self.recorded.clock).filter(|_| self.store.config.recorded);
         let tallied = self.is_fed() && self.tallied();
         profiler.stage_on(&cuda, "exchange", Cost::default(), || {

@@ -10,6 +10,7 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{indices, items, map};
 
 use super::arguments::{self, Counters};
+use super::beyond;
 use super::columns::{Set, arranged, narrowed, slots, tags, widened};
 use super::program::{KernelConfig, Kernels};
 use super::tiling::Tiling;
@@ -46,9 +47,9 @@ pub(super) struct Store {
     chains: Buffer<u32>,
     link: Buffer<u32>,
     wanderers: Buffer<u64>,
-    /// Of a run in parts: first slots of what came by each way, and the rest of [`Beyond::argument`].
+    /// Of a run in parts: first slots of what came by each way, and what kernels are told of the other parts.
     link_first: Buffer<u32>,
-    pub(super) beyond: (u64, u64, u32),
+    pub(super) beyond: beyond::Address,
     pub(super) counters: Buffer<Counters>,
     /// Current set and regions.
     current: usize,
@@ -78,7 +79,7 @@ impl Store {
             link: words(0)?,
             wanderers: pool.alloc_zeros(0, "dsmc: exchange between tiles")?,
             link_first: words(if config.parts { 9 * tiles } else { 0 })?,
-            beyond: (0, 0, 1),
+            beyond: beyond::Address::default(),
             counters: pool.alloc_zeros(1, "dsmc: counters")?,
             current: 0,
         })
@@ -89,7 +90,7 @@ impl Store {
         let (now, next) = (self.current, 1 - self.current);
         // Columns aside, a step writes its own buffers while the next one reads them.
         let (then, write) = if self.config.recorded { (now, next) } else { (0, 0) };
-        let ([lower, upper], (owner, slabs, parts)) = (self.tiling.own, self.beyond);
+        let ([lower, upper], beyond::Address { owner, slabs, half, parts }) = (self.tiling.own, self.beyond);
         let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
         arguments::Store {
             now: self.sets[now].argument(),
@@ -123,6 +124,7 @@ impl Store {
             parts,
             owner,
             slabs,
+            half,
             link_first: self.link_first.address(),
         }
     }

@@ -115,11 +115,18 @@ __device__ __forceinline__ void wander(const Store& st, const Domain& d, const G
 
 #if !RECORDED
 #define ROWS 4
-// A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has.
-extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st) {
+// A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has. The first
+// warps have a link to another part each.
+extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st, const uint3* links, u32 linked) {
     in_turn();
     if (halted(st)) return;
-    const u32 tile = u32(thread_index() / 32), lane = lane_index(), below = (1u << lane) - 1;
+    const u32 warp = u32(thread_index() / 32), tile = warp - linked, lane = lane_index(), below = (1u << lane) - 1;
+#if PARTS
+    if (warp < linked) {
+        send_near(st, links[warp], warp);
+        return;
+    }
+#endif
     if (tile >= st.count) return;
     u32 some = lane < LISTS ? st.special[tile * LISTS + lane] : 0, left = lane < LISTS ? st.left[tile * LISTS + lane] : 0;
     u32 all = warp_reduce<Sum<u32>>(some), at = lane == 0 && all ? atomicAdd(&st.counters->special, all) : 0;

@@ -1,39 +1,9 @@
-// The exchange between the parts of a run: near leavers into the slabs, and out of the slabs what has come. Cost: 24 bytes or more written and
-// read a leaver, some words a link.
+// Arrivals from the other parts of a run. Cost: 24 bytes or more read and written a leaver, some words a link.
 
 #include "send.cu"
 #include "inflow.cuh"
 
 #if PARTS
-// A warp a link: the leavers of a tile by one way, in their order.
-extern "C" __global__ void __launch_bounds__(256) send(const __grid_constant__ Store st, const uint3* links, u32 count) {
-    const u32 k = u32(thread_index() / 32), lane = lane_index(), below = (1u << lane) - 1;
-    if (k >= count) return;
-    const u32 tile = links[k].x, way = links[k].y;
-    const Slab& to = st.slabs[links[k].z];
-    u32 n = st.near[tile * 9 + way], at = lane == 0 && n ? atomicAdd(to.outgoing, n) : 0;
-    at = __shfl_sync(FULL_WARP, at, 0);
-    if (at + n > to.near) {
-        if (lane == 0) atomicAdd(&st.counters->unsent, n);
-        n = 0;
-    }
-    if (lane < 2) to.outgoing[HEAD + 2 * (k - to.first_link) + lane] = lane ? n : at;
-    if (n == 0) return;
-    u32 base = st.next_first[tile], part = list_part(st.next_first[tile + 1] - base);
-    u32 left = lane < LISTS ? st.left[tile * LISTS + lane] : 0;
-    u32* words = to.outgoing + near_begin(to);
-    for (u32 list = 0; list < LISTS; list++) {
-        u32 length = __shfl_sync(FULL_WARP, left, list);
-        for (u32 k0 = 0; k0 < length; k0 += 32) {
-            u32 entry = k0 + lane < length ? st.list[base + list * part + k0 + lane] : 0xffffffffu;
-            bool mine = entry >> 28 == way;
-            u32 all = __ballot_sync(FULL_WARP, mine);
-            if (mine) put_words(st.next, base + (entry & INDEX), words + at + __popc(all & below), to.near);
-            at += __popc(all);
-        }
-    }
-}
-
 // Slot before which a particle from another part would lie among those of this one.
 __device__ __forceinline__ u32 place_of(const Store& st, const Inflow& in, u64 rank) {
     u32 base = st.next_first[st.count];
@@ -51,15 +21,15 @@ __device__ __forceinline__ u32 place_of(const Store& st, const Inflow& in, u64 r
 }
 
 // Puts what has come behind the injected particles: those from afar, then those from beside, for the exchange of the next step. Empties the
-// slabs that have gone, and keeps in `peaks` the most that there was in each. `half`: that of the incoming slabs which is new.
+// slabs that go next, and keeps in `peaks` the most that there was in each.
 extern "C" __global__ void __launch_bounds__(256)
-    receive(const __grid_constant__ Store st, const __grid_constant__ Inflow in, const uint4* links, u32 count, u32* peaks, u32 half) {
+    receive(const __grid_constant__ Store st, const __grid_constant__ Inflow in, const uint4* links, u32 count, u32* peaks) {
     const u32 first = st.next_first[st.count] + st.counters->fresh;
     u32 far = 0, near = 0;
     for (u32 part = 0; part < st.parts; part++) {
         const Slab& slab = st.slabs[part];
         if (slab.incoming == nullptr) continue;
-        const u32* head = half_of(slab, half);
+        const u32* head = came_in(st, slab);
         near += least(head[0], slab.near);
         far += least(head[1], slab.far);
     }
@@ -77,11 +47,12 @@ extern "C" __global__ void __launch_bounds__(256)
         const Slab& slab = st.slabs[part];
         if (slab.incoming == nullptr) continue;
         if (thread < 2) {
-            u32* sent = slab.outgoing + thread;
-            peaks[2 * part + u32(thread)] = greatest(peaks[2 * part + u32(thread)], *sent);
-            *sent = 0;
+            u32* peak = peaks + 2 * part + thread;
+            *peak = greatest(*peak, half_of(slab, slab.outgoing, st.half)[thread]);
+            // The others have taken in what was there.
+            half_of(slab, slab.outgoing, 1 - st.half)[thread] = 0;
         }
-        const u32* incoming = half_of(slab, half);
+        const u32* incoming = came_in(st, slab);
         u32 n = room ? least(incoming[1], slab.far) : 0;
         for (u64 k = thread; k < n; k += threads) {
             const u32* words = incoming + far_begin(slab) + k;
@@ -107,9 +78,9 @@ extern "C" __global__ void __launch_bounds__(256)
         const uint4 link = links[k];  // tile of the ring, way, tile, part
         for (; of_part < link.w; of_part++)
             if (st.slabs[of_part].incoming != nullptr)
-                to += least(half_of(st.slabs[of_part], half)[0], st.slabs[of_part].near);
+                to += least(came_in(st, st.slabs[of_part])[0], st.slabs[of_part].near);
         const Slab& slab = st.slabs[link.w];
-        const u32 *incoming = half_of(slab, half), *head = incoming + HEAD + 2 * (u32(k) - slab.first_link);
+        const u32 *incoming = came_in(st, slab), *head = incoming + HEAD + 2 * (u32(k) - slab.first_link);
         u32 begin = head[0], n = room ? head[1] : 0;
         if (lane == 0) {
             st.near[link.x * 9 + link.y] = n;
