@@ -98,6 +98,7 @@ pub type BufferOf<A> = Buffer<<A as Argument>::Value>;
 pub struct Buffer<T> {
     pointer: sys::CUdeviceptr,
     len: usize,
+    /// Bytes allocated; 0 where the memory is another owner's.
     allocated: usize,
     inner: Arc<Inner>,
     count: Arc<ByteCount>,
@@ -145,7 +146,9 @@ impl<T> Drop for Buffer<T> {
             // SAFETY: allocated by `malloc_sync`, freed once; waiting first, so that no kernel uses freed memory.
             unsafe {
                 result::stream::synchronize(self.inner.stream).ok();
-                result::free_sync(self.pointer).ok();
+                if self.allocated > 0 {
+                    result::free_sync(self.pointer).ok();
+                }
             }
         }
         self.count.remove(self.allocated as u64);
@@ -279,15 +282,44 @@ impl Cuda {
         }
     }
 
-    /// Copies `bytes` from `at` on of a buffer to the same place in one of another part, on this GPU or another one, in the order
-    /// of this stream. Its owner keeps another stream from it meanwhile: events tell.
-    pub(crate) fn copy_to_peer(&self, from: &Buffer<u8>, to: &Buffer<u8>, at: usize, bytes: usize) -> Result<()> {
-        assert!(at + bytes <= from.len.min(to.len), "{bytes} bytes at {at} of buffers of {} and {}", from.len, to.len);
+    /// Copies `n` values to a buffer of another part, on this GPU or another one, in the order of this stream. Its owner keeps
+    /// another stream from it meanwhile: events tell.
+    pub(crate) fn copy_to_peer<T: Pod>(&self, from: &Buffer<T>, from_at: usize, to: &Buffer<T>, to_at: usize, n: usize) -> Result<()> {
+        assert!(from_at <= from.len && n <= from.len - from_at, "{n} values at {from_at} of a buffer of {}", from.len);
+        assert!(to_at <= to.len && n <= to.len - to_at, "{n} values at {to_at} of a buffer of {}", to.len);
+        if n == 0 {
+            return Ok(());
+        }
         self.bind()?;
         let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
+        let (target, source, bytes) = (to.from(to_at).0, from.from(from_at).0, n * size_of::<T>());
         // SAFETY: both ranges lie in live buffers of contexts that are alive.
-        self.put(|stream| unsafe { sys::cuMemcpyPeerAsync(to.from(at).0, there, from.from(at).0, here, bytes, stream).result() })
-            .map_err(|e| self.failed("a copy to another part failed", e))
+        self.put(|stream| unsafe {
+            match there == here {
+                true => result::memcpy_dtod_async(target, source, bytes, stream),
+                false => sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result(),
+            }
+        })
+        .map_err(|e| self.failed("a copy to another part failed", e))
+    }
+
+    /// Memory of another owner as a buffer, which does not free it. Work on it begins behind what that owner has put on the stream
+    /// `behind` of the driver (1: the default stream, 2: that of each thread), where it names one.
+    ///
+    /// # Errors
+    /// The stream cannot be waited for.
+    ///
+    /// # Safety
+    /// At `address` lie `n` aligned values in memory of this GPU, which stay there as long as the buffer does; nobody else writes
+    /// to them meanwhile. `behind` is a stream that is alive.
+    pub unsafe fn lent<T: Pod>(&self, address: u64, n: usize, behind: Option<usize>) -> Result<Buffer<T>> {
+        self.bind()?;
+        if let Some(stream) = behind {
+            // SAFETY: the caller's.
+            unsafe { result::stream::synchronize(stream as sys::CUstream) }
+                .map_err(|e| self.failed("the stream of an array cannot be waited for", e))?;
+        }
+        Ok(Buffer { pointer: address, len: n, allocated: 0, inner: self.0.clone(), count: Arc::default(), kind: PhantomData })
     }
 
     /// Fills `buffer` with zero bytes, in stream order.

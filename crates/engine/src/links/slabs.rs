@@ -168,7 +168,8 @@ impl Slabs {
         // Readers of the other half are ahead of the others' marks of the exchange before, which this stream has waited for.
         for pair in &self.pairs {
             if let Some(to) = &pair.to {
-                self.cuda.copy_to_peer(&pair.outgoing, to, half * pair.place.bytes, pair.place.bytes)?;
+                let (at, bytes) = (half * pair.place.bytes, pair.place.bytes);
+                self.cuda.copy_to_peer(&pair.outgoing, at, to, at, bytes)?;
             }
         }
         self.cuda.record(&self.events.sent[half])?;
@@ -199,7 +200,7 @@ impl Drop for Slabs {
 }
 
 /// Error of parts that do not exchange the same.
-fn mismatch(part: usize) -> Error {
+pub(super) fn mismatch(part: usize) -> Error {
     let problem = Problem::new("", format!("part {part} does not exchange what this one does"));
     Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input"))
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::cuda::Cuda;
+use crate::cuda::{Buffer, Cuda};
 use crate::testing;
 
 /// Goes through all calls that all parts take part in.
@@ -126,7 +126,7 @@ fn slabs_come_to_their_places() {
             for turn in 0..25_u8 {
                 for k in 0..2 {
                     let words = cuda.buffer_from(&vec![100 * own as u8 + 2 * turn + k as u8; halves * bytes], "test")?;
-                    cuda.copy_to_peer(&words, slabs.outgoing(k), slabs.half() * bytes, bytes)?;
+                    cuda.copy_to_peer(&words, 0, slabs.outgoing(k), slabs.half() * bytes, bytes)?;
                 }
                 slabs.exchange()?;
                 for k in 0..2 {
@@ -144,6 +144,44 @@ fn slabs_come_to_their_places() {
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts].map(|part| 100 * part as u8);
             let expected: Vec<u8> = (0..25).flat_map(|turn| [below + 2 * turn + 1, above + 2 * turn]).collect();
             assert_eq!(seen, expected, "part {own} of {parts}, {halves} halves");
+        }
+    }
+}
+
+/// Numbers that go from each part to the next, many times without a wait of the host.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn ways_keep_their_order() {
+    if testing::gpu().is_none() {
+        return;
+    }
+    for parts in [2, 3, 5] {
+        let found = inside::run(parts, |links| {
+            let cuda = Cuda::open(0)?;
+            let (own, last) = (links.rank(), parts - 1);
+            let pool = cuda.pool();
+            let opened = Opened::new(&links, Arc::new(pool.alloc_zeros::<u64>(1 << 16, "test")?))?;
+            let mut kept = pool.alloc_zeros::<u64>(40, "test")?;
+            let mut ways = Ways::new(&cuda, &links, 3)?;
+            for turn in 0..40 {
+                if own > 0 {
+                    ways.hear(own - 1)?;
+                }
+                // The number that came is to be seen here: a part that is ahead must not have changed it.
+                cuda.copy(opened.own(), 0, &mut kept, turn, 1)?;
+                let fresh: Buffer<u64> = pool.buffer_from(&[(turn * parts + own) as u64; 1 << 12], "test")?;
+                if own < last {
+                    ways.copy(&fresh, 0, &opened, own + 1, 0, 1 << 12)?;
+                    ways.post(own + 1)?;
+                }
+                ways.settle()?;
+            }
+            links.all_say(&())?;
+            cuda.download(&kept)
+        });
+        for (own, seen) in found.unwrap().into_iter().enumerate() {
+            let expected: Vec<u64> = (0..40).map(|turn| if own == 0 { 0 } else { turn * parts as u64 + own as u64 - 1 }).collect();
+            assert_eq!(seen, expected, "part {own} of {parts}");
         }
     }
 }
