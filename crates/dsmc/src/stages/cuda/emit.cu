@@ -45,13 +45,11 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
                 f.cell[c] = min(int(at), g.cells[c] - 1);
                 f.offset[c] = at - f.cell[c];
             }
-#if PARTS
             // Each part injects what begins in its tiles.
             if (tile_of(st, f.cell[0], f.cell[1], 0) == NONE) {
                 st.next.key[slot] = u16(GONE);
                 continue;
             }
-#endif
             if (species > 0) {
                 species--;
             } else {

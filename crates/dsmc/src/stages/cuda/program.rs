@@ -27,6 +27,7 @@ const FILES: &Files = cuda_files![
     "batch_sums.cu",
     "candidates.cu",
     "common.cu",
+    "copies.cu",
     "emit.cu",
     "exchange.cu",
     "flight.cu",
