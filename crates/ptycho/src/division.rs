@@ -19,7 +19,7 @@ const WARPS: f64 = (TEAM / 32) as f64;
 const SUMS: f64 = 0.15;
 
 /// Messages of a part in an iteration.
-struct Messages {
+struct Traffic {
     rounds: f64,
     messages: f64,
     bytes: f64,
@@ -55,12 +55,12 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, p
     let objects: f64 = model.storages.iter().map(|s| (s.shape[0] * s.shape[1]) as f64).sum::<f64>() * model.modes[1] as f64 * 3.0;
     let probes = (2 * model.modes[0] + 1) as f64 * model.probes as f64 * pixels;
     let others = parts.saturating_sub(1) as f64;
-    let Messages { rounds, messages, bytes } = match device {
+    let Traffic { rounds, messages, bytes } = match device {
         Device::Cpu(_) => {
             // The last part to add to a piece tells all others its total; the views of the last one may see all of the object.
             let pieces = [objects, probes].map(|sums| (sums * number / LEAST).ceil().clamp(1.0, MESSAGES));
             let rounds = if parts == 1 { 0.0 } else { pieces.iter().map(|m| others + m).sum() };
-            Messages { rounds, messages: others * pieces.iter().sum::<f64>(), bytes: (objects + probes) * number * others }
+            Traffic { rounds, messages: others * pieces.iter().sum::<f64>(), bytes: (objects + probes) * number * others }
         }
         Device::Cuda(gpu) => {
             let cut: Vec<usize> = (0..=parts).map(|p| p * views / parts).collect();
@@ -70,7 +70,7 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, p
             // with, of every warp that adds to a tile.
             let shared = (objects * 2.0 / 3.0 + sums) * others / parts as f64 + objects * common * WARPS;
             let rounds = if parts == 1 { 0.0 } else { chained as f64 + 2.0 };
-            Messages { rounds, messages: 2.0 * others + f64::from(u8::from(parts > 1)), bytes: shared * number }
+            Traffic { rounds, messages: 2.0 * others + f64::from(u8::from(parts > 1)), bytes: shared * number }
         }
     };
     let share = views.div_ceil(parts) as f64 / views as f64;

@@ -295,10 +295,10 @@ impl Cuda {
         let (target, source, bytes) = (to.from(to_at).0, from.from(from_at).0, n * size_of::<T>());
         // SAFETY: both ranges lie in live buffers of contexts that are alive.
         self.put(|stream| unsafe {
-            match there == here {
-                true => result::memcpy_dtod_async(target, source, bytes, stream),
-                false => sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result(),
+            if there == here {
+                return result::memcpy_dtod_async(target, source, bytes, stream);
             }
+            sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result()
         })
         .map_err(|e| self.failed("a copy to another part failed", e))
     }

@@ -169,7 +169,7 @@ fn ways_keep_their_order() {
                 }
                 // The number that came is to be seen here: a part that is ahead must not have changed it.
                 cuda.copy(opened.own(), 0, &mut kept, turn, 1)?;
-                let fresh: Buffer<u64> = pool.buffer_from(&[(turn * parts + own) as u64; 1 << 12], "test")?;
+                let fresh: Buffer<u64> = pool.buffer_from(&vec![(turn * parts + own) as u64; 1 << 12], "test")?;
                 if own < last {
                     ways.copy(&fresh, 0, &opened, own + 1, 0, 1 << 12)?;
                     ways.post(own + 1)?;

@@ -47,9 +47,11 @@ fn introduced<V: Any + Send + Sync>(links: &Links, own: &Arc<V>) -> Result<Vec<O
         let card: Handed = Box::new(own.clone());
         links.hand(part, card)?;
     }
-    let take = |part: usize| match part == links.rank() {
-        true => Ok(None),
-        false => links.take(part)?.downcast::<Arc<V>>().map(|card| Some(*card)).map_err(|_| mismatch(part)),
+    let take = |part: usize| {
+        if part == links.rank() {
+            return Ok(None);
+        }
+        links.take(part)?.downcast::<Arc<V>>().map(|card| Some(*card)).map_err(|_| mismatch(part))
     };
     parts.map(take).collect()
 }
@@ -76,10 +78,8 @@ impl Ways {
     /// Parts are processes, which do not see each other's memory.
     pub fn new(cuda: &Cuda, links: &Links, words: usize) -> Result<Self> {
         // One part may be ahead of another by what lies between two times.
-        let marks = |part| match part == links.rank() {
-            true => Ok(Vec::new()),
-            false => (0..2 * words + 4).map(|_| cuda.event_without_time()).collect(),
-        };
+        let count = |part| if part == links.rank() { 0 } else { 2 * words + 4 };
+        let marks = |part| (0..count(part)).map(|_| cuda.event_without_time()).collect();
         let own = Arc::new((cuda.clone(), (0..links.size()).map(marks).collect::<Result<_>>()?));
         let others = introduced(links, &own)?;
         others.iter().flatten().try_for_each(|marks| cuda.reach(&marks.0).map(drop))?;

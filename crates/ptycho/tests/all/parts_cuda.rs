@@ -29,7 +29,7 @@ fn on_gpus() -> Vec<(&'static str, Config)> {
         (
             "annealing",
             case(scan(1), &[dm(|e| e.positions = Some(super::parts::refined(zellige_ptycho::config::PositionMethod::Annealing)))], |c| {
-                c.precision = Precision::F32
+                c.precision = Precision::F32;
             }),
         ),
     ];
@@ -37,10 +37,11 @@ fn on_gpus() -> Vec<(&'static str, Config)> {
     kept.chain(others).map(|(name, config)| (name, Config { deterministic: true, ..config })).collect()
 }
 
-/// Says where two runs differ first, with the values.
+/// Says where two runs with the same end differ first, with the values.
 fn told(name: &str, parts: usize, found: &Found, one: &Found) {
-    if let Some(k) = found.rows.iter().zip(&one.rows).position(|(a, b)| a != b) {
-        println!("{name} in {parts} parts: row {k} is {:?}, in one {:?}", found.rows[k], one.rows[k]);
+    let rows = &one.rows[one.rows.len() - found.rows.len()..];
+    if let Some(k) = found.rows.iter().zip(rows).position(|(a, b)| a != b) {
+        println!("{name} in {parts} parts: row {k} is {:?}, in one {:?}", found.rows[k], rows[k]);
     }
     for (what, a, b) in [("probe", &found.state.probe, &one.state.probe), ("object", &found.state.object, &one.state.object)] {
         let count = a.iter().zip(b).filter(|(a, b)| a != b).count();
@@ -61,7 +62,9 @@ fn parts_of_a_gpu_have_the_bits_of_one() {
         assert!(expected.0[0].outcome.is_some());
         for parts in [2, 3, 5] {
             let found = run_on(&gpu, &config, parts, None, u64::MAX);
-            found.0.iter().for_each(|found| told(name, parts, found, &expected.0[0]));
+            for found in &found.0 {
+                told(name, parts, found, &expected.0[0]);
+            }
             same(name, parts, &found, &expected);
         }
     }
@@ -79,7 +82,9 @@ fn runs_on_a_gpu_go_on_in_other_numbers_of_parts() {
         let half = run_on(&gpu, &config, 4, None, 2);
         for parts in [1, 3] {
             let (found, saved) = run_on(&gpu, &config, parts, Some(&half.1), u64::MAX);
-            found.iter().for_each(|found| told(name, parts, found, &expected.0[0]));
+            for found in &found {
+                told(name, parts, found, &expected.0[0]);
+            }
             assert!(found.iter().all(|found| found.state == expected.0[0].state), "{name}: {parts} parts");
             assert!(saved == expected.1, "{name}: {parts} parts");
         }
@@ -94,7 +99,7 @@ fn times_of_parts_on_a_gpu() {
         return;
     }
     for (frames, size, modes) in [(500, 256, 4), (500, 256, 1), (2000, 128, 1)] {
-        let config = case(SimulateConfig::case(frames, size, modes), &[engine(EngineName::Dm, 40, |_| {})], |c| {
+        let config = case(SimulateConfig::case(frames, size, modes), &[engine(EngineName::Dm, 60, |_| {})], |c| {
             (c.probe.modes, c.deterministic) = (modes, true);
         });
         for parts in [1, 2, 4] {
@@ -109,10 +114,17 @@ fn times_of_parts_on_a_gpu() {
                     solver.step(&mut Profiler::off())?;
                 }
                 solver.whole().stages.state()?;
-                Ok((begun.elapsed().as_secs_f64() / 30.0, links.traffic().since(before).messages as f64 / 30.0))
+                let found = (begun.elapsed().as_secs_f64() / 30.0, links.traffic().since(before).messages as f64 / 30.0);
+                let mut profiler = Profiler::new();
+                for _ in 0..5 {
+                    solver.step(&mut profiler)?;
+                }
+                let stages = profiler.table().iter().map(|row| format!("{} {:.3}", row.name, 1e3 * row.total / 5.0)).collect::<Vec<_>>();
+                Ok((found.0, found.1, stages.join(", ")))
             };
             let times = inside::run(parts, time).unwrap();
-            println!("{frames} frames of {size}, {modes} modes, in {parts} parts: {:.3} ms, {:.0} messages", 1e3 * times[0].0, times[0].1);
+            let (each, messages, stages) = &times[0];
+            println!("{frames} frames of {size}, {modes} modes, in {parts} parts: {:.3} ms, {messages:.0} messages; {stages}", 1e3 * each);
         }
     }
 }
