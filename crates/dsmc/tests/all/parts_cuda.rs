@@ -28,9 +28,10 @@ fn same(name: &str, config: &Config) {
     same_in_parts_of_a_gpu::<Dsmc>(&format!("gpu-{name}"), config, Path::new(EXAMPLES), &[2, 3, 8], 13);
 }
 
-/// A part of a flow on the first GPU.
-fn flow(config: &Config, links: &Links) -> Result<Flow> {
-    Flow::of(Model::new(config, Path::new(EXAMPLES), 7)?, config, &Device::Cuda(Cuda::open(0)?), links)
+/// A part of a flow, on one of the first `gpus` GPUs.
+fn flow(config: &Config, links: &Links, gpus: usize) -> Result<Flow> {
+    let device = Device::Cuda(Cuda::open(links.rank() % gpus)?);
+    Flow::of(Model::new(config, Path::new(EXAMPLES), 7)?, config, &device, links)
 }
 
 /// The first particle that differs, in words.
@@ -46,14 +47,14 @@ fn difference(one: &Particles, other: &Particles) -> Option<String> {
     first.or_else(|| (one != other).then(|| "rotation, levels or tags differ".into()))
 }
 
-/// Particles, counts and totals after 1, 2, 3 and 12 steps.
+/// Particles, counts and totals after 1, 2, 3 and 12 steps, of parts on all GPUs that there are.
 fn particles_agree(name: &str, config: &Config) {
     if testing::gpu().is_none() {
         return;
     }
     assert_eq!(config.check(), []);
     let run = |links: &Links| {
-        let mut flow = flow(config, links)?;
+        let mut flow = flow(config, links, Cuda::count()?)?;
         let mut found = vec![(flow.stages.particles()?, flow.ledger()?, flow.totals()?)];
         for step in 1..=12 {
             flow.advance(&mut Profiler::off())?;
@@ -178,7 +179,7 @@ fn tiles_that_share_cells_in_parts_of_a_gpu() {
     same("dense", &config);
 }
 
-/// Seconds of a step, and of the host in it, where several parts share a GPU.
+/// Seconds of a step, and of the host in it, where several parts share a GPU, and where each has one, if there are as many.
 #[test]
 #[ignore = "a minute on an idle GPU: seconds are measured"]
 fn parts_on_one_gpu_are_nearly_as_fast_as_one() {
@@ -187,10 +188,11 @@ fn parts_on_one_gpu_are_nearly_as_fast_as_one() {
     }
     let mut config = argon(1000, 20.0);
     config.sampling.start = Some(1 << 29);
-    let mut one = 0.0;
-    for parts in [1, 2, 4] {
+    let all = Cuda::count().unwrap();
+    let (mut one, cases) = (0.0, [(1, 1), (2, 1), (4, 1), (2, 2), (4, 4)]);
+    for (parts, gpus) in cases.into_iter().filter(|(_, gpus)| *gpus <= all) {
         let times = inside::run(parts, |links| {
-            let mut flow = flow(&config, &links)?;
+            let mut flow = flow(&config, &links, gpus)?;
             for _ in 0..130 {
                 flow.advance(&mut Profiler::off())?;
             }
@@ -218,7 +220,7 @@ fn parts_on_one_gpu_are_nearly_as_fast_as_one() {
             if links.is_first() {
                 let rows = profiler.table();
                 let times = rows.iter().map(|row| format!("{} {:.1}", row.name, 1e6 * row.total / 40.0));
-                println!("{parts} parts, us a step and stage: {}", times.collect::<Vec<_>>().join(", "));
+                println!("{parts} parts on {gpus} GPUs, us a step and stage: {}", times.collect::<Vec<_>>().join(", "));
             }
             links.all_gather(Vec::new())?;
             Ok([step, host])
@@ -226,7 +228,7 @@ fn parts_on_one_gpu_are_nearly_as_fast_as_one() {
         .unwrap();
         one = if parts == 1 { times[0][0] } else { one };
         println!(
-            "{parts} parts: {:.1} us a step, {:.3} times one part; launched in {:.1} us",
+            "{parts} parts on {gpus} GPUs: {:.1} us a step, {:.3} times one part; launched in {:.1} us",
             1e6 * times[0][0],
             times[0][0] / one,
             1e6 * times[0][1]
