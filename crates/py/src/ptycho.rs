@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use zellige_engine::config::{Format, Input, Source};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::arrays::{ArrayEngine, ArrayProblem, Propagator};
 use zellige_ptycho::config::Config;
@@ -97,14 +98,20 @@ impl PtychoEngine {
     }
 
     /// Complex numbers in the precision of the engine.
-    fn array(&self, values: Vec<C>, shape: Vec<usize>, name: &str) -> PyResult<Array> {
-        let data = if self.take()?.double() {
-            Data::Complex128(values)
-        } else {
-            Data::Complex(values.into_iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect())
-        };
+    fn array(&self, values: &[C], shape: Vec<usize>, name: &str) -> PyResult<Array> {
+        let data = if self.take()?.double() { Data::Complex128(values.to_vec()) } else { Data::Complex(narrowed(values)) };
         Ok(Array::new(data, shape, name))
     }
+}
+
+/// Values in single precision, by all cores.
+fn narrowed(values: &[C]) -> Vec<Complex<f32>> {
+    const PIECE: usize = 1 << 14;
+    let mut narrow = vec![Complex::default(); values.len()];
+    each((chunks_mut(&mut narrow, PIECE), chunks(values, PIECE)), |_, (to, from)| {
+        to.iter_mut().zip(from).for_each(|(to, v)| *to = Complex::new(v.re as f32, v.im as f32));
+    });
+    narrow
 }
 
 /// The checked tables of an input in JSON.
@@ -205,11 +212,10 @@ impl PtychoEngine {
             Ok((state, model.frame, model.modes, model.probes, model.storages.clone()))
         })?;
         let one = |s: &zellige_ptycho::model::Storage| {
-            let values = object[s.offset..s.offset + layers * s.layer()].to_vec();
-            self.array(values, vec![layers, s.shape[0], s.shape[1]], "object")
+            self.array(&object[s.offset..s.offset + layers * s.layer()], vec![layers, s.shape[0], s.shape[1]], "object")
         };
         let objects = storages.iter().map(one).collect::<PyResult<Vec<_>>>()?;
-        Ok((self.array(probe, vec![probes, modes, frame[0], frame[1]], "probe")?, objects))
+        Ok((self.array(&probe, vec![probes, modes, frame[0], frame[1]], "probe")?, objects))
     }
 
     /// Puts probes and objects of the shapes that there are; exit waves stay.
@@ -226,7 +232,7 @@ impl PtychoEngine {
             let model = engine.model();
             Ok((values, vec![model.views.len(), model.exits(), model.frame[0], model.frame[1]]))
         })?;
-        if values.is_empty() { Ok(None) } else { self.array(values, shape, "exit").map(Some) }
+        if values.is_empty() { Ok(None) } else { self.array(&values, shape, "exit").map(Some) }
     }
 
     /// Puts exit waves in place of the products of probe and object that an engine begins with.

@@ -130,7 +130,7 @@ class Arrays(unittest.TestCase):
             def __init__(self, kind="<f8", strides=None):
                 self.__cuda_array_interface__ = {"typestr": kind, "shape": self.shape, "data": (256, False), "strides": strides, "version": 3}
 
-        plan = poisson.Plan((17, 33), device="cpu", **HERE)
+        plan = poisson.Plan((17, 33), **HERE)
         with self.assertRaisesRegex(ValueError, "`rho` is in the memory of a GPU, and the plan is for the CPU\n\nhint: make the plan"):
             plan.solve(OnGpu())
         for wrong in (OnGpu("<f4"), OnGpu(strides=(8, 17 * 8))):

@@ -13,8 +13,11 @@ use super::{Handed, Links};
 use crate::cuda::{Buffer, Cuda, Event};
 use crate::error::Result;
 
-/// Word of a part that something is on its stream.
+/// Words of a part: that something for the other one is on its stream, and that it settles.
 const POSTED: u8 = 1;
+const SETTLED: u8 = 2;
+/// Times at which all settle that a part may be ahead of another, and one more.
+const TURNS: usize = 2;
 
 /// A buffer that the other parts copy to, and theirs that this one copies to.
 #[derive(Debug)]
@@ -56,8 +59,15 @@ fn introduced<V: Any + Send + Sync>(links: &Links, own: &Arc<V>) -> Result<Vec<O
     parts.map(take).collect()
 }
 
-/// Marks of one part in its stream, some for each other part: a mark is not made anew before it was heard.
-type Marks = (Cuda, Vec<Vec<Event>>);
+/// Marks of one part in its stream, which are not made anew before they were heard.
+#[derive(Debug)]
+struct Marks {
+    cuda: Cuda,
+    /// Some for each other part.
+    posted: Vec<Vec<Event>>,
+    /// For all.
+    settled: Vec<Event>,
+}
 
 /// Ways of a part to all others.
 #[derive(Debug)]
@@ -69,6 +79,8 @@ pub struct Ways {
     /// Words to each part so far, and from it.
     posted: Vec<usize>,
     heard: Vec<usize>,
+    /// Times at which all have settled.
+    settled: usize,
 }
 
 impl Ways {
@@ -79,12 +91,13 @@ impl Ways {
     pub fn new(cuda: &Cuda, links: &Links, words: usize) -> Result<Self> {
         // One part may be ahead of another by what lies between two times.
         let count = |part| if part == links.rank() { 0 } else { 2 * words + 4 };
-        let marks = |part| (0..count(part)).map(|_| cuda.event_without_time()).collect();
-        let own = Arc::new((cuda.clone(), (0..links.size()).map(marks).collect::<Result<_>>()?));
+        let marks = |count| (0..count).map(|_| cuda.event_without_time()).collect::<Result<Vec<_>>>();
+        let posted = (0..links.size()).map(|part| marks(count(part))).collect::<Result<_>>()?;
+        let own = Arc::new(Marks { cuda: cuda.clone(), posted, settled: marks(TURNS)? });
         let others = introduced(links, &own)?;
-        others.iter().flatten().try_for_each(|marks| cuda.reach(&marks.0).map(drop))?;
+        others.iter().flatten().try_for_each(|marks| cuda.reach(&marks.cuda).map(drop))?;
         let none = vec![0; links.size()];
-        Ok(Self { cuda: cuda.clone(), links: links.clone(), own, others, posted: none.clone(), heard: none })
+        Ok(Self { cuda: cuda.clone(), links: links.clone(), own, others, posted: none.clone(), heard: none, settled: 0 })
     }
 
     /// Copies `n` values of a buffer, as the stream has written them by now, to the one that another part has opened. That part has
@@ -101,7 +114,7 @@ impl Ways {
     /// # Errors
     /// Another part has failed.
     pub fn post(&mut self, part: usize) -> Result<()> {
-        let marks = &self.own.1[part];
+        let marks = &self.own.posted[part];
         self.cuda.record(&marks[self.posted[part] % marks.len()])?;
         self.posted[part] += 1;
         self.links.send(part, vec![POSTED])
@@ -112,14 +125,16 @@ impl Ways {
     /// # Errors
     /// Another part has failed.
     pub fn hear(&mut self, part: usize) -> Result<()> {
-        if self.links.receive(part)? != [POSTED] {
-            return Err(mismatch(part));
-        }
-        let Some(marks) = &self.others[part] else { return Err(mismatch(part)) };
-        let marks = &marks.1[self.links.rank()];
+        let marks = &self.word(part, POSTED)?.posted[self.links.rank()];
         self.cuda.wait_for(&marks[self.heard[part] % marks.len()])?;
         self.heard[part] += 1;
         Ok(())
+    }
+
+    /// Takes the next word of another part, which is to be this one; gives that part's marks.
+    fn word(&self, part: usize, word: u8) -> Result<&Marks> {
+        let fits = self.links.receive(part)? == [word];
+        self.others[part].as_deref().filter(|_| fits).ok_or_else(|| mismatch(part))
     }
 
     /// Lets all streams wait for what is on all others by now; all parts call this alike.
@@ -127,8 +142,11 @@ impl Ways {
     /// # Errors
     /// Another part has failed.
     pub fn settle(&mut self) -> Result<()> {
-        self.others().try_for_each(|part| self.post(part))?;
-        self.others().try_for_each(|part| self.hear(part))
+        let turn = self.settled % TURNS;
+        self.settled += 1;
+        self.cuda.record(&self.own.settled[turn])?;
+        self.others().try_for_each(|part| self.links.send(part, vec![SETTLED]))?;
+        self.others().try_for_each(|part| self.cuda.wait_for(&self.word(part, SETTLED)?.settled[turn]))
     }
 
     /// Numbers of the other parts.
