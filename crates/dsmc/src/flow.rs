@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Cpu, Device};
-use zellige_engine::error::{Error, Result};
+use zellige_engine::error::Result;
 use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 
@@ -50,12 +50,12 @@ impl Flow {
             Device::Cpu(cpu) => cpu.clone(),
             Device::Cuda(_) => Cpu::new(0)?,
         };
-        device.must_hold(memory(&model, device), "particles and averages of the gas")?;
+        let shares = if matches!(device, Device::Cuda(_)) { links.size() as u64 } else { 1 };
+        device.must_hold(memory(&model, device) / shares, "particles and averages of the gas")?;
         let initial = Initial::new(config)?;
         let mut stages = match device {
             Device::Cpu(cpu) => stages::cpu::new(&model, cpu, links),
-            Device::Cuda(_) if !links.is_alone() => return Err(only_on_cpu(device)),
-            Device::Cuda(cuda) => stages::cuda::new(&model, cuda)?,
+            Device::Cuda(cuda) => stages::cuda::of_part(&model, cuda, links)?,
         };
         cpu.install(|| match stages.order() {
             Some(cells) => {
@@ -184,15 +184,6 @@ impl Flow {
         self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.content_error(message))?;
         self.step = reader.u64("step")?;
         self.samples.restore(&self.model, reader, &mut *self.stages)
-    }
-}
-
-/// Error of a run in several parts on a GPU.
-fn only_on_cpu(device: &Device) -> Error {
-    Error::Device {
-        device: device.id(),
-        message: "a gas is cut into parts on the CPU only".into(),
-        hint: Some("use `--device cpu`, or leave `--parts` out".into()),
     }
 }
 

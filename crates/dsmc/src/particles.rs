@@ -78,6 +78,22 @@ impl Particles {
         }
     }
 
+    /// Those for which `keep` is true, in their order.
+    pub(crate) fn chosen(&self, keep: &[bool]) -> Self {
+        fn column<T: Copy>(from: &[T], keep: &[bool]) -> Vec<T> {
+            from.iter().zip(keep).filter(|(_, keep)| **keep).map(|(value, _)| *value).collect()
+        }
+        Self {
+            cell: column(&self.cell, keep),
+            species: column(&self.species, keep),
+            offset: self.offset.each_ref().map(|c| column(c, keep)),
+            velocity: self.velocity.each_ref().map(|c| column(c, keep)),
+            rotation: column(&self.rotation, keep),
+            level: column(&self.level, keep),
+            tag: column(&self.tag, keep),
+        }
+    }
+
     /// Adds others behind.
     pub fn append(&mut self, mut other: Self) {
         self.cell.append(&mut other.cell);

@@ -21,9 +21,8 @@ use crate::flow::{self, Flow};
 use crate::model::{Model, Partner, Scheme};
 use crate::output;
 use crate::plan::forecast;
-use crate::stages::cpu::{bytes_of, division};
-use crate::stages::cuda;
-use crate::stages::{Ledger, Totals};
+use crate::stages::cpu::bytes_of;
+use crate::stages::{Ledger, Totals, cuda, division};
 
 /// Looks at energy and momentum in a run where nothing is said.
 const AUDITS: u64 = 100;
@@ -104,8 +103,12 @@ impl Solver for Dsmc {
         None
     }
 
+    fn parts_only_on_cpu(_: &Config) -> Option<&'static str> {
+        None
+    }
+
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
-        Ok(division::of(&Self::prepare(config, environment)?, plan, parts))
+        Ok(division::of(&Self::prepare(config, environment)?, plan, &environment.device, parts))
     }
 
     fn may_change() -> &'static [&'static str] {
@@ -145,7 +148,7 @@ impl Solver for Dsmc {
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
-        Ok(cuda::recipes(&Self::prepare(config, environment)?, gpu))
+        Ok(cuda::recipes(&Self::prepare(config, environment)?, gpu, environment.links.size()))
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

@@ -242,8 +242,10 @@ impl Samples {
         if let Some(device) = stages.batches() {
             let OfCells { sums, spread } = &mut self.own;
             device.fetch(sums, &mut spread.square, &mut spread.filled)?;
-            self.own.spread.value = all_values(model, &self.own.sums, self.closed());
-            return Ok(());
+            self.own.spread.value = all_values(model, self.shares.own(), &self.own.sums, self.closed());
+            if self.links.is_alone() {
+                return Ok(());
+            }
         }
         let mut whole = OfCells::new(model, 0);
         for (((_, to), (_, own)), width) in whole.columns_mut().into_iter().zip(self.own.columns()).zip(OfCells::widths(model)) {

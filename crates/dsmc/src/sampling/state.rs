@@ -74,6 +74,9 @@ impl Samples {
             *own = self.shares.taken(to, width);
         }
         self.fetched = true;
+        if let Some(device) = stages.batches().filter(|_| self.batches > 0) {
+            device.put(&self.own.sums, &self.own.spread.square, &self.own.spread.filled)?;
+        }
         if !self.links.is_first() {
             return Ok(());
         }
@@ -83,9 +86,6 @@ impl Samples {
         for (name, spread) in SPREADS.into_iter().zip(spreads) {
             spread.mean = fit(&format!("samples.{name}_mean"), spread.mean.len())?;
             spread.square = fit(&format!("samples.{name}_square"), spread.square.len())?;
-        }
-        if let Some(device) = stages.batches().filter(|_| self.batches > 0) {
-            device.put(&self.own.sums, &self.own.spread.square, &self.own.spread.filled)?;
         }
         Ok(())
     }

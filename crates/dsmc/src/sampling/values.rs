@@ -5,6 +5,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 use super::formulae::{CellSums, values_along_z, values_of_sums};
 use crate::gas::Species;
 use crate::gas::vibration::MODES;
+use crate::grid::Rectangle;
 use crate::model::Model;
 use crate::stages::{ALONG_Z, MOMENTS};
 use crate::walls::BOLTZMANN;
@@ -206,11 +207,13 @@ fn free_path(model: &Model, sums: &[f64], number: f64, density: f64, temperature
     all.clone().filter(|a| part(*a) > 0.0).map(|a| part(a) * speed(a) / rate(a)).sum()
 }
 
-/// All values of all cells, `[cell][width]`.
-pub(super) fn all_values(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
+/// All values of the cells of an area, `[cell][width]`.
+pub(super) fn all_values(model: &Model, area: Rectangle, sums: &[f64], samples: u64) -> Vec<f64> {
     let (from, width) = (model.species.len() * model.collisions.sums(), width(model));
-    let mut out = vec![0.0; model.grid.len() * width];
-    each((chunks_mut(&mut out, width), chunks(sums, from)), |cell, (out, sums)| cell_values(model, cell, sums, samples, out));
+    let mut out = vec![0.0; area.len() * width];
+    each((chunks_mut(&mut out, width), chunks(sums, from)), |k, (out, sums)| {
+        cell_values(model, model.grid.index(area.cell(k)), sums, samples, out);
+    });
     out
 }
 

@@ -3,6 +3,8 @@
 
 pub mod cpu;
 pub mod cuda;
+pub(crate) mod division;
+mod shares;
 
 use std::ops::Range;
 

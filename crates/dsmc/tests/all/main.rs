@@ -18,6 +18,7 @@ mod memory_cuda;
 mod mixtures;
 mod moments;
 mod parts;
+mod parts_cuda;
 mod physics;
 mod poiseuille;
 mod pools;

@@ -16,10 +16,10 @@ use zellige_engine::links::{Links, inside};
 use zellige_engine::profile::Profiler;
 use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
 
-const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/dsmc");
+pub(crate) const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/dsmc");
 
 /// An example, shortened.
-fn example(name: &str) -> Config {
+pub(crate) fn example(name: &str) -> Config {
     let mut config = Source::read(Path::new(EXAMPLES).join(name)).unwrap().typed::<Dsmc>().unwrap().config;
     config.steps = 24;
     config.particles_per_cell = Some(4.0);
@@ -48,6 +48,17 @@ fn closed_flows_between_walls() {
 /// Internal modes, a mixture, partners that remember each other, weights of cells, and averages that begin anew.
 #[test]
 fn molecules_with_all_that_they_carry() {
+    let config = mixture();
+    same("mixture", &config);
+    assert!(follows_the_gas(&config, 3), "no tile of the mixture has moved");
+    let mut heavy = example("nozzle.toml");
+    heavy.particles_per_cell = Some(10.0);
+    heavy.cell_weights = Some("if(x > 0, 0.5, 1) * (1 + floor(y / 0.004))".into());
+    same("nozzle", &heavy);
+}
+
+/// Vibrating nitrogen and helium, nearest partners, a window, dense on one side.
+pub(crate) fn mixture() -> Config {
     let mut config = Config::new(vec![40, 24], vec![4e-3, 2.4e-3], "N2", 1e22, 900.0);
     (config.dt, config.steps, config.particles_per_cell) = (4e-8, 24, Some(40.0));
     config.species.push(SpeciesConfig::named("He"));
@@ -58,17 +69,18 @@ fn molecules_with_all_that_they_carry() {
     config.sampling.window = Some(8);
     (config.sampling.start, config.sampling.batches) = (Some(0), 2);
     config.initial.density = Some(Value::Expression("if(x < 1e-3, 1e22, 1e21)".into()));
-    same("mixture", &config);
-    assert!(follows_the_gas(&config, 3), "no tile of the mixture has moved");
-    let mut heavy = example("nozzle.toml");
-    heavy.particles_per_cell = Some(10.0);
-    heavy.cell_weights = Some("if(x > 0, 0.5, 1) * (1 + floor(y / 0.004))".into());
-    same("nozzle", &heavy);
+    config
 }
 
 /// A gas without collisions whose steps are as long as several parts are wide, across periodic sides and between mirrors.
 #[test]
 fn molecules_that_fly_past_their_neighbours() {
+    let config = far();
+    // About 50 of 96 cells are flown in a step, and parts are 16 to 32 cells wide.
+    same_in_parts::<Dsmc>("far", &config, Path::new(EXAMPLES), &[2, 4, 11, 16], 7);
+}
+
+pub(crate) fn far() -> Config {
     let mut config = Config::new(vec![96, 80], vec![9.6e-2, 8e-2], "Ar", 1e17, 300.0);
     (config.dt, config.steps, config.particles_per_cell) = (2e-4, 16, Some(4.0));
     config.collisions.scheme = Scheme::None;
@@ -76,8 +88,7 @@ fn molecules_that_fly_past_their_neighbours() {
     config.boundary.y = Some(SideConfig::Word(SideWord::Specular));
     (config.sampling.start, config.sampling.batches) = (Some(0), 4);
     assert_eq!(config.check(), []);
-    // About 50 of 96 cells are flown in a step, and parts are 16 to 32 cells wide.
-    same_in_parts::<Dsmc>("far", &config, Path::new(EXAMPLES), &[2, 4, 11, 16], 7);
+    config
 }
 
 /// Runs an input in several parts, whose molecules must be those of one part; true if the cut has moved. The largest number of

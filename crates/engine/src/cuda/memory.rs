@@ -257,11 +257,11 @@ impl Cuda {
             .map_err(|e| self.failed("a copy on the GPU failed", e))
     }
 
-    /// Lets copies of this GPU go to the memory of `other` by the shortest way. Where two GPUs cannot reach each other the driver
-    /// copies by way of the host.
-    pub fn reach(&self, other: &Self) -> Result<()> {
+    /// Lets kernels and copies of this GPU reach the memory of `other`; false where they cannot, and the driver copies by way of
+    /// the host.
+    pub fn reach(&self, other: &Self) -> Result<bool> {
         if self.ordinal() == other.ordinal() {
-            return Ok(());
+            return Ok(true);
         }
         self.bind()?;
         let mut can = 0;
@@ -270,7 +270,7 @@ impl Cuda {
         asked.result().map_err(|e| self.failed("it cannot be asked about other GPUs", e))?;
         if can == 0 {
             tracing::debug!("cuda:{} reaches cuda:{} by way of the host", self.ordinal(), other.ordinal());
-            return Ok(());
+            return Ok(false);
         }
         // SAFETY: the context of the other device is alive, and this one's is bound.
         let enabled = unsafe { sys::cuCtxEnablePeerAccess(other.0.context.cu_ctx(), 0) };
@@ -278,7 +278,7 @@ impl Cuda {
             Err(e) if e.0 != sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => {
                 Err(self.failed("the memory of another GPU cannot be reached", e))
             }
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 

@@ -1,10 +1,11 @@
-//! Slabs of device memory that go from part to part: fixed places of fixed size, copied from one GPU to another, or on one.
+//! Slabs of device memory that go from part to part: fixed places of fixed size, copied from one GPU to another, or read there.
 //!
 //! The host waits for no GPU here. Each part waits for the others' threads to have put their share of an exchange on their streams;
 //! events keep the streams in order.
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Links;
 use crate::cuda::{Buffer, Cuda, Event, Pool};
@@ -25,16 +26,19 @@ pub struct Place {
 #[derive(Debug)]
 struct Pair {
     place: Place,
-    outgoing: Buffer<u8>,
-    /// Shared with the part that writes to it.
+    /// Shared with the part that reads it, where that reaches it.
+    outgoing: Arc<Buffer<u8>>,
+    /// Shared with the part that writes to it: that one's outgoing slab where this part reads there.
     incoming: Arc<Buffer<u8>>,
-    /// The other's incoming slab.
-    to: Arc<Buffer<u8>>,
+    /// The other's incoming slab, to which the outgoing one is copied.
+    to: Option<Arc<Buffer<u8>>>,
 }
 
 /// Card that a part hands to the owner of a place that is in common.
 struct Introduction {
-    slab: Arc<Buffer<u8>>,
+    outgoing: Arc<Buffer<u8>>,
+    /// Slab to be copied to, if this part does not read the other's outgoing one where it lies.
+    incoming: Option<Arc<Buffer<u8>>>,
     cuda: Cuda,
     events: Arc<Events>,
 }
@@ -44,8 +48,8 @@ struct Introduction {
 struct Events {
     /// Incoming slabs may be written to.
     free: Event,
-    /// Outgoing slabs have been copied.
-    sent: Event,
+    /// Outgoing slabs have been copied, by the half that they went to.
+    sent: [Event; 2],
 }
 
 /// Slabs of one part.
@@ -54,6 +58,9 @@ pub struct Slabs {
     cuda: Cuda,
     links: Links,
     pairs: Vec<Pair>,
+    /// Halves of an incoming slab, 1 or 2, and exchanges so far.
+    halves: usize,
+    exchanges: AtomicUsize,
     events: Arc<Events>,
     /// Other parts, each once, with their GPUs and events.
     peers: Vec<(usize, Cuda, Arc<Events>)>,
@@ -66,16 +73,37 @@ impl Slabs {
     /// # Errors
     /// Parts are processes, which do not see each other's memory.
     pub fn new(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
-        let events = Arc::new(Events { free: cuda.event_without_time()?, sent: cuda.event_without_time()? });
+        Self::of_halves(1, cuda, pool, links, places, what)
+    }
+
+    /// Slabs of two halves, used in turn ([`Slabs::half`]): so nobody has to say when one may be written to, and kernels read what
+    /// comes where it lies, as far as their GPUs reach. What has come is read before the next exchange.
+    ///
+    /// # Errors
+    /// As those of [`Slabs::new`].
+    pub fn in_turn(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
+        Self::of_halves(2, cuda, pool, links, places, what)
+    }
+
+    fn of_halves(halves: usize, cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
+        let event = || cuda.event_without_time();
+        let events = Arc::new(Events { free: event()?, sent: [event()?, event()?] });
+        // Every part says which GPU it is on, so that the others know what they reach.
+        for place in places {
+            links.hand(place.part, Box::new(cuda.clone()))?;
+        }
         let mut ends = Vec::new();
         for place in places {
-            let incoming = Arc::new(pool.alloc_zeros::<u8>(place.bytes, what)?);
-            ends.push((pool.alloc_zeros::<u8>(place.bytes, what)?, incoming));
+            let Ok(their) = links.take(place.part)?.downcast::<Cuda>() else { return Err(mismatch(place.part)) };
+            let read_there = cuda.reach(&their)? && halves == 2;
+            let slab = || pool.alloc_zeros::<u8>(halves * place.bytes, what).map(Arc::new);
+            ends.push((slab()?, if read_there { None } else { Some(slab()?) }));
         }
         // Zeros are there before anybody writes.
         cuda.synchronize()?;
-        for (own, (place, (_, incoming))) in places.iter().zip(&ends).enumerate() {
-            let introduction = Introduction { slab: incoming.clone(), cuda: cuda.clone(), events: events.clone() };
+        for (own, (place, (outgoing, incoming))) in places.iter().zip(&ends).enumerate() {
+            let (outgoing, incoming) = (outgoing.clone(), incoming.clone());
+            let introduction = Introduction { outgoing, incoming, cuda: cuda.clone(), events: events.clone() };
             let card: Box<dyn Any + Send> = Box::new((own, place.theirs, introduction));
             links.hand(place.part, card)?;
         }
@@ -87,8 +115,8 @@ impl Slabs {
             let card = links.take(*part)?.downcast::<(usize, usize, Introduction)>();
             let Ok(card) = card else { return Err(mismatch(*part)) };
             let (theirs, own, introduction) = *card;
-            let fits = places.get(own).is_some_and(|p| p.part == *part && p.theirs == theirs && p.bytes == introduction.slab.len());
-            if !fits || found[own].is_some() {
+            let fits = |p: &Place| p.part == *part && p.theirs == theirs && halves * p.bytes == introduction.outgoing.len();
+            if !places.get(own).is_some_and(fits) || found[own].is_some() {
                 return Err(mismatch(*part));
             }
             found[own] = Some(introduction);
@@ -96,14 +124,14 @@ impl Slabs {
         let mut peers: Vec<(usize, Cuda, Arc<Events>)> = Vec::new();
         let mut pairs = Vec::new();
         for ((place, (outgoing, incoming)), introduction) in places.iter().zip(ends).zip(found) {
-            let Introduction { slab, cuda: their, events } = introduction.ok_or_else(|| mismatch(place.part))?;
+            let Introduction { outgoing: theirs, incoming: to, cuda: their, events } = introduction.ok_or_else(|| mismatch(place.part))?;
             if peers.iter().all(|(part, ..)| *part != place.part) {
-                cuda.reach(&their)?;
                 peers.push((place.part, their, events));
             }
-            pairs.push(Pair { place: *place, outgoing, incoming, to: slab });
+            pairs.push(Pair { place: *place, outgoing, incoming: incoming.unwrap_or(theirs), to });
         }
-        Ok(Self { cuda: cuda.clone(), links: links.clone(), pairs, events, peers })
+        let (cuda, links, exchanges) = (cuda.clone(), links.clone(), AtomicUsize::new(0));
+        Ok(Self { cuda, links, pairs, halves, exchanges, events, peers })
     }
 
     /// Slab that goes to place `k`, to be written on the device.
@@ -111,38 +139,44 @@ impl Slabs {
         &self.pairs[k].outgoing
     }
 
-    /// [`Slabs::outgoing`], for copies from the host.
-    #[cfg(test)]
-    pub(super) fn outgoing_mut(&mut self, k: usize) -> &mut Buffer<u8> {
-        &mut self.pairs[k].outgoing
-    }
-
-    /// Slab that has come from place `k`.
+    /// Slab that has come from place `k`, both halves of it where there are two.
     pub fn incoming(&self, k: usize) -> &Buffer<u8> {
         &self.pairs[k].incoming
     }
 
-    /// Copies all outgoing slabs, as the stream has written them by now, into the incoming ones of the others; what is put on the
-    /// stream afterwards finds the others' here. All parts call this alike. Does not wait for the device.
+    /// Half of the slabs that goes with the next exchange; what came with the last one is in the other one.
+    pub fn half(&self) -> usize {
+        self.exchanges.load(Ordering::Relaxed) % self.halves
+    }
+
+    /// Has all outgoing slabs, as the stream has written them by now, go to the others; what is put on the stream afterwards finds
+    /// theirs in the incoming ones. All parts call this alike. Does not wait for the device.
     ///
     /// # Errors
     /// Another part has failed.
     pub fn exchange(&self) -> Result<()> {
-        // Readers of the incoming slabs of the exchange before are ahead of this mark.
-        self.cuda.record(&self.events.free)?;
-        self.tell()?;
-        for (part, _, events) in &self.peers {
-            self.hear(*part)?;
-            self.cuda.wait_for(&events.free)?;
+        let half = self.exchanges.fetch_add(1, Ordering::Relaxed) % self.halves;
+        if self.halves == 1 {
+            // Readers of the incoming slabs of the exchange before are ahead of this mark.
+            self.cuda.record(&self.events.free)?;
+            self.tell()?;
+            for (part, _, events) in &self.peers {
+                self.hear(*part)?;
+                self.cuda.wait_for(&events.free)?;
+            }
         }
+        // Readers of the other half are ahead of the others' marks of the exchange before, which this stream has waited for.
         for pair in &self.pairs {
-            self.cuda.copy_to_peer(&pair.outgoing, 0, &pair.to, 0, pair.place.bytes)?;
+            if let Some(to) = &pair.to {
+                let (at, bytes) = (half * pair.place.bytes, pair.place.bytes);
+                self.cuda.copy_to_peer(&pair.outgoing, at, to, at, bytes)?;
+            }
         }
-        self.cuda.record(&self.events.sent)?;
+        self.cuda.record(&self.events.sent[half])?;
         self.tell()?;
         for (part, _, events) in &self.peers {
             self.hear(*part)?;
-            self.cuda.wait_for(&events.sent)?;
+            self.cuda.wait_for(&events.sent[half])?;
         }
         Ok(())
     }
@@ -160,7 +194,7 @@ impl Slabs {
 
 impl Drop for Slabs {
     fn drop(&mut self) {
-        // Copies into the others' slabs, which may go next.
+        // Copies into the others' slabs, and reads of them, which may go next.
         let _ = self.cuda.synchronize();
     }
 }

@@ -106,29 +106,32 @@ fn a_cut_covers_every_tile_once_and_balances() {
     assert_eq!(Cut::whole([3, 2, 1]), Cut::new([3, 2, 1], &[0, 1], 1, |_| 1.0));
 }
 
-/// Slabs of three parts on one GPU: in a ring, in which two places of a pair are kept apart by their numbers.
+/// Slabs of parts on one GPU, of one half and of two: in a ring, where numbers keep two places of a pair apart.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn slabs_come_to_their_places() {
     if testing::gpu().is_none() {
         return;
     }
-    for parts in [2, 3] {
+    for (parts, halves) in [(2, 1), (3, 1), (2, 2), (3, 2)] {
         let found = inside::run(parts, |links| {
             let cuda = Cuda::open(0)?;
             let (own, bytes) = (links.rank(), 4096);
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts];
             // Place 0 is at the lower end, whose other end is the lower neighbour's place 1.
             let places = [Place { part: below, theirs: 1, bytes }, Place { part: above, theirs: 0, bytes }];
-            let mut slabs = Slabs::new(&cuda, &cuda.pool(), &links, &places, "test")?;
+            let make = if halves == 1 { Slabs::new } else { Slabs::in_turn };
+            let slabs = make(&cuda, &cuda.pool(), &links, &places, "test")?;
             let mut seen = Vec::new();
             for turn in 0..25_u8 {
                 for k in 0..2 {
-                    cuda.upload(slabs.outgoing_mut(k), &vec![100 * own as u8 + 2 * turn + k as u8; bytes])?;
+                    let words = cuda.buffer_from(&vec![100 * own as u8 + 2 * turn + k as u8; halves * bytes], "test")?;
+                    cuda.copy_to_peer(&words, 0, slabs.outgoing(k), slabs.half() * bytes, bytes)?;
                 }
                 slabs.exchange()?;
                 for k in 0..2 {
-                    let came = cuda.download(slabs.incoming(k))?;
+                    let begin = (halves - 1 - slabs.half()) * bytes;
+                    let came = cuda.download_range(slabs.incoming(k), begin..begin + bytes)?;
                     assert!(came.iter().all(|byte| *byte == came[0]));
                     seen.push(came[0]);
                 }
@@ -140,7 +143,7 @@ fn slabs_come_to_their_places() {
         for (own, seen) in found.unwrap().into_iter().enumerate() {
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts].map(|part| 100 * part as u8);
             let expected: Vec<u8> = (0..25).flat_map(|turn| [below + 2 * turn + 1, above + 2 * turn]).collect();
-            assert_eq!(seen, expected, "part {own} of {parts}");
+            assert_eq!(seen, expected, "part {own} of {parts}, {halves} halves");
         }
     }
 }

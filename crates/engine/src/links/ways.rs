@@ -95,7 +95,7 @@ impl Ways {
         let posted = (0..links.size()).map(|part| marks(count(part))).collect::<Result<_>>()?;
         let own = Arc::new(Marks { cuda: cuda.clone(), posted, settled: marks(TURNS)? });
         let others = introduced(links, &own)?;
-        others.iter().flatten().try_for_each(|marks| cuda.reach(&marks.cuda))?;
+        others.iter().flatten().try_for_each(|marks| cuda.reach(&marks.cuda).map(drop))?;
         let none = vec![0; links.size()];
         Ok(Self { cuda: cuda.clone(), links: links.clone(), own, others, posted: none.clone(), heard: none, settled: 0 })
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::checkpoint::Reader;
+use crate::cuda::Cuda;
 use crate::device::{Cpu, Device};
 use crate::error::{Error, Result};
 use crate::files;
@@ -100,15 +101,15 @@ struct Run<'a> {
     keep: Option<(u64, &'a Path)>,
 }
 
-/// Runs an input, one thread a part.
-fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> Result<Course> {
+/// Runs an input, whose parts are on devices that `open` gives.
+fn course<S: Solver>(open: fn() -> Result<Device>, config: &S::Config, input_folder: &Path, run: &Run<'_>) -> Result<Course> {
     let options = Options {
         // With each step: the last one is that of the end.
         checkpoint: Some(Schedule::Steps(1)),
         resume: run.resume.map(Path::to_owned),
         ..Options::new(run.folder)
     };
-    let environment = |links| -> Result<Environment> { Ok(Environment::new(Device::Cpu(Cpu::new(1)?), input_folder, 7).of_part(links)) };
+    let environment = |links| -> Result<Environment> { Ok(Environment::new(open()?, input_folder, 7).of_part(links)) };
     let mut sink = Keeping { course: Course::default(), checkpoint: checkpoint_path(run.folder), keep: run.keep };
     let first = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut sink);
     let others = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
@@ -123,17 +124,29 @@ fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> 
 }
 
 /// Runs an input in one part and in each number of `parts`, and lets every other number of parts go on from a checkpoint that each
-/// has saved after `early` steps.
+/// has saved after `early` steps. Each part has a thread.
 ///
 /// # Panics
 /// Where anything that a run gives is not bitwise identical.
 pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+    same_on::<S>(|| Ok(Device::Cpu(Cpu::new(1)?)), name, config, input_folder, parts, early);
+}
+
+/// [`same_in_parts`] of parts that share the first GPU.
+///
+/// # Panics
+/// Where anything that a run gives is not bitwise identical, or there is no GPU.
+pub fn same_in_parts_of_a_gpu<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+    same_on::<S>(|| Ok(Device::Cuda(Cuda::open(0)?)), name, config, input_folder, parts, early);
+}
+
+fn same_on<S: Solver>(open: fn() -> Result<Device>, name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
     let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
     let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
         let folder = begin.join(format!("run-{parts}"));
         let _ = std::fs::remove_dir_all(&folder);
         let run = Run { parts, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
-        course::<S>(config, input_folder, &run).unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"))
+        course::<S>(open, config, input_folder, &run).unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"))
     };
     let same = |a: &Course, b: &Course, what: String| {
         if let Some(difference) = difference(a, b) {

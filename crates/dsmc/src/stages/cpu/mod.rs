@@ -9,7 +9,6 @@
 mod attempts;
 mod balance;
 pub(super) mod collide;
-pub(crate) mod division;
 mod exchange;
 mod fly;
 mod inflow;
@@ -170,6 +169,12 @@ pub fn new(model: &Model, cpu: &Cpu, links: &Links) -> Box<dyn Stages> {
         relay: Relay::new(&cut, links.rank()),
         cut,
     })
+}
+
+/// Boxes of tiles of the parts of a gas, and cells of a tile along each axis.
+pub(crate) fn cut(model: &Model, parts: usize) -> (Cut, [usize; 2]) {
+    let tiling = store::tiling(&model.grid, model.per_cell);
+    (parts::cut(model, &tiling, parts), tiling.tile)
 }
 
 impl Gas {

@@ -1,8 +1,6 @@
 //! A run in several parts: each owns a box of tiles. Particles that leave for tiles of another part are sent to it after each pass,
 //! and what all tiles hold comes together at the first part, in the order of the tiles.
 
-use std::ops::Range;
-
 use zellige_engine::error::Result;
 use zellige_engine::links::Cut;
 use zellige_engine::parallel::{chunks_mut, each_task, indices};
@@ -14,22 +12,11 @@ use crate::grid::Rectangle;
 use crate::model::Model;
 use crate::particles::Particles;
 use crate::stages::SURFACE_SUMS;
+use crate::stages::shares::{area, boxes, gather, gather_particles};
 
 /// Boxes of tiles of about as many particles.
 pub(super) fn cut(model: &Model, tiling: &Tiling, parts: usize) -> Cut {
-    let lattice = [tiling.tiles[0], tiling.tiles[1], 1];
-    if parts == 1 {
-        return Cut::whole(lattice);
-    }
-    // A tile costs something also where there is no gas.
-    let free = |corner: [usize; 2], cells: [usize; 2]| {
-        let all = (0..cells[1]).flat_map(|j| (0..cells[0]).map(move |i| [corner[0] + i, corner[1] + j]));
-        all.map(|cell| 0.1 + model.geometry.fraction(model.grid.index(cell))).sum::<f64>()
-    };
-    Cut::new(lattice, &[0, 1], parts, |tile| {
-        let (corner, cells) = tiling.bounds(tile);
-        free(corner, cells)
-    })
+    boxes(model, tiling.tiles, tiling.tile, parts)
 }
 
 impl Gas {
@@ -66,32 +53,12 @@ impl Gas {
 
     /// Numbers of each tile in the order of all tiles, at the first part; nothing at the others.
     pub(super) fn gather(&self, of: impl Fn(usize) -> Vec<f64>) -> Result<Vec<Vec<f64>>> {
-        let (links, cut) = (&self.links, &self.cut);
-        if links.is_alone() {
-            return Ok((0..self.tiles.len()).map(of).collect());
-        }
-        let mut message = Vec::new();
-        for tile in cut.tiles(links.rank()) {
-            let numbers = of(tile);
-            message.extend_from_slice(&(numbers.len() as u64).to_le_bytes());
-            message.extend_from_slice(bytemuck::cast_slice(&numbers));
-        }
-        let mut all = vec![Vec::new(); if links.is_first() { self.tiles.len() } else { 0 }];
-        for (part, message) in links.gather(message)?.into_iter().enumerate() {
-            let mut words = message.chunks_exact(8).map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])));
-            for tile in cut.tiles(part) {
-                let length = words.next().unwrap_or(0) as usize;
-                all[tile] = words.by_ref().take(length).map(f64::from_bits).collect();
-            }
-        }
-        Ok(all)
+        gather(&self.links, &self.cut, of)
     }
 
     /// Cells of a part.
     pub(super) fn area(&self, part: usize) -> Rectangle {
-        let (block, tiling) = (self.cut.block(part), &self.store.tiling);
-        let cell = |tile: [usize; 3]| [0, 1].map(|axis| (tile[axis] * tiling.tile[axis]).min(tiling.cells[axis]));
-        Rectangle { lower: cell(block.lower), upper: cell(block.upper) }
+        area(&self.cut, part, self.store.tiling.tile, self.store.tiling.cells)
     }
 
     /// Sums of samples of the cells of this part, `[cell][species][sums]`; `of` gives one of a tile.
@@ -136,36 +103,6 @@ impl Gas {
 
     /// All particles in the order of the tiles, at the first part; `own` are those of this one.
     pub(super) fn gather_particles(&self, own: Particles) -> Result<Particles> {
-        if self.links.is_alone() {
-            return Ok(own);
-        }
-        // Ranges of the tiles among the particles of all parts, which come part by part.
-        let counts: Vec<usize> = self.gather(|t| vec![self.store.tiles[t].len() as f64])?.iter().map(|n| n[0] as usize).collect();
-        let mut ranges = vec![0..0; counts.len()];
-        let (mut begin, parts) = (0, if counts.is_empty() { 0 } else { self.cut.parts() });
-        for tile in (0..parts).flat_map(|part| self.cut.tiles(part)) {
-            ranges[tile] = begin..begin + counts[tile];
-            begin += counts[tile];
-        }
-        let Particles { cell, species, offset: [x, y], velocity: [u, v, w], rotation, level, tag } = own;
-        Ok(Particles {
-            cell: self.gather_column(cell, &ranges)?,
-            species: self.gather_column(species, &ranges)?,
-            offset: [self.gather_column(x, &ranges)?, self.gather_column(y, &ranges)?],
-            velocity: [self.gather_column(u, &ranges)?, self.gather_column(v, &ranges)?, self.gather_column(w, &ranges)?],
-            rotation: self.gather_column(rotation, &ranges)?,
-            level: self.gather_column(level, &ranges)?,
-            tag: self.gather_column(tag, &ranges)?,
-        })
-    }
-
-    /// A column of all particles in the order of the tiles, whose ranges are given.
-    fn gather_column<T: bytemuck::Pod>(&self, own: Vec<T>, ranges: &[Range<usize>]) -> Result<Vec<T>> {
-        let all = self.links.joined_at_first(own)?;
-        // A column that no species needs is empty.
-        if all.is_empty() {
-            return Ok(all);
-        }
-        Ok(ranges.iter().flat_map(|range| &all[range.clone()]).copied().collect())
+        gather_particles(&self.links, &self.cut, |tile| self.store.tiles[tile].len(), own)
     }
 }

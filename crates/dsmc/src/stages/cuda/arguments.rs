@@ -64,6 +64,35 @@ pub(super) struct Store {
     pub(super) count: u32,
     /// Slots of a column.
     pub(super) capacity: u32,
+    /// Of a run in parts: the first tile of the store along each axis, `[x, y]` of the first tile of this part and of one past the
+    /// last, and tiles of the domain along x.
+    pub(super) lower: [i32; 2],
+    pub(super) own: [i32; 4],
+    pub(super) all: i32,
+    /// Number of parts.
+    pub(super) parts: u32,
+    /// Part of each tile of the domain, layers of a cell being one.
+    pub(super) owner: *const u16,
+    /// By part, and the half of them in use.
+    pub(super) slabs: *const Slab,
+    pub(super) half: u32,
+    /// First slot of what has come from a tile of the ring, by tile and way.
+    pub(super) link_first: *mut u32,
+}
+
+/// Exchange with another part: send.cu. This part's own is null.
+#[device]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Slab {
+    /// Two halves each, used in turn.
+    pub(super) outgoing: *mut u32,
+    pub(super) incoming: *const u32,
+    /// Room for leavers to tiles beside, and for those that go far.
+    pub(super) near: u32,
+    pub(super) far: u32,
+    /// Links in common, each way, and number of the first among those of all parts.
+    pub(super) links: u32,
+    pub(super) first_link: u32,
 }
 
 /// Counts of a store, kept on the device.
@@ -86,6 +115,14 @@ pub(super) struct Counters {
     pub(super) fullest: u32,
     /// Entries of `wanderers`.
     pub(super) special: u32,
+    /// Particles behind the injected ones, which came from other parts during the last step: from afar, and from tiles beside.
+    pub(super) far: u32,
+    pub(super) near: u32,
+    /// Leavers that found no room in a slab.
+    pub(super) unsent: u32,
+    pub(super) unused: u32,
+    /// All that ever came from other parts.
+    pub(super) received: u64,
 }
 
 /// Collisions of a pair of species: `Kinetics` of collide.rs.

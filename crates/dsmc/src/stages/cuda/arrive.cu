@@ -35,7 +35,18 @@ __device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u3
         // Lane w has the end of list w where they stand one behind the other.
         u32 ends = warp_scan(lists.length), all_of_them = __shfl_sync(FULL_WARP, ends, 31);
         if (turn + blockDim.x / 32 < 8) lists.look(st, turn + blockDim.x / 32);
-        if (__shfl_sync(FULL_WARP, lists.coming, way) == 0) continue;
+        u32 coming = __shfl_sync(FULL_WARP, lists.coming, way);
+        if (coming == 0) continue;
+#if PARTS
+        u32 from = __shfl_sync(FULL_WARP, lists.origin, way);
+        int2 origin = tile_coordinates(st, from);
+        if (!owns(st, origin.x, origin.y)) {
+            // They came in this order.
+            u32 first = st.link_first[from * 9 + way];
+            for (u32 k = lane; k < coming; k += 32) arrivals(st)[at + k] = first + k;
+            continue;
+        }
+#endif
         for (u32 k0 = lane; k0 - lane < all_of_them; k0 += 32 * AHEAD) {
             u32 entries[AHEAD];
 #pragma unroll
@@ -59,8 +70,27 @@ __device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u3
     }
 }
 
+#if PARTS
+// Order of particles that come from afar as one part has it, by their slots there. `beyond` is the first slot of those of other parts: where
+// they would lie among the slots of this part, and their order there, lie in columns not in use (receive.cu).
+__device__ __forceinline__ u32* places(const Columns& unused) { return reinterpret_cast<u32*>(unused.vy); }
+__device__ __forceinline__ u64 rank_of(const Columns& unused, u32 slot) {
+    return u64(reinterpret_cast<u32*>(unused.x)[slot]) << 32 | reinterpret_cast<u32*>(unused.y)[slot];
+}
+__device__ __forceinline__ bool is_before(const Store& st, u32 a, u32 b, u32 beyond) {
+    if (a < beyond && b < beyond) return a < b;
+    u32 pa = a < beyond ? a : places(st.next)[a], pb = b < beyond ? b : places(st.next)[b];
+    if (a < beyond) return pa < pb;
+    if (b < beyond) return pa <= pb;
+    return pa != pb ? pa < pb : rank_of(st.next, a) < rank_of(st.next, b);
+}
+#else
+__device__ __forceinline__ bool is_before(const Store&, u32 a, u32 b, u32) { return a < b; }
+#endif
+
 // Ascending, whole block: compares only ever put the smaller one first, so that a length between powers of two needs no padding.
-__device__ __forceinline__ void sort_block(u32* x, u32 n) {
+__device__ __forceinline__ void sort_block(const Store& st, u32* x, u32 n) {
+    const u32 beyond = PARTS ? st.first[st.count] + st.counters->fresh : 0;
     u32 whole = 1;
     while (whole < n) whole *= 2;
     for (u32 size = 2; size <= whole; size *= 2)
@@ -69,7 +99,7 @@ __device__ __forceinline__ void sort_block(u32* x, u32 n) {
             for (u32 k = threadIdx.x; k < whole / 2; k += blockDim.x) {
                 u32 low = k / apart * 2 * apart + k % apart;
                 u32 high = apart == size / 2 ? low ^ (size - 1) : low + apart;
-                if (high < n && x[high] < x[low]) {
+                if (high < n && is_before(st, x[high], x[low], beyond)) {
                     u32 t = x[low];
                     x[low] = x[high];
                     x[high] = t;
@@ -100,7 +130,7 @@ __device__ __forceinline__ void from_afar(const Store& st, u32 tile, u32 next, u
         for (u32 k = 0; k < times; k++) to[at + k] = slot;
     }
     __syncthreads();
-    if (n > 1) sort_block(to, n);
+    if (n > 1) sort_block(st, to, n);
     if (fits)
         for (u32 k = threadIdx.x; k < n; k += THREADS) list[k] = buffer[k];
 }

@@ -7,7 +7,7 @@ use zellige_engine::parallel::{chunks_mut, each};
 
 use super::program::KernelConfig;
 use super::tiling::Tiling;
-use crate::grid::Grid;
+use crate::grid::Rectangle;
 use crate::model::Model;
 use crate::stages::samples_at_a_time;
 
@@ -27,7 +27,8 @@ pub(super) struct Averages {
     held: u32,
     most: u32,
     tiling: Tiling,
-    grid: Grid,
+    /// Cells of this part.
+    area: Rectangle,
     keys: usize,
     species: usize,
     /// Sums of a cell and species that are kept here, and those of the caller.
@@ -35,7 +36,7 @@ pub(super) struct Averages {
 }
 
 impl Averages {
-    pub(super) fn new(model: &Model, config: &KernelConfig, tiling: Tiling, cuda: &Cuda, pool: &Pool) -> Result<Self> {
+    pub(super) fn new(model: &Model, config: &KernelConfig, tiling: Tiling, area: Rectangle, cuda: &Cuda, pool: &Pool) -> Result<Self> {
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -46,11 +47,21 @@ impl Averages {
             held: 0,
             most: samples_at_a_time(model.per_cell),
             tiling,
-            grid: model.grid.clone(),
+            area,
             keys: config.keys(),
             species: model.species.len(),
             sums: [model.collisions.kept(), model.collisions.sums()],
         })
+    }
+
+    /// Number of cells of this part.
+    pub(super) fn cells(&self) -> usize {
+        self.area.len()
+    }
+
+    /// Cell number `k` of them.
+    pub(super) fn cell(&self, k: usize) -> [usize; 2] {
+        self.area.cell(k)
     }
 
     /// Numbers of a sum.
@@ -130,7 +141,7 @@ impl Averages {
         let ([used, one], stride) = (self.sums, self.stride());
         each(chunks_mut(cells, self.species * one), |cell, to| {
             to.fill(0.0);
-            let (tile, slot) = self.tiling.tile_and_slot(self.grid.cell(cell));
+            let (tile, slot) = self.tiling.tile_and_slot(self.area.cell(cell));
             for tile in tile..tile + self.tiling.layers {
                 for s in 0..self.species {
                     for q in 0..used {
@@ -160,7 +171,7 @@ impl Averages {
         let ([used, one], stride) = (self.sums, self.stride());
         let mut sums = vec![0.0; stride * used];
         for (cell, from) in cells.chunks_exact(self.species * one).enumerate() {
-            let (tile, slot) = self.tiling.tile_and_slot(self.grid.cell(cell));
+            let (tile, slot) = self.tiling.tile_and_slot(self.area.cell(cell));
             for s in 0..self.species {
                 for q in 0..used {
                     sums[q * stride + tile * self.keys + slot * self.species + s] = from[s * one + q];
@@ -177,9 +188,15 @@ impl Averages {
         Ok(std::iter::once(f64::from(self.held)).chain(recent.into_iter().map(f64::from)).collect())
     }
 
-    /// Lengths of [`Averages::numbers`], with recent samples and without.
+    /// Numbers of a tile and sum.
+    pub(super) fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// Lengths of [`Averages::numbers`] of all tiles of the domain, with recent samples and without.
     pub(super) fn lengths(&self) -> [usize; 2] {
-        [1 + if self.brief { self.stride() * self.sums[0] } else { 0 }, 1]
+        let tiles = self.tiling.all[0] * self.tiling.all[1] * self.tiling.layers;
+        [1 + if self.brief { tiles * self.keys * self.sums[0] } else { 0 }, 1]
     }
 
     /// Takes them back.

@@ -115,9 +115,11 @@ impl Batches for Gas {
             count: count as f64,
             samples: samples as f64,
         };
-        let launch = self.store.kernels.batch.close_batch.launch((argument.cells as u32).div_ceil(128), 128).arg(argument);
-        // SAFETY: the argument as declared; every list has the length that its numbers say.
-        unsafe { launch.run()? };
+        if argument.cells > 0 {
+            let launch = self.store.kernels.batch.close_batch.launch((argument.cells as u32).div_ceil(128), 128).arg(argument);
+            // SAFETY: the argument as declared; every list has the length that its numbers say.
+            unsafe { launch.run()? };
+        }
         self.take_surfaces(surfaces)
     }
 
@@ -131,11 +133,25 @@ impl Batches for Gas {
             self.closed.regions = self.closed.pool.alloc_zeros(n, "dsmc: batches")?;
         }
         let grid = [(regions[0] * regions[1]) as u32, species as u32, kept.len() as u32];
+        let whole;
+        let (fresh, stride, tiles) = match &self.beyond {
+            None => (self.averages.sums(), self.averages.stride(), tiling.tiles[0]),
+            Some(beyond) => {
+                // The sums of all tiles come to the first part, which adds them as one part does.
+                let own = self.cuda.download(self.averages.sums())?;
+                let all = beyond.whole(&tiling, &own, self.averages.kept(), self.averages.keys())?;
+                if !beyond.links.is_first() {
+                    return Ok(Vec::new());
+                }
+                whole = self.closed.pool.buffer_from(&all, "dsmc: batches")?;
+                (&whole, all.len() / self.averages.kept(), tiling.all[0])
+            }
+        };
         let argument = Regions {
-            fresh: self.averages.sums().address(),
+            fresh: fresh.address(),
             weights: self.tables.weights.address(),
-            stride: self.averages.stride() as u64,
-            tiles: tiling.tiles[0] as u32,
+            stride: stride as u64,
+            tiles: tiles as u32,
             cells: tiling.cells.map(|n| n as u32),
             count: regions.map(|n| n as u32),
             from: kept.start as u32,
@@ -169,7 +185,7 @@ impl Batches for Gas {
         let stride = tiling.padded_cells();
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
         each((chunks_mut(square, width), chunks_mut(filled, lines)), |cell, (square, filled)| {
-            let c = tiling.padded_index(self.model.grid.cell(cell));
+            let c = tiling.padded_index(self.averages.cell(cell));
             square.iter_mut().enumerate().for_each(|(q, to)| *to = squares[q * stride + c]);
             filled.iter_mut().enumerate().for_each(|(line, to)| *to = f64::from(counts[line * stride + c]));
         });
@@ -184,8 +200,8 @@ impl Batches for Gas {
         let stride = tiling.padded_cells();
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
         let (mut squares, mut counts) = (vec![0.0; width * stride], vec![0_u32; lines * stride]);
-        for cell in 0..self.model.grid.len() {
-            let c = tiling.padded_index(self.model.grid.cell(cell));
+        for cell in 0..self.averages.cells() {
+            let c = tiling.padded_index(self.averages.cell(cell));
             (0..width).for_each(|q| squares[q * stride + c] = square[cell * width + q]);
             (0..lines).for_each(|line| counts[line * stride + c] = filled[cell * lines + line] as u32);
         }

@@ -56,11 +56,39 @@ __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / 
 // Layers of a cell that is so full that it is a tile: LAYERS tiles share it, one behind the other, and its particles: those of a
 // layer collide with each other, as often as if they were all. A particle that changes cell changes to the next layer, so that layers mix.
 // Coordinates of a tile in the tiling, and the tile at coordinates and any number of a layer.
+// Of a run in parts the store has the tiles of its part's box and a ring of empty ones around it, which stand for those of other parts:
+// coordinates count from the corner of the domain, numbers from that of the ring.
+#if PARTS
+#define FIRST_TILE(axis) st.lower[axis]
+#else
+#define FIRST_TILE(axis) 0
+#endif
 __device__ __forceinline__ int2 tile_coordinates(const Store& st, u32 tile) {
-    return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};
+    return {int(tile / LAYERS % st.tiles[0]) + FIRST_TILE(0), int(tile / LAYERS / st.tiles[0]) + FIRST_TILE(1)};
 }
 __device__ __forceinline__ u32 tile_at(const Store& st, int x, int y, u32 layer) {
-    return u32(y * st.tiles[0] + x) * LAYERS + layer % LAYERS;
+    return u32((y - FIRST_TILE(1)) * st.tiles[0] + x - FIRST_TILE(0)) * LAYERS + layer % LAYERS;
+}
+// True for coordinates of a tile of this part.
+__device__ __forceinline__ bool owns(const Store& st, int x, int y) {
+    return !PARTS || (x >= st.own[0] && x < st.own[2] && y >= st.own[1] && y < st.own[3]);
+}
+// Tile number `k` of this part's, and the number of a tile in the whole domain.
+__device__ __forceinline__ u32 own_tile(const Store& st, u32 k) {
+#if PARTS
+    u32 width = u32(st.own[2] - st.own[0]), at = k / LAYERS;
+    return tile_at(st, st.own[0] + int(at % width), st.own[1] + int(at / width), k % LAYERS);
+#else
+    return k;
+#endif
+}
+__device__ __forceinline__ u32 number_in_domain(const Store& st, u32 tile) {
+#if PARTS
+    int2 at = tile_coordinates(st, tile);
+    return u32(at.y * st.all + at.x) * LAYERS + tile % LAYERS;
+#else
+    return tile;
+#endif
 }
 
 // The tile on the way from a tile, or (by sign -1) the one from which arrivals at it come by that way; NONE at the edge of the domain.
@@ -69,7 +97,8 @@ __device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int
     int2 at = tile_coordinates(st, tile);
     at.x += sign * (int(way % 3) - 1);
     at.y += sign * (int(way / 3) - 1);
-    return at.x >= 0 && at.x < st.tiles[0] && at.y >= 0 && at.y < st.tiles[1]
+    int x = at.x - FIRST_TILE(0), y = at.y - FIRST_TILE(1);
+    return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1]
                ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign)
                : NONE;
 }
@@ -77,10 +106,17 @@ __device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int
 // Numbers of an average beside a side that follows the gas within: `MovingAverage::numbers` of walls/subsonic.rs.
 #define MOVING (6 + (SPECIES > 1 ? SPECIES : 0))
 
-// Tile and key of a particle in a cell of the grid.
-__device__ __forceinline__ u32 tile_of(const Store& st, int x, int y, u32 layer) { return tile_at(st, x >> SX, y >> SY, layer); }
+// Tile and key of a particle in a cell of the grid: NONE where it is another part's.
+__device__ __forceinline__ u32 tile_of(const Store& st, int x, int y, u32 layer) {
+    return owns(st, x >> SX, y >> SY) ? tile_at(st, x >> SX, y >> SY, layer) : NONE;
+}
 __device__ __forceinline__ u32 key_of(int x, int y, u32 species) {
     return u32((y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1))) * SPECIES + species;
+}
+// Index of a cell of the grid among those of all tiles of the domain.
+__device__ __forceinline__ u64 cell_in_domain(const Store& st, int x, int y) {
+    int all = PARTS ? st.all : st.tiles[0];
+    return u64((y >> SY) * all + (x >> SX)) * CELLS + key_of(x, y, 0) / SPECIES;
 }
 
 // Free flight: moves an offset into its new cell, and returns by how many cells that is, at most FARTHEST. Rounded as it stands, so that

@@ -28,6 +28,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
         Motion a;
         u32 species, slot = base + k;
         u64 item;
+        u64 rank = INJECTED | k;
         bool line = k < lines;
         double weight = 1.0;  // a line may cross cells of different weights: its particles stand for the model's
         Stream u(line ? SOURCE : INFLOW, d.seed, step_of(d.step), 0);
@@ -44,6 +45,11 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
                 f.cell[c] = min(int(at), g.cells[c] - 1);
                 f.offset[c] = at - f.cell[c];
             }
+            // Each part injects what begins in its tiles.
+            if (tile_of(st, f.cell[0], f.cell[1], 0) == NONE) {
+                st.next.key[slot] = u16(GONE);
+                continue;
+            }
             if (species > 0) {
                 species--;
             } else {
@@ -57,6 +63,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
             species = number % SPECIES;
             item = u64(number) << 40 | u64(k - lines - in.offsets[number] + 1) << 12;
             u.index = item;
+            rank = INJECTED | THROUGH_FACES | u64(number) << 28 | (k - lines - in.offsets[number]);
             weight = weight_at(st, d, face.cell);
             Beam beam = beyond(in, d, face, species);
             double n[2] = {face_normal(face.side, 0), face_normal(face.side, 1)};
@@ -80,7 +87,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
             atomicAdd(&st.counters->removed, 1ull);
         }
         if (copies) {
-            arrive_at(st, g, f, species, a, slot, copies);
+            arrive_at(st, g, f, species, a, slot, copies, k, rank);
         } else {
             st.next.key[slot] = u16(GONE);
         }

@@ -62,20 +62,24 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
 }
 
 #if !RECORDED
-__device__ __forceinline__ void put_far(const Store& st, u32 slot) {
+__device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 beyond) {
     if (st.now.key[slot] == GONE) return;
-    u32 tile = goals(st.next)[slot], n = WEIGHTED ? copies_of(st.next)[slot] : 1u;
+    u32 tile = goals(st.next)[slot];
+    if (PARTS && tile == NONE) return;
+    // Of those from other parts it stands in the list, which has no leavers there.
+    u32 n = !WEIGHTED ? 1u : PARTS && slot >= beyond ? st.list[slot] : copies_of(st.next)[slot];
     u32 at = st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, n);
     for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
 }
 
-// Those that go far, and injected particles, into the slots of their tiles, in no order.
+// Those that go far, injected particles, and behind these what comes from other parts' tiles that are not beside, into the slots of their
+// tiles, in no order.
 extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st) {
     in_turn();
     if (halted(st)) return;
-    u32 begin = st.first[st.count], fresh = st.counters->fresh, special = st.counters->special;
-    for (u64 k = thread_index(); k < u64(special) + fresh; k += thread_count())
-        put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special));
+    u32 begin = st.first[st.count], beyond = begin + st.counters->fresh, special = st.counters->special;
+    for (u64 k = thread_index(); k < u64(special) + beyond - begin + st.counters->far; k += thread_count())
+        put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special), beyond);
 }
 
 #define SORTED 4096
@@ -86,16 +90,16 @@ extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_consta
     in_turn();
     if (halted(st)) return;
     if (blockIdx.x == 0 && threadIdx.x == 0) st.counters->special = 0;
-    u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
+    u32 tile = own_tile(st, blockIdx.x), near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
     if (near > 0) from_neighbours(st, Lists(st, tile), base);
     if (far < 2) return;
     u32* list = arrivals(st) + base + near;
     if (far > SORTED) {
-        sort_block(list, far);
+        sort_block(st, list, far);
         return;
     }
     for (u32 k = threadIdx.x; k < far; k += 256) buffer[k] = list[k];
-    sort_block(buffer, far);
+    sort_block(st, buffer, far);
     for (u32 k = threadIdx.x; k < far; k += 256) list[k] = buffer[k];
 }
 #endif

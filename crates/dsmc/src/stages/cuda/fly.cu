@@ -10,14 +10,14 @@ template <int MODE> __global__ void __launch_bounds__(THREADS, RESIDENT)
     in_turn();
     if (halted(st)) return;
     // All numbers of the tile are asked for before one is looked at.
-    u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
+    u32 tile = own_tile(st, blockIdx.x), base = st.next_first[tile], n = st.next_first[tile + 1] - base;
     u32 begin = st.first[tile], own = st.first[tile + 1] - begin, near_n = st.near_n[tile], far_n = st.far_n[tile];
 #if RECORDED
     Lists lists(st, tile);
     u32 chain = st.chains[tile * THREADS + threadIdx.x];
 #endif
     // Particles injected behind the regions are in place; those of a step have been counted, or will be.
-    if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
+    if (MODE == 0 && blockIdx.x == 0 && threadIdx.x == 0) st.counters->fresh = st.counters->far = st.counters->near = 0;
     if (threadIdx.x < 9) near[threadIdx.x] = 0;
     if (n == 0 && !FOLLOWS) {
         if (threadIdx.x < 9) st.near[tile * 9 + threadIdx.x] = 0;

@@ -15,9 +15,13 @@ mod arguments;
 mod averages;
 mod batch_arguments;
 mod batches;
+mod beyond;
+mod columns;
+mod parts;
 mod program;
 mod recorded;
 mod stages;
+mod state;
 mod store;
 mod tables;
 #[cfg(test)]
@@ -26,14 +30,19 @@ mod tiling;
 
 use zellige_engine::cuda::{Buffer, Cuda, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::{Cut, Links};
 
 use self::averages::Averages;
 use self::batches::Closed;
+use self::beyond::Beyond;
+pub use self::beyond::ROOM;
 use self::program::KernelConfig;
 use self::recorded::Recorded;
 use self::store::Store;
 use self::tables::Tables;
+use self::tiling::Tiling;
 use super::cpu::collide;
+use super::shares::{area, boxes};
 use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
 use crate::model::{Edge, Model, ZDefinition};
@@ -62,6 +71,8 @@ struct Gas {
     majorants: [Buffer<f32>; 3],
     averages: Averages,
     closed: Closed,
+    /// Exchange with the other parts of a run.
+    beyond: Option<Beyond>,
     surfaces: Buffer<u64>,
     moving: Buffer<f64>,
     offsets: Buffer<u32>,
@@ -73,8 +84,8 @@ struct Gas {
     most: u64,
     /// Put in by the host.
     inserted: u64,
-    /// Copies made, with cell weights, when the device was last asked, the most that were made in a step on average between two
-    /// times, and how many a step is taken to make.
+    /// Copies made, with cell weights, and particles come from other parts, when the device was last asked; the most in a step on
+    /// average between two times, and how many a step is taken to bring.
     copied: u64,
     rate: u64,
     copies: u64,
@@ -86,14 +97,21 @@ struct Gas {
     recorded: Recorded,
 }
 
-/// The stages of a gas on `cuda`.
-pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
-    new_with(model, cuda, tiling::kernel_config(model, cuda.properties()))
+/// The stages of a part of a gas on `cuda`.
+pub fn of_part(model: &Model, cuda: &Cuda, links: &Links) -> Result<Box<dyn Stages>> {
+    new_with(model, cuda, tiling::kernel_config_of(model, cuda.properties(), links.size()), links)
 }
 
-/// Programs of a gas.
-pub fn recipes(model: &Model, gpu: &Properties) -> Vec<Recipe> {
-    program::recipes(&tiling::kernel_config(model, gpu)).into()
+/// Programs of a gas in so many parts.
+pub fn recipes(model: &Model, gpu: &Properties, parts: usize) -> Vec<Recipe> {
+    program::recipes(&tiling::kernel_config_of(model, gpu, parts)).into()
+}
+
+/// Boxes of tiles of the parts of a gas, and cells of a tile along each axis.
+pub fn cut(model: &Model, gpu: &Properties, parts: usize) -> (Cut, [usize; 2]) {
+    let config = tiling::kernel_config_of(model, gpu, parts);
+    let tiling = Tiling::new(&model.grid, config.shift, config.layers);
+    (boxes(model, tiling.all, tiling.tile(), parts), tiling.tile())
 }
 
 /// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.
@@ -102,7 +120,7 @@ fn fastest(model: &Model) -> f64 {
     model.hottest[1] + 3.0 * (2.0 * BOLTZMANN * model.hottest[0] / lightest).sqrt()
 }
 
-fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn Stages>> {
+fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig, links: &Links) -> Result<Box<dyn Stages>> {
     if model.expected > MOST {
         let message = format!("{:.3e} particles are asked for; on a GPU there may be at most {MOST:.1e}", model.expected);
         let hint = "a larger `weight`, fewer `particles_per_cell`, or `--device cpu`".to_owned();
@@ -110,7 +128,11 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn 
     }
     prepare(cuda, program::recipes(&config).into());
     let pool = cuda.pool();
-    let store = Store::new(cuda, &pool, config, &model.grid)?;
+    let whole = Tiling::new(&model.grid, config.shift, config.layers);
+    let cut = boxes(model, whole.all, whole.tile(), links.size());
+    let tiling = if config.parts { whole.of_part(cut.block(links.rank())) } else { whole };
+    let area = area(&cut, links.rank(), whole.tile(), whole.cells);
+    let store = Store::new(cuda, &pool, config, &model.grid, tiling)?;
     let tables = Tables::new(model, &store.tiling, &pool)?;
     let cells = store.tiling.len() * config.cells();
     let pairs = if model.collisions.scheme == crate::model::Scheme::None { 0 } else { collide::pair_count(model.species.len()) };
@@ -123,6 +145,7 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn 
     let (largest, hits) = if model.weighted() { (f64::from(largest), HITS / f64::from(largest)) } else { (1.0, 1.0) };
     let faces = tables.faces.len() * model.species.len();
     let groups = model.sources.len() * (1 + model.species.len()) + 1;
+    let beyond = if config.parts { Some(Beyond::new(cuda, &pool, model, &config, &tiling, cut, links)?) } else { None };
     let numbers = |n: usize, what: &str| pool.alloc_zeros::<f64>(n, what);
     Ok(Box::new(Gas {
         majorants: [
@@ -130,19 +153,20 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig) -> Result<Box<dyn 
             pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
             pool.alloc_zeros(cells * pairs, "dsmc: (sigma g)max")?,
         ],
-        averages: Averages::new(model, &config, store.tiling, cuda, &pool)?,
+        averages: Averages::new(model, &config, tiling, area, cuda, &pool)?,
         closed: Closed::new(&pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
         moving: numbers((6 + MovingAverage::species_counts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
         groups: pool.alloc_zeros(groups, "dsmc: sources")?,
-        totals: numbers(6 * store::TOTAL_BLOCKS as usize, "dsmc: totals")?,
+        totals: numbers(6 * tiling.own_len(), "dsmc: totals")?,
         fine: [hits, FINE / (largest * heaviest * speed), FINE / (largest * heaviest * speed * speed)],
         most: 0,
         inserted: 0,
         copied: 0,
         rate: 0,
-        copies: 0,
+        copies: beyond.as_ref().map_or(0, Beyond::most),
+        beyond,
         last_groups: Vec::new(),
         steps: 0,
         looked: 0,
@@ -296,12 +320,22 @@ impl Gas {
     fn whole(&self) -> Result<arguments::Counters> {
         let counters = self.store.counters()?;
         super::overfull(u64::from(counters.fullest))?;
+        if counters.unsent > 0 {
+            return Err(Error::Numerics {
+                what: "gas".into(),
+                place: "exchange between parts".into(),
+                message: format!(
+                    "{} particles more left a part in a step than there was room for on the way: many more than in the steps before; use fewer parts or a smaller `dt`",
+                    counters.unsent
+                ),
+            });
+        }
         if counters.refused > 0 {
             return Err(Error::Numerics {
                 what: "injected gas".into(),
                 place: "open sides".into(),
                 message: format!(
-                    "{} particles found no room in a step: more were injected, or entered cells of less weight, than ever before; use a smaller `dt`",
+                    "{} particles found no room in a step: more were injected, entered cells of less weight, or came from other parts, than ever before; use a smaller `dt`",
                     counters.refused
                 ),
             });

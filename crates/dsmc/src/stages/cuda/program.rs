@@ -27,6 +27,7 @@ const FILES: &Files = cuda_files![
     "batch_sums.cu",
     "candidates.cu",
     "common.cu",
+    "copies.cu",
     "emit.cu",
     "exchange.cu",
     "flight.cu",
@@ -43,8 +44,10 @@ const FILES: &Files = cuda_files![
     "pairing.cu",
     "partners.cu",
     "random.cu",
+    "receive.cu",
     "reflect.cu",
     "sample.cu",
+    "send.cu",
     "sides.cu",
     "sub_volumes.cu",
     "tile.cu",
@@ -55,7 +58,7 @@ const FILES: &Files = cuda_files![
     "physics.cuh" => PHYSICS,
     "walls.cuh" => WALLS,
     "values.cuh" => VALUES_OF_SUMS,
-    "store.cuh" => &device_source![arguments::Columns, arguments::Counters, arguments::Store],
+    "store.cuh" => &device_source![arguments::Columns, arguments::Counters, arguments::Slab, arguments::Store],
     "gas.cuh" => &device_source![arguments::Kinetics, arguments::Modes, arguments::Part, arguments::Gas],
     "pass.cuh" => &device_source![arguments::Pass],
     "wall.cuh" => &device_source![arguments::Wall, arguments::Molecule],
@@ -111,6 +114,8 @@ pub(super) struct KernelConfig {
     pub(super) crowded: bool,
     /// The gas is so small that launches are recorded: the device counts steps.
     pub(super) recorded: bool,
+    /// The run has several parts: the store is that of one.
+    pub(super) parts: bool,
     /// Index of the first mode of vibration, and of the first value along z, among the values of a cell.
     pub(super) values: [usize; 2],
 }
@@ -206,6 +211,7 @@ impl KernelConfig {
             define("CROWDED", &u8::from(self.crowded)),
             define("BRIEF", &u8::from(self.brief)),
             define("RECORDED", &u8::from(self.recorded)),
+            define("PARTS", &u8::from(self.parts)),
             define("SURFACE_SUMS", &SURFACE_SUMS),
             define("FIRST_MODE", &self.values[0]),
             define("FIRST_WITH_Z", &self.values[1]),
@@ -219,6 +225,8 @@ pub(super) struct Kernels {
     pub(super) layout: Kernel,
     /// `place`, `deliver` and `gather`; of small gases tiles do that themselves.
     pub(super) exchange: Option<[Kernel; 3]>,
+    /// Of a run in parts.
+    pub(super) receive: Option<Kernel>,
     pub(super) totals: Kernel,
     pub(super) fold: Kernel,
     /// Only in order, a step, a step with samples.
@@ -230,7 +238,7 @@ pub(super) struct Kernels {
 
 const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
 const BATCH: [&str; 2] = ["close_batch", "sum_regions"];
-const FLIGHTS: [&str; 6] = ["layout", "tally_faces", "trace_flights", "place", "deliver", "gather"];
+const FLIGHTS: [&str; 7] = ["layout", "tally_faces", "trace_flights", "place", "deliver", "gather", "receive"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, config: &KernelConfig) -> Result<Self> {
@@ -243,6 +251,7 @@ impl Kernels {
             } else {
                 Some([flights.kernel("place")?, flights.kernel("deliver")?, flights.kernel("gather")?])
             },
+            receive: if config.parts { Some(flights.kernel("receive")?) } else { None },
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
@@ -254,7 +263,7 @@ impl Kernels {
 }
 
 /// Definitions that flights depend on, and batches.
-const OF_FLIGHTS: [&str; 14] = [
+const OF_FLIGHTS: [&str; 15] = [
     "SPECIES",
     "COMPONENTS",
     "SX",
@@ -268,9 +277,10 @@ const OF_FLIGHTS: [&str; 14] = [
     "BODIES",
     "WEIGHTED",
     "RECORDED",
+    "PARTS",
     "SURFACE_SUMS",
 ];
-const AVERAGES: [&str; 15] = [
+const AVERAGES: [&str; 16] = [
     "SPECIES",
     "COMPONENTS",
     "SX",
@@ -286,6 +296,7 @@ const AVERAGES: [&str; 15] = [
     "FIRST_WITH_Z",
     "WEIGHTED",
     "RECORDED",
+    "PARTS",
 ];
 
 /// Recipes of the kernels: also for tests, for architectures that are not at hand.
@@ -293,11 +304,16 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     let defines = config.defines();
     // Of these, only what each depends on: the same program then does for many runs.
     let of = |names: &[&str]| -> Vec<_> { defines.iter().filter(|d| names.contains(&d.0.as_str())).cloned().collect() };
-    let flights = &FLIGHTS[..if config.recorded { 3 } else { 6 }];
+    let flights = &FLIGHTS[..match (config.recorded, config.parts) {
+        (true, _) => 3,
+        (false, false) => 6,
+        (false, true) => 7,
+    }];
+    let sources: &[&str] = if config.parts { &["exchange.cu", "emit.cu", "receive.cu"] } else { &["exchange.cu", "emit.cu"] };
     [
         Recipe::of_files("dsmc gas", FILES, &["totals.cu", "fly.cu"], &defines, &BULK),
         // Flights are bitwise those of the CPU, which does not fuse products with sums.
-        Recipe::of_files("dsmc flights", FILES, &["exchange.cu", "emit.cu"], &of(&OF_FLIGHTS), flights).option("-fmad=false"),
+        Recipe::of_files("dsmc flights", FILES, sources, &of(&OF_FLIGHTS), flights).option("-fmad=false"),
         // Values come out as on the CPU, but for exponentials, logarithms and powers.
         Recipe::of_files("dsmc batches", FILES, &["batch.cu"], &of(&AVERAGES), &BATCH).option("-fmad=false"),
     ]

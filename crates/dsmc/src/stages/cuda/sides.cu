@@ -97,7 +97,9 @@ __device__ __forceinline__ void tally(const Domain& d, const Store& st, const In
         if (k < all) {
             uint4 w = philox_draw(INFLOW, d.seed, step, u64(k) << 40);
             const Face& face = in.faces[k / SPECIES];
-            n = u32(fmin(beyond(in, d, face, k % SPECIES).mean / weight_at(st, d, face.cell) + open_f64(w.x, w.y), 1e8));
+            // Each part injects what enters its tiles.
+            if (owns(st, face.cell[0] >> SX, face.cell[1] >> SY))
+                n = u32(fmin(beyond(in, d, face, k % SPECIES).mean / weight_at(st, d, face.cell) + open_f64(w.x, w.y), 1e8));
         }
         u32 scan = warp_scan(n), warp = threadIdx.x / 32;
         if (lane_index() == 31) sums[warp] = scan;

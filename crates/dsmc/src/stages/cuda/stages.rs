@@ -5,11 +5,13 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::arguments::Counters;
-use super::store::TOTAL_BLOCKS;
+use super::beyond::Beyond;
 use super::{Gas, WATCH};
+use crate::grid::Rectangle;
 use crate::model::{Scheme, purpose};
 use crate::particles::Particles;
 use crate::stages::cpu::{Stream, bytes_of};
+use crate::stages::shares::{gather, gather_particles};
 use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
@@ -44,18 +46,20 @@ impl Gas {
     /// before, of which the first are looked at one by one; where there are more than ever before nothing is lost in silence: the
     /// device stops, and the next look says so.
     fn prepare(&mut self, coming: u64, profiler: &mut Profiler) -> Result<()> {
-        let weighted = self.model.weighted();
+        let (weighted, parts) = (self.model.weighted(), self.beyond.is_some());
         let watched = self.store.config.follows && self.looked + WATCH <= self.steps || weighted && self.steps <= WATCH;
         if self.most + coming + self.copies > self.store.capacity as u64 || watched {
             self.flush(profiler)?;
-            let (made, used) = (self.whole()?.copied, self.store.used()? as u64);
+            let (counters, used) = (self.whole()?, self.store.used()? as u64);
+            let made = counters.copied + counters.received;
             let before = std::mem::replace(&mut self.copied, made);
-            if weighted {
-                let each = (made - before) / (self.steps - self.looked).max(1);
+            if (weighted || parts) && self.steps > self.looked {
+                let each = (made - before) / (self.steps - self.looked);
                 self.rate = self.rate.max(each);
-                self.copies = 4 * self.rate + used / 64 + 64;
+                self.copies = 4 * self.rate + used / if weighted { 64 } else { 1024 } + 64;
             }
-            self.most = used + made - before;
+            // Copies come in the next step; what came from other parts is there.
+            self.most = used + if weighted { made - before } else { 0 };
             self.looked = self.steps;
             let wanted = self.most + coming + self.copies;
             if wanted + wanted / 64 > self.store.capacity as u64 {
@@ -73,6 +77,8 @@ impl Gas {
             2
         } else if self.model.weighted() {
             4
+        } else if self.beyond.is_some() {
+            8
         } else {
             16
         }
@@ -90,10 +96,12 @@ impl Gas {
         let (store, fed) = (&self.store, self.is_fed());
         let [emitters, wanderers] = if store.config.recorded { FEW } else { MANY };
         let emitters = if fed { emitters } else { 0 };
-        // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
+        // SAFETY: the arguments as declared, so many links; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
             if let Some([_, _, gather]) = &store.kernels.exchange {
-                gather.launch((store.tiling.len() as u32).div_ceil(8), 256).arg(st).run()?;
+                let (links, linked) = self.beyond.as_ref().map_or((0, 0), Beyond::sent);
+                let blocks = (linked + store.tiling.len() as u32).div_ceil(8).max(1);
+                gather.launch(blocks, 256).arg(st).arg(links).arg(linked).run()?;
             }
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
@@ -106,6 +114,9 @@ impl Gas {
     /// Puts the launches of a step on the stream.
     pub(super) fn launch(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
+        if let Some(beyond) = &self.beyond {
+            self.store.beyond = beyond.argument();
+        }
         let clock = Some(&self.recorded.clock).filter(|_| self.store.config.recorded);
         let tallied = self.is_fed() && self.tallied();
         profiler.stage_on(&cuda, "exchange", Cost::default(), || {
@@ -119,7 +130,10 @@ impl Gas {
         };
         profiler.stage_on(&cuda, name, self.cost(sample), || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
         let name = if self.is_fed() { "flights, inflow" } else { "flights" };
-        profiler.stage_on(&cuda, name, Cost::default(), || self.trace_flights(step, sample))
+        profiler.stage_on(&cuda, name, Cost::default(), || self.trace_flights(step, sample))?;
+        let Some(beyond) = &self.beyond else { return Ok(()) };
+        let (kernels, store, inflow) = (&self.store.kernels, self.store.argument(), self.inflow());
+        beyond.exchange(kernels, &store, inflow, profiler)
     }
 
     /// Model traffic of a step.
@@ -153,7 +167,7 @@ impl Stages for Gas {
         let groups = if fed { self.groups_of(step) } else { Vec::new() };
         if fed {
             self.prepare(self.tables.bound + u64::from(groups.last().copied().unwrap_or(0)), profiler)?;
-        } else if self.model.weighted() {
+        } else if self.model.weighted() || self.beyond.is_some() {
             self.prepare(0, profiler)?;
         }
         if groups != self.last_groups {
@@ -171,7 +185,11 @@ impl Stages for Gas {
             self.flush(profiler)?;
             self.averages.fold(&self.store.kernels.fold)?;
         }
-        Ok(())
+        self.look_beyond()
+    }
+
+    fn areas(&self) -> Vec<Rectangle> {
+        self.all_areas()
     }
 
     fn order(&self) -> Option<Vec<u32>> {
@@ -180,7 +198,7 @@ impl Stages for Gas {
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
         self.flush(&mut Profiler::off())?;
-        let here = self.store.used()?;
+        let (here, particles) = (self.store.used()?, &*self.own_of(particles));
         if here > 0 {
             let mut all = self.particles()?;
             all.append(particles.clone());
@@ -189,7 +207,11 @@ impl Stages for Gas {
         } else {
             let n = particles.len();
             // Room for injections until the host looks again.
-            let spare = if self.is_fed() { n / self.spare() + 8 * self.tables.bound as usize + 1024 } else { 0 };
+            let spare = if self.is_fed() || self.beyond.is_some() {
+                n / self.spare() + 8 * self.tables.bound as usize + 2 * self.copies as usize + 1024
+            } else {
+                0
+            };
             self.store.reserve((n + spare).max(1))?;
             self.store.fill(particles)?;
         }
@@ -200,7 +222,11 @@ impl Stages for Gas {
 
     fn particles(&mut self) -> Result<Particles> {
         self.complete_exchange()?;
-        self.store.export()
+        let own = self.store.export()?;
+        let Some(Beyond { links, cut, .. }) = &self.beyond else { return Ok(own) };
+        let (tiling, first) = (&self.store.tiling, self.store.first()?);
+        let count = |place: usize| (first[tiling.at(place) + tiling.layers] - first[tiling.at(place)]) as usize;
+        gather_particles(links, cut, count, own)
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -231,38 +257,54 @@ impl Stages for Gas {
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         self.averages.put(cells)?;
-        let whole: Vec<u64> = surfaces.iter().enumerate().map(|(i, v)| (v * self.surface_unit(i)).round() as i64 as u64).collect();
+        // All of them are the first part's, from which the others' differ then.
+        let first = self.beyond.as_ref().is_none_or(|beyond| beyond.links.is_first());
+        let surfaces = surfaces.iter().map(|v| if first { *v } else { 0.0 });
+        let whole: Vec<u64> = surfaces.enumerate().map(|(i, v)| (v * self.surface_unit(i)).round() as i64 as u64).collect();
         self.cuda.upload(&mut self.surfaces, &whole)
     }
 
     fn ledger(&mut self) -> Result<Ledger> {
         self.flush(&mut Profiler::off())?;
         let c = self.whole()?;
-        Ok(Ledger {
-            injected: self.inserted + c.injected,
-            removed: c.removed,
-            collisions: c.collisions,
-            attempts: c.attempts,
-            exceeded: c.exceeded,
-            stuck: c.stuck,
-            copied: c.copied,
-            dropped: c.dropped,
-        })
+        let mut sums = [self.inserted + c.injected, c.removed, c.collisions, c.attempts, c.exceeded, c.stuck, c.copied, c.dropped];
+        if let Some(beyond) = &self.beyond {
+            beyond.links.sum(&mut sums)?;
+        }
+        let [injected, removed, collisions, attempts, exceeded, stuck, copied, dropped] = sums;
+        Ok(Ledger { injected, removed, collisions, attempts, exceeded, stuck, copied, dropped })
     }
 
     fn totals(&mut self) -> Result<Totals> {
         self.flush(&mut Profiler::off())?;
-        if self.model.weighted() {
+        // Particles on their way have no cell whose weight they could have, and injected ones no tile.
+        if self.model.weighted() || self.is_fed() {
             self.complete_exchange()?;
         }
-        let launch = self.store.kernels.totals.launch(TOTAL_BLOCKS, 256);
+        let tiles = self.store.tiling.own_len();
+        let launch = self.store.kernels.totals.launch(tiles as u32, 256);
         let launch = launch.arg(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&self.tables.weights);
         let launch = launch.arg(&mut self.totals);
-        // SAFETY: the arguments as declared; six sums a block.
-        unsafe { launch.run()? };
+        if tiles > 0 {
+            // SAFETY: the arguments as declared; six sums a block.
+            unsafe { launch.run()? };
+        }
+        let own = self.cuda.download(&self.totals)?;
+        let all = match &self.beyond {
+            Some(Beyond { links, cut, .. }) => {
+                // Places of this part follow each other as its tiles do.
+                let (layers, places) = (self.store.tiling.layers, cut.tiles(links.rank()).collect::<Vec<_>>());
+                let number = |place: usize| places.binary_search(&place).unwrap_or(0);
+                gather(links, cut, |place| own[6 * layers * number(place)..][..6 * layers].to_vec())?.concat()
+            }
+            None => own,
+        };
         let mut sums = [0.0; 6];
-        for block in self.cuda.download(&self.totals)?.chunks_exact(6) {
-            sums.iter_mut().zip(block).for_each(|(sum, v)| *sum += v);
+        for tile in all.chunks_exact(6) {
+            sums.iter_mut().zip(tile).for_each(|(sum, v)| *sum += v);
+        }
+        if let Some(beyond) = &self.beyond {
+            beyond.links.first_values(&mut sums)?;
         }
         let weight = self.model.weight;
         Ok(Totals {
@@ -274,59 +316,11 @@ impl Stages for Gas {
     }
 
     fn extra(&mut self) -> Result<Vec<f64>> {
-        let l = self.ledger()?;
-        let counts = l.numbers(self.model.weighted());
-        // One more number than the CPU's, whose tiles are others.
-        let mut extra: Vec<f64> = std::iter::once(self.store.tiling.len() as f64).chain(counts).collect();
-        for column in &self.majorants {
-            extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));
-        }
-        extra.extend(self.cuda.download(&self.moving)?);
-        extra.extend(self.store.lengths()?);
-        extra.extend(self.averages.numbers()?);
-        Ok(extra)
+        self.all_numbers()
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
-        self.flush(&mut Profiler::off()).map_err(|e| e.to_string())?;
-        let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
-        let counts = 1 + Ledger::length(self.model.weighted());
-        let expected = counts + a + b + c + self.moving.len() + self.store.length_count();
-        let tiles = self.store.tiling.len() as f64;
-        if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles {
-            return Err(
-                "the state of the collisions was written on the CPU or for other tiles; resume it on the device that wrote it".into()
-            );
-        }
-        let word = |e: zellige_engine::error::Error| e.to_string();
-        let n = Ledger::from_numbers(&extra[1..counts]);
-        let mut at = counts;
-        for column in &mut self.majorants {
-            let values: Vec<f32> = extra[at..at + column.len()].iter().map(|v| *v as f32).collect();
-            at += column.len();
-            self.cuda.upload(column, &values).map_err(word)?;
-        }
-        let (moving, rest) = extra[at..].split_at(self.moving.len());
-        let (lengths, recent) = rest.split_at(self.store.length_count());
-        if !self.store.set_lengths(lengths).map_err(word)? {
-            return Err("particles are not as many as tiles that share a cell had".into());
-        }
-        self.cuda.upload(&mut self.moving, moving).map_err(word)?;
-        self.averages.set_numbers(recent).map_err(word)?;
-        let kept = self.store.counters().map_err(word)?;
-        let counters = Counters {
-            injected: n.injected,
-            removed: n.removed,
-            collisions: n.collisions,
-            attempts: n.attempts,
-            exceeded: n.exceeded,
-            stuck: n.stuck,
-            copied: n.copied,
-            dropped: n.dropped,
-            ..kept
-        };
-        (self.inserted, self.copied) = (0, n.copied);
-        self.cuda.upload(&mut self.store.counters, &[counters]).map_err(word)
+        self.set_all_numbers(extra)
     }
 
     fn memory(&self) -> u64 {
@@ -359,9 +353,14 @@ impl Gas {
         self.cuda.fill_zero(&mut self.surfaces)
     }
 
-    /// Sets `surfaces` to what they got.
+    /// Sets `surfaces` to what they got, at the first part.
     fn look_at_surfaces(&self, surfaces: &mut [f64]) -> Result<()> {
-        let found = self.cuda.download(&self.surfaces)?;
+        let mut found = self.cuda.download(&self.surfaces)?;
+        if let Some(beyond) = &self.beyond {
+            // Whole numbers, some of them below 0, at the first part.
+            let (n, all) = (found.len(), beyond.links.joined_at_first(found)?);
+            found = (0..n).map(|i| all.iter().skip(i).step_by(n).fold(0, |sum: u64, v| sum.wrapping_add(*v))).collect();
+        }
         for (i, (to, from)) in surfaces.iter_mut().zip(found).enumerate() {
             *to = from as i64 as f64 / self.surface_unit(i);
         }

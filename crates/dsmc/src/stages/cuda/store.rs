@@ -4,14 +4,14 @@
 //! more slots than there are particles, wherever they go, and nothing can be lost for want of room. Only injected particles
 //! needs room, behind the regions.
 
-use std::borrow::Cow;
-
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{indices, items, map};
 
-use super::arguments::{self, Columns, Counters};
+use super::arguments::{self, Counters};
+use super::beyond;
+use super::columns::{Set, arranged, narrowed, slots, tags, widened};
 use super::program::{KernelConfig, Kernels};
 use super::tiling::Tiling;
 use crate::grid::Grid;
@@ -19,53 +19,10 @@ use crate::particles::Particles;
 
 /// Blocks that put those that go far into the slots of their tiles.
 const PLACERS: u32 = 264;
-/// Blocks that add up totals.
-pub(super) const TOTAL_BLOCKS: u32 = 512;
 
 /// Columns of the set not in use in which lists of common.cu lie: `wanderers`, `copies_of`, `goals`.
 const LISTS: [usize; 4] = [0, 1, COPIES, 4];
 const COPIES: usize = 3;
-
-/// One set of columns.
-#[derive(Debug)]
-struct Set {
-    /// x, y, vx, vy, vz.
-    numbers: [Buffer<f32>; 5],
-    rotation: Buffer<f32>,
-    /// One word of 16 bits a particle, or two.
-    level: Buffer<u16>,
-    key: Buffer<u16>,
-    tag: Buffer<u32>,
-}
-
-impl Set {
-    fn new(pool: &Pool, config: &KernelConfig, capacity: usize) -> Result<Self> {
-        let column = || pool.alloc_zeros::<f32>(capacity, "dsmc: particles");
-        let used = |wanted: bool| if wanted { capacity } else { 0 };
-        Ok(Self {
-            numbers: [column()?, column()?, column()?, column()?, column()?],
-            rotation: pool.alloc_zeros(used(config.rotates), "dsmc: particles")?,
-            level: pool.alloc_zeros(capacity * config.level_words(), "dsmc: particles")?,
-            key: pool.alloc_zeros(capacity, "dsmc: particles")?,
-            tag: pool.alloc_zeros(used(config.tagged), "dsmc: particles")?,
-        })
-    }
-
-    fn argument(&self) -> Columns {
-        let [x, y, vx, vy, vz] = self.numbers.each_ref().map(Buffer::address);
-        Columns {
-            x,
-            y,
-            vx,
-            vy,
-            vz,
-            rotation: self.rotation.address(),
-            level: self.level.address(),
-            key: self.key.address(),
-            tag: self.tag.address(),
-        }
-    }
-}
 
 /// The store.
 pub(super) struct Store {
@@ -90,14 +47,16 @@ pub(super) struct Store {
     chains: Buffer<u32>,
     link: Buffer<u32>,
     wanderers: Buffer<u64>,
+    /// Of a run in parts: first slots of what came by each way, and what kernels are told of the other parts.
+    link_first: Buffer<u32>,
+    pub(super) beyond: beyond::Address,
     pub(super) counters: Buffer<Counters>,
     /// Current set and regions.
     current: usize,
 }
 
 impl Store {
-    pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, grid: &Grid) -> Result<Self> {
-        let tiling = Tiling::new(grid, config.shift, config.layers);
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, grid: &Grid, tiling: Tiling) -> Result<Self> {
         let tiles = tiling.len();
         let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
         let small = |n: usize| words(if config.recorded { n } else { 0 });
@@ -119,6 +78,8 @@ impl Store {
             chains: small(config.threads as usize * tiles)?,
             link: words(0)?,
             wanderers: pool.alloc_zeros(0, "dsmc: exchange between tiles")?,
+            link_first: words(if config.parts { 9 * tiles } else { 0 })?,
+            beyond: beyond::Address::default(),
             counters: pool.alloc_zeros(1, "dsmc: counters")?,
             current: 0,
         })
@@ -129,6 +90,7 @@ impl Store {
         let (now, next) = (self.current, 1 - self.current);
         // Columns aside, a step writes its own buffers while the next one reads them.
         let (then, write) = if self.config.recorded { (now, next) } else { (0, 0) };
+        let ([lower, upper], beyond::Address { owner, slabs, half, parts }) = (self.tiling.own, self.beyond);
         let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
         arguments::Store {
             now: self.sets[now].argument(),
@@ -156,6 +118,14 @@ impl Store {
             tiles: self.tiling.tiles.map(|n| n as i32),
             count: self.tiling.len() as u32,
             capacity: self.capacity as u32,
+            lower: self.tiling.lower.map(|n| n as i32),
+            own: [lower[0], lower[1], upper[0], upper[1]].map(|n| n as i32),
+            all: self.tiling.all[0] as i32,
+            parts,
+            owner,
+            slabs,
+            half,
+            link_first: self.link_first.address(),
         }
     }
 
@@ -168,7 +138,7 @@ impl Store {
         inflow: arguments::Inflow,
         tallied: bool,
     ) -> Result<()> {
-        let (st, tiles) = (self.argument(), self.tiling.len() as u32);
+        let (st, tiles) = (self.argument(), self.tiling.own_len() as u32);
         let [before, clock] = clock.map_or([0; 2], |c| [1 - self.current, self.current].map(|k| c.address() + 8 * k as u64));
         let layout = self.early(self.kernels.layout.launch(1 + u32::from(tallied), 1024));
         // SAFETY: the arguments as declared; the first kernel takes two slots, none where they are 0.
@@ -176,6 +146,9 @@ impl Store {
             layout.arg(st).arg(domain).arg(inflow).arg(before).arg(clock).run()?;
             let Some([place, deliver, _]) = &self.kernels.exchange else { return Ok(()) };
             place.launch(PLACERS, 256).arg(st).run()?;
+            if tiles == 0 {
+                return Ok(());
+            }
             deliver.launch(tiles, 256).arg(st).run()
         }
     }
@@ -188,8 +161,11 @@ impl Store {
 
     /// The pass over all tiles: 0 only puts in order, 1 is a step, 2 one with samples.
     pub(super) fn advance(&self, mode: usize, gas: arguments::Gas, pass: arguments::Pass) -> Result<()> {
-        let (st, config) = (self.argument(), &self.config);
-        let launch = self.early(self.kernels.advance[mode].launch(self.tiling.len() as u32, config.threads)).shared(config.shared());
+        let (st, config, tiles) = (self.argument(), &self.config, self.tiling.own_len() as u32);
+        if tiles == 0 {
+            return Ok(());
+        }
+        let launch = self.early(self.kernels.advance[mode].launch(tiles, config.threads)).shared(config.shared());
         // SAFETY: the arguments as declared.
         unsafe { launch.arg(st).arg(gas).arg(pass).run() }
     }
@@ -226,9 +202,11 @@ impl Store {
         self.cuda.copy(&old.tag, 0, &mut set.tag, 0, old.tag.len())?;
         self.sets[now] = set;
         // The other one goes before its successor is asked for: there may not be room for both. But what is on its way is listed there.
-        let (mut kept, special) = (Vec::new(), if self.config.recorded { 0 } else { self.counters()?.special as usize });
-        for column in LISTS.into_iter().filter(|c| *c != COPIES || self.config.weighted) {
-            let n = if column < COPIES { special } else { before };
+        let (parts, mut kept) = (self.config.parts, Vec::new());
+        let special = if self.config.recorded { 0 } else { self.counters()?.special as usize };
+        for column in LISTS.into_iter().filter(|c| *c != COPIES || self.config.weighted || parts) {
+            // Of what comes from other parts they have the ranks too.
+            let n = if column < COPIES && !parts { special } else { before };
             let mut list = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
             self.cuda.copy(&self.sets[1 - now].numbers[column], 0, &mut list, 0, n)?;
             kept.push((column, list));
@@ -262,9 +240,9 @@ impl Store {
 
     /// Slots in use, those included whose particles have left. Waits.
     pub(super) fn used(&self) -> Result<usize> {
-        let n = self.tiling.len();
+        let (n, Counters { fresh, far, near, .. }) = (self.tiling.len(), self.counters()?);
         let end = self.cuda.download_range(&self.first[self.current], n..n + 1)?;
-        Ok(end.iter().sum::<u32>() as usize + self.counters()?.fresh as usize)
+        Ok(end.iter().sum::<u32>() as usize + fresh as usize + far as usize + near as usize)
     }
 
     /// Removes all particles; the counters stay.
@@ -273,13 +251,14 @@ impl Store {
         for buffer in self.first.iter_mut().chain(lists).chain(&mut self.by_tile) {
             self.cuda.fill_zero(buffer)?;
         }
-        let counters = Counters { fresh: 0, special: 0, ..self.counters()? };
+        let counters = Counters { fresh: 0, special: 0, far: 0, near: 0, ..self.counters()? };
         self.cuda.upload(&mut self.counters, &[counters])
     }
 
-    /// Cells tile by tile: particles in their order need not be rearranged by [`Self::fill`].
+    /// Cells of this part tile by tile: particles in their order need not be rearranged by [`Self::fill`].
     pub(super) fn cells(&self) -> Vec<u32> {
-        (0..self.tiling.padded_cells()).filter_map(|k| self.tiling.padded_cell(k)).map(|cell| self.grid.index(cell) as u32).collect()
+        let cells = (0..self.tiling.padded_cells()).filter_map(|k| self.tiling.padded_cell(k));
+        cells.filter(|cell| self.tiling.owns(*cell)).map(|cell| self.grid.index(cell) as u32).collect()
     }
 
     /// Puts particles into an empty store, in their order within each tile.
@@ -330,6 +309,11 @@ impl Store {
         cuda.upload(&mut self.by_tile[0], &stay)
     }
 
+    /// First slot of each tile, and one past the last. Waits.
+    pub(super) fn first(&self) -> Result<Vec<u32>> {
+        self.cuda.download(&self.first[self.current])
+    }
+
     /// Particles of each tile, where several share a cell; to be called when they are in order and none is on its way. Waits.
     pub(super) fn lengths(&self) -> Result<Vec<f64>> {
         if self.tiling.layers == 1 {
@@ -339,9 +323,9 @@ impl Store {
         Ok(first.windows(2).map(|w| f64::from(w[1] - w[0])).collect())
     }
 
-    /// Number of those lengths.
+    /// Number of those lengths in the domain.
     pub(super) fn length_count(&self) -> usize {
-        if self.tiling.layers == 1 { 0 } else { self.tiling.len() }
+        if self.tiling.layers == 1 { 0 } else { self.tiling.all[0] * self.tiling.all[1] * self.tiling.layers }
     }
 
     /// Parts the particles of cells, as they have just been put in, among the tiles that share them. False where they are not so
@@ -396,46 +380,4 @@ impl Store {
         }
         Ok(p)
     }
-}
-
-/// Tags of particles, which have none yet when they are loaded.
-fn tags<'a>(to: &Slots, p: &'a Particles, tagged: bool) -> Cow<'a, [u32]> {
-    if tagged && p.tag.is_empty() { Cow::Owned(vec![0; p.len()]) } else { arranged(to, &p.tag) }
-}
-
-/// Words of levels as the device has them: of 16 bits where that is enough.
-fn narrowed(levels: &[u32], words: usize) -> Vec<u16> {
-    levels.iter().flat_map(|l| [*l as u16, (*l >> 16) as u16].into_iter().take(words)).collect()
-}
-
-/// Inverse of [`narrowed`].
-fn widened(levels: &[u16], words: usize) -> Vec<u32> {
-    levels.chunks_exact(words.max(1)).map(|l| l.iter().rev().fold(0, |all, w| all << 16 | u32::from(*w))).collect()
-}
-
-/// Slot of each particle; none where they are in order as they stand.
-type Slots = Option<Vec<u32>>;
-
-/// Slots of particles of tiles `keys`, whose first slots are `first`.
-fn slots(keys: &[(u32, u16)], first: &[u32]) -> Slots {
-    if keys.is_sorted_by_key(|k| k.0) {
-        return None;
-    }
-    let mut next = first.to_vec();
-    let slot = |k: &(u32, u16)| {
-        let slot = &mut next[k.0 as usize];
-        *slot += 1;
-        *slot - 1
-    };
-    Some(keys.iter().map(slot).collect())
-}
-
-/// `values[to[i]] = from[i]`; nothing of a column that is not in use.
-fn arranged<'a, T: Pod>(to: &Slots, from: &'a [T]) -> Cow<'a, [T]> {
-    let Some(to) = to else { return Cow::Borrowed(from) };
-    let mut values = vec![T::zeroed(); from.len()];
-    for (to, v) in to.iter().zip(from) {
-        values[*to as usize] = *v;
-    }
-    Cow::Owned(values)
 }

@@ -30,7 +30,7 @@ pub(super) struct Tables {
     pub(super) parts: BufferOf<Part>,
     pub(super) outline: Buffer<[i32; 2]>,
     pub(super) reach: Buffer<u8>,
-    /// [`Model::relative`] by tile and cell; empty where all are 1.
+    /// [`Model::relative`] by tile and cell of the whole domain; empty where all are 1.
     pub(super) weights: Buffer<f32>,
     /// [`crate::stages::factors`].
     pub(super) factor: Buffer<f64>,
@@ -54,6 +54,8 @@ pub(super) struct Tables {
     pub(super) follow: Buffer<[u32; 2]>,
     pub(super) lines: BufferOf<Line>,
     pub(super) fractions: Buffer<f64>,
+    /// Numbers of the averages beside sides that follow the gas within, of those of this part.
+    pub(super) followed: Vec<u32>,
     /// The most that comes through faces in a step. What follows the gas within may bring more: it is watched.
     pub(super) bound: u64,
 }
@@ -77,8 +79,10 @@ impl Tables {
             cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| layers * collide::rate(model, c))).collect()
         };
         let reach: Vec<u8> = cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
-        let weights: Vec<f32> =
-            cells().filter(|_| model.weighted()).map(|(t, s)| by_cell(t, s).map_or(1.0, |c| model.weights[c])).collect();
+        // Flights end in tiles of other parts too.
+        let whole = Tiling::new(&model.grid, tiling.shift, tiling.layers as u32);
+        let weight = |k: usize| whole.padded_cell(k).map_or(1.0, |cell| model.weights[model.grid.index(cell)]);
+        let weights: Vec<f32> = (0..if model.weighted() { whole.padded_cells() } else { 0 }).map(weight).collect();
         let number = |from: &[f64], what: &str| pool.buffer_from(from, what);
         let theta = |m: usize| model.species.iter().map(move |s| s.vibration.modes().get(m).map_or(0.0, |mode| mode.theta));
         let up = Upload { pool };
@@ -115,6 +119,7 @@ impl Tables {
             follow: up.all(&inflow.follow)?,
             lines: up.all(&lines(model))?,
             fractions: up.all(&model.fractions)?,
+            followed: inflow.follow.iter().map(|[_, number]| *number).collect(),
             bound: inflow.bound,
         })
     }
@@ -176,7 +181,7 @@ fn modes(model: &Model) -> Vec<Modes> {
 fn divided(model: &Model, tiling: &Tiling) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]>) {
     let cells = tiling.len() << (tiling.shift[0] + tiling.shift[1]);
     let (mut table, mut parts, mut outlines) = (Vec::new(), vec![Part { fraction: 0.0, first: 0, count: 0 }], Vec::new());
-    for (cell, all) in model.geometry.divided() {
+    for (cell, all) in model.geometry.divided().filter(|(cell, _)| tiling.owns(model.grid.cell(*cell))) {
         table.resize(cells, 0);
         let (tile, slot) = tiling.tile_and_slot(model.grid.cell(cell));
         table[(tile << (tiling.shift[0] + tiling.shift[1])) + slot] = parts.len() as u32 | (all.len() as u32) << 24;
@@ -288,8 +293,10 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
             let mut follow = u32::MAX;
             if let Some((_, memory)) = model.given[side.index()] {
                 follow = all.volume.len() as u32;
-                let (tile, slot) = tiling.tile_and_slot(cell);
-                following.push((tile, [slot as u32, follow]));
+                if tiling.owns(cell) {
+                    let (tile, slot) = tiling.tile_and_slot(cell);
+                    following.push((tile, [slot as u32, follow]));
+                }
                 all.volume.push(model.weight_of(grid.index(cell)) / model.cell_volume(grid.index(cell)));
                 all.memory.push(memory);
             }
@@ -297,7 +304,7 @@ fn inflow(model: &Model, tiling: &Tiling) -> Inflow {
         }
     }
     following.sort_unstable();
-    if !following.is_empty() {
+    if !all.volume.is_empty() {
         let before = |tile: usize| following.partition_point(|f| f.0 < tile) as u32;
         all.follow_first = (0..=tiling.len()).map(before).collect();
         all.follow = following.iter().map(|f| f.1).collect();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 
 use super::program::{KernelConfig, recipes};
@@ -33,6 +34,7 @@ const PLAIN: KernelConfig = KernelConfig {
     recorded: true,
     values: [15, 15],
     layers: 1,
+    parts: false,
 };
 
 #[test]
@@ -70,6 +72,12 @@ fn kernels_compile() {
     {
         recipes(&config).iter().for_each(zellige_engine::testing::compiles);
     }
+    // Parts of a run.
+    let part = KernelConfig { parts: true, recorded: false, ..PLAIN };
+    let molecules = KernelConfig { tagged: true, rotates: true, modes: 2, bodies: [true; 2], follows: true, species: 2, ..part };
+    for config in [part, molecules, KernelConfig { weighted: true, ..part }, KernelConfig { shift: [0; 2], lanes: 32, layers: 3, ..part }] {
+        recipes(&config).iter().for_each(zellige_engine::testing::compiles);
+    }
     // Flights do not depend on how pairs are chosen.
     for config in [
         KernelConfig { scheme: Scheme::None, lanes: 1, ..PLAIN },
@@ -97,7 +105,7 @@ fn teams_give_the_bits_of_warps() {
     })
     .unwrap();
     let runs = [teams, KernelConfig { threads: 32, ..teams }, KernelConfig { capacity: 64, ..teams }].map(|kernels| {
-        let mut gas = new_with(&model, &cuda, kernels).unwrap();
+        let mut gas = new_with(&model, &cuda, kernels, &Links::default()).unwrap();
         gas.insert(&particles).unwrap();
         (0..100).for_each(|step| gas.advance(step, step >= 50, &mut Profiler::off()).unwrap());
         let mut cells = vec![0.0; model.grid.len() * model.collisions.sums()];
@@ -126,7 +134,7 @@ fn recorded_steps_give_the_bits_of_single_launches() {
     })
     .unwrap();
     let runs = [true, false].map(|recorded| {
-        let mut gas = new_with(&model, &cuda, KernelConfig { recorded, ..kernels }).unwrap();
+        let mut gas = new_with(&model, &cuda, KernelConfig { recorded, ..kernels }, &Links::default()).unwrap();
         if recorded {
             gas.insert(&particles).unwrap();
         } else {

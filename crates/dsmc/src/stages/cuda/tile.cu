@@ -11,7 +11,7 @@ template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store&
                                                                     const Source& from, u32 n, u32* start, u32 (*counts)[KEYS],
                                                                     u32* near, u32* marks) {
     __shared__ u32 tally[4];
-    const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
+    const u32 tile = own_tile(st, blockIdx.x), warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
     const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
     if (threadIdx.x < 4) tally[threadIdx.x] = 0;
     order<FITS>(st, from, s, start, counts);
@@ -67,7 +67,7 @@ template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store&
                 u32 at = base + begin + leavers + __popc(all & below);
                 st.list[at] = way << 28 | i;
                 if (way < FAR) atomicAdd(near + way, 1u);
-                if (way == FAR) atomicAdd(st.far_in + goal, 1u);
+                if (way == FAR && (!PARTS || goal != NONE)) atomicAdd(st.far_in + goal, 1u);
             }
             leavers += __popc(all);
             special += __popc(__ballot_sync(FULL_WARP, way != NONE && way >= FAR));
@@ -95,7 +95,8 @@ template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store&
     __syncthreads();
     if (threadIdx.x < 9) {
         st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
-        if (near[threadIdx.x]) atomicAdd(st.near_in + neighbour(st, tile, threadIdx.x, 1), near[threadIdx.x]);
+        if (near[threadIdx.x] && owns(st, origin.x + int(threadIdx.x % 3) - 1, origin.y + int(threadIdx.x / 3) - 1))
+            atomicAdd(st.near_in + neighbour(st, tile, threadIdx.x, 1), near[threadIdx.x]);
     }
     if (threadIdx.x == 0) {
         st.stay[tile] = n - tally[3];

@@ -1,6 +1,7 @@
 //! Layout of the grid in tiles on a GPU, and the number of particles that a block has room for.
 
 use zellige_engine::cuda::Properties;
+use zellige_engine::links::Block;
 
 use super::program::KernelConfig;
 use crate::grid::Grid;
@@ -43,11 +44,55 @@ pub(super) struct Tiling {
     pub(super) shift: [u32; 2],
     pub(super) tiles: [usize; 2],
     pub(super) layers: usize,
+    /// Of a run in parts: tiles of the domain along each axis, the first one here, and the box of this part in the domain. Around
+    /// the box stands a ring of tiles of others, which stay empty.
+    pub(super) all: [usize; 2],
+    pub(super) lower: [usize; 2],
+    pub(super) own: [[usize; 2]; 2],
 }
 
 impl Tiling {
     pub(super) fn new(grid: &Grid, shift: [u32; 2], layers: u32) -> Self {
-        Self { cells: grid.cells, shift, tiles: [0, 1].map(|d| grid.cells[d].div_ceil(1 << shift[d])), layers: layers as usize }
+        let tiles = [0, 1].map(|d| grid.cells[d].div_ceil(1 << shift[d]));
+        Self { cells: grid.cells, shift, tiles, layers: layers as usize, all: tiles, lower: [0; 2], own: [[0; 2], tiles] }
+    }
+
+    /// That of a part that owns a box of its tiles.
+    pub(super) fn of_part(self, block: Block) -> Self {
+        let own = [block.lower, block.upper].map(|[x, y, _]| [x, y]);
+        if block.is_empty() {
+            return Self { tiles: [0; 2], lower: [0; 2], own: [[0; 2]; 2], ..self };
+        }
+        let lower = own[0].map(|at| at.saturating_sub(1));
+        let tiles = [0, 1].map(|d| (own[1][d] + 1).min(self.all[d]) - lower[d]);
+        Self { tiles, lower, own, ..self }
+    }
+
+    /// Cells of a tile along each axis.
+    pub(super) fn tile(&self) -> [usize; 2] {
+        self.shift.map(|shift| 1 << shift)
+    }
+
+    /// Number of tiles of this part.
+    pub(super) fn own_len(&self) -> usize {
+        let [lower, upper] = self.own;
+        (upper[0] - lower[0]) * (upper[1] - lower[1]) * self.layers
+    }
+
+    /// Number here of the first of the tiles that share a place among those of the domain.
+    pub(super) fn at(&self, place: usize) -> usize {
+        let at = [place % self.all[0], place / self.all[0]];
+        ((at[1] - self.lower[1]) * self.tiles[0] + at[0] - self.lower[0]) * self.layers
+    }
+
+    /// Number of the place of a cell's tiles among those of the domain.
+    pub(super) fn place_of(&self, cell: [usize; 2]) -> usize {
+        (cell[1] >> self.shift[1]) * self.all[0] + (cell[0] >> self.shift[0])
+    }
+
+    /// True if a cell is one of this part.
+    pub(super) fn owns(&self, cell: [usize; 2]) -> bool {
+        (0..2).all(|d| (self.own[0][d]..self.own[1][d]).contains(&(cell[d] >> self.shift[d])))
     }
 
     /// Number of tiles.
@@ -55,17 +100,17 @@ impl Tiling {
         self.tiles[0] * self.tiles[1] * self.layers
     }
 
-    /// Tile of a cell, the first where several share it, and the cell's number in it.
+    /// Tile of a cell of this part or of the ring around it, the first where several share it, and the cell's number in it.
     pub(super) fn tile_and_slot(&self, cell: [usize; 2]) -> (usize, usize) {
-        let tile = (cell[1] >> self.shift[1]) * self.tiles[0] + (cell[0] >> self.shift[0]);
+        let tile = self.at(self.place_of(cell));
         let local = [0, 1].map(|d| cell[d] & ((1 << self.shift[d]) - 1));
-        (tile * self.layers, local[1] << self.shift[0] | local[0])
+        (tile, local[1] << self.shift[0] | local[0])
     }
 
     /// The cell of a number in a tile, if it is in the domain.
     pub(super) fn cell(&self, tile: usize, slot: usize) -> Option<[usize; 2]> {
         let tile = tile / self.layers;
-        let at = [tile % self.tiles[0], tile / self.tiles[0]];
+        let at = [tile % self.tiles[0] + self.lower[0], tile / self.tiles[0] + self.lower[1]];
         let local = [slot & ((1 << self.shift[0]) - 1), slot >> self.shift[0]];
         let cell = [0, 1].map(|d| (at[d] << self.shift[d]) + local[d]);
         (cell[0] < self.cells[0] && cell[1] < self.cells[1]).then_some(cell)
@@ -99,7 +144,13 @@ pub(super) fn is_small(model: &Model) -> bool {
     model.expected < RECORDED
 }
 
-/// Kernel configuration of a run.
+/// Kernel configuration of a run in so many parts: tiles are those of one part; steps, which wait for others, are not recorded.
+pub(super) fn kernel_config_of(model: &Model, properties: &Properties, parts: usize) -> KernelConfig {
+    let config = kernel_config(model, properties);
+    if parts == 1 { config } else { KernelConfig { parts: true, recorded: false, ..config } }
+}
+
+/// Kernel configuration of a run in one part.
 pub(super) fn kernel_config(model: &Model, properties: &Properties) -> KernelConfig {
     // A small gas has small tiles, and room for as many blocks as an uneven one: 64 registers a thread, which not every compiler keeps to
     // by itself.
@@ -152,6 +203,7 @@ fn kernel_config_with(model: &Model, properties: &Properties, (best, resident): 
         brief: samples_at_a_time(model.per_cell) > 1,
         crowded: model.per_cell > CROWDED,
         recorded: is_small(model),
+        parts: false,
         values: [sampling::first_mode(model), sampling::first_with_z(model)],
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
@@ -187,6 +239,8 @@ fn layers_of(model: &Model, cells: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use zellige_engine::links::Cut;
+
     use super::*;
 
     #[test]
@@ -209,11 +263,33 @@ mod tests {
         }
     }
 
+    /// Each cell is one of one part, which has a tile and a slot for it and for those in the ring around it.
+    #[test]
+    fn parts_have_the_cells_of_their_boxes() {
+        let grid = Grid { cells: [50, 21], h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
+        for (shift, layers, parts) in [([2, 1], 1, 3), ([0, 0], 2, 4), ([3, 3], 1, 8)] {
+            let whole = Tiling::new(&grid, shift, layers);
+            let cut = Cut::new([whole.all[0], whole.all[1], 1], &[0, 1], parts, |_| 1.0);
+            let mut owned = 0;
+            for part in 0..parts {
+                let tiling = whole.of_part(cut.block(part));
+                assert_eq!(tiling.own_len(), cut.tiles(part).count() * layers as usize);
+                for cell in (0..grid.len()).map(|c| grid.cell(c)).filter(|cell| tiling.owns(*cell)) {
+                    let (tile, slot) = tiling.tile_and_slot(cell);
+                    assert!(tile < tiling.len() && tiling.cell(tile, slot) == Some(cell) && cut.owner(tiling.place_of(cell)) == part);
+                    owned += 1;
+                }
+            }
+            assert_eq!(owned, grid.len());
+        }
+    }
+
     /// Every cell has an index of its own, from which it comes back; all others are none's.
     #[test]
     fn padded_lists_hold_every_cell_once() {
         for (cells, shift, layers) in [([7, 5], [2, 1], 1), ([9, 1], [3, 0], 1), ([3, 6], [0, 0], 3), ([4, 11], [1, 2], 2)] {
-            let tiling = Tiling { cells, shift, tiles: [0, 1].map(|d: usize| cells[d].div_ceil(1 << shift[d])), layers };
+            let grid = Grid { cells, h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
+            let tiling = Tiling::new(&grid, shift, layers);
             let mut found = vec![None; tiling.padded_cells()];
             for cell in (0..cells[0] * cells[1]).map(|c| [c % cells[0], c / cells[0]]) {
                 assert_eq!(found[tiling.padded_index(cell)].replace(cell), None, "{tiling:?}");

@@ -1,5 +1,5 @@
-// Sums over all particles by block: number, mass times velocity, half mass times its square, internal energy over k. theta:
-// [mode][species], 0 where there is none.
+// Sums over the particles of a tile: number, mass times velocity, half mass times its square, internal energy over k. theta:
+// [mode][species], 0 where there is none. Those that have left a tile in this step count with it.
 
 #include "common.cu"
 
@@ -7,18 +7,13 @@ extern "C" __global__ void __launch_bounds__(256)
     totals(const __grid_constant__ Store st, const double* mass, const double* theta, const float* weights, double* out) {
     __shared__ double scratch[8];
     double sums[6] = {};
-    u64 n = u64(st.first[st.count]) + st.counters->fresh;
-    for (u64 k = thread_index(); k < n; k += thread_count()) {
+    const u32 tile = own_tile(st, blockIdx.x), end = st.first[tile + 1];
+    for (u32 k = st.first[tile] + threadIdx.x; k < end; k += blockDim.x) {
         u32 key = st.now.key[k];
         if (key == GONE) continue;
         u32 s = (key & ~LEFT) % SPECIES;
-        double weight = 1.0;
-#if WEIGHTED
-        // All are in order: the tile is that in whose region the slot lies.
-        u32 low = 0, high = st.count;
-        while (high - low > 1) (st.first[(low + high) / 2] <= k ? low : high) = (low + high) / 2;
-        weight = weights[u64(low) * CELLS + (key & ~LEFT) / SPECIES];
-#endif
+        // All are in order where cells have weights.
+        double weight = WEIGHTED ? double(weights[u64(number_in_domain(st, tile)) * CELLS + (key & ~LEFT) / SPECIES]) : 1.0;
         double m = weight * mass[s], x = st.now.vx[k], y = st.now.vy[k], z = st.now.vz[k];
         sums[0] += 1;
         sums[1] += m * x;

@@ -2,31 +2,10 @@
 // few.
 
 #include "arrive.cu"
-#include "trajectory.cu"
+#include "copies.cu"
+#include "send.cu"
 
-// Number weight of a particle in a cell, over the model's weight.
-__device__ __forceinline__ double weight_at(const Store& st, const Domain& d, const int* cell) {
-    return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1], 0)) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES])
-                    : 1.0;
-}
-
-// Number of copies of a particle of number weight `weight` where it arrives: `Places::put` of stages/cpu/fly.rs. Copies are not
-// each other's nearest-neighbour partners.
-__device__ __forceinline__ u32 copies_at(const Store& st, const Domain& d, const Flight& f, double weight, u32 slot, Stream& u) {
-    u32 n = 1;
-#if WEIGHTED
-    double here = weight_at(st, d, f.cell);
-    if (here != weight) {
-        n = u32(weight / here + u.open());
-        if (n == 0) atomicAdd(&st.counters->dropped, 1ull);
-        if (n > 1) atomicAdd(&st.counters->copied, u64(n - 1));
-        if (TAGGED && n > 1 && st.next.tag[slot] == 0) st.next.tag[slot] = u.word() | 1;
-    }
-#endif
-    return n;
-}
-
-// Sends what lies in a slot to a tile, as so many.
+// Sends what lies in a slot to a tile, as so many; NONE if it went to another part.
 __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32 copies) {
 #if RECORDED
     hang(st, tile, slot, copies);
@@ -36,9 +15,10 @@ __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32
 #endif
 }
 
-// Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived, as so many.
+// Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived, as so many. `number` is its number
+// in its tile or among the injected ones, `rank` its place in the order of those from afar.
 __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a,
-                                          u32 slot, u32 copies) {
+                                          u32 slot, u32 copies, u32 number, u64 rank) {
     float2 offset = stored_offset(g, f);
     st.next.x[slot] = offset.x;
     st.next.y[slot] = offset.y;
@@ -48,8 +28,14 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
     if (ROTATES) st.next.rotation[slot] = float(a.rotation);
     if (VIBRATES) st.next.level[slot] = Level(a.level);
     st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
-    u32 tile = tile_of(st, f.cell[0], f.cell[1], slot);
+    u32 tile = tile_of(st, f.cell[0], f.cell[1], number);
     goes_to(st, tile, slot, copies);
+#if PARTS
+    if (tile == NONE) {
+        send_far(st, f.cell[0], f.cell[1], number, slot, copies, rank);
+        return;
+    }
+#endif
     atomicAdd(st.far_in + tile, copies);
 }
 
@@ -59,6 +45,7 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
     u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
     Flight f{};
     int2 origin = tile_coordinates(st, tile);
+    const u64 item = u64(number_in_domain(st, tile)) << 28 | index;
     f.cell[0] = origin.x << SX | int(cell & ((1 << SX) - 1));
     f.cell[1] = origin.y << SY | int(cell >> SX);
     if (one.x & FREE) {
@@ -66,8 +53,13 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
         int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
         st.next.x[slot] = x;
         st.next.y[slot] = y;
-        st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
-        goes_to(st, tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y, tile + 1), slot, 1);
+        for (int k = 0; k < 2; k++) f.cell[k] += k ? by.y : by.x;
+        st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
+        u32 to = tile_of(st, f.cell[0], f.cell[1], tile + 1);
+        goes_to(st, to, slot, 1);
+#if PARTS
+        if (to == NONE) send_far(st, f.cell[0], f.cell[1], tile + 1, slot, 1, item);
+#endif
         return;
     }
     f.offset[0] = st.next.x[slot];
@@ -75,12 +67,12 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
     Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]},
              ROTATES ? st.next.rotation[slot] : 0.0f,
              VIBRATES ? u32(st.next.level[slot]) : 0u};
-    Stream u(WALL, d.seed, step_of(d.step), (u64(tile) << 28 | index) << 10);
+    Stream u(WALL, d.seed, step_of(d.step), item << 10);
     double weight = weight_at(st, d, f.cell);
     bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
     u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
     if (copies) {
-        arrive_at(st, g, f, species, a, slot, copies);
+        arrive_at(st, g, f, species, a, slot, copies, index, item);
     } else {
         st.next.key[slot] = u16(GONE);
         if (!stays) atomicAdd(&st.counters->removed, 1ull);
@@ -102,11 +94,18 @@ __device__ __forceinline__ void wander(const Store& st, const Domain& d, const G
 
 #if !RECORDED
 #define ROWS 4
-// A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has.
-extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st) {
+// A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has. The first
+// warps have a link to another part each.
+extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st, const uint3* links, u32 linked) {
     in_turn();
     if (halted(st)) return;
-    const u32 tile = u32(thread_index() / 32), lane = lane_index(), below = (1u << lane) - 1;
+    const u32 warp = u32(thread_index() / 32), tile = warp - linked, lane = lane_index(), below = (1u << lane) - 1;
+#if PARTS
+    if (warp < linked) {
+        send_near(st, links[warp], warp);
+        return;
+    }
+#endif
     if (tile >= st.count) return;
     u32 some = lane < LISTS ? st.special[tile * LISTS + lane] : 0, left = lane < LISTS ? st.left[tile * LISTS + lane] : 0;
     u32 all = warp_reduce<Sum<u32>>(some), at = lane == 0 && all ? atomicAdd(&st.counters->special, all) : 0;
