@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::checkpoint::Reader;
+use crate::cuda::Cuda;
 use crate::device::{Cpu, Device};
 use crate::error::{Error, Result};
 use crate::files;
@@ -94,13 +95,15 @@ impl Sink for Keeping<'_> {
 /// One run of a comparison.
 struct Run<'a> {
     parts: usize,
+    /// Opens the device of a part.
+    open: fn() -> Result<Device>,
     folder: &'a Path,
     resume: Option<&'a Path>,
     /// Step of a checkpoint to be kept, and the folder for it.
     keep: Option<(u64, &'a Path)>,
 }
 
-/// Runs an input, one thread a part.
+/// Runs an input in parts.
 fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> Result<Course> {
     let options = Options {
         // With each step: the last one is that of the end.
@@ -108,7 +111,7 @@ fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> 
         resume: run.resume.map(Path::to_owned),
         ..Options::new(run.folder)
     };
-    let environment = |links| -> Result<Environment> { Ok(Environment::new(Device::Cpu(Cpu::new(1)?), input_folder, 7).of_part(links)) };
+    let environment = |links| -> Result<Environment> { Ok(Environment::new((run.open)()?, input_folder, 7).of_part(links)) };
     let mut sink = Keeping { course: Course::default(), checkpoint: checkpoint_path(run.folder), keep: run.keep };
     let first = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut sink);
     let others = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
@@ -122,17 +125,41 @@ fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> 
     Ok(course)
 }
 
+/// Device of a part: a thread.
+fn one_thread() -> Result<Device> {
+    Ok(Device::Cpu(Cpu::new(1)?))
+}
+
+/// Device of a part: a stream of the first GPU.
+fn first_gpu() -> Result<Device> {
+    Ok(Device::Cuda(Cuda::open(0)?))
+}
+
+/// Compares as [`same_in_parts`] does, on one GPU, where there is one.
+///
+/// # Panics
+/// Where anything that a run gives is not bitwise identical.
+pub fn same_in_parts_of_a_gpu<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+    if super::gpu().is_some() {
+        same::<S>(name, config, input_folder, (parts, first_gpu), early);
+    }
+}
+
 /// Runs an input in one part and in each number of `parts`, and lets every other number of parts go on from a checkpoint that each
 /// has saved after `early` steps.
 ///
 /// # Panics
 /// Where anything that a run gives is not bitwise identical.
 pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+    same::<S>(name, config, input_folder, (parts, one_thread), early);
+}
+
+fn same<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, (parts, open): (&[usize], fn() -> Result<Device>), early: u64) {
     let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
     let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
         let folder = begin.join(format!("run-{parts}"));
         let _ = std::fs::remove_dir_all(&folder);
-        let run = Run { parts, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
+        let run = Run { parts, open, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
         course::<S>(config, input_folder, &run).unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"))
     };
     let same = |a: &Course, b: &Course, what: String| {

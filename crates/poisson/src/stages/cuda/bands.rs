@@ -96,6 +96,13 @@ impl BandHeights {
         })
     }
 
+    /// The largest height of the passes of cycles and sweeps; `on_solution`: of those over the solution too.
+    pub(super) fn largest(&self, on_solution: bool) -> usize {
+        let solution = [self.descend_solution, self.ascend_solution_norms];
+        let always = [self.descend, self.ascend, self.correct, self.residual, self.sweep, self.two_sweeps];
+        always.into_iter().chain(solution.into_iter().filter(|_| on_solution)).max().unwrap_or(0)
+    }
+
     /// The least height of the passes that leave a partial sum a warp.
     pub(super) fn min_height_with_sums(&self) -> usize {
         [

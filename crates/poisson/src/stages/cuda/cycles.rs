@@ -85,7 +85,7 @@ impl CudaStages {
             }
             _ => {
                 self.data.clear(level)?;
-                self.data.prolong(level)?;
+                self.data.prolong(level, 0)?;
                 self.correct(level, profiler)?;
                 nu
             }

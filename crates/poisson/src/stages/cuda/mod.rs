@@ -21,6 +21,7 @@ mod cycles;
 mod data;
 mod eigen;
 mod full;
+mod parts;
 mod passes;
 mod program;
 mod sines;
@@ -31,6 +32,7 @@ use std::collections::HashMap;
 use zellige_engine::cuda::{Buffer, Cuda, Graph};
 use zellige_engine::error::Result;
 use zellige_engine::large::zeros;
+use zellige_engine::links::Links;
 use zellige_engine::parallel::{chunks, map, position};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
@@ -55,9 +57,18 @@ pub fn new(setup: &StageSetup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     with_bottom(setup, cuda, None)
 }
 
+/// The stages of a part of the run.
+pub(crate) fn of_part(setup: &StageSetup, cuda: &Cuda, links: &Links) -> Result<Box<dyn Stages>> {
+    open(setup, cuda, None, links)
+}
+
 /// Builds the stages as [`new`] does, the bottom level being the first below the finest with at most `nodes` nodes per axis: to try
 /// sizes, and to compare with other hierarchies. Without coarse levels it may be the finest.
 pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Result<Box<dyn Stages>> {
+    open(setup, cuda, nodes, &Links::default())
+}
+
+fn open(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>, links: &Links) -> Result<Box<dyn Stages>> {
     let (inner, outer) = match setup.precision {
         Precision::F32 => (Number::F32, Number::F32),
         Precision::Mixed => (Number::F32, Number::F64),
@@ -74,7 +85,7 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     levels[last].transfer = None;
     let smoothing = (0..levels.len()).map(|l| smoothing::of(&levels, l)).collect();
     let kernels = program::kernels(cuda, setup.precision)?;
-    let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full)?;
+    let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full, links)?;
     Ok(Box::new(CudaStages {
         data,
         given: setup.levels.len().min(levels.len()),
@@ -139,21 +150,25 @@ impl CudaStages {
 
     /// Dense host values into the right-hand side, or a copy of the solution.
     fn upload(&mut self, values: &[f64], solution: Option<usize>) -> Result<()> {
+        let l = &mut self.data.levels[0];
+        if solution.is_some() {
+            l.u_reach = l.share.reach(l.share.depth);
+        }
         let l = &self.data.levels[0];
-        let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
+        let (nx, rows) = (l.argument.x.n as usize, l.held_rows());
         let rows_at_once = (PIECE / nx).clamp(1, 65535);
-        let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(ny * nz), "poisson: copies from the host")?;
+        let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(rows.len()), "poisson: copies from the host")?;
         // Untouched values need be neither read nor sent: the staging buffer holds zeros.
         let blank = solution.is_some() && position(values, |v| *v != 0.0).is_none();
-        for (piece, part) in values.chunks(nx * rows_at_once).enumerate() {
+        for (piece, part) in values[rows.start * nx..rows.end * nx].chunks(nx * rows_at_once).enumerate() {
             if !blank {
                 self.data.cuda.upload(&mut staging, part)?;
             }
             let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let field = solution.map_or_else(|| l.f.as_ref().unwrap_or(&l.u[0]), |copy| &l.u[copy]);
+            let field = solution.map_or_else(|| l.f(), |copy| l.u[copy].address());
             let launch = self.data.kernels.pack.launch(grid, 256).arg(l.argument).arg(&staging).arg(field);
             // SAFETY: the arguments of `pack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((piece * rows_at_once) as i32).arg(i32::from(solution.is_none())).run() }?;
+            unsafe { launch.arg((rows.start + piece * rows_at_once) as i32).arg(i32::from(solution.is_none())).run() }?;
         }
         Ok(())
     }
@@ -162,16 +177,18 @@ impl CudaStages {
     fn dense(&self, copy: usize) -> Result<Vec<f64>> {
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
-        let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
+        let rows = l.own_rows();
+        let rows_at_once = (PIECE / nx).clamp(1, 65535).min(rows.len());
         let mut out = zeros(nx * ny * nz);
         let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
-        for (piece, part) in out.chunks_mut(nx * rows_at_once).enumerate() {
+        for (piece, part) in out[rows.start * nx..rows.end * nx].chunks_mut(nx * rows_at_once).enumerate() {
             let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let launch = self.data.kernels.unpack.launch(grid, 256).arg(l.argument).arg(&l.u[copy]).arg(&staging);
+            let launch = self.data.kernels.unpack.launch(grid, 256).arg(l.argument).arg(l.u[copy].address()).arg(&staging);
             // SAFETY: the arguments of `unpack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((piece * rows_at_once) as i32).run() }?;
+            unsafe { launch.arg((rows.start + piece * rows_at_once) as i32).run() }?;
             self.data.cuda.download_to(&staging, 0, part)?;
         }
+        self.data.complete_on_host(&mut out, nx * ny * nz / l.slabs())?;
         Ok(out)
     }
 }
@@ -284,7 +301,7 @@ impl Stages for CudaStages {
                 // The way down did not store it.
                 self.data.relax_zero(level, omega)?;
             }
-            self.data.prolong(level)?;
+            self.data.prolong(level, nu)?;
             self.data.smooth(Target::Correction, level, nu, smoother)
         })
     }
@@ -303,18 +320,23 @@ impl Stages for CudaStages {
         if l.smoothed || l.stale {
             return Ok(None);
         }
-        let residual = self.data.cuda.download(l.r())?;
+        let (slab, own, held) = (l.slab(self.data.inner), l.share.own(), l.share.held());
+        let mut residual = zeros(l.slabs() * slab);
+        let here = &mut residual[own.start * slab..own.end * slab];
+        self.data.cuda.download_to(&l.r[l.r_at].buffer, (own.start - held.start) * slab, here)?;
+        self.data.complete_on_host(&mut residual, slab)?;
         Ok(Some(StoredResidual { residual, scale: self.data.scale }))
     }
 
     fn restore_residual(&mut self, held: &StoredResidual) -> Result<bool> {
         let l = &mut self.data.levels[0];
-        let at = l.r_at;
-        if l.r[at].len() != held.residual.len() {
+        let (at, slab, slabs) = (l.r_at, l.slab(self.data.inner), l.share.held());
+        if l.slabs() * slab != held.residual.len() {
             return Ok(false);
         }
-        self.data.cuda.upload(&mut l.r[at], &held.residual)?;
+        self.data.cuda.upload(&mut l.r[at].buffer, &held.residual[slabs.start * slab..slabs.end * slab])?;
         (l.smoothed, l.stale, self.data.pending) = (false, false, false);
+        l.r_reach = l.share.reach(l.share.depth);
         self.set_scale(held.scale);
         Ok(true)
     }
@@ -467,8 +489,8 @@ impl Stages for CudaStages {
         profiler: &mut Profiler,
         body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler) -> Result<()>,
     ) -> Result<()> {
-        if profiler.is_on() {
-            // Stages inside a graph cannot be timed one by one.
+        if profiler.is_on() || self.data.in_parts() {
+            // Stages inside a graph cannot be timed one by one, and parts tell each other where their streams are.
             return body(self, profiler);
         }
         let before = self.copy_state();

@@ -6,6 +6,7 @@ use zellige_engine::error::Result;
 
 use super::bands::{OWN_TURN, bands, bands_of};
 use super::data::{Data, number};
+use super::parts::{EVERYWHERE, Kind};
 use super::program::{OnSolution, WARPS};
 
 impl Data {
@@ -20,7 +21,7 @@ impl Data {
         let l = &mut self.levels[level];
         (l.smoothed, l.omega) = (true, omega);
         if moved {
-            l.u_at = 1 - l.u_at;
+            (l.u_at, l.u_reach) = (1 - l.u_at, l.share.reach(0));
         }
     }
 
@@ -32,6 +33,7 @@ impl Data {
     /// The first sweep of a cycle on level `level` and `r_{l+1} = R (f - A u)`; with `norms` also those of `f - A u` before it, for
     /// which `u` may be known to be `zero`.
     pub(super) fn descend_solution(&mut self, level: usize, omega: f64, norms: bool, zero: bool) -> Result<()> {
+        self.refresh(level, &[(Kind::U, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = c.extent().map(|n| 2 * n);
@@ -40,15 +42,20 @@ impl Data {
             (true, false) => (&kernels.descend_solution_norms, l.heights.descend_solution_norms),
             (true, true) => (&kernels.descend_zero_norms, l.heights.descend_zero_norms),
         };
-        let launch = self.level_arguments(kernel.launch(bands(x, y, height), 32 * WARPS), level);
+        let (band, argument) = l.banded(y, height);
+        let blocks = bands(x, band.len(), 1);
+        let launch = self.overlapping(kernel.launch(blocks, 32 * WARPS)).arg(argument).arg(c.argument);
         let launch = if norms && zero { launch } else { launch.arg(l.u()) }.arg(l.f()).arg(l.other_u()).arg(c.r());
-        let launch = if norms { launch.arg(self.norms_argument()) } else { launch };
+        let launch = if norms { launch.arg(self.norms_argument(band.start * blocks.0 as usize)) } else { launch };
         // SAFETY: the arguments of `descend_solution`, `descend_solution_norms` or `descend_zero_norms` in order; u is written to the copy that is not read, and
         // `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         self.mark_smoothed(level, omega, true);
-        self.pending &= !norms;
-        Ok(())
+        if norms {
+            self.pending = false;
+            self.join_bands(x, y, height)?;
+        }
+        self.restricted(level)
     }
 
     /// `u = P u_{l+1}` by cubics, and then as [`Data::descend_solution`].
@@ -66,6 +73,8 @@ impl Data {
 
     /// `u += P e_{l+1}` and the last sweep of a cycle; on the finest level with the norms of the residual, which is not stored.
     pub(super) fn ascend_solution_norms(&mut self, level: usize, omega: f64) -> Result<()> {
+        self.refresh(level, &[(Kind::U, EVERYWHERE)])?;
+        self.refresh(level + 1, &[(Kind::E, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = l.extent();
@@ -74,14 +83,20 @@ impl Data {
         } else {
             (&kernels.ascend_solution, l.heights.ascend_solution)
         };
-        let launch = self.level_arguments(kernel.launch(bands(x, y, height), 32 * WARPS), level);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(self.norms_argument());
+        let (band, argument) = l.banded(y, height);
+        let blocks = bands(x, band.len(), 1);
+        let launch = self.overlapping(kernel.launch(blocks, 32 * WARPS)).arg(argument).arg(c.argument);
+        let launch = launch.arg(l.u()).arg(c.e()).arg(l.f()).arg(l.other_u());
+        let launch = launch.arg(self.norms_argument(band.start * blocks.0 as usize));
         // SAFETY: the arguments of `ascend_solution_norms` in order; u is written to the copy that is not read, and `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
         // Only the finest level's residual is ever expected to be that of its solution.
-        (l.u_at, l.smoothed, l.stale) = (1 - l.u_at, false, level == 0);
-        self.pending &= level > 0;
+        (l.u_at, l.smoothed, l.stale, l.u_reach) = (1 - l.u_at, false, level == 0, l.share.reach(0));
+        if level == 0 {
+            self.pending = false;
+            self.join_bands(x, y, height)?;
+        }
         Ok(())
     }
 
@@ -91,7 +106,7 @@ impl Data {
         let (l, c) = (&self.levels[0], &self.levels[1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.ascend_descend);
         let launch = self.level_arguments(kernels.ascend_descend.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS), 0);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(c.r()).arg(self.norms_argument());
+        let launch = launch.arg(l.u()).arg(c.e()).arg(l.f()).arg(l.other_u()).arg(c.r()).arg(self.norms_argument(0));
         // SAFETY: the arguments of `ascend_descend` in order; u is written to the copy that is not read, and `partials` has one entry a warp.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
         self.mark_smoothed(0, pre, true);
