@@ -61,8 +61,8 @@ impl Copies {
         Ok(Self { meeting, own, theirs })
     }
 
-    /// Makes `copies`, as the stream has written their sources by now; what is put on the stream afterwards finds the others' copies
-    /// to here. All parts call this alike, each with its own copies. Does not wait for the device.
+    /// Makes `copies`, as the stream has written their sources by now; what is put on the stream afterwards finds those of the
+    /// others to here. All parts call this alike, each with its own copies. Does not wait for the device.
     ///
     /// # Errors
     /// Another part has failed.

@@ -15,7 +15,7 @@ struct Events {
     sent: Event,
 }
 
-/// What others need to meet a part.
+/// Card that a part gives to those that it meets.
 #[derive(Debug, Clone)]
 pub(super) struct Mark {
     cuda: Cuda,

@@ -1,5 +1,5 @@
-//! Runs in several parts on one GPU: the same solution, history of residuals and checkpoints as in one, bit for bit. Skipped without a
-//! GPU.
+//! Runs in several parts on one GPU: the same solution, history of residuals and checkpoints as in one, bit for bit. Skipped
+//! without a GPU.
 
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -97,6 +97,22 @@ fn plane_in_parts_of_a_gpu() {
         ("sor f64", [301, 777], "method = \"sor\"\nprecision = \"f64\"\ntolerance = 1e-2"),
     ];
     same(&cases, GIVEN, &[2, 3, 8]);
+}
+
+/// A start that is not cut is refused in words of the input, with the method that is.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn full_multigrid_in_parts_of_a_gpu_is_refused() {
+    if testing::gpu().is_none() {
+        return;
+    }
+    let config = input(&[65, 65, 129], "method = \"fmg\"");
+    let setup = |links| {
+        let device = Device::Cuda(Cuda::open(0)?);
+        Poisson::setup(&config, &Environment::new(device, ".", 7).of_part(links)).map(drop)
+    };
+    let error = inside::run(2, setup).unwrap_err().to_string();
+    assert!(error.contains("full multigrid, which is the choice here"), "{error}");
 }
 
 /// Prints times of a cycle in 1, 2 and 4 parts on one GPU.

@@ -22,8 +22,14 @@ fn shares(slabs: usize, parts: usize) -> impl ExactSizeIterator<Item = std::ops:
     (0..parts).map(move |p| p * slabs / parts..(p + 1) * slabs / parts)
 }
 
-/// Division among `parts` parts.
-pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, parts: usize) -> Division {
+/// Planes that a GPU copies from beside for a visit of a level, all at once, and rows, in two goes: by whole bands, whose height
+/// depends on the GPU.
+const ON_GPU: [f64; 2] = [6.0, 100.0];
+
+/// Division among `parts` parts, of which each may have a GPU.
+pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, (parts, gpu): (usize, bool)) -> Division {
+    let plane = levels[0].grid.axes[2].is_flat();
+    let least = if gpu && plane { ON_GPU[1] as usize } else { 0 };
     let levels = in_slabs(levels);
     let size = choice.precision.inner_bytes() as f64;
     let [_, _, slabs] = levels[0].grid.nodes();
@@ -39,12 +45,15 @@ pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, parts: usize) -
         };
         let last = l > 0 && l + 1 == levels.len();
         let before = divided;
-        divided = divided && !last && shares(slabs, parts).all(|share| large_enough(share.len(), x * rows));
+        divided = divided && !last && shares(slabs, parts).all(|share| large_enough(share.len(), x * rows) && share.len() >= least);
         all += times * nodes;
         if divided {
             // A sweep of both colours reaches two slabs, a residual one.
             let (each, depth) = match choice.scheme {
+                Scheme::Cycles { .. } if gpu => (if plane { 2.0 } else { 1.0 }, ON_GPU[usize::from(plane)]),
                 Scheme::Cycles { plan, .. } => (COPIES, f64::from(2 * (plan.pre + plan.post) + 2)),
+                // Two sweeps in one pass, or four on the planes that are copied.
+                Scheme::Sweeps { block, .. } if gpu => (f64::from(block) / if plane { 2.0 } else { 4.0 }, if plane { 6.0 } else { 8.0 }),
                 Scheme::Sweeps { block, .. } => {
                     let passes = f64::from(block.div_ceil(MOST));
                     (passes, 2.0 * f64::from(block) / passes + 1.0)

@@ -4,7 +4,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use super::data::Target;
+use super::smoother::Target;
 use super::{CudaStages, Smoother, Stages, Start, stage};
 
 /// A coarsest level above the bottom is solved by this many V(2,2) cycles down to it: a factor of about 0.05 each.

@@ -20,25 +20,29 @@ mod bottom;
 mod cycles;
 mod data;
 mod eigen;
+mod fields;
 mod full;
+mod host;
+mod norms;
 mod parts;
 mod passes;
 mod program;
 mod sines;
+mod smoother;
 mod tables;
 
 use std::collections::HashMap;
 
 use zellige_engine::cuda::{Buffer, Cuda, Graph};
 use zellige_engine::error::Result;
-use zellige_engine::large::zeros;
 use zellige_engine::links::Links;
-use zellige_engine::parallel::{chunks, map, position};
+use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use self::data::{Data, Target};
+use self::data::Data;
 pub use self::program::recipe;
+use self::smoother::Target;
 use self::tables::Number;
 use super::{Norms, Smoother, Stages, Start, StoredResidual, stage};
 use crate::grid::cycle_levels;
@@ -47,8 +51,6 @@ use crate::physics::Chebyshev;
 use crate::problem::{Precision, StageSetup};
 use crate::smoothing::{self, Smoothing};
 
-/// Values moved to or from the host in one piece.
-const PIECE: usize = 1 << 22;
 /// Values that a thread looks through in a row.
 const PART: usize = 1 << 16;
 
@@ -126,7 +128,7 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 
 impl CudaStages {
     fn copy_state(&self) -> CopyState {
-        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.smoothed) << 2 | usize::from(f.stale) << 3) as CopyState;
+        let bits = |f: &fields::Fields| (f.u_at | f.r_at << 1 | usize::from(f.smoothed) << 2 | usize::from(f.stale) << 3) as CopyState;
         let pending = if self.data.pending { PENDING } else { 0 };
         self.data.levels.iter().enumerate().fold(pending, |copy_state, (l, fields)| copy_state | bits(fields) << (4 * l))
     }
@@ -146,50 +148,6 @@ impl CudaStages {
             self.graphs.clear();
             self.data.scale = scale;
         }
-    }
-
-    /// Dense host values into the right-hand side, or a copy of the solution.
-    fn upload(&mut self, values: &[f64], solution: Option<usize>) -> Result<()> {
-        let l = &mut self.data.levels[0];
-        if solution.is_some() {
-            l.u_reach = l.share.reach(l.share.depth);
-        }
-        let l = &self.data.levels[0];
-        let (nx, rows) = (l.argument.x.n as usize, l.held_rows());
-        let rows_at_once = (PIECE / nx).clamp(1, 65535);
-        let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(rows.len()), "poisson: copies from the host")?;
-        // Untouched values need be neither read nor sent: the staging buffer holds zeros.
-        let blank = solution.is_some() && position(values, |v| *v != 0.0).is_none();
-        for (piece, part) in values[rows.start * nx..rows.end * nx].chunks(nx * rows_at_once).enumerate() {
-            if !blank {
-                self.data.cuda.upload(&mut staging, part)?;
-            }
-            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let field = solution.map_or_else(|| l.f(), |copy| l.u[copy].address());
-            let launch = self.data.kernels.pack.launch(grid, 256).arg(l.argument).arg(&staging).arg(field);
-            // SAFETY: the arguments of `pack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((rows.start + piece * rows_at_once) as i32).arg(i32::from(solution.is_none())).run() }?;
-        }
-        Ok(())
-    }
-
-    /// A copy of the solution over all nodes.
-    fn dense(&self, copy: usize) -> Result<Vec<f64>> {
-        let l = &self.data.levels[0];
-        let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
-        let rows = l.own_rows();
-        let rows_at_once = (PIECE / nx).clamp(1, 65535).min(rows.len());
-        let mut out = zeros(nx * ny * nz);
-        let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
-        for (piece, part) in out[rows.start * nx..rows.end * nx].chunks_mut(nx * rows_at_once).enumerate() {
-            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let launch = self.data.kernels.unpack.launch(grid, 256).arg(l.argument).arg(l.u[copy].address()).arg(&staging);
-            // SAFETY: the arguments of `unpack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((rows.start + piece * rows_at_once) as i32).run() }?;
-            self.data.cuda.download_to(&staging, 0, part)?;
-        }
-        self.data.complete_on_host(&mut out, nx * ny * nz / l.slabs())?;
-        Ok(out)
     }
 }
 
@@ -239,7 +197,7 @@ impl Stages for CudaStages {
     }
 
     fn resume_polynomial(&mut self, sweeps: u64, ratio: f64, previous: &[f64]) -> Result<()> {
-        self.recurrence = Some(Chebyshev::after(sweeps, data::LAMBDA, ratio));
+        self.recurrence = Some(Chebyshev::after(sweeps, smoother::LAMBDA, ratio));
         self.upload(previous, Some(1 - self.data.levels[0].u_at))
     }
 
@@ -316,29 +274,11 @@ impl Stages for CudaStages {
     }
 
     fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
-        let l = &self.data.levels[0];
-        if l.smoothed || l.stale {
-            return Ok(None);
-        }
-        let (slab, own, held) = (l.slab(self.data.inner), l.share.own(), l.share.held());
-        let mut residual = zeros(l.slabs() * slab);
-        let here = &mut residual[own.start * slab..own.end * slab];
-        self.data.cuda.download_to(&l.r[l.r_at].buffer, (own.start - held.start) * slab, here)?;
-        self.data.complete_on_host(&mut residual, slab)?;
-        Ok(Some(StoredResidual { residual, scale: self.data.scale }))
+        self.residual_as_stored()
     }
 
     fn restore_residual(&mut self, held: &StoredResidual) -> Result<bool> {
-        let l = &mut self.data.levels[0];
-        let (at, slab, slabs) = (l.r_at, l.slab(self.data.inner), l.share.held());
-        if l.slabs() * slab != held.residual.len() {
-            return Ok(false);
-        }
-        self.data.cuda.upload(&mut l.r[at].buffer, &held.residual[slabs.start * slab..slabs.end * slab])?;
-        (l.smoothed, l.stale, self.data.pending) = (false, false, false);
-        l.r_reach = l.share.reach(l.share.depth);
-        self.set_scale(held.scale);
-        Ok(true)
+        self.take_residual(held)
     }
 
     fn carries(&self) -> bool {

@@ -1,9 +1,9 @@
 //! Levels in parts: the slabs of each level that this part works on, and copies of fields from and to the other parts.
 //!
-//! Slabs are planes, or rows of a plane grid. A part holds its own ones and some beside them; addresses are those of the whole level, so
-//! that an index means the same on all parts. A field is up to date on so many slabs beside the part's own ([`Reach`]). Passes work on
-//! slabs beside the own ones too, rather than have every half-sweep exchanged: those that follow then need no other part. A level that is
-//! too small to be divided is whole on every part, and all work on it alike.
+//! Slabs are planes, or rows of a plane grid. A part holds its own ones and some beside them; addresses are those of the whole
+//! level, so that an index means the same on all parts. A field is up to date on so many slabs beside the part's own ([`Reach`]).
+//! Passes work on slabs beside the own ones too, rather than have every half-sweep exchanged: those that follow then need no other
+//! part. A level that is too small to be divided is whole on every part, and all work on it alike.
 //!
 //! Sums are made of the same blocks as those of one part: each part makes those that begin on its slabs, and all join all.
 
@@ -14,7 +14,8 @@ use zellige_engine::error::Result;
 use zellige_engine::links::{Copies, CopyTo, Links};
 
 use super::arguments;
-use super::data::{Data, Fields};
+use super::data::Data;
+use super::fields::Fields;
 use super::tables::Number;
 use crate::grid::Level;
 use crate::stages::ranges::Ranges;
@@ -304,8 +305,8 @@ impl Data {
         start(own.start)..start(own.end)
     }
 
-    /// Ends a restriction to the level below, of which each part has made the residual on its slabs: completes it on a level that is
-    /// not divided.
+    /// Ends a restriction to the level below, of which each part has made the residual on its slabs: completes it where the level
+    /// is not divided.
     pub(super) fn restricted(&mut self, level: usize) -> Result<()> {
         let divided = [level, level + 1].map(|l| self.levels[l].share.divided());
         self.levels[level + 1].r_reach = self.levels[level + 1].share.reach(0);
@@ -316,8 +317,8 @@ impl Data {
         parts.all.exchange(&to_all(&parts.links, buffer, own.start * slab..own.end * slab))
     }
 
-    /// Completes the partial sums of bands of `height` rows of the finest level, or of its planes, `each` to a band, of which each part
-    /// has made some.
+    /// Completes the partial sums of bands of `height` rows of the finest level, or of its planes, `each` to a band, of which each
+    /// part has made some.
     pub(super) fn complete_partials(&self, rows: usize, height: usize, each: usize) -> Result<()> {
         let Some(parts) = &self.parts else { return Ok(()) };
         let bands = self.levels[0].share.bands_of(parts.links.rank(), rows, height);
@@ -345,3 +346,6 @@ fn to_all(links: &Links, buffer: usize, bytes: Range<usize>) -> Vec<CopyTo> {
     let to = |part: usize| CopyTo { part, buffer, from: bytes.start, to: bytes.start, bytes: bytes.len() };
     (0..links.size()).filter(|part| *part != links.rank() && !bytes.is_empty()).map(to).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,5 @@
 //! The launches of the passes over the solution (solution.cu): a cycle on `u` itself, where solution and correction have one
-//! precision. Between a cycle and the next `u` is ahead by a sweep: see [`super::data::Fields`].
+//! precision. Between a cycle and the next `u` is ahead by a sweep: see [`super::fields::Fields`].
 
 use zellige_engine::cuda::Launch;
 use zellige_engine::error::Result;
