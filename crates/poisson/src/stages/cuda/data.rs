@@ -10,7 +10,7 @@ use super::bottom::BottomSolver;
 use super::fields::{Field, Fields, LEAST_FULL, Passes, blocks};
 use super::parts::{EVERYWHERE, Kind, Parts, Places, Reach, Share};
 use super::program::{COARSE, Kernels, NODES, OnSolution, RESTRICTING, WARPS};
-use super::smoother::{Target, wanted};
+use super::smoother::ascended;
 use super::tables::{Number, Tables};
 use crate::grid::Level;
 
@@ -248,7 +248,7 @@ impl Data {
     /// `e += P e_{l+1}`, before so many sweeps.
     pub(super) fn prolong(&mut self, level: usize, nu: u32) -> Result<()> {
         let l = &self.levels[level];
-        let wanted = (wanted(Target::Correction) + 2 * nu as usize).min(l.share.depth);
+        let wanted = (ascended(level) + 2 * nu as usize).min(l.share.depth);
         self.refresh(level, &[(Kind::E, if l.e_reach == 0 { wanted } else { 0 })])?;
         // A slab beside lies between two coarse ones.
         let coarse = |reach: Reach| reach / 2 + 1;

@@ -42,7 +42,7 @@ use zellige_engine::sim::Cost;
 
 use self::data::Data;
 pub use self::program::recipe;
-use self::smoother::Target;
+use self::smoother::{SOLVED, Target, ascended};
 use self::tables::Number;
 use super::{Norms, Smoother, Stages, Start, StoredResidual, stage};
 use crate::grid::cycle_levels;
@@ -260,7 +260,7 @@ impl Stages for CudaStages {
                 self.data.relax_zero(level, omega)?;
             }
             self.data.prolong(level, nu)?;
-            self.data.smooth(Target::Correction, level, nu, smoother)
+            self.data.smooth(Target::Correction, level, nu, smoother, ascended(level))
         })
     }
 
@@ -351,14 +351,15 @@ impl Stages for CudaStages {
             });
         }
         let cost = self.cost(level, 0.0, 6.0 * f64::from(nu), 24.0 * f64::from(nu));
-        profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth(Target::Solution, level, nu, smoother))
+        profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth(Target::Solution, level, nu, smoother, SOLVED))
     }
 
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         if matches!(smoother, Smoother::Chebyshev { .. }) {
             let (cost, cuda) = (self.cost(0, 0.0, 5.0 * f64::from(nu), 24.0 * f64::from(nu)), self.data.cuda.clone());
             let recurrence = self.recurrence.get_or_insert_default();
-            profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth_on(Target::Solution, 0, nu, smoother, recurrence))?;
+            profiler
+                .stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth_on(Target::Solution, 0, nu, smoother, (SOLVED, recurrence)))?;
         } else {
             self.sweep(0, nu, smoother, profiler)?;
         }

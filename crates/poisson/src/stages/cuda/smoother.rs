@@ -13,12 +13,8 @@ use crate::stages::Smoother;
 
 /// Bound of the spectrum of `D^-1 A`.
 pub(super) const LAMBDA: f64 = 2.0;
-/// Slabs beside a part's own on which a correction is made on the way down: as many as V-cycles with one sweep need on the way up.
-const DEEP: Reach = 5;
 /// Rows beside a part's own that two sweeps in one pass read.
 const SWEPT: Reach = 6;
-/// Slabs beside a part's own on which a correction is wanted: by the finer level, or by a restriction.
-const WANTED: Reach = 3;
 
 /// A field that a smoother works on, with its right-hand side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,23 +25,34 @@ pub(super) enum Target {
     Solution,
 }
 
-/// Slabs beside the own ones on which the result of smoothing is wanted.
-pub(super) fn wanted(target: Target) -> Reach {
-    if target == Target::Correction { WANTED } else { 1 }
+/// Slabs beside the own ones on which a correction is wanted by a restriction, and a solution by its residual.
+pub(super) const RESTRICTED: Reach = 2;
+pub(super) const SOLVED: Reach = 1;
+
+/// Slabs beside the own ones on which a level's correction is wanted at the end of the way up: by the finer level, or by the
+/// correction of the solution.
+pub(super) fn ascended(level: usize) -> Reach {
+    if level == 0 { SOLVED } else { 3 }
+}
+
+/// Slabs beside the own ones on which it is made on the way down: as many as V-cycles with one sweep need on the way up.
+fn descended(level: usize) -> Reach {
+    ascended(level) + 2
 }
 
 impl Data {
     /// The first red-black sweep on `A e = r` from zero.
     pub(super) fn relax_zero(&mut self, level: usize, omega: f64) -> Result<()> {
+        let made = descended(level);
         // Of the finest level the solution is wanted later: in one exchange.
-        let more = [(Kind::R, DEEP + 1), (Kind::U, self.levels[0].around())];
+        let more = [(Kind::R, made + 1), (Kind::U, self.levels[0].around())];
         self.refresh(level, if level == 0 { &more } else { &more[..1] })?;
         let l = &self.levels[level];
-        let launch = self.nodes_with(&self.kernels.relax_zero, level, DEEP).arg(l.r()).arg(l.e());
+        let launch = self.nodes_with(&self.kernels.relax_zero, level, made).arg(l.r()).arg(l.e());
         // SAFETY: the arguments of `relax_zero` in order.
         unsafe { number(launch, self.inner, omega).run() }?;
         let l = &mut self.levels[level];
-        l.e_reach = l.share.reach(DEEP);
+        l.e_reach = l.share.reach(made);
         Ok(())
     }
 
@@ -56,9 +63,9 @@ impl Data {
         self.cuda.fill_zero(&mut l.e.buffer)
     }
 
-    /// `nu` sweeps by the general kernels from the stored values.
-    pub(super) fn smooth(&mut self, target: Target, level: usize, nu: u32, smoother: Smoother) -> Result<()> {
-        self.smooth_on(target, level, nu, smoother, &mut Chebyshev::default())
+    /// `nu` sweeps by the general kernels from the stored values; the result is wanted on so many slabs beside the own ones.
+    pub(super) fn smooth(&mut self, target: Target, level: usize, nu: u32, smoother: Smoother, wanted: Reach) -> Result<()> {
+        self.smooth_on(target, level, nu, smoother, (wanted, &mut Chebyshev::default()))
     }
 
     /// Smooths as [`Data::smooth`] does, and continues a polynomial. The solution before the last sweep is then the other copy.
@@ -68,10 +75,9 @@ impl Data {
         level: usize,
         nu: u32,
         smoother: Smoother,
-        recurrence: &mut Chebyshev,
+        (wanted, recurrence): (Reach, &mut Chebyshev),
     ) -> Result<()> {
         self.swapped = false;
-        let wanted = wanted(target);
         for sweep in 0..nu {
             let left = wanted + 2 * (nu - 1 - sweep) as usize;
             match smoother {
