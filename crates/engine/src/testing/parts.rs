@@ -7,7 +7,7 @@ use crate::cuda::Cuda;
 use crate::device::{Cpu, Device};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::links::inside;
+use crate::links::{Links, inside};
 use crate::profile::Profiler;
 use crate::record::{Check, Record, Row};
 use crate::run::{self, Options, Progress, Silent, Sink, checkpoint_path};
@@ -96,7 +96,7 @@ impl Sink for Keeping<'_> {
 struct Run<'a> {
     parts: usize,
     /// Opens the device of a part.
-    open: fn() -> Result<Device>,
+    open: fn(usize) -> Result<Device>,
     folder: &'a Path,
     resume: Option<&'a Path>,
     /// Step of a checkpoint to be kept, and the folder for it.
@@ -111,7 +111,8 @@ fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> 
         resume: run.resume.map(Path::to_owned),
         ..Options::new(run.folder)
     };
-    let environment = |links| -> Result<Environment> { Ok(Environment::new((run.open)()?, input_folder, 7).of_part(links)) };
+    let environment =
+        |links: Links| -> Result<Environment> { Ok(Environment::new((run.open)(links.rank())?, input_folder, 7).of_part(links)) };
     let mut sink = Keeping { course: Course::default(), checkpoint: checkpoint_path(run.folder), keep: run.keep };
     let first = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut sink);
     let others = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
@@ -126,22 +127,22 @@ fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> 
 }
 
 /// Device of a part: a thread.
-fn one_thread() -> Result<Device> {
+fn one_thread(_part: usize) -> Result<Device> {
     Ok(Device::Cpu(Cpu::new(1)?))
 }
 
-/// Device of a part: a stream of the first GPU.
-fn first_gpu() -> Result<Device> {
-    Ok(Device::Cuda(Cuda::open(0)?))
+/// Device of a part: a stream of one of the GPUs, which parts have in turns.
+pub fn gpu_in_turn(part: usize) -> Result<Device> {
+    Ok(Device::Cuda(Cuda::open(part % Cuda::count()?.max(1))?))
 }
 
-/// Compares as [`same_in_parts`] does, on one GPU, where there is one.
+/// Compares as [`same_in_parts`] does, on the GPUs that there are, where there is one.
 ///
 /// # Panics
 /// Where anything that a run gives is not bitwise identical.
-pub fn same_in_parts_of_a_gpu<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+pub fn same_in_parts_of_gpus<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
     if super::gpu().is_some() {
-        same::<S>(name, config, input_folder, (parts, first_gpu), early);
+        same::<S>(name, config, input_folder, (parts, gpu_in_turn), early);
     }
 }
 
@@ -154,7 +155,13 @@ pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &P
     same::<S>(name, config, input_folder, (parts, one_thread), early);
 }
 
-fn same<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, (parts, open): (&[usize], fn() -> Result<Device>), early: u64) {
+fn same<S: Solver>(
+    name: &str,
+    config: &S::Config,
+    input_folder: &Path,
+    (parts, open): (&[usize], fn(usize) -> Result<Device>),
+    early: u64,
+) {
     let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
     let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
         let folder = begin.join(format!("run-{parts}"));

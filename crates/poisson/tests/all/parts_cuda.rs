@@ -1,16 +1,15 @@
-//! Runs in several parts on one GPU: the same solution, history of residuals and checkpoints as in one, bit for bit. Skipped
-//! without a GPU.
+//! Runs in several parts on GPUs, several on one where there are more parts than GPUs: the same solution, history of residuals and
+//! checkpoints as in one, bit for bit. Skipped without a GPU.
 
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::Instant;
 
 use zellige_engine::cuda::Cuda;
-use zellige_engine::device::Device;
 use zellige_engine::links::inside;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
-use zellige_engine::testing::{self, parts::same_in_parts_of_a_gpu};
+use zellige_engine::testing::{self, parts::gpu_in_turn, parts::same_in_parts_of_gpus};
 use zellige_poisson::Poisson;
 
 use crate::parts::{GIVEN, input};
@@ -19,7 +18,7 @@ use crate::parts::{GIVEN, input};
 fn same<const D: usize>(cases: &[(&str, [usize; D], &str)], common: &str, parts: &[usize]) {
     let differs = |(name, nodes, keys): &(&str, [usize; D], &str)| {
         let config = input(nodes, &format!("{keys}\n{common}"));
-        let compare = || same_in_parts_of_a_gpu::<Poisson>(name, &config, Path::new("."), parts, 2);
+        let compare = || same_in_parts_of_gpus::<Poisson>(name, &config, Path::new("."), parts, 2);
         let begun = Instant::now();
         let differs = catch_unwind(compare).is_err();
         println!("{name}: {} in {:.1} s", if differs { "differs" } else { "same bits" }, begun.elapsed().as_secs_f64());
@@ -31,7 +30,7 @@ fn same<const D: usize>(cases: &[(&str, [usize; D], &str)], common: &str, parts:
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn space_in_parts_of_a_gpu() {
+fn space_in_parts_of_gpus() {
     let cases = [
         ("space v f32", [65, 72, 161], "method = \"multigrid\"\nprecision = \"f32\"\ntolerance = 1e-5"),
         ("space v mixed", [80, 65, 257], "method = \"multigrid\"\nprecision = \"mixed\"\ntolerance = 1e-9"),
@@ -46,7 +45,7 @@ fn space_in_parts_of_a_gpu() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn smoothers_in_parts_of_a_gpu() {
+fn smoothers_in_parts_of_gpus() {
     let cases = [
         ("jacobi", [65, 65, 129], "method = \"jacobi\"\nprecision = \"f32\"\ntolerance = 0.3"),
         ("chebyshev sweeps", [65, 65, 129], "method = \"chebyshev\"\nprecision = \"f64\"\ntolerance = 1e-2"),
@@ -63,7 +62,7 @@ fn smoothers_in_parts_of_a_gpu() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn sides_in_parts_of_a_gpu() {
+fn sides_in_parts_of_gpus() {
     let multigrid = "method = \"multigrid\"\nprecision = \"mixed\"\ntolerance = 1e-9";
     let cases = [
         ("space singular", [65, 66, 129], "boundary = { all = \"neumann\" }"),
@@ -86,7 +85,7 @@ fn sides_in_parts_of_a_gpu() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn plane_in_parts_of_a_gpu() {
+fn plane_in_parts_of_gpus() {
     let cases = [
         ("v f64", [513, 1025], "method = \"multigrid\"\nprecision = \"f64\"\ntolerance = 1e-10"),
         ("v f32", [1025, 2049], "method = \"multigrid\"\nprecision = \"f32\"\ntolerance = 1e-5"),
@@ -102,32 +101,30 @@ fn plane_in_parts_of_a_gpu() {
 /// A start that is not cut is refused in words of the input, with the method that is.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn full_multigrid_in_parts_of_a_gpu_is_refused() {
+fn full_multigrid_in_parts_of_gpus_is_refused() {
     if testing::gpu().is_none() {
         return;
     }
     let config = input(&[65, 65, 129], "method = \"fmg\"");
-    let setup = |links| {
-        let device = Device::Cuda(Cuda::open(0)?);
-        Poisson::setup(&config, &Environment::new(device, ".", 7).of_part(links)).map(drop)
-    };
+    let setup = |links| Poisson::setup(&config, &Environment::new(gpu_in_turn(0)?, ".", 7).of_part(links)).map(drop);
     let error = inside::run(2, setup).unwrap_err().to_string();
     assert!(error.contains("full multigrid, which is the choice here"), "{error}");
 }
 
-/// Prints times of a cycle in 1, 2, 4 and 8 parts on one GPU.
+/// Prints times of a cycle in 1, 2, 4 and 8 parts on the GPUs that there are.
 #[test]
 #[ignore = "takes long; needs a GPU"]
-fn times_of_parts_of_a_gpu() {
+fn times_of_parts_of_gpus() {
     if testing::gpu().is_none() {
         return;
     }
+    let gpus = Cuda::count().unwrap();
     for (nodes, precision) in [(&[513, 513, 513][..], "f32"), (&[257, 257, 257], "f32"), (&[8193, 8193], "f32"), (&[4097, 4097], "f32")] {
         let keys = format!("method = \"multigrid\"\nprecision = \"{precision}\"\ntolerance = 1e-5");
         let config = input(nodes, &keys);
         for parts in [1, 2, 4, 8] {
             let times = inside::run(parts, |links| {
-                let device = Device::Cuda(Cuda::open(0)?);
+                let device = gpu_in_turn(links.rank())?;
                 let mut solver = Poisson::setup(&config, &Environment::new(device, ".", 7).of_part(links.clone()))?;
                 let mut profiler = Profiler::off();
                 for _ in 0..3 {
@@ -140,7 +137,7 @@ fn times_of_parts_of_a_gpu() {
                 }
                 Ok(begun.elapsed().as_secs_f64() / f64::from(cycles))
             });
-            println!("{nodes:?} {precision}, {parts} parts: {:.4} ms a cycle", 1e3 * times.unwrap()[0]);
+            println!("{nodes:?} {precision}, {parts} parts on {gpus} GPUs: {:.4} ms a cycle", 1e3 * times.unwrap()[0]);
         }
     }
 }
