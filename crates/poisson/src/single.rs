@@ -47,19 +47,12 @@ pub(crate) fn levels_of(grid: &Grid, choice: &Choice) -> Vec<Level> {
     cycle_levels(grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { choice.coarse_levels } else { 0 })
 }
 
-/// Refuses several parts of the direct solver, and on GPUs of full multigrid.
-pub(crate) fn must_be_cut(choice: &Choice, device: &Device, parts: usize) -> Result<()> {
-    let what = match choice.scheme {
-        Scheme::Direct => "the direct solver, which is the choice here, computes in one part",
-        Scheme::Cycles { fmg: Some(_), .. } if matches!(device, Device::Cuda(_)) => {
-            "full multigrid, which is the choice here, computes in one part on a GPU"
-        }
-        _ => return Ok(()),
-    };
-    if parts == 1 {
+/// Refuses several parts of the direct solver.
+pub(crate) fn must_be_cut(choice: &Choice, parts: usize) -> Result<()> {
+    if choice.scheme != Scheme::Direct || parts == 1 {
         return Ok(());
     }
-    let fault = Fault::new("poisson.method", what);
+    let fault = Fault::new("poisson.method", "the direct solver, which is the choice here, computes in one part");
     Err(Error::input("the input", fault.hint("`method = \"multigrid\"` is cut into parts; or leave `--parts` out")))
 }
 
@@ -160,7 +153,7 @@ impl Single {
         let levels = levels_of(&grid, &choice);
         fits(&grid, &choice, &levels, &device, environment.links.size())?;
         let problem = on_host(&device, || setup::problem(config, folder))?;
-        must_be_cut(&choice, &device, environment.links.size())?;
+        must_be_cut(&choice, environment.links.size())?;
         let mut driver = Driver::of_part(&grid, choice, &device, &environment.links)?;
         let folded = on_host(&device, || problem.view().fold())?;
         let reference = folded.reference.l2;

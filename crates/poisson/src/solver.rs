@@ -11,7 +11,7 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, 
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
-use crate::method::{Choice, Method, Scheme, Tolerance};
+use crate::method::{Choice, Method, Scheme};
 use crate::single::{Single, levels_of, must_be_cut};
 use crate::stack::{self, Stack};
 use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
@@ -77,14 +77,13 @@ impl Solver for Poisson {
         }
     }
 
-    fn parts_only_on_cpu(config: &Config) -> Option<&'static str> {
-        let full = config.method == Method::Fmg || config.tolerance == Tolerance::TRUNCATION;
-        full.then_some("full multigrid is cut on the CPU so far, on GPUs `method = \"multigrid\"` and the relaxations are")
+    fn parts_only_on_cpu(_config: &Config) -> Option<&'static str> {
+        None
     }
 
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
         let choice = Self::prepare(config, environment)?.choice;
-        must_be_cut(&choice, &environment.device, parts)?;
+        must_be_cut(&choice, parts)?;
         let gpu = is_gpu(&environment.device);
         Ok(stages::cpu::division::of(&levels_of(&setup::grid(config), &choice), &choice, plan, (parts, gpu)))
     }

@@ -92,11 +92,13 @@ impl Sink for Keeping<'_> {
     fn notice(&mut self, _: &str) {}
 }
 
+/// Opener of the device of a part.
+type Open = fn(usize) -> Result<Device>;
+
 /// One run of a comparison.
 struct Run<'a> {
     parts: usize,
-    /// Opens the device of a part.
-    open: fn(usize) -> Result<Device>,
+    open: Open,
     folder: &'a Path,
     resume: Option<&'a Path>,
     /// Step of a checkpoint to be kept, and the folder for it.
@@ -155,13 +157,7 @@ pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &P
     same::<S>(name, config, input_folder, (parts, one_thread), early);
 }
 
-fn same<S: Solver>(
-    name: &str,
-    config: &S::Config,
-    input_folder: &Path,
-    (parts, open): (&[usize], fn(usize) -> Result<Device>),
-    early: u64,
-) {
+fn same<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, (parts, open): (&[usize], Open), early: u64) {
     let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
     let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
         let folder = begin.join(format!("run-{parts}"));

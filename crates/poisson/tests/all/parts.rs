@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use zellige_engine::config::{Format, Source};
-use zellige_engine::sim::Solver;
 use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
 use zellige_poisson::{Config, Poisson};
 
@@ -61,17 +60,6 @@ fn space() {
         ("space by relaxation", [33, 33, 65], "method = \"sor\"\nprecision = \"f64\"\ntolerance = 1e-3"),
     ] {
         same(name, &nodes, &format!("{keys}\n{GIVEN}"));
-    }
-}
-
-/// Full multigrid is cut on the CPU alone, which the input tells before a GPU is opened.
-#[test]
-fn methods_that_gpus_do_not_cut_are_named() {
-    let reason = |keys: &str| Poisson::parts_only_on_cpu(&input(&[65, 65], keys));
-    assert!(reason("method = \"fmg\"").is_some_and(|r| r.contains("full multigrid") && r.contains("`method = \"multigrid\"`")));
-    assert!(reason("method = \"auto\"\ntolerance = \"truncation\"").is_some());
-    for method in ["multigrid", "sor", "jacobi", "chebyshev"] {
-        assert_eq!(reason(&format!("method = \"{method}\"")), None);
     }
 }
 

@@ -98,17 +98,27 @@ fn plane_in_parts_of_gpus() {
     same(&cases, GIVEN, &[2, 3, 8]);
 }
 
-/// A start that is not cut is refused in words of the input, with the method that is.
+/// Right-hand sides go down and solutions come up level by level: by one kernel a level, and by passes that march.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn full_multigrid_in_parts_of_gpus_is_refused() {
-    if testing::gpu().is_none() {
-        return;
-    }
-    let config = input(&[65, 65, 129], "method = \"fmg\"");
-    let setup = |links| Poisson::setup(&config, &Environment::new(gpu_in_turn(0)?, ".", 7).of_part(links)).map(drop);
-    let error = inside::run(2, setup).unwrap_err().to_string();
-    assert!(error.contains("full multigrid, which is the choice here"), "{error}");
+fn full_multigrid_in_parts_of_gpus() {
+    let cases = [
+        ("fmg space f64", [65, 66, 129], "precision = \"f64\"\ntolerance = 1e-10"),
+        ("fmg space f32", [97, 65, 161], "precision = \"f32\"\ntolerance = 1e-5"),
+    ];
+    same(&cases, &format!("method = \"fmg\"\n{GIVEN}"), &[2, 3, 8]);
+    let cases = [
+        ("fmg mixed", [600, 801], "precision = \"mixed\"\ntolerance = 1e-9"),
+        ("fmg f32", [513, 1025], "precision = \"f32\"\ntolerance = 1e-5"),
+        ("fmg f64", [300, 1026], "precision = \"f64\"\ntolerance = 1e-10"),
+        ("fmg w f64", [257, 1025], "cycle = \"w\"\nprecision = \"f64\"\ntolerance = 1e-10"),
+        ("fmg c f64", [257, 1025], "cycle = \"c\"\nprecision = \"f64\"\ntolerance = 1e-6"),
+    ];
+    same(&cases, &format!("method = \"fmg\"\n{GIVEN}"), &[2, 3, 8]);
+    let sides = "boundary = { all = \"neumann\" }";
+    same(&[("fmg singular", [260, 513], sides)], "method = \"fmg\"\nprecision = \"mixed\"\ntolerance = 1e-8", &[2, 4]);
+    let sides = "boundary = { all = \"periodic\" }";
+    same(&[("fmg periodic", [256, 512], sides)], "method = \"fmg\"\nprecision = \"f64\"\ntolerance = 1e-8", &[2, 4]);
 }
 
 /// Prints times of a cycle in 1, 2, 4 and 8 parts on the GPUs that there are.

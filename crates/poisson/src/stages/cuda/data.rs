@@ -5,6 +5,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::links::Links;
 
+use super::arguments;
 use super::bands::{OWN_TURN, bands};
 use super::bottom::BottomSolver;
 use super::fields::{Field, Fields, LEAST_FULL, Passes, blocks};
@@ -70,7 +71,7 @@ impl Data {
         let mut partials = 1;
         let on_solution = kernels_on_solution.as_ref();
         let passes = grid.iter().map(|level| Passes::new(cuda, (&kernels, on_solution), level)).collect::<Result<Vec<_>>>()?;
-        let heights: Vec<usize> = passes.iter().map(|p| p.largest(on_solution.is_some())).collect();
+        let heights: Vec<usize> = passes.iter().map(|p| p.largest(on_solution.is_some(), full)).collect();
         let shares = Share::of_levels(grid, &heights, links);
         for (l, (((level, argument), passes), share)) in grid.iter().zip(&tables.levels).zip(passes).zip(shares).enumerate() {
             let held = share.held();
@@ -99,6 +100,7 @@ impl Data {
                 r_reach: EVERYWHERE,
                 e_reach: EVERYWHERE,
                 u_reach: EVERYWHERE,
+                f_reach: EVERYWHERE,
                 children: level.transfer.as_ref().map_or_else(Vec::new, |t| t[slabs].child.clone()),
                 u_at: 0,
                 r_at: 0,
@@ -168,7 +170,7 @@ impl Data {
         let launch = launch.arg(argument).arg(c.argument).arg(l.r()).arg(c.r());
         // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
-        self.restricted(level)
+        self.restricted(level, Kind::R)
     }
 
     /// The fused upward pass.
@@ -190,7 +192,7 @@ impl Data {
     /// The fused upward pass with the correction of `u` and, on the finest level, the new residual: `f - A u`, or carried on
     /// as `r - A e` on a plain level.
     pub(super) fn ascend_correct(&mut self, level: usize, pre: f64, post: f64, carry: bool) -> Result<()> {
-        self.refresh(level, &[(Kind::R, EVERYWHERE), (Kind::U, EVERYWHERE)])?;
+        self.refresh(level, &[(Kind::R, EVERYWHERE), (Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
         self.refresh(level + 1, &[(Kind::E, EVERYWHERE)])?;
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = l.extent();
@@ -216,7 +218,7 @@ impl Data {
             l.r_at = 1 - l.r_at;
             l.r_reach = l.share.reach(0);
             self.pending = false;
-            self.join_bands(x, y, height)?;
+            self.join_bands(level, [x, y], height)?;
         }
         Ok(())
     }
@@ -230,19 +232,24 @@ impl Data {
         let launch = if from_zero { launch.arg(0_u64) } else { launch.arg(l.e()) };
         // SAFETY: the arguments of `restrict_residual` in order; no correction means zero.
         unsafe { launch.arg(c.r()).run() }?;
-        self.restricted(level)
+        self.restricted(level, Kind::R)
+    }
+
+    /// The level below with its slabs that lie on this part's.
+    pub(super) fn below(&self, level: usize) -> arguments::Level {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let slabs = self.own_below(level);
+        if l.share.divided() { c.over(&(slabs.start as isize..slabs.end as isize)) } else { c.argument }
     }
 
     /// A launch that restricts to the slabs of the level below that lie on this part's.
     pub(super) fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let below = self.own_below(level);
-        let argument = if l.share.divided() { c.over(&(below.start as isize..below.end as isize)) } else { c.argument };
+        let argument = self.below(level);
         let n: [u32; 3] = std::array::from_fn(|d| {
             let axis = argument.axes()[d];
             ((axis.end - axis.begin) as u32).div_ceil(COARSE[d])
         });
-        kernel.launch(n, RESTRICTING).arg(l.argument).arg(argument)
+        kernel.launch(n, RESTRICTING).arg(self.levels[level].argument).arg(argument)
     }
 
     /// `e += P e_{l+1}`, before so many sweeps.

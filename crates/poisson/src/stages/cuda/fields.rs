@@ -73,12 +73,13 @@ pub(super) struct Fields {
     pub e: Field,
     pub u: Vec<Field>,
     pub f: Option<Field>,
-    /// This part's slabs, and the slabs beside them on which `r`, `e` and `u` are up to date; `f` is on all that are held.
+    /// This part's slabs, and the slabs beside them on which fields are up to date.
     pub share: Share,
     pub(super) places: Places,
     pub(super) r_reach: Reach,
     pub(super) e_reach: Reach,
     pub(super) u_reach: Reach,
+    pub(super) f_reach: Reach,
     /// Slabs under those of the level below.
     pub(super) children: Vec<u32>,
     /// Index of the current copy of `u` and of `r`.
@@ -122,11 +123,6 @@ impl Fields {
 
     pub(super) fn f(&self) -> u64 {
         self.f.as_ref().unwrap_or(&self.e).address()
-    }
-
-    /// Blocks of the kernels that take a thread a node.
-    pub(super) fn blocks(&self) -> (u32, u32, u32) {
-        blocks(&self.argument)
     }
 
     /// Blocks of the kernels with sums.
@@ -194,8 +190,8 @@ impl Passes {
     }
 
     /// The most rows of a band, those of the kernels with sums included.
-    pub(super) fn largest(&self, on_solution: bool) -> usize {
+    pub(super) fn largest(&self, on_solution: bool, full: bool) -> usize {
         let sums = (ROWS * NODES.1) as usize;
-        if self.marches { self.heights.largest(on_solution && self.fused).max(sums) } else { sums }
+        if self.marches { self.heights.largest(on_solution && self.fused, full).max(sums) } else { sums }
     }
 }

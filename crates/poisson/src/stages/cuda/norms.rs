@@ -18,13 +18,13 @@ impl Data {
         arguments::Norms { partials: partials + 32 * first as u64, totals, host: self.host.value(), arrived }
     }
 
-    /// Joins the norms of a pass in bands of `height` rows over columns and rows, where a part has made some of them.
-    pub(super) fn join_bands(&self, x: usize, y: usize, height: usize) -> Result<()> {
+    /// Joins the norms of a pass over a level in bands of `height` rows of columns and rows, where a part has made some of them.
+    pub(super) fn join_bands(&self, level: usize, [x, y]: [usize; 2], height: usize) -> Result<()> {
         if !self.in_parts() {
             return Ok(());
         }
         let (each, count) = bands(x, y, height);
-        self.complete_partials(y, height, each as usize)?;
+        self.complete_partials(level, y, height, each as usize)?;
         let launch = self.overlapping(self.kernels.join_bands.launch(1, 32 * WARPS));
         // SAFETY: the arguments of `join_bands` in order; the parts have written that many entries.
         unsafe { launch.arg(self.norms_argument(0)).arg((each * count) as i32).run() }
@@ -42,12 +42,10 @@ impl Data {
         (argument, blocks, self.partials.address() + 32 * (slabs.start / height * l.sums_each()) as u64)
     }
 
-    /// Joins the sums of a kernel that [`Data::summing`] has launched on the finest level, or on one that is not divided.
+    /// Joins the sums of a kernel that [`Data::summing`] has launched.
     fn join_sums(&self, level: usize) -> Result<()> {
         let l = &self.levels[level];
-        if level == 0 {
-            self.complete_partials(l.slabs(), l.sum_height(), l.sums_each())?;
-        }
+        self.complete_partials(level, l.slabs(), l.sum_height(), l.sums_each())?;
         self.norms(l.slabs().div_ceil(l.sum_height()) * l.sums_each())
     }
 
@@ -61,8 +59,8 @@ impl Data {
     /// `r = f - A u`, or after `u += e`; on a singular problem without its mean.
     pub(super) fn residual(&mut self, level: usize, correct: bool, singular: bool) -> Result<()> {
         let around = self.levels[level].around();
-        let wants = [(Kind::U, around), (Kind::E, around)];
-        self.refresh(level, if correct { &wants } else { &wants[..1] })?;
+        let wants = [(Kind::U, around), (Kind::F, around), (Kind::E, around)];
+        self.refresh(level, if correct { &wants } else { &wants[..2] })?;
         let l = &self.levels[level];
         if l.marches && !correct {
             let ([x, y], height) = (l.extent(), l.heights.residual);
@@ -73,7 +71,7 @@ impl Data {
             // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a block.
             unsafe { launch.arg(self.norms_argument(band.start * blocks.0 as usize)).arg(height as i32).run() }?;
             if level == 0 || singular {
-                self.join_bands(x, y, height)?;
+                self.join_bands(level, [x, y], height)?;
             }
         } else {
             let (argument, blocks, partials) = self.summing(level);

@@ -43,6 +43,8 @@ pub(super) enum Kind {
     E,
     /// The solution.
     U,
+    /// The right-hand side. That of the finest level is up to date on all slabs that are held.
+    F,
 }
 
 /// Share of a level.
@@ -158,6 +160,7 @@ pub(super) struct Places {
     r: usize,
     e: usize,
     u: usize,
+    f: usize,
 }
 
 /// Places of the partial sums and of the scratch field.
@@ -174,10 +177,11 @@ impl Parts {
         links.must_agree("the GPU", cuda.name())?;
         let mut number = common.len();
         for l in levels.iter_mut() {
-            l.places = Places { r: number, e: number + l.r.len(), u: number + l.r.len() + 1 };
-            number = l.places.u + l.u.len();
+            let (e, u) = (number + l.r.len(), number + l.r.len() + 1);
+            l.places = Places { r: number, e, u, f: u + l.u.len() };
+            number = l.places.f + usize::from(l.f.is_some());
         }
-        let fields = levels.iter().flat_map(|l| l.r.iter().chain([&l.e]).chain(&l.u).map(|field| &field.buffer));
+        let fields = levels.iter().flat_map(|l| l.r.iter().chain([&l.e]).chain(&l.u).chain(&l.f).map(|field| &field.buffer));
         let buffers: Vec<&Buffer<u8>> = common.into_iter().chain(fields).collect();
         let (rank, size, periodic) = (links.rank(), links.size(), levels[0].share.periodic);
         let near = |part: usize| part.abs_diff(rank) == 1 || periodic && part.abs_diff(rank) + 1 == size;
@@ -228,11 +232,12 @@ impl Fields {
         slabs.start * each..slabs.end * each
     }
 
-    fn reach(&self, kind: Kind) -> Reach {
+    pub(super) fn reach(&self, kind: Kind) -> Reach {
         match kind {
             Kind::R => self.r_reach,
             Kind::E => self.e_reach,
             Kind::U => self.u_reach,
+            Kind::F => self.f_reach,
         }
     }
 
@@ -241,6 +246,7 @@ impl Fields {
             Kind::R => self.r_reach = reach,
             Kind::E => self.e_reach = reach,
             Kind::U => self.u_reach = reach,
+            Kind::F => self.f_reach = reach,
         }
     }
 }
@@ -258,6 +264,7 @@ impl Data {
             Kind::R => (l.places.r + l.r_at, self.inner),
             Kind::E => (if self.swapped { SCRATCH } else { l.places.e }, self.inner),
             Kind::U => (l.places.u + if self.swapped { 1 - l.u_at } else { l.u_at }, self.outer),
+            Kind::F => (l.places.f, self.outer),
         }
     }
 
@@ -305,23 +312,25 @@ impl Data {
         start(own.start)..start(own.end)
     }
 
-    /// Ends a restriction to the level below, of which each part has made the residual on its slabs: completes it where the level
-    /// is not divided.
-    pub(super) fn restricted(&mut self, level: usize) -> Result<()> {
+    /// Ends a restriction to the level below, of which each part has made a field on its slabs: completes it where the level is
+    /// not divided.
+    pub(super) fn restricted(&mut self, level: usize, kind: Kind) -> Result<()> {
         let divided = [level, level + 1].map(|l| self.levels[l].share.divided());
-        self.levels[level + 1].r_reach = self.levels[level + 1].share.reach(0);
+        let reach = self.levels[level + 1].share.reach(0);
+        self.levels[level + 1].set_reach(kind, reach);
         let (true, false, Some(parts)) = (divided[0], divided[1], &self.parts) else { return Ok(()) };
-        let (buffer, number) = self.place(level + 1, Kind::R);
+        let (buffer, number) = self.place(level + 1, kind);
         let slab = self.levels[level + 1].slab(number);
         let own = self.own_below(level);
         parts.all.exchange(&to_all(&parts.links, buffer, own.start * slab..own.end * slab))
     }
 
-    /// Completes the partial sums of bands of `height` rows of the finest level, or of its planes, `each` to a band, of which each
-    /// part has made some.
-    pub(super) fn complete_partials(&self, rows: usize, height: usize, each: usize) -> Result<()> {
-        let Some(parts) = &self.parts else { return Ok(()) };
-        let bands = self.levels[0].share.bands_of(parts.links.rank(), rows, height);
+    /// Completes the partial sums of bands of `height` rows of a level, or of its planes, `each` to a band, of which each part has
+    /// made some.
+    pub(super) fn complete_partials(&self, level: usize, rows: usize, height: usize, each: usize) -> Result<()> {
+        let share = &self.levels[level].share;
+        let Some(parts) = self.parts.as_ref().filter(|_| share.divided()) else { return Ok(()) };
+        let bands = share.bands_of(parts.links.rank(), rows, height);
         parts.all.exchange(&to_all(&parts.links, PARTIALS, bands.start * each * 32..bands.end * each * 32))
     }
 

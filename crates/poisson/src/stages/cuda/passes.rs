@@ -1,7 +1,6 @@
 //! The launches of the passes over the solution (solution.cu): a cycle on `u` itself, where solution and correction have one
 //! precision. Between a cycle and the next `u` is ahead by a sweep: see [`super::fields::Fields`].
 
-use zellige_engine::cuda::Launch;
 use zellige_engine::error::Result;
 
 use super::bands::{OWN_TURN, bands, bands_of};
@@ -25,15 +24,10 @@ impl Data {
         }
     }
 
-    /// Both levels' arguments and what lies below, `u` and `f`.
-    fn level_arguments<'a>(&self, launch: Launch<'a>, level: usize) -> Launch<'a> {
-        self.overlapping(launch).arg(self.levels[level].argument).arg(self.levels[level + 1].argument)
-    }
-
     /// The first sweep of a cycle on level `level` and `r_{l+1} = R (f - A u)`; with `norms` also those of `f - A u` before it, for
     /// which `u` may be known to be `zero`.
     pub(super) fn descend_solution(&mut self, level: usize, omega: f64, norms: bool, zero: bool) -> Result<()> {
-        self.refresh(level, &[(Kind::U, EVERYWHERE)])?;
+        self.refresh(level, &[(Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = c.extent().map(|n| 2 * n);
@@ -53,27 +47,33 @@ impl Data {
         self.mark_smoothed(level, omega, true);
         if norms {
             self.pending = false;
-            self.join_bands(x, y, height)?;
+            self.join_bands(level, [x, y], height)?;
         }
-        self.restricted(level)
+        self.restricted(level, Kind::R)
     }
 
     /// `u = P u_{l+1}` by cubics, and then as [`Data::descend_solution`].
     pub(super) fn interpolate_descend(&mut self, level: usize, omega: f64) -> Result<()> {
+        self.refresh(level, &[(Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
+        self.refresh(level + 1, &[(Kind::U, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.interpolate_descend);
-        let launch = self.level_arguments(kernels.interpolate_descend.launch(bands(x, y, height), 32 * WARPS), level);
+        let (band, argument) = l.banded(y, height);
+        let launch = kernels.interpolate_descend.launch(bands(x, band.len(), 1), 32 * WARPS);
+        let launch = self.overlapping(launch).arg(argument).arg(c.argument);
         let launch = launch.arg(c.u()).arg(l.u()).arg(l.f()).arg(c.r());
         // SAFETY: the arguments of `interpolate_descend` in order; of u it reads held nodes only, which it does not change.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         self.mark_smoothed(level, omega, false);
-        Ok(())
+        let l = &mut self.levels[level];
+        l.u_reach = l.share.reach(0);
+        self.restricted(level, Kind::R)
     }
 
     /// `u += P e_{l+1}` and the last sweep of a cycle; on the finest level with the norms of the residual, which is not stored.
     pub(super) fn ascend_solution_norms(&mut self, level: usize, omega: f64) -> Result<()> {
-        self.refresh(level, &[(Kind::U, EVERYWHERE)])?;
+        self.refresh(level, &[(Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
         self.refresh(level + 1, &[(Kind::E, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
@@ -95,7 +95,7 @@ impl Data {
         (l.u_at, l.smoothed, l.stale, l.u_reach) = (1 - l.u_at, false, level == 0, l.share.reach(0));
         if level == 0 {
             self.pending = false;
-            self.join_bands(x, y, height)?;
+            self.join_bands(level, [x, y], height)?;
         }
         Ok(())
     }
@@ -105,7 +105,8 @@ impl Data {
         let Some(kernels) = self.on_solution(0) else { return Ok(()) };
         let (l, c) = (&self.levels[0], &self.levels[1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.ascend_descend);
-        let launch = self.level_arguments(kernels.ascend_descend.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS), 0);
+        let launch = kernels.ascend_descend.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS);
+        let launch = self.overlapping(launch).arg(l.argument).arg(c.argument);
         let launch = launch.arg(l.u()).arg(c.e()).arg(l.f()).arg(l.other_u()).arg(c.r()).arg(self.norms_argument(0));
         // SAFETY: the arguments of `ascend_descend` in order; u is written to the copy that is not read, and `partials` has one entry a warp.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;

@@ -4,7 +4,6 @@ use zellige_engine::error::Result;
 
 use super::bands::bands;
 use super::data::{Data, number};
-use super::fields::Fields;
 use super::parts::{EVERYWHERE, Kind, Reach};
 use super::program::WARPS;
 use super::tables::Number;
@@ -114,20 +113,17 @@ impl Data {
     /// Slabs beside the own ones on which a sweep that takes off `taken` can be made, `wanted` at most: as many as are copied, or
     /// as are up to date.
     fn room(&mut self, target: Target, level: usize, wanted: Reach, taken: Reach) -> Result<Reach> {
-        let kind = if target == Target::Correction { Kind::E } else { Kind::U };
+        let (kind, side) = if target == Target::Correction { (Kind::E, Kind::R) } else { (Kind::U, Kind::F) };
         let l = &self.levels[level];
-        let reach = |l: &Fields| if kind == Kind::E { l.e_reach } else { l.u_reach };
         if !l.share.divided() {
             return Ok(0);
         }
         let most = wanted.min(l.share.depth - taken);
-        if reach(l) < taken {
-            self.refresh(level, &[(kind, most + taken), (Kind::R, if kind == Kind::E { most + taken } else { 0 })])?;
+        if l.reach(kind) < taken {
+            self.refresh(level, &[(kind, most + taken), (side, most + taken)])?;
         }
-        let to = most.min(reach(&self.levels[level]) - taken);
-        if kind == Kind::E {
-            self.refresh(level, &[(Kind::R, to + taken)])?;
-        }
+        let to = most.min(self.levels[level].reach(kind) - taken);
+        self.refresh(level, &[(side, to + taken)])?;
         Ok(to)
     }
 
@@ -174,7 +170,7 @@ impl Data {
 
     /// One marching red-black sweep on `A u = f`, or two in one pass.
     pub(super) fn sweep(&mut self, level: usize, omega: f64, two: bool) -> Result<()> {
-        self.refresh(level, &[(Kind::U, SWEPT)])?;
+        self.refresh(level, &[(Kind::U, SWEPT), (Kind::F, SWEPT)])?;
         let l = &self.levels[level];
         let (kernel, height) = if two { (&self.kernels.two_sweeps, l.heights.two_sweeps) } else { (&self.kernels.sweep, l.heights.sweep) };
         // Bands begin on even rows, and need not be those of one part.
