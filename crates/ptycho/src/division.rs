@@ -1,5 +1,6 @@
 //! Model of a run in parts: views, and sums over those of all parts, which go from part to part.
 
+use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::links::forecast::ranges;
@@ -7,16 +8,42 @@ use zellige_engine::sim::Plan;
 
 use crate::config::{Config, Precision};
 use crate::model::Model;
+use crate::stages::cuda::{TEAM, probe_sums};
 
 /// Messages in which the sums of a pass go to the next part, at most, and bytes of one at least ([`crate::relay`]).
 const MESSAGES: f64 = 8.0;
 const LEAST: f64 = 8192.0;
+/// Warps that add to a tile of an object on a GPU, each in a sum of its own.
+const WARPS: f64 = (TEAM / 32) as f64;
 /// Time of adding a pixel of an exit wave to its sums over that of all else in an iteration.
 const SUMS: f64 = 0.15;
 
+/// Messages of a part in an iteration.
+struct Traffic {
+    rounds: f64,
+    messages: f64,
+    bytes: f64,
+}
+
+/// Largest part of the objects that one part and the next one add to, where `cut` has the first views of all parts, and the parts
+/// that follow one another on one place at most: by rows, of which scans go one after the other.
+fn common(model: &Model, cut: &[usize]) -> (f64, usize) {
+    let rows = |views: &[crate::model::View]| {
+        let ends = |view: &crate::model::View| (view.row, view.row + model.frame[0] as i32);
+        let all = views.iter().map(ends).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        all.unwrap_or_default()
+    };
+    let height = model.storages.iter().map(|s| s.shape[0]).max().unwrap_or(1).max(1) as f64;
+    let of: Vec<(i32, i32)> = cut.windows(2).map(|ends| rows(&model.views[ends[0]..ends[1]])).collect();
+    let both = |a: (i32, i32), b: (i32, i32)| f64::from((a.1.min(b.1) - a.0.max(b.0)).max(0)) / height;
+    let most = of.windows(2).map(|pair| both(pair[0], pair[1])).fold(0.0, f64::max);
+    let seen = |row: i32| of.iter().filter(|(low, high)| (*low..*high).contains(&row)).count();
+    (most, of.iter().map(|(low, _)| seen(*low)).max().unwrap_or(1) - 1)
+}
+
 /// Division among `parts` parts; of an engine with a projection by its first pass over object and probe, since how many are needed
 /// is found on the way.
-pub(crate) fn of(config: &Config, model: &Model, plan: &Plan, parts: usize) -> Result<Division> {
+pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, parts: usize) -> Result<Division> {
     let views = model.views.len();
     if parts > views {
         let problem = Problem::new("--parts", format!("{parts} parts of {views} frames")).allowed(format!("1 to {views}"));
@@ -28,9 +55,24 @@ pub(crate) fn of(config: &Config, model: &Model, plan: &Plan, parts: usize) -> R
     let objects: f64 = model.storages.iter().map(|s| (s.shape[0] * s.shape[1]) as f64).sum::<f64>() * model.modes[1] as f64 * 3.0;
     let probes = (2 * model.modes[0] + 1) as f64 * model.probes as f64 * pixels;
     let others = parts.saturating_sub(1) as f64;
-    // The last part to add to a piece tells all others its total; the views of the last one may see all of the object.
-    let bytes = (objects + probes) * number * others;
-    let messages = [objects, probes].map(|sums| (sums * number / LEAST).ceil().clamp(1.0, MESSAGES));
+    let Traffic { rounds, messages, bytes } = match device {
+        Device::Cpu(_) => {
+            // The last part to add to a piece tells all others its total; the views of the last one may see all of the object.
+            let pieces = [objects, probes].map(|sums| (sums * number / LEAST).ceil().clamp(1.0, MESSAGES));
+            let rounds = if parts == 1 { 0.0 } else { pieces.iter().map(|m| others + m).sum() };
+            Traffic { rounds, messages: others * pieces.iter().sum::<f64>(), bytes: (objects + probes) * number * others }
+        }
+        Device::Cuda(gpu) => {
+            let cut: Vec<usize> = (0..=parts).map(|p| p * views / parts).collect();
+            let (common, chained) = common(model, &cut);
+            let sums = probe_sums(model, gpu.properties().multiprocessors) as f64 * (2 * model.modes[0] + 1) as f64 * pixels;
+            // Values of a part's tiles and its sums of the probes to each other one, and those of tiles that the next one goes on
+            // with, of every warp that adds to a tile.
+            let shared = (objects * 2.0 / 3.0 + sums) * others / parts as f64 + objects * common * WARPS;
+            let rounds = if parts == 1 { 0.0 } else { chained as f64 + 2.0 };
+            Traffic { rounds, messages: 2.0 * others + f64::from(u8::from(parts > 1)), bytes: shared * number }
+        }
+    };
     let share = views.div_ceil(parts) as f64 / views as f64;
     let waves = pixels * (model.exits() * views) as f64 * number * 2.0;
     let whole = (plan.memory as f64 - waves).max(0.0).min(plan.memory as f64);
@@ -39,8 +81,8 @@ pub(crate) fn of(config: &Config, model: &Model, plan: &Plan, parts: usize) -> R
         imbalance: share * parts as f64,
         repeated: SUMS * (objects + probes) / (objects + probes + pixels * (model.exits() * views) as f64),
         memory: (whole + (plan.memory as f64 - whole) * share) as u64,
-        rounds: if parts == 1 { 0.0 } else { messages.iter().map(|m| others + m).sum() },
-        messages: others * messages.iter().sum::<f64>(),
+        rounds,
+        messages,
         bytes,
     })
 }

@@ -14,14 +14,15 @@ use crate::streaming;
 pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Properties) -> Vec<Recipe> {
     let [budget, _] = streaming::memory_budgets(config, device);
     let atomic = budget.object_update.choose(budget.deterministic, model, gpu.multiprocessors).atomic;
+    let parts = !model.share.is_alone();
     let streamed = match device {
-        Device::Cuda(gpu) => budget.streaming_plan(model, gpu).is_some(),
+        Device::Cuda(gpu) => !parts && budget.streaming_plan(model, gpu).is_some(),
         Device::Cpu(_) => budget.allowance.is_some(),
     };
     let kernel_config = KernelConfig { atomic: atomic && !streamed, ..KernelConfig::of(model, gpu, budget.demand.double) };
     let ptypy = config.compatibility == Compatibility::Ptypy;
-    let needed: Vec<Needed> =
-        config.engine.iter().flat_map(|engine| needed(engine, ptypy)).chain(streamed.then_some(Needed::Streaming)).collect();
+    let engines = config.engine.iter().flat_map(|engine| needed(engine, ptypy));
+    let needed: Vec<Needed> = engines.chain(streamed.then_some(Needed::Streaming)).chain(parts.then_some(Needed::Parts)).collect();
     recipes_for(&kernel_config, &needed)
 }
 

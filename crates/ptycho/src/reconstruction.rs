@@ -233,9 +233,9 @@ impl Reconstruction {
     /// Writes everything that a bit-equal continuation needs.
     pub fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
         writer.json(&format!("{prefix}at"), &(self.at, self.done, &self.rest))?;
-        // Bit by bit: JSON has no infinities.
+        // Bit by bit: JSON has no infinities. Without the passes of the last loop, which tell its cost alone.
         let m = &self.memory;
-        writer.f64s(&format!("{prefix}memory"), &[m.length, m.scale, m.value, f64::from(m.passes), self.moved])?;
+        writer.f64s(&format!("{prefix}memory"), &[m.length, m.scale, m.value, self.moved])?;
         let turned: Vec<f64> = self.turned.iter().flat_map(|v| [v.re, v.im]).collect();
         writer.f64s(&format!("{prefix}turned"), &turned)?;
         self.stages.save(prefix, writer)
@@ -258,10 +258,10 @@ impl Reconstruction {
                 reader.content_error(format!("engine[{}] ({name}) has done {done} iterations, and the input asks for {wanted}", at.0))
             );
         }
-        let mut values = [0.0; 5];
+        let mut values = [0.0; 4];
         reader.f64s_into(&format!("{prefix}memory"), &mut values)?;
-        let [length, scale, value, passes, moved] = values;
-        self.memory = EngineState { length, scale, value, passes: passes as u32 };
+        let [length, scale, value, moved] = values;
+        self.memory = EngineState { length, scale, value, passes: 0 };
         (self.at, self.done, self.moved, self.rest) = (at, done, moved, rest);
         if at.1 > 0
             && let Some((_, engine)) = self.engines.get(at.0)

@@ -47,6 +47,11 @@ impl Share {
         &self.links
     }
 
+    /// Number of the first view of each part, and that of all views; nothing where there is one part.
+    pub fn bounds(&self) -> &[usize] {
+        &self.bounds
+    }
+
     /// Returns true if there is one part.
     pub fn is_alone(&self) -> bool {
         self.links.is_alone()

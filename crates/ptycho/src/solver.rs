@@ -240,6 +240,10 @@ impl Solver for Ptycho {
         config.only_in_one_part()
     }
 
+    fn parts_only_on_cpu(config: &Config) -> Option<&'static str> {
+        config.parts_only_on_cpu()
+    }
+
     fn may_change() -> &'static [&'static str] {
         // The permitted changes are checked when the state is restored.
         &["engine"]
@@ -252,7 +256,7 @@ impl Solver for Ptycho {
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
         let mut scans = setup::planned(config, &environment.folder, environment.seed)?;
         let model = on(&environment.device, || setup::outline(config, &mut scans, &environment.links))?;
-        division::of(config, &model, plan, parts)
+        division::of(config, &model, &environment.device, plan, parts)
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Loaded> {

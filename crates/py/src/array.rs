@@ -1,9 +1,10 @@
 //! Arrays of ours in Python: memory that others see without a copy.
 
 use num_complex::Complex;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use zellige_engine::cuda::Buffer;
 use zellige_engine::record::{Axis, Centring};
 
 use crate::dlpack;
@@ -15,6 +16,8 @@ pub(crate) enum Data {
     U64(Vec<u64>),
     Complex(Vec<Complex<f32>>),
     Complex128(Vec<Complex<f64>>),
+    /// In the memory of a GPU, by its number; nothing is at work on it any more.
+    OnGpu(Buffer<f64>, usize),
 }
 
 /// Type of the values of an array.
@@ -36,13 +39,14 @@ impl Data {
             Self::U64(v) => v.len(),
             Self::Complex(v) => v.len(),
             Self::Complex128(v) => v.len(),
+            Self::OnGpu(v, _) => v.len(),
         }
     }
 
     fn kind(&self) -> Kind {
         match self {
             Self::F32(_) => Kind { name: "float32", code: "<f4", dlpack: (2, 32) },
-            Self::F64(_) => Kind { name: "float64", code: "<f8", dlpack: (2, 64) },
+            Self::F64(_) | Self::OnGpu(..) => Kind { name: "float64", code: "<f8", dlpack: (2, 64) },
             Self::U64(_) => Kind { name: "uint64", code: "<u8", dlpack: (1, 64) },
             Self::Complex(_) => Kind { name: "complex64", code: "<c8", dlpack: (5, 64) },
             Self::Complex128(_) => Kind { name: "complex128", code: "<c16", dlpack: (5, 128) },
@@ -57,6 +61,7 @@ impl Data {
             Self::U64(v) => v.as_mut_ptr() as usize,
             Self::Complex(v) => v.as_mut_ptr() as usize,
             Self::Complex128(v) => v.as_mut_ptr() as usize,
+            Self::OnGpu(v, _) => v.address() as usize,
         }
     }
 }
@@ -65,11 +70,11 @@ impl Data {
 type AxisText = (String, String, f64, f64, usize);
 
 /// An array of the package, C order. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and `torch.from_dlpack(a)` share its memory, which
-/// lives as long as any of them.
+/// lives as long as any of them; one in the memory of a GPU is shared by `cupy.asarray(a)` and `torch.from_dlpack(a)`.
 #[pyclass(frozen, module = "zellige")]
 pub(crate) struct Array {
     /// Owns the memory; after it was made, others read and write it through `address`.
-    _data: Data,
+    data: Data,
     address: usize,
     kind: Kind,
     shape: Vec<usize>,
@@ -84,7 +89,7 @@ impl Array {
     pub(crate) fn new(mut data: Data, shape: Vec<usize>, name: &str) -> Self {
         debug_assert_eq!(data.len(), shape.iter().product::<usize>());
         let (address, kind) = (data.address(), data.kind());
-        Self { _data: data, address, kind, shape, name: name.into(), title: name.into(), unit: String::new(), axes: Vec::new() }
+        Self { data, address, kind, shape, name: name.into(), title: name.into(), unit: String::new(), axes: Vec::new() }
     }
 
     /// Tells what the values are, and where: axes fastest first, as records have them.
@@ -106,6 +111,24 @@ impl Array {
 
     pub(crate) fn lengths(&self) -> &[usize] {
         &self.shape
+    }
+
+    /// Kind and number of the device in DLPack.
+    pub(crate) fn place(&self) -> (i32, i32) {
+        match self.data {
+            Data::OnGpu(_, number) => (dlpack::CUDA, number as i32),
+            _ => dlpack::HOST,
+        }
+    }
+
+    /// Description of the memory, as both interfaces of arrays have it.
+    fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", PyTuple::new(py, &self.shape)?)?;
+        interface.set_item("typestr", self.kind.code)?;
+        interface.set_item("data", (self.address, false))?;
+        Ok(interface)
     }
 
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -165,21 +188,30 @@ impl Array {
         PyTuple::new(py, axes.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Description of the memory for NumPy, which shares it.
+    /// Description of the memory for NumPy, which shares it; there is none on a GPU.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let interface = PyDict::new(py);
-        interface.set_item("version", 3)?;
-        interface.set_item("shape", PyTuple::new(py, &self.shape)?)?;
-        interface.set_item("typestr", self.kind.code)?;
-        interface.set_item("data", (self.address, false))?;
+        if self.place() != dlpack::HOST {
+            return Err(PyAttributeError::new_err("the array is in the memory of a GPU: `cupy.asarray(a)` or `torch.from_dlpack(a)`"));
+        }
+        self.interface(py)
+    }
+
+    /// Description of the memory on a GPU for CuPy, Numba and PyTorch, which share it; there is none on the host.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if self.place() == dlpack::HOST {
+            return Err(PyAttributeError::new_err("the array is in the memory of the host: `numpy.asarray(a)`"));
+        }
+        let interface = self.interface(py)?;
+        // Nothing is at work on it any more.
+        interface.set_item("stream", py.None())?;
         Ok(interface)
     }
 
-    /// Device of the memory by DLPack: the host.
-    #[staticmethod]
-    fn __dlpack_device__() -> (i32, i32) {
-        dlpack::HOST
+    /// Kind and number of the device of the memory by DLPack: (1, 0) is the host, (2, N) a GPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        self.place()
     }
 
     /// A capsule of DLPack that shares the memory.
@@ -193,7 +225,12 @@ impl Array {
     ) -> PyResult<Bound<'py, PyAny>> {
         // The oldest form of capsule, which every reader takes, whatever it knows beside it.
         let _ = max_version;
-        if stream.is_some() || dl_device.is_some_and(|device| device != dlpack::HOST) {
+        let place = slf.get().place();
+        if dl_device.is_some_and(|device| device != place) {
+            return Err(PyValueError::new_err(format!("the array is on device {place:?} of DLPack: move it afterwards")));
+        }
+        // On a GPU the values are there for any stream.
+        if stream.is_some() && place == dlpack::HOST {
             return Err(PyValueError::new_err("the array is in the memory of the host: leave `stream` out, and move it afterwards"));
         }
         if copy == Some(true) {
@@ -203,11 +240,14 @@ impl Array {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        self.shape.first().copied().ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("an array without axes has no length"))
+        self.shape.first().copied().ok_or_else(|| PyTypeError::new_err("an array without axes has no length"))
     }
 
     /// Value or view by NumPy's indexing, `numpy.asarray(a)[key]`.
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().place() != dlpack::HOST {
+            return Err(PyTypeError::new_err("the array is in the memory of a GPU: `cupy.asarray(a)[key]`"));
+        }
         Self::numpy(slf)?.get_item(key)
     }
 

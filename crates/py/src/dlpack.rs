@@ -11,6 +11,9 @@ use crate::array::Array;
 /// Memory of the host: kind and number of the device.
 pub(crate) const HOST: (i32, i32) = (1, 0);
 
+/// Memory of a GPU: kind of the device.
+pub(crate) const CUDA: i32 = 2;
+
 /// Name of a capsule that nobody has taken yet.
 const FRESH: &CStr = c"dltensor";
 
@@ -48,7 +51,7 @@ pub(crate) fn capsule<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyA
     let (code, bits) = it.kind().dlpack;
     let tensor = Tensor {
         data: it.address() as *mut c_void,
-        device: [HOST.0, HOST.1],
+        device: it.place().into(),
         axes: owner.shape.len() as i32,
         code,
         bits,

@@ -1,10 +1,13 @@
-//! Arrays of others, by the array interface.
+//! Arrays of others, by the array interface of the host and that of GPUs.
 
 use std::marker::PhantomData;
 
+use bytemuck::Pod;
 use num_complex::Complex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use zellige_engine::cuda::{Buffer, Cuda};
+use zellige_engine::error::Result;
 
 /// A type of values, and its name in the array interface.
 pub(crate) trait Value: Copy {
@@ -77,4 +80,58 @@ impl<'py, T: Value> Values<'py, T> {
         // keeps them. That nobody writes meanwhile is the caller's part, as with every library of arrays.
         unsafe { std::slice::from_raw_parts(self.at, count) }
     }
+}
+
+/// Values of another library in the memory of a GPU, C order, read where they lie.
+pub(crate) struct OnGpu<'py, T> {
+    at: u64,
+    shape: Vec<usize>,
+    /// Stream of the driver behind which they are there, where one is named.
+    stream: Option<usize>,
+    _owner: Bound<'py, PyAny>,
+    _kind: PhantomData<T>,
+}
+
+impl<'py, T: Value + Pod> OnGpu<'py, T> {
+    /// Takes an array that offers `__cuda_array_interface__` in C order; nothing where it is no such array.
+    pub(crate) fn of(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Self>> {
+        if !object.hasattr("__cuda_array_interface__")? {
+            return Ok(None);
+        }
+        let interface = object.getattr("__cuda_array_interface__")?;
+        let item = |key: &str| interface.get_item(key);
+        let other = |key: &str| interface.call_method1("get", (key,));
+        let kind: String = item("typestr")?.extract()?;
+        let shape: Vec<usize> = item("shape")?.extract()?;
+        let (at, _): (u64, bool) = item("data")?.extract()?;
+        let strides: Option<Vec<i64>> = other("strides")?.extract()?;
+        let stream: Option<usize> = other("stream")?.extract()?;
+        if kind != T::CODE || strides.is_some_and(|strides| !dense::<T>(&shape, &strides)) || !other("mask")?.is_none() {
+            let message = format!("`{name}` is an array of {kind} on a GPU where {} in C order are needed", T::NAME);
+            let hint = format!("hint: `cupy.ascontiguousarray({name}, \"float64\")` or `{name}.double().contiguous()`");
+            return Err(PyTypeError::new_err(format!("{message} (allowed: {})\n\n{hint}", T::CODE)));
+        }
+        Ok(Some(Self { at, shape, stream, _owner: object.clone(), _kind: PhantomData }))
+    }
+
+    pub(crate) fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The values for `cuda`, whose GPU they lie on.
+    pub(crate) fn buffer(&self, cuda: &Cuda) -> Result<Buffer<T>> {
+        // SAFETY: the interface promises so many aligned values of this type behind its stream, and its owner, which is held longer than
+        // the buffer, keeps them. That nobody writes meanwhile is the caller's part, as with every library of arrays.
+        unsafe { cuda.lent(self.at, self.shape.iter().product(), self.stream) }
+    }
+}
+
+/// Returns true if these strides, in bytes, are those of C order.
+fn dense<T>(shape: &[usize], strides: &[i64]) -> bool {
+    let mut step = size_of::<T>();
+    shape.iter().zip(strides).rev().all(|(n, stride)| {
+        let fits = *n <= 1 || *stride == step as i64;
+        step *= n;
+        fits
+    })
 }

@@ -1,19 +1,20 @@
 //! Poisson's equation on the caller's arrays.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use zellige_engine::config::{Format, Input, Source};
+use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Axis, Centring};
-use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Side, Solution, Status, setup};
+use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Report, Side, Solution, Status, setup};
 
 use crate::array::{Array, Data};
 use crate::device;
 use crate::errors::ForPython;
-use crate::memory::Doubles;
+use crate::memory::{Doubles, OnGpu};
 
 /// Name of the input in messages.
 const ORIGIN: &str = "zellige.poisson";
@@ -67,12 +68,12 @@ impl PoissonPlan {
                 problem.rhs = rhs.into();
                 zellige_poisson::solve(&problem, &self.options, &self.device)
             }
-            None => self.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner).solve(rhs),
+            None => self.plan.lock().unwrap_or_else(PoisonError::into_inner).solve(rhs),
         }
     }
 
     /// The solution with its axes.
-    fn array(&self, u: Vec<f64>, shape: &[usize]) -> Array {
+    fn array(&self, u: Data, shape: &[usize]) -> Array {
         let grid = &self.config.grid;
         let steps = self.problem.grid();
         let axes: Vec<Axis> = (0..self.config.dimensions())
@@ -84,15 +85,33 @@ impl PoissonPlan {
                 len: grid.nodes[d],
             })
             .collect();
-        Array::new(Data::F64(u), shape.to_vec(), "u").described("solution u", "", &axes, Centring::Node)
+        Array::new(u, shape.to_vec(), "u").described("solution u", "", &axes, Centring::Node)
     }
 
-    fn fits(&self, name: &str, array: &Doubles<'_>) -> PyResult<()> {
+    fn fits(&self, name: &str, lengths: &[usize]) -> PyResult<()> {
         let shape: Vec<usize> = self.config.grid.nodes.iter().rev().copied().collect();
-        if array.shape() == shape {
+        if lengths == shape {
             return Ok(());
         }
-        Err(PyValueError::new_err(format!("`{name}` has the shape {:?} where the plan is for {shape:?}", array.shape())))
+        Err(PyValueError::new_err(format!("`{name}` has the shape {lengths:?} where the plan is for {shape:?}")))
+    }
+
+    /// GPU of the plan.
+    fn gpu(&self) -> PyResult<&Cuda> {
+        match &self.device {
+            Device::Cuda(cuda) => Ok(cuda),
+            Device::Cpu(_) => Err(PyValueError::new_err(
+                "`rho` is in the memory of a GPU, and the plan is for the CPU\n\nhint: make the plan with `device=\"cuda\"`, or copy `rho` to the host",
+            )),
+        }
+    }
+
+    /// Solves where the values are.
+    fn work_on_gpu(&self, cuda: &Cuda, rhs: &Buffer<f64>) -> Result<(Buffer<f64>, Report)> {
+        let mut u = cuda.pool().alloc_zeros(rhs.len(), "solution of `zellige.poisson`")?;
+        let report = self.plan.lock().unwrap_or_else(PoisonError::into_inner).solve_on_gpu(rhs, &mut u)?;
+        cuda.synchronize()?;
+        Ok((u, report))
     }
 }
 
@@ -106,26 +125,41 @@ impl PoissonPlan {
         py.detach(|| Self::new_from(tables, &sides).map_err(named)).for_python(py)
     }
 
-    /// Solution and report (JSON) for a right-hand side, from a guess or from zero.
+    /// Solution and report (JSON) for a right-hand side, from a guess or from zero; in the memory of the plan's GPU where the
+    /// right-hand side is there.
     #[pyo3(signature = (rhs, guess=None))]
     fn solve(&self, py: Python<'_>, rhs: &Bound<'_, PyAny>, guess: Option<&Bound<'_, PyAny>>) -> PyResult<(Array, bool, String)> {
-        let rhs = Doubles::new(rhs)?;
-        let guess = guess.map(Doubles::new).transpose()?;
-        self.fits("rho", &rhs)?;
-        if let Some(guess) = &guess {
-            self.fits("guess", guess)?;
-        }
-        let (values, from) = (rhs.values(), guess.as_ref().map(Doubles::values));
-        let Solution { u, report } = py.detach(|| self.work(values, from).map_err(named)).for_python(py)?;
+        let (data, shape, report) = if let Some(rhs) = OnGpu::of(rhs, "rho")? {
+            self.fits("rho", rhs.shape())?;
+            if guess.is_some() {
+                return Err(PyValueError::new_err(
+                    "a `guess` is taken with arrays of the host\n\nhint: leave it out, or copy `rho` to the host",
+                ));
+            }
+            let cuda = self.gpu()?;
+            let values = rhs.buffer(cuda).map_err(named).for_python(py)?;
+            let (u, report) = py.detach(|| self.work_on_gpu(cuda, &values).map_err(named)).for_python(py)?;
+            (Data::OnGpu(u, cuda.ordinal()), rhs.shape().to_vec(), report)
+        } else {
+            let rhs = Doubles::new(rhs)?;
+            let guess = guess.map(Doubles::new).transpose()?;
+            self.fits("rho", rhs.shape())?;
+            if let Some(guess) = &guess {
+                self.fits("guess", guess.shape())?;
+            }
+            let (values, from) = (rhs.values(), guess.as_ref().map(Doubles::values));
+            let Solution { u, report } = py.detach(|| self.work(values, from).map_err(named)).for_python(py)?;
+            (Data::F64(u), rhs.shape().to_vec(), report)
+        };
         let converged = matches!(report.status, Status::Converged | Status::PrecisionFloor);
         let text = serde_json::to_string(&report).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-        Ok((self.array(u, rhs.shape()), converged, text))
+        Ok((self.array(data, &shape), converged, text))
     }
 
     /// The method and why it was chosen.
     #[getter]
     fn method(&self) -> String {
-        self.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner).method().to_owned()
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).method().to_owned()
     }
 
     /// Model of the device.

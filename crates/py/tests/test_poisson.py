@@ -125,11 +125,19 @@ class Arrays(unittest.TestCase):
 
     def test_memory_of_a_gpu_is_refused_in_words(self):
         class OnGpu:
-            __cuda_array_interface__ = {}
             shape = (17, 33)
 
-        with self.assertRaisesRegex(TypeError, "`rho` is in the memory of a GPU.*\n\nhint: copy it"):
-            poisson.solve(OnGpu(), **HERE)
+            def __init__(self, kind="<f8", strides=None):
+                self.__cuda_array_interface__ = {"typestr": kind, "shape": self.shape, "data": (256, False), "strides": strides, "version": 3}
+
+        plan = poisson.Plan((17, 33), device="cpu", **HERE)
+        with self.assertRaisesRegex(ValueError, "`rho` is in the memory of a GPU, and the plan is for the CPU\n\nhint: make the plan"):
+            plan.solve(OnGpu())
+        for wrong in (OnGpu("<f4"), OnGpu(strides=(8, 17 * 8))):
+            with self.assertRaisesRegex(TypeError, "on a GPU where doubles in C order are needed.*\n\nhint: `cupy.ascont"):
+                plan.solve(wrong)
+        with self.assertRaisesRegex(TypeError, "`guess` is in the memory of a GPU.*\n\nhint: copy it"):
+            plan.solve(np.zeros((17, 33)), guess=OnGpu())
 
 
 class Refusals(unittest.TestCase):

@@ -114,6 +114,7 @@ impl std::fmt::Debug for Memory {
 
 struct Allocation {
     pointer: sys::CUdeviceptr,
+    /// Bytes allocated; 0 where the memory is another owner's.
     allocated: usize,
     inner: Arc<Inner>,
     count: Arc<ByteCount>,
@@ -165,7 +166,9 @@ impl Drop for Allocation {
             // SAFETY: allocated by `malloc_sync`, freed once; waiting first, so that no kernel uses freed memory.
             unsafe {
                 result::stream::synchronize(self.inner.stream).ok();
-                result::free_sync(self.pointer).ok();
+                if self.allocated > 0 {
+                    result::free_sync(self.pointer).ok();
+                }
             }
         }
         self.count.remove(self.allocated as u64);
@@ -299,24 +302,56 @@ impl Cuda {
         }
     }
 
-    /// Copies the first `bytes` of a buffer to one of another part, on this GPU or another one, in the order of this stream. Its
-    /// owner keeps another stream from it meanwhile: events tell.
-    pub(crate) fn copy_to_peer(&self, from: &Buffer<u8>, to: &Buffer<u8>, bytes: usize) -> Result<()> {
-        self.copy_memory(from.memory(), 0, to.memory(), 0, bytes)
+    /// Copies `n` values to a buffer of another part, on this GPU or another one, in the order of this stream. Its owner keeps
+    /// another stream from it meanwhile: events tell.
+    pub(crate) fn copy_to_peer<T: Pod>(&self, from: &Buffer<T>, from_at: usize, to: &Buffer<T>, to_at: usize, n: usize) -> Result<()> {
+        assert!(from_at <= from.len && n <= from.len - from_at, "{n} values at {from_at} of a buffer of {}", from.len);
+        assert!(to_at <= to.len && n <= to.len - to_at, "{n} values at {to_at} of a buffer of {}", to.len);
+        if n == 0 {
+            return Ok(());
+        }
+        let size = size_of::<T>();
+        self.copy_memory(from.memory(), from_at * size, to.memory(), to_at * size, n * size)
     }
 
-    /// Copies as [`Cuda::copy_to_peer`] does, from and to some byte.
+    /// Copies bytes to the memory of another part, as [`Cuda::copy_to_peer`] does.
     pub(crate) fn copy_memory(&self, from: &Memory, from_at: usize, to: &Memory, to_at: usize, bytes: usize) -> Result<()> {
         let (Memory(from), Memory(to)) = (from, to);
         for (at, room) in [(from_at, from.allocated), (to_at, to.allocated)] {
-            assert!(at <= room && bytes <= room - at, "{bytes} bytes at {at} of {room}");
+            // Nothing is told about memory of another owner.
+            assert!(room == 0 || at <= room && bytes <= room - at, "{bytes} bytes at {at} of {room}");
         }
         self.bind()?;
         let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
         let (target, source) = (to.pointer + to_at as u64, from.pointer + from_at as u64);
         // SAFETY: both ranges lie in memory that is held, of contexts that are alive.
-        self.put(|stream| unsafe { sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result() })
-            .map_err(|e| self.failed("a copy to another part failed", e))
+        self.put(|stream| unsafe {
+            if there == here {
+                return result::memcpy_dtod_async(target, source, bytes, stream);
+            }
+            sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result()
+        })
+        .map_err(|e| self.failed("a copy to another part failed", e))
+    }
+
+    /// Memory of another owner as a buffer, which does not free it. Work on it begins behind what that owner has put on the stream
+    /// `behind` of the driver (1: the default stream, 2: that of each thread), where it names one.
+    ///
+    /// # Errors
+    /// The stream cannot be waited for.
+    ///
+    /// # Safety
+    /// At `address` lie `n` aligned values in memory of this GPU, which stay there as long as the buffer does; nobody else writes
+    /// to them meanwhile. `behind` is a stream that is alive.
+    pub unsafe fn lent<T: Pod>(&self, address: u64, n: usize, behind: Option<usize>) -> Result<Buffer<T>> {
+        self.bind()?;
+        if let Some(stream) = behind {
+            // SAFETY: the caller's.
+            unsafe { result::stream::synchronize(stream as sys::CUstream) }
+                .map_err(|e| self.failed("the stream of an array cannot be waited for", e))?;
+        }
+        let memory = Allocation { pointer: address, allocated: 0, inner: self.0.clone(), count: Arc::default() };
+        Ok(Buffer { memory: Memory(Arc::new(memory)), len: n, kind: PhantomData })
     }
 
     /// Fills `buffer` with zero bytes, in stream order.

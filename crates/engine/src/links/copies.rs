@@ -5,7 +5,8 @@
 use std::any::Any;
 
 use super::Links;
-use super::meeting::{Mark, Meeting, mismatch};
+use super::meeting::{Mark, Meeting};
+use super::slabs::mismatch;
 use crate::cuda::{Buffer, Cuda, Memory};
 use crate::error::Result;
 
@@ -76,5 +77,45 @@ impl Copies {
                 cuda.copy_memory(&self.own[copy.buffer], copy.from, &theirs[copy.buffer], copy.to, copy.bytes)
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::inside;
+    use crate::testing;
+
+    /// Copies among three parts on one GPU, of one buffer of two, to places of their own.
+    #[test]
+    #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+    fn copies_come_to_the_buffers_of_the_same_number() {
+        if testing::gpu().is_none() {
+            return;
+        }
+        let (parts, bytes) = (3, 4096);
+        let found = inside::run(parts, |links| {
+            let cuda = Cuda::open(0)?;
+            let (own, pool) = (links.rank(), cuda.pool());
+            let [untouched, mut buffer] = [pool.alloc_zeros::<u8>(8, "test")?, pool.alloc_zeros::<u8>(parts * bytes, "test")?];
+            let copies = Copies::new(&cuda, &links, &[0, 1, 2], &[&untouched, &buffer])?;
+            let to = |part| CopyTo { part, buffer: 1, from: own * bytes, to: own * bytes + 1, bytes: bytes - 1 };
+            let mut seen = Vec::new();
+            for turn in 0..25_u8 {
+                cuda.upload_at(&mut buffer, own * bytes, &vec![100 * own as u8 + turn; bytes])?;
+                copies.exchange(&(0..parts).filter(|part| *part != own).map(to).collect::<Vec<_>>())?;
+                let all = cuda.download(&buffer)?;
+                seen.push([0, 1, 2].map(|part| (all[part * bytes], all[part * bytes + 1], all[(part + 1) * bytes - 1])));
+            }
+            Ok((seen, cuda.download(&untouched)?))
+        });
+        for (own, (seen, untouched)) in found.unwrap().into_iter().enumerate() {
+            assert_eq!(untouched, [0; 8]);
+            for (turn, all) in seen.into_iter().enumerate() {
+                let value = |part: usize| 100 * part as u8 + turn as u8;
+                let expected = [0, 1, 2].map(|part| (if part == own { value(part) } else { 0 }, value(part), value(part)));
+                assert_eq!(all, expected, "part {own}, turn {turn}");
+            }
+        }
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::Links;
+use super::slabs::mismatch;
 use crate::cuda::{Cuda, Event};
-use crate::error::{Error, Problem, Result};
+use crate::error::Result;
 
 /// Marks in a part's stream.
 #[derive(Debug)]
@@ -92,10 +93,4 @@ impl Drop for Meeting {
         // Copies into the others' memory, which may go next.
         let _ = self.own.cuda.synchronize();
     }
-}
-
-/// Error of parts that do not exchange the same.
-pub(super) fn mismatch(part: usize) -> Error {
-    let problem = Problem::new("", format!("part {part} does not exchange what this one does"));
-    Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input"))
 }

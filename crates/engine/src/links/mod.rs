@@ -26,6 +26,7 @@ mod relay;
 mod slabs;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use std::any::Any;
 use std::fmt;
@@ -41,6 +42,7 @@ pub use self::cut::{Block, Cut};
 pub use self::forecast::{Division, Forecast, LinkSpeed};
 pub use self::relay::Relay;
 pub use self::slabs::{Place, Slabs};
+pub use self::ways::{Opened, Ways};
 use crate::error::{Error, Problem, Result};
 
 /// Parts that a message names at most.

@@ -7,9 +7,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::Links;
-use super::meeting::{Mark, Meeting, mismatch};
-use crate::cuda::{Buffer, Cuda, Pool};
-use crate::error::Result;
+use crate::cuda::{Buffer, Cuda, Event, Pool};
+use crate::error::{Error, Problem, Result};
 
 /// A place that a part exchanges with another one: what it puts in goes to the other's place, and the other way round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +35,28 @@ struct Pair {
 /// Card that a part hands to the owner of a place that is in common.
 struct Introduction {
     slab: Arc<Buffer<u8>>,
-    mark: Mark,
+    cuda: Cuda,
+    events: Arc<Events>,
+}
+
+/// Marks in a part's stream.
+#[derive(Debug)]
+struct Events {
+    /// Incoming slabs may be written to.
+    free: Event,
+    /// Outgoing slabs have been copied.
+    sent: Event,
 }
 
 /// Slabs of one part.
 #[derive(Debug)]
 pub struct Slabs {
-    // Dropped first: it waits for copies into the others' slabs, which may go next.
-    meeting: Meeting,
+    cuda: Cuda,
+    links: Links,
     pairs: Vec<Pair>,
+    events: Arc<Events>,
+    /// Other parts, each once, with their GPUs and events.
+    peers: Vec<(usize, Cuda, Arc<Events>)>,
 }
 
 impl Slabs {
@@ -54,7 +66,7 @@ impl Slabs {
     /// # Errors
     /// Parts are processes, which do not see each other's memory.
     pub fn new(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
-        let mut meeting = Meeting::new(cuda, links)?;
+        let events = Arc::new(Events { free: cuda.event_without_time()?, sent: cuda.event_without_time()? });
         let mut ends = Vec::new();
         for place in places {
             let incoming = Arc::new(pool.alloc_zeros::<u8>(place.bytes, what)?);
@@ -63,7 +75,7 @@ impl Slabs {
         // Zeros are there before anybody writes.
         cuda.synchronize()?;
         for (own, (place, (_, incoming))) in places.iter().zip(&ends).enumerate() {
-            let introduction = Introduction { slab: incoming.clone(), mark: meeting.mark() };
+            let introduction = Introduction { slab: incoming.clone(), cuda: cuda.clone(), events: events.clone() };
             let card: Box<dyn Any + Send> = Box::new((own, place.theirs, introduction));
             links.hand(place.part, card)?;
         }
@@ -81,13 +93,17 @@ impl Slabs {
             }
             found[own] = Some(introduction);
         }
+        let mut peers: Vec<(usize, Cuda, Arc<Events>)> = Vec::new();
         let mut pairs = Vec::new();
         for ((place, (outgoing, incoming)), introduction) in places.iter().zip(ends).zip(found) {
-            let Introduction { slab, mark } = introduction.ok_or_else(|| mismatch(place.part))?;
-            meeting.join(place.part, mark)?;
+            let Introduction { slab, cuda: their, events } = introduction.ok_or_else(|| mismatch(place.part))?;
+            if peers.iter().all(|(part, ..)| *part != place.part) {
+                cuda.reach(&their)?;
+                peers.push((place.part, their, events));
+            }
             pairs.push(Pair { place: *place, outgoing, incoming, to: slab });
         }
-        Ok(Self { meeting, pairs })
+        Ok(Self { cuda: cuda.clone(), links: links.clone(), pairs, events, peers })
     }
 
     /// Slab that goes to place `k`, to be written on the device.
@@ -112,6 +128,45 @@ impl Slabs {
     /// # Errors
     /// Another part has failed.
     pub fn exchange(&self) -> Result<()> {
-        self.meeting.hold(|cuda| self.pairs.iter().try_for_each(|pair| cuda.copy_to_peer(&pair.outgoing, &pair.to, pair.place.bytes)))
+        // Readers of the incoming slabs of the exchange before are ahead of this mark.
+        self.cuda.record(&self.events.free)?;
+        self.tell()?;
+        for (part, _, events) in &self.peers {
+            self.hear(*part)?;
+            self.cuda.wait_for(&events.free)?;
+        }
+        for pair in &self.pairs {
+            self.cuda.copy_to_peer(&pair.outgoing, 0, &pair.to, 0, pair.place.bytes)?;
+        }
+        self.cuda.record(&self.events.sent)?;
+        self.tell()?;
+        for (part, _, events) in &self.peers {
+            self.hear(*part)?;
+            self.cuda.wait_for(&events.sent)?;
+        }
+        Ok(())
     }
+
+    /// Tells the others that this part's mark is in its stream.
+    fn tell(&self) -> Result<()> {
+        self.peers.iter().try_for_each(|(part, ..)| self.links.send(*part, Vec::new()))
+    }
+
+    /// Waits for another part's word of that.
+    fn hear(&self, part: usize) -> Result<()> {
+        if self.links.receive(part)?.is_empty() { Ok(()) } else { Err(mismatch(part)) }
+    }
+}
+
+impl Drop for Slabs {
+    fn drop(&mut self) {
+        // Copies into the others' slabs, which may go next.
+        let _ = self.cuda.synchronize();
+    }
+}
+
+/// Error of parts that do not exchange the same.
+pub(super) fn mismatch(part: usize) -> Error {
+    let problem = Problem::new("", format!("part {part} does not exchange what this one does"));
+    Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input"))
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::cuda::Cuda;
+use crate::cuda::{Buffer, Cuda};
 use crate::testing;
 
 /// Goes through all calls that all parts take part in.
@@ -145,35 +145,40 @@ fn slabs_come_to_their_places() {
     }
 }
 
-/// Copies among three parts on one GPU, of one buffer of two, to places of their own.
+/// Numbers that go from each part to the next, many times without a wait of the host.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn copies_come_to_the_buffers_of_the_same_number() {
+fn ways_keep_their_order() {
     if testing::gpu().is_none() {
         return;
     }
-    let (parts, bytes) = (3, 4096);
-    let found = inside::run(parts, |links| {
-        let cuda = Cuda::open(0)?;
-        let (own, pool) = (links.rank(), cuda.pool());
-        let [untouched, mut buffer] = [pool.alloc_zeros::<u8>(8, "test")?, pool.alloc_zeros::<u8>(parts * bytes, "test")?];
-        let copies = Copies::new(&cuda, &links, &[0, 1, 2], &[&untouched, &buffer])?;
-        let to = |part| CopyTo { part, buffer: 1, from: own * bytes, to: own * bytes + 1, bytes: bytes - 1 };
-        let mut seen = Vec::new();
-        for turn in 0..25_u8 {
-            cuda.upload_at(&mut buffer, own * bytes, &vec![100 * own as u8 + turn; bytes])?;
-            copies.exchange(&(0..parts).filter(|part| *part != own).map(to).collect::<Vec<_>>())?;
-            let all = cuda.download(&buffer)?;
-            seen.push([0, 1, 2].map(|part| (all[part * bytes], all[part * bytes + 1], all[(part + 1) * bytes - 1])));
-        }
-        Ok((seen, cuda.download(&untouched)?))
-    });
-    for (own, (seen, untouched)) in found.unwrap().into_iter().enumerate() {
-        assert_eq!(untouched, [0; 8]);
-        for (turn, all) in seen.into_iter().enumerate() {
-            let value = |part: usize| 100 * part as u8 + turn as u8;
-            let expected = [0, 1, 2].map(|part| (if part == own { value(part) } else { 0 }, value(part), value(part)));
-            assert_eq!(all, expected, "part {own}, turn {turn}");
+    for parts in [2, 3, 5] {
+        let found = inside::run(parts, |links| {
+            let cuda = Cuda::open(0)?;
+            let (own, last) = (links.rank(), parts - 1);
+            let pool = cuda.pool();
+            let opened = Opened::new(&links, Arc::new(pool.alloc_zeros::<u64>(1 << 16, "test")?))?;
+            let mut kept = pool.alloc_zeros::<u64>(40, "test")?;
+            let mut ways = Ways::new(&cuda, &links, 3)?;
+            for turn in 0..40 {
+                if own > 0 {
+                    ways.hear(own - 1)?;
+                }
+                // The number that came is to be seen here: a part that is ahead must not have changed it.
+                cuda.copy(opened.own(), 0, &mut kept, turn, 1)?;
+                let fresh: Buffer<u64> = pool.buffer_from(&vec![(turn * parts + own) as u64; 1 << 12], "test")?;
+                if own < last {
+                    ways.copy(&fresh, 0, &opened, own + 1, 0, 1 << 12)?;
+                    ways.post(own + 1)?;
+                }
+                ways.settle()?;
+            }
+            links.all_say(&())?;
+            cuda.download(&kept)
+        });
+        for (own, seen) in found.unwrap().into_iter().enumerate() {
+            let expected: Vec<u64> = (0..40).map(|turn| if own == 0 { 0 } else { turn * parts as u64 + own as u64 - 1 }).collect();
+            assert_eq!(seen, expected, "part {own} of {parts}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::cuda::Cuda;
 use crate::device::{Cpu, Device};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::links::{Links, inside};
+use crate::links::inside;
 use crate::profile::Profiler;
 use crate::record::{Check, Record, Row};
 use crate::run::{self, Options, Progress, Silent, Sink, checkpoint_path};
@@ -92,29 +92,24 @@ impl Sink for Keeping<'_> {
     fn notice(&mut self, _: &str) {}
 }
 
-/// Opener of the device of a part.
-type Open = fn(usize) -> Result<Device>;
-
 /// One run of a comparison.
 struct Run<'a> {
     parts: usize,
-    open: Open,
     folder: &'a Path,
     resume: Option<&'a Path>,
     /// Step of a checkpoint to be kept, and the folder for it.
     keep: Option<(u64, &'a Path)>,
 }
 
-/// Runs an input in parts.
-fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> Result<Course> {
+/// Runs an input, whose parts are on devices that `open` gives.
+fn course<S: Solver>(open: fn() -> Result<Device>, config: &S::Config, input_folder: &Path, run: &Run<'_>) -> Result<Course> {
     let options = Options {
         // With each step: the last one is that of the end.
         checkpoint: Some(Schedule::Steps(1)),
         resume: run.resume.map(Path::to_owned),
         ..Options::new(run.folder)
     };
-    let environment =
-        |links: Links| -> Result<Environment> { Ok(Environment::new((run.open)(links.rank())?, input_folder, 7).of_part(links)) };
+    let environment = |links| -> Result<Environment> { Ok(Environment::new(open()?, input_folder, 7).of_part(links)) };
     let mut sink = Keeping { course: Course::default(), checkpoint: checkpoint_path(run.folder), keep: run.keep };
     let first = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut sink);
     let others = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
@@ -128,42 +123,30 @@ fn course<S: Solver>(config: &S::Config, input_folder: &Path, run: &Run<'_>) -> 
     Ok(course)
 }
 
-/// Device of a part: a thread.
-fn one_thread(_part: usize) -> Result<Device> {
-    Ok(Device::Cpu(Cpu::new(1)?))
-}
-
-/// Device of a part: a stream of one of the GPUs, which parts have in turns.
-pub fn gpu_in_turn(part: usize) -> Result<Device> {
-    Ok(Device::Cuda(Cuda::open(part % Cuda::count()?.max(1))?))
-}
-
-/// Compares as [`same_in_parts`] does, on the GPUs that there are, where there is one.
-///
-/// # Panics
-/// Where anything that a run gives is not bitwise identical.
-pub fn same_in_parts_of_gpus<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
-    if super::gpu().is_some() {
-        same::<S>(name, config, input_folder, (parts, gpu_in_turn), early);
-    }
-}
-
 /// Runs an input in one part and in each number of `parts`, and lets every other number of parts go on from a checkpoint that each
-/// has saved after `early` steps.
+/// has saved after `early` steps. Each part has a thread.
 ///
 /// # Panics
 /// Where anything that a run gives is not bitwise identical.
 pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
-    same::<S>(name, config, input_folder, (parts, one_thread), early);
+    same_on::<S>(|| Ok(Device::Cpu(Cpu::new(1)?)), name, config, input_folder, parts, early);
 }
 
-fn same<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, (parts, open): (&[usize], Open), early: u64) {
+/// [`same_in_parts`] of parts that share the first GPU.
+///
+/// # Panics
+/// Where anything that a run gives is not bitwise identical, or there is no GPU.
+pub fn same_in_parts_of_a_gpu<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+    same_on::<S>(|| Ok(Device::Cuda(Cuda::open(0)?)), name, config, input_folder, parts, early);
+}
+
+fn same_on<S: Solver>(open: fn() -> Result<Device>, name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
     let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
     let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
         let folder = begin.join(format!("run-{parts}"));
         let _ = std::fs::remove_dir_all(&folder);
-        let run = Run { parts, open, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
-        course::<S>(config, input_folder, &run).unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"))
+        let run = Run { parts, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
+        course::<S>(open, config, input_folder, &run).unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"))
     };
     let same = |a: &Course, b: &Course, what: String| {
         if let Some(difference) = difference(a, b) {

@@ -1,24 +1,28 @@
-//! Runs in several parts on GPUs, several on one where there are more parts than GPUs: the same solution, history of residuals and
-//! checkpoints as in one, bit for bit. Skipped without a GPU.
+//! Runs in several parts on one GPU: the same solution, history of residuals and checkpoints as in one, bit for bit. Skipped
+//! without a GPU.
 
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::Instant;
 
 use zellige_engine::cuda::Cuda;
+use zellige_engine::device::Device;
 use zellige_engine::links::inside;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
-use zellige_engine::testing::{self, parts::gpu_in_turn, parts::same_in_parts_of_gpus};
+use zellige_engine::testing::{self, parts::same_in_parts_of_a_gpu};
 use zellige_poisson::Poisson;
 
 use crate::parts::{GIVEN, input};
 
 /// Compares all cases, each a name, nodes and keys of the input, before it fails.
 fn same<const D: usize>(cases: &[(&str, [usize; D], &str)], common: &str, parts: &[usize]) {
+    if testing::gpu().is_none() {
+        return;
+    }
     let differs = |(name, nodes, keys): &(&str, [usize; D], &str)| {
         let config = input(nodes, &format!("{keys}\n{common}"));
-        let compare = || same_in_parts_of_gpus::<Poisson>(name, &config, Path::new("."), parts, 2);
+        let compare = || same_in_parts_of_a_gpu::<Poisson>(name, &config, Path::new("."), parts, 2);
         let begun = Instant::now();
         let differs = catch_unwind(compare).is_err();
         println!("{name}: {} in {:.1} s", if differs { "differs" } else { "same bits" }, begun.elapsed().as_secs_f64());
@@ -30,7 +34,7 @@ fn same<const D: usize>(cases: &[(&str, [usize; D], &str)], common: &str, parts:
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn space_in_parts_of_gpus() {
+fn space_in_parts_of_a_gpu() {
     let cases = [
         ("space v f32", [65, 72, 161], "method = \"multigrid\"\nprecision = \"f32\"\ntolerance = 1e-5"),
         ("space v mixed", [80, 65, 257], "method = \"multigrid\"\nprecision = \"mixed\"\ntolerance = 1e-9"),
@@ -45,7 +49,7 @@ fn space_in_parts_of_gpus() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn smoothers_in_parts_of_gpus() {
+fn smoothers_in_parts_of_a_gpu() {
     let cases = [
         ("jacobi", [65, 65, 129], "method = \"jacobi\"\nprecision = \"f32\"\ntolerance = 0.3"),
         ("chebyshev sweeps", [65, 65, 129], "method = \"chebyshev\"\nprecision = \"f64\"\ntolerance = 1e-2"),
@@ -62,7 +66,7 @@ fn smoothers_in_parts_of_gpus() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn sides_in_parts_of_gpus() {
+fn sides_in_parts_of_a_gpu() {
     let multigrid = "method = \"multigrid\"\nprecision = \"mixed\"\ntolerance = 1e-9";
     let cases = [
         ("space singular", [65, 66, 129], "boundary = { all = \"neumann\" }"),
@@ -85,7 +89,7 @@ fn sides_in_parts_of_gpus() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn plane_in_parts_of_gpus() {
+fn plane_in_parts_of_a_gpu() {
     let cases = [
         ("v f64", [513, 1025], "method = \"multigrid\"\nprecision = \"f64\"\ntolerance = 1e-10"),
         ("v f32", [1025, 2049], "method = \"multigrid\"\nprecision = \"f32\"\ntolerance = 1e-5"),
@@ -101,7 +105,7 @@ fn plane_in_parts_of_gpus() {
 /// Right-hand sides go down and solutions come up level by level: by one kernel a level here, by passes that march in the plane.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn full_multigrid_of_space_in_parts_of_gpus() {
+fn full_multigrid_of_space_in_parts_of_a_gpu() {
     let cases = [
         ("fmg space f64", [65, 66, 129], "precision = \"f64\"\ntolerance = 1e-10"),
         ("fmg space mixed", [97, 65, 161], "precision = \"mixed\"\ntolerance = 1e-9"),
@@ -111,7 +115,7 @@ fn full_multigrid_of_space_in_parts_of_gpus() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn full_multigrid_of_planes_in_parts_of_gpus() {
+fn full_multigrid_of_planes_in_parts_of_a_gpu() {
     let cases = [
         ("fmg mixed", [600, 801], "precision = \"mixed\"\ntolerance = 1e-9"),
         ("fmg f64", [300, 1026], "precision = \"f64\"\ntolerance = 1e-10"),
@@ -123,7 +127,7 @@ fn full_multigrid_of_planes_in_parts_of_gpus() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn sides_of_full_multigrid_in_parts_of_gpus() {
+fn sides_of_full_multigrid_in_parts_of_a_gpu() {
     let cases = [
         ("fmg singular", [260, 513], "boundary = { all = \"neumann\" }"),
         ("fmg periodic", [256, 512], "boundary = { all = \"periodic\" }"),
@@ -145,7 +149,8 @@ fn times_of_parts_of_gpus() {
         let config = input(nodes, &keys);
         for parts in [1, 2, 4, 8] {
             let times = inside::run(parts, |links| {
-                let device = gpu_in_turn(links.rank())?;
+                // Parts have the GPUs in turns.
+                let device = Device::Cuda(Cuda::open(links.rank() % gpus)?);
                 let mut solver = Poisson::setup(&config, &Environment::new(device, ".", 7).of_part(links.clone()))?;
                 let mut profiler = Profiler::off();
                 for _ in 0..3 {

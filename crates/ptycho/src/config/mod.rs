@@ -302,6 +302,14 @@ impl Config {
         limited.then_some("a limit of memory (`memory.device`) is for frames that one part cannot hold")
     }
 
+    /// Reason for which parts of a run of an input are on CPUs only.
+    pub fn parts_only_on_cpu(&self) -> Option<&'static str> {
+        if self.object_update == ObjectUpdate::Atomic {
+            return Some("`object_update = \"atomic\"` adds in no order, and parts take frames in theirs");
+        }
+        self.subpixel.then_some("sub-pixel shifts (`subpixel`) are for one part there so far")
+    }
+
     /// Updates and refinements that would begin after the last iteration of their engine.
     pub fn never(&self) -> Vec<String> {
         late::never(self)

@@ -287,19 +287,16 @@ pub trait Stages: Send {
 pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stages>> {
     match device {
         Device::Cpu(cpu) => Ok(cpu::new(model, cpu, double)),
-        Device::Cuda(gpu) => {
-            in_one_part(&model.share)?;
-            cuda::new(model, gpu, double)
-        }
+        Device::Cuda(gpu) => cuda::new(model, gpu, double),
     }
 }
 
-/// Refuses several parts where frames are not shared out: on GPUs, and where updates follow one another.
+/// Refuses several parts where updates follow one another.
 fn in_one_part(share: &Share) -> Result<()> {
     if share.is_alone() {
         return Ok(());
     }
-    let problem = Problem::new("", "frames are shared out over parts of a run on the CPU alone, and for DM, RAAR and ML");
+    let problem = Problem::new("", "frames are shared out over parts of a run for DM, RAAR and ML alone");
     Err(Error::input("ptycho", problem.hint("compute in one part")))
 }
 
@@ -338,16 +335,15 @@ impl MemoryBudget {
 pub fn open_within(model: &Model, device: &Device, budget: &MemoryBudget) -> Result<Box<dyn Stages>> {
     let double = budget.demand.double;
     match device {
-        Device::Cuda(gpu) => {
-            in_one_part(&model.share)?;
-            match budget.streaming_plan(model, gpu) {
-                Some(streaming) => cuda::new_within(model, gpu, streaming),
-                None => {
-                    let config = KernelConfig::of(model, gpu.properties(), double);
-                    cuda::new_with(model, gpu, KernelConfig { atomic: budget.object_sums(model, gpu).atomic, ..config })
-                }
+        // Parts share the memory of a run out.
+        Device::Cuda(gpu) if !model.share.is_alone() => cuda::new(model, gpu, double),
+        Device::Cuda(gpu) => match budget.streaming_plan(model, gpu) {
+            Some(streaming) => cuda::new_within(model, gpu, streaming),
+            None => {
+                let config = KernelConfig::of(model, gpu.properties(), double);
+                cuda::new_with(model, gpu, KernelConfig { atomic: budget.object_sums(model, gpu).atomic, ..config })
             }
-        }
+        },
         Device::Cpu(cpu) => match budget.folder_for(model) {
             Some(folder) => cpu::new_in(model, cpu, double, &folder),
             None => open(model, device, double),

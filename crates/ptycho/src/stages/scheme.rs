@@ -23,6 +23,7 @@ impl ObjectUpdate {
     pub fn choose(self, deterministic: bool, model: &Model, multiprocessors: u32) -> ObjectSumChoice {
         let choice = |atomic, why: String| ObjectSumChoice { atomic, why };
         match self {
+            _ if !model.share.is_alone() => choice(false, "they go from part to part in the order of the frames".into()),
             _ if deterministic => choice(false, "equal runs are to give equal bits".into()),
             Self::Gathered | Self::Atomic => choice(self == Self::Atomic, "as `object_update` says".into()),
             Self::Auto => {

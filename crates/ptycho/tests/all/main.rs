@@ -15,6 +15,7 @@ mod object_sums;
 mod packed;
 mod parity;
 mod parts;
+mod parts_cuda;
 mod physics;
 mod plans;
 mod ptypy;

@@ -22,7 +22,7 @@ use zellige_ptycho::{Ptycho, stages};
 use super::physics::input;
 
 /// A small scan with noise: more views than ML takes at once in one part, and their number is no multiple of those of parts.
-fn scan(modes: usize) -> SimulateConfig {
+pub(crate) fn scan(modes: usize) -> SimulateConfig {
     SimulateConfig { photons: 1e5, ..SimulateConfig::case(75, 32, modes) }
 }
 
@@ -33,13 +33,13 @@ fn defocused() -> SimulateConfig {
     made
 }
 
-fn engine(name: EngineName, iterations: u64, change: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
+pub(crate) fn engine(name: EngineName, iterations: u64, change: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
     let mut engine = EngineConfig { probe_update_start: Some(1), ..EngineConfig::new(name, iterations) };
     change(&mut engine);
     engine
 }
 
-fn case(made: SimulateConfig, engines: &[EngineConfig], change: impl FnOnce(&mut Config)) -> Config {
+pub(crate) fn case(made: SimulateConfig, engines: &[EngineConfig], change: impl FnOnce(&mut Config)) -> Config {
     let mut config = input(made, engines[0].clone());
     config.engine = engines.to_vec();
     config.output.local_errors = true;
@@ -48,12 +48,12 @@ fn case(made: SimulateConfig, engines: &[EngineConfig], change: impl FnOnce(&mut
     config
 }
 
-fn refined(method: PositionMethod) -> PositionConfig {
+pub(crate) fn refined(method: PositionMethod) -> PositionConfig {
     PositionConfig { method, start: 1, every: 2, trials: 2, ..PositionConfig::default() }
 }
 
 /// Inputs that between them reach all that parts exchange.
-fn cases() -> Vec<(&'static str, Config)> {
+pub(crate) fn cases() -> Vec<(&'static str, Config)> {
     let (dm, raar, ml) = (EngineName::Dm, EngineName::Raar, EngineName::Ml);
     let plain = |_: &mut EngineConfig| {};
     let gaussian = engine(ml, 3, |e| e.wavefield_preconditioner = Some(true));
@@ -105,8 +105,12 @@ fn cases() -> Vec<(&'static str, Config)> {
     ]
 }
 
+fn cpu() -> Device {
+    Device::Cpu(Cpu::new(1).unwrap())
+}
+
 fn environment(links: &Links) -> Environment {
-    Environment::new(Device::Cpu(Cpu::new(1).unwrap()), "", 7).of_part(links.clone())
+    Environment::new(cpu(), "", 7).of_part(links.clone())
 }
 
 /// The checkpoint as it is in its file.
@@ -120,24 +124,35 @@ fn saved(solver: &mut Ptycho, links: &Links, folder: &Path) -> Result<Vec<u8>> {
 
 /// Findings of a part.
 #[derive(Debug, PartialEq)]
-struct Found {
-    rows: Vec<Row>,
-    state: State,
+pub(crate) struct Found {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) state: State,
     errors: Vec<[f64; 3]>,
     begins: Vec<String>,
     checks: Vec<(String, u64)>,
-    outcome: Option<Outcome>,
+    pub(crate) outcome: Option<Outcome>,
 }
 
-/// A run to its end, or to an iteration, on some parts: what each has found, and the checkpoint of the first.
 fn run(config: &Config, parts: usize, from: Option<&[u8]>, until: u64) -> (Vec<Found>, Vec<u8>) {
+    run_on(&cpu, config, parts, from, until)
+}
+
+/// A run to its end, or to an iteration, on some parts, each on a device of its own: what each has found, and the checkpoint of the
+/// first.
+pub(crate) fn run_on(
+    open: &(dyn Fn() -> Device + Sync),
+    config: &Config,
+    parts: usize,
+    from: Option<&[u8]>,
+    until: u64,
+) -> (Vec<Found>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let before = folder.path().join("before");
     if let Some(bytes) = from {
         std::fs::write(&before, bytes).unwrap();
     }
     let part = |links: Links| {
-        let mut solver = Ptycho::setup(config, &environment(&links))?;
+        let mut solver = Ptycho::setup(config, &Environment::new(open(), "", 7).of_part(links.clone()))?;
         if from.is_some() {
             solver.restore(&Reader::open(&before, Ptycho::NAME)?)?;
         }
@@ -158,7 +173,7 @@ fn run(config: &Config, parts: usize, from: Option<&[u8]>, until: u64) -> (Vec<F
 }
 
 /// Checks that every part has found what the only part of another run has.
-fn same(name: &str, parts: usize, found: &(Vec<Found>, Vec<u8>), expected: &(Vec<Found>, Vec<u8>)) {
+pub(crate) fn same(name: &str, parts: usize, found: &(Vec<Found>, Vec<u8>), expected: &(Vec<Found>, Vec<u8>)) {
     assert_eq!(found.0.len(), parts);
     for (part, found) in found.0.iter().enumerate() {
         assert_eq!(found.rows, expected.0[0].rows, "{name}: rows of part {part} of {parts}");

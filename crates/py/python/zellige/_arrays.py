@@ -13,9 +13,9 @@ def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
 
     Takes whatever offers the array interface, a buffer or DLPack in the memory of the host, and what NumPy makes arrays of.
     """
-    if hasattr(values, "__cuda_array_interface__"):
+    if on_gpu(values):
         raise TypeError(
-            f"`{name}` is in the memory of a GPU, and arrays are taken from that of the host so far\n\n"
+            f"`{name}` is in the memory of a GPU, and this is taken from that of the host\n\n"
             f"hint: copy it, `cupy.asnumpy({name})` or `{name}.cpu()`; the work itself may be done on the GPU (`device=\"cuda\"`)"
         )
     if hasattr(values, "__dlpack_device__") and not isinstance(values, np.ndarray):
@@ -30,3 +30,36 @@ def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
     if array.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         raise TypeError(f"`{name}` has complex values where real ones are needed")
     return np.require(np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")), requirements=["C", "A"])
+
+
+def on_gpu(values: Any) -> bool:
+    """Tells whether an array lies in the memory of a GPU."""
+    # PyTorch's tensors of the host have the attribute, and raise when it is read.
+    try:
+        return getattr(values, "__cuda_array_interface__", None) is not None
+    except Exception:
+        return False
+
+
+def gpu_of(values: Any) -> str:
+    """The GPU that an array lies on, as `device` names it."""
+    number = int(values.__dlpack_device__()[1]) if hasattr(values, "__dlpack_device__") else 0
+    return f"cuda:{number}"
+
+
+def alike(array: Any, other: Any) -> Any:
+    """An array of the package as the library of `other` has arrays, sharing its memory: CuPy, PyTorch or JAX; as it is for all else."""
+    library = type(other).__module__.partition(".")[0]
+    if library == "cupy":
+        import cupy
+
+        return cupy.asarray(array)
+    if library == "torch":
+        import torch
+
+        return torch.from_dlpack(array)
+    if library in ("jax", "jaxlib"):
+        import jax
+
+        return jax.dlpack.from_dlpack(array)
+    return array

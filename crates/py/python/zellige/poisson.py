@@ -6,8 +6,8 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from ._arrays import host
-from ._zellige import Array, PoissonPlan
+from ._arrays import alike, gpu_of, host, on_gpu
+from ._zellige import PoissonPlan
 
 __all__ = ["Plan", "Result", "solve"]
 
@@ -18,8 +18,9 @@ _AXES = "xyz"
 class Result:
     """A solution with the account of how it was found."""
 
-    #: Solution over all nodes, float64, of the shape of `rho`; `numpy.asarray(result.u)` shares its memory.
-    u: Array = field(repr=False)
+    #: Solution over all nodes, float64, of the shape of `rho` and where `rho` is: an array of CuPy, PyTorch or JAX where `rho` is one, else an
+    #: Array, whose memory `numpy.asarray(result.u)` shares.
+    u: Any = field(repr=False)
     #: Residual in the norm asked for, before the first step and after each.
     residuals: list = field(repr=False)
     #: True if the tolerance was met, or the solution is as good as the precision allows (`status` says which).
@@ -128,12 +129,15 @@ class Plan:
         return self._plan.device
 
     def solve(self, rho: Any, guess: Any = None) -> Result:
-        """The solution for a right-hand side of the plan's shape; from zero, or from a guess of the same shape."""
+        """The solution for a right-hand side of the plan's shape; from zero, or from a guess of the same shape.
+
+        A right-hand side in the memory of the plan's GPU stays there, as the solution does.
+        """
         first = None if guess is None else host(guess, "guess")
-        u, converged, text = self._plan.solve(host(rho, "rho"), first)
+        u, converged, text = self._plan.solve(rho if on_gpu(rho) else host(rho, "rho"), first)
         report = json.loads(text)
         return Result(
-            u=u,
+            u=alike(u, rho),
             residuals=report["history"],
             converged=converged,
             cycles=report["steps"],
@@ -165,7 +169,8 @@ def solve(
     ----------
     rho : array, shape (N, M) or (K, N, M)
         Right-hand side over all nodes, x fastest; sides are nodes, and values on Dirichlet nodes are not read. NumPy arrays,
-        buffers and host arrays with `__array_interface__` or `__dlpack__` are taken, float64 in C order without a copy.
+        buffers and arrays with `__array_interface__`, `__dlpack__` or, on a GPU, `__cuda_array_interface__` are taken: CuPy,
+        PyTorch, JAX. Float64 in C order is not copied, and what is on a GPU is solved there.
     spacing : float or sequence of float
         Distance between nodes, of all axes or of each, **x first**, in any unit of length; `u` has that of `rho` times its square.
     boundary : str or dict
@@ -179,7 +184,7 @@ def solve(
     guess : array, optional
         First guess, of the shape of `rho`.
     device : str, optional
-        `auto` (default: a GPU if there is one), `cpu`, `cuda` or `cuda:N`; else the environment's `ZELLIGE_DEVICE`.
+        `auto` (default: the GPU that `rho` is on, else a GPU if there is one), `cpu`, `cuda` or `cuda:N`; else the environment's `ZELLIGE_DEVICE`.
     threads : int
         Threads on the CPU; 0 takes every core.
     **options
@@ -188,7 +193,7 @@ def solve(
     Returns
     -------
     Result
-        With `u` (an Array of the shape of `rho`), `residuals`, `converged`, `cycles` and more. A solve that misses its tolerance
+        With `u` (an array of the shape and library of `rho`), `residuals`, `converged`, `cycles` and more. A solve that misses its tolerance
         is no error: look at `converged` and `status`.
 
     Raises
@@ -206,5 +211,7 @@ def solve(
     True
     """
     shape = np.shape(rho) if not hasattr(rho, "shape") else tuple(rho.shape)
+    if device is None and on_gpu(rho):
+        device = gpu_of(rho)
     plan = Plan(shape, spacing=spacing, boundary=boundary, tol=tol, method=method, device=device, threads=threads, **options)
     return plan.solve(rho, guess)

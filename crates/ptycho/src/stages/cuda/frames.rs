@@ -61,7 +61,7 @@ impl<T: Number> Frames<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let kernels = match config.processing {
             FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => {
-                Kernels::MultiPass(Box::new(MultiPass::new(cuda, pool, config, model.views.len())?))
+                Kernels::MultiPass(Box::new(MultiPass::new(cuda, pool, config, model.own().len())?))
             }
             FrameProcessing::Fused { cluster, .. } => {
                 let program = frames_recipe(&config).build(cuda)?;
@@ -107,13 +107,13 @@ impl<T: Number> Frames<T> {
             pool: pool.clone(),
             kernels,
             sequence: None,
-            views: model.views.len(),
+            views: model.own().len(),
             mag,
             weight: pool.buffer_from(&pairs(&noise::of_frames(&model.mag, pixels)), "ptycho: frames")?,
             waves: pool.alloc_zeros(0, "ptycho: exit waves")?,
             exits: pool.alloc_zeros(0, "ptycho: exit waves")?,
-            errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
-            order: pool.alloc_zeros(model.views.len(), "ptycho: order")?,
+            errors: pool.alloc_zeros(3 * model.own().len(), "ptycho: errors")?,
+            order: pool.alloc_zeros(model.own().len(), "ptycho: order")?,
             near,
             shifts: 0,
             one_block: false,
@@ -154,6 +154,9 @@ impl<T: Number> Frames<T> {
     /// Exit waves and their transforms of probe and object, or transforms of the exit waves that are there.
     pub(super) fn begin(&mut self, model: ModelArgument, from_exits: bool) -> Result<()> {
         self.need()?;
+        if self.views == 0 {
+            return Ok(());
+        }
         let (views, wave, group) = (self.views, self.wave(), step_group(&self.config, self.views));
         if let Kernels::Fused { begin, blocks, .. } = &self.kernels {
             let cluster = 1 << self.config.cluster();
@@ -180,6 +183,10 @@ impl<T: Number> Frames<T> {
     /// The Fourier step.
     pub(super) fn project(&mut self, model: ModelArgument, rule: ConstraintArgument<T>) -> Result<()> {
         self.need()?;
+        // A part of a run may have no view of a half of the scan.
+        if self.views == 0 {
+            return Ok(());
+        }
         let (views, group) = (self.views, step_group(&self.config, self.views));
         if let Kernels::Fused { project, blocks, .. } = &self.kernels {
             let cluster = 1 << self.config.cluster();

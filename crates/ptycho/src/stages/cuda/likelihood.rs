@@ -222,11 +222,11 @@ impl<T: Number> LikelihoodKernels<T> {
     }
 
     /// Values of the views: those of [`LikelihoodKernels::gradient_part`] where it gives them.
-    fn values(&self, values: Vec<f64>) -> Result<Vec<f64>> {
+    pub(super) fn values(&self, values: Vec<f64>) -> Result<Vec<f64>> {
         if self.in_batches() { Ok(values) } else { Ok(self.totals()?.iter().map(|v| v[0]).collect()) }
     }
 
-    /// First and second order along a direction.
+    /// First and second order of every view along a direction.
     pub(super) fn line(
         &mut self,
         argument: ModelArgument,
@@ -234,13 +234,12 @@ impl<T: Number> LikelihoodKernels<T> {
         frames: &mut Frames<T>,
         operations: Option<&mut BatchOperations<T>>,
         rule: &Likelihood,
-    ) -> Result<[f64; 2]> {
-        let all = |values: &[[f64; 2]]| values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]);
+    ) -> Result<Vec<[f64; 2]>> {
         if !self.in_batches() {
             frames.need_exits()?;
         }
         let values = self.line_part(argument, along, frames, operations, rule, &(0..frames.views))?;
-        Ok(all(&if self.in_batches() { values } else { self.totals()? }))
+        if self.in_batches() { Ok(values) } else { self.totals() }
     }
 
     /// Waves of the gradient to the buffer of the exit waves, around cuFFT; gives the values of the views, the first of which

@@ -173,10 +173,19 @@ pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
     (bands.iter().map(Band::tiles).sum(), visits.into_iter().sum())
 }
 
+/// Number of the parts that sums of the probes are taken in ([`parts`]).
+pub(crate) fn probe_sums(model: &Model, multiprocessors: u32) -> usize {
+    parts(model, &model.views, multiprocessors).1.len()
+}
+
+/// Views of a part of the probes' sums from which on one more of them costs less than a twentieth.
+const MANY: usize = 48;
+
 /// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts
 /// as keep a device of so many multiprocessors busy.
 pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
+    // In the order of the views for each probe.
     listed.sort_by_key(|n| views[*n as usize].probe);
     let groups = (model.pixels() / pair(model.frame)).div_ceil(TEAM as usize);
     let wanted = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1);
@@ -185,17 +194,12 @@ pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec
     let mut begin = 0;
     for probe in 0..model.probes as u32 {
         let count = listed[begin..].iter().take_while(|n| views[**n as usize].probe == probe).count();
-        // Part k has views k, k + P, k + 2 P, ..: a few views that follow each other are work for all parts.
-        let (own, step) = (listed[begin..begin + count].to_vec(), count.div_ceil(length).max(1));
-        let mut at = begin;
-        for k in 0..step.min(count) {
-            let from = at;
-            for n in own[k..].iter().step_by(step) {
-                listed[at] = *n;
-                at += 1;
-            }
-            parts.push(Part { probe, begin: from as u32, end: at as u32 });
-        }
+        // Views that follow each other: a part of a run, or a block of frames, adds to few parts of the sums.
+        // A multiple of eight: where a run has two, four or eight parts, none waits for another.
+        let (least, even) = (count.div_ceil(length), count.div_ceil(length).next_multiple_of(8));
+        let number = if count >= MANY * even { even } else { least };
+        let bound = |k: usize| (begin + k * count / number) as u32;
+        parts.extend((0..number).map(|k| Part { probe, begin: bound(k), end: bound(k + 1) }));
         begin += count;
         first.push(parts.len() as u32);
     }

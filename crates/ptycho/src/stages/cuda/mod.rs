@@ -6,12 +6,14 @@
 //! through memory, in tiles of lines (`tiles.cu`) or around cuFFT (`multi_pass.cu`), and so do batches and LSQML (`batches.rs`,
 //! `sweeps.rs`). Doubles go around cuFFT whatever the shape. Engines that go from view to view replay recorded launches
 //! (`batch_sequence.rs`). The overlap loop is one launch whose blocks wait for each other (`overlap.cu`); its sums have one order,
-//! so that equal runs give equal bits, unless atomic ones are asked for ([`KernelConfig::atomic`]).
+//! so that equal runs give equal bits, unless atomic ones are asked for ([`KernelConfig::atomic`]). In a run of several parts each
+//! has a range of the frames, and these sums go from part to part (`handover`).
 
 mod arguments;
 mod batch_sequence;
 mod batches;
 mod frames;
+mod handover;
 mod intensity;
 mod likelihood;
 mod lists;
@@ -31,16 +33,19 @@ mod sweeps;
 mod tiles;
 mod wavefield;
 
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Argument, Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
 
 use self::arguments::{ModelArgument, StorageArgument};
 use self::batches::BatchOperations;
 use self::frames::Frames;
+use self::handover::Handover;
 use self::likelihood::LikelihoodKernels;
 pub(super) use self::lists::crowding;
+pub(crate) use self::lists::probe_sums;
 use self::number::{C, Number, narrow};
 use self::positions::PositionTrials;
+pub(crate) use self::program::TEAM;
 pub use self::program::{FrameProcessing, KernelConfig};
 pub use self::recipes::{Needed, recipes_for};
 pub(crate) use self::stream::plan::without_frames;
@@ -96,13 +101,20 @@ struct ScanViews {
     shifts: Vec<[f64; 2]>,
     on_device: Buffer<View>,
     storages: Buffer<StorageArgument>,
+    /// Number of the first own view.
+    first: usize,
     /// Address of the near field's kernel, or 0.
     near: u64,
 }
 
 impl ScanViews {
-    /// `Model` of model.cu over a pair.
+    /// `Model` of model.cu over a pair, for kernels that count own views.
     fn model<T: Number>(&self, pair: &Pair<T>) -> ModelArgument {
+        ModelArgument { views: self.on_device.from(self.first).value(), ..self.of_all(pair) }
+    }
+
+    /// As [`ScanViews::model`], for sums over views, which count all.
+    fn of_all<T: Number>(&self, pair: &Pair<T>) -> ModelArgument {
         ModelArgument {
             probe: pair.probe.address(),
             object: pair.object.address(),
@@ -127,6 +139,8 @@ struct CudaStages<T: Number> {
     slots: [Option<Pair<T>>; SLOTS - 1],
     frames: Frames<T>,
     sums: Sums<T>,
+    /// Way of the sums through all parts of a run, where there are several.
+    handover: Option<Handover<T>>,
     descent: Option<LikelihoodKernels<T>>,
     seeker: Option<PositionTrials>,
     operations: Option<BatchOperations<T>>,
@@ -152,6 +166,7 @@ impl<T: Number> CudaStages<T> {
             shifts: model.shifts.clone(),
             on_device: pool.buffer_from(&model.views, "ptycho: views")?,
             storages: pool.buffer_from(&storages, "ptycho: objects")?,
+            first: model.own().start,
             near: 0,
         };
         let state = Pair {
@@ -161,6 +176,7 @@ impl<T: Number> CudaStages<T> {
         let frames = Frames::new(model, cuda, &pool, config)?;
         scan.near = frames.near();
         let sums = Sums::new(model, cuda, &pool, config)?;
+        let handover = if model.share.is_alone() { None } else { Some(Handover::new(model, &model.views, cuda, &pool, config, &sums)?) };
         let model = stream::plan::without_frames(model);
         Ok(Self {
             cuda: cuda.clone(),
@@ -171,6 +187,7 @@ impl<T: Number> CudaStages<T> {
             slots: [const { None }; SLOTS - 1],
             frames,
             sums,
+            handover,
             descent: None,
             seeker: None,
             operations: None,

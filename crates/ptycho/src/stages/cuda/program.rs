@@ -8,7 +8,7 @@ use super::tiles::Tiles;
 use crate::model::{Model, Transfer};
 
 /// Threads of a block that sums, and rows of a tile: 256 and 4 were the fastest of nine choices on an H200.
-pub(super) const TEAM: u32 = 256;
+pub(crate) const TEAM: u32 = 256;
 pub(super) const TILE_ROWS: usize = 4;
 /// Columns of a tile: the lanes of a warp.
 pub(super) const TILE_COLUMNS: usize = 32;

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use zellige_engine::cuda::{Files, Recipe};
 use zellige_engine::cuda_files;
 
+use super::handover::handover_recipe;
 use super::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd};
 use crate::modes;
 use crate::stages::Noise;
@@ -25,6 +26,7 @@ const FILES: &Files = cuda_files![
     "dft.cu",
     "exchanges.cu",
     "frame.cu",
+    "handover/handover.cu",
     "hopper.cu",
     "likelihood.cu",
     "lines.cu",
@@ -126,6 +128,8 @@ pub enum Needed {
     Positions,
     /// Frames that come and go.
     Streaming,
+    /// Sums that go from part to part of a run.
+    Parts,
     /// Supports of probes, or smoothing.
     Supports,
     /// The wavefield preconditioner.
@@ -151,6 +155,7 @@ pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
             Needed::Positions if fused && !config.shifted => vec![positions_recipe(&still)],
             Needed::Positions => vec![batches_recipe(config)],
             Needed::Streaming => super::stream::recipes(config).into(),
+            Needed::Parts => vec![handover_recipe(config)],
             Needed::Supports => vec![supports_recipe(config)],
             Needed::Wavefield => vec![wavefield_recipe(config)],
         });
@@ -310,6 +315,7 @@ mod tests {
             zellige_engine::testing::compiles(&sums_recipe(&config));
             zellige_engine::testing::compiles(&vectors_recipe(&config));
             super::super::stream::recipes(&config).iter().for_each(zellige_engine::testing::compiles);
+            zellige_engine::testing::compiles(&handover_recipe(&config));
         }
         zellige_engine::testing::compiles(&likelihood_recipe(&config([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
         zellige_engine::testing::compiles(&positions_recipe(&config([64, 64], [2, 1], fused(1, false))));

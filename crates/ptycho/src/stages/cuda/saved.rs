@@ -51,7 +51,7 @@ impl<T: Number> CudaStages<T> {
         if !kept {
             return Ok(());
         }
-        let (wave, views) = (self.model.exits() * pixels, &self.scan.views);
+        let (wave, views) = (self.model.exits() * pixels, &self.scan.views[self.model.own()]);
         Self::on_host(&self.cuda, &mut self.frames.exits, |exits| {
             exits.chunks_exact_mut(wave).zip(views).for_each(|(waves, view)| planes(waves, probes[view.probe as usize]));
         })?;
@@ -61,17 +61,21 @@ impl<T: Number> CudaStages<T> {
 
     /// Writes the state.
     pub(super) fn save_all(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
-        let parts =
-            [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
-        for (name, buffer) in parts {
+        let share = &self.model.share;
+        for (name, buffer) in [("probe", &self.state.probe), ("object", &self.state.object)] {
             writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
         }
+        // Of all views, whichever part has them.
+        let own = self.cuda.download(&self.frames.waves)?;
+        let others = if share.is_alone() { Vec::new() } else { share.gathered_at_first(&own)? };
+        writer.bytes(&format!("{prefix}waves"), if share.is_alone() { bytemuck::cast_slice(&own) } else { &others })?;
+        writer.bytes(&format!("{prefix}last"), bytemuck::cast_slice(&self.cuda.download(&self.sums.before)?))?;
         for (i, slot) in self.slots.iter().enumerate() {
             let part = |buffer: Option<&Buffer<C<T>>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
             writer.bytes(&format!("{prefix}slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
             writer.bytes(&format!("{prefix}slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
         }
-        T::write(writer, &format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
+        T::write(writer, &format!("{prefix}errors"), &share.gathered(self.cuda.download(&self.frames.errors)?)?)?;
         writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.scan.views))?;
         writer.f64s(&format!("{prefix}shifts"), self.scan.shifts.as_flattened())
     }
@@ -107,13 +111,18 @@ impl<T: Number> CudaStages<T> {
             cuda.upload(&mut pair.probe, &probe)?;
             cuda.upload(&mut pair.object, &object)?;
         }
-        for (name, buffer) in [
-            ("probe", &mut self.state.probe),
-            ("object", &mut self.state.object),
-            ("waves", &mut self.frames.waves),
-            ("last", &mut self.sums.before),
+        let (own, wave) = (self.model.own(), self.model.exits() * self.model.pixels());
+        for (name, buffer, of_views) in [
+            ("probe", &mut self.state.probe, 0),
+            ("object", &mut self.state.object, 0),
+            ("waves", &mut self.frames.waves, wave),
+            ("last", &mut self.sums.before, 0),
         ] {
-            let values = waves(reader, &format!("{prefix}{name}"))?;
+            let mut values = waves(reader, &format!("{prefix}{name}"))?;
+            if of_views > 0 && values.len() == views.len() * of_views {
+                values.truncate(own.end * of_views);
+                values.drain(..own.start * of_views);
+            }
             if values.len() != buffer.len() {
                 return Err(reader
                     .content_error(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len())));
@@ -121,10 +130,10 @@ impl<T: Number> CudaStages<T> {
             self.cuda.upload(buffer, &values)?;
         }
         let errors = T::read(reader, &format!("{prefix}errors"))?;
-        if errors.len() != self.frames.errors.len() {
+        if errors.len() != 3 * views.len() {
             return Err(reader.content_error("the number of views is not that of this input"));
         }
-        self.cuda.upload(&mut self.frames.errors, &errors)
+        self.cuda.upload(&mut self.frames.errors, &errors[3 * own.start..3 * own.end])
     }
 }
 

@@ -7,6 +7,7 @@ use zellige_engine::parallel::{items, map};
 
 use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument, UpdateArgument};
 use super::batches::BatchOperations;
+use super::handover::Handover;
 use super::intensity::intensity;
 use super::likelihood::LikelihoodKernels;
 use super::number::{Number, narrow, wide};
@@ -18,10 +19,10 @@ use super::sweeps::Sweeps;
 use super::wavefield::Wavefield;
 use super::{CudaStages, refused, stream};
 use crate::model::{Model, State, View};
-use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
+use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep, in_one_part};
 
 /// Error of a missing array that was made just before: a defect.
-fn absent() -> zellige_engine::error::Error {
+pub(super) fn absent() -> zellige_engine::error::Error {
     refused("a part that was not made", "take `--device cpu`, and report it")
 }
 
@@ -55,7 +56,7 @@ impl<T: Number> CudaStages<T> {
     pub(super) fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
         if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
             let config = self.frames.config;
-            self.descent = Some(LikelihoodKernels::new(&self.cuda, &self.pool, config, noise.unwrap_or_default(), self.scan.views.len())?);
+            self.descent = Some(LikelihoodKernels::new(&self.cuda, &self.pool, config, noise.unwrap_or_default(), self.model.own().len())?);
         }
         if self.descent.as_ref().is_some_and(LikelihoodKernels::in_batches) {
             self.need_batches()?;
@@ -70,7 +71,7 @@ impl<T: Number> CudaStages<T> {
             return self.need_batches();
         }
         if self.seeker.is_none() {
-            self.seeker = Some(PositionTrials::new(&self.cuda, &self.pool, self.frames.config, cluster, self.scan.views.len())?);
+            self.seeker = Some(PositionTrials::new(&self.cuda, &self.pool, self.frames.config, cluster, self.model.own().len())?);
         }
         Ok(())
     }
@@ -138,6 +139,16 @@ impl<T: Number> CudaStages<T> {
         }
     }
 
+    /// Gradient, of which the value of every view is given.
+    fn gradient_of_views(&mut self, rule: &Likelihood) -> Result<Vec<f64>> {
+        let argument = self.seen()?;
+        let Self { slots: [Some(to), ..], frames, sums, operations, descent: Some(descent), subpixel, .. } = self else {
+            return Err(absent());
+        };
+        let operations = operations.as_mut().filter(|_| descent.in_batches() || subpixel.is_some());
+        descent.gradient(argument, frames, (operations, subpixel.as_mut()), sums, rule, to)
+    }
+
     /// Builds the kernels of engines that go from view to view.
     fn need_sweeps(&mut self) -> Result<()> {
         self.need_batches()?;
@@ -184,6 +195,9 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
+        if self.handover.is_some() {
+            return self.overlap_in_parts(rule);
+        }
         let argument = self.scan.model(&self.state);
         if self.frames.config.shifted {
             self.need_subpixel()?;
@@ -207,6 +221,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        in_one_part(&self.model.share)?;
         self.forget_seen();
         let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
@@ -227,6 +242,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        in_one_part(&self.model.share)?;
         self.forget_seen();
         let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
@@ -244,18 +260,14 @@ impl<T: Number> Stages for CudaStages<T> {
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Gradient)?;
-        let argument = self.seen()?;
-        let Self { model, state, slots: [Some(to), ..], frames, sums, operations, descent: Some(descent), subpixel, .. } = self else {
-            return Err(absent());
-        };
-        let operations = operations.as_mut().filter(|_| descent.in_batches() || subpixel.is_some());
-        let values = descent.gradient(argument, frames, (operations, subpixel.as_mut()), sums, rule, to)?;
+        let values = if self.handover.is_some() { self.gradient_in_parts(rule)? } else { self.gradient_of_views(rule)? };
         let mut value = values.iter().sum();
         if rule.smoothness > 0.0 {
+            let Self { model, state, slots: [Some(to), ..], descent: Some(descent), .. } = self else { return Err(absent()) };
             let gradient = rule.object.then_some(&to.object);
             value += descent.neighbours(model, &state.object, None, gradient, rule.smoothness)?[0];
         }
-        let pixels = model.counted() as f64;
+        let pixels = self.model.counted() as f64;
         self.likelihoods = Some(values.iter().map(|v| v / pixels).collect());
         Ok(value)
     }
@@ -272,7 +284,8 @@ impl<T: Number> Stages for CudaStages<T> {
         if let Some((subpixel, operations)) = subpixel.as_mut().zip(operations.as_deref_mut()) {
             direction.probe = subpixel.all(operations, direction, frames, &along.probe, 1)?;
         }
-        let mut both = descent.line(argument, direction, frames, operations, rule)?;
+        let values = model.share.gathered(descent.line(argument, direction, frames, operations, rule)?)?;
+        let mut both = values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]);
         if rule.smoothness > 0.0 {
             let more = descent.neighbours(model, &state.object, Some(&along.object), None, rule.smoothness)?;
             both = [both[0] + more[0], both[1] + more[1]];
@@ -309,7 +322,7 @@ impl<T: Number> Stages for CudaStages<T> {
             self.wavefield = Some(Wavefield::new(&self.cuda, self.frames.config)?);
         }
         let (Some(wavefield), Some(to)) = (&self.wavefield, self.held(slot)) else { return Err(absent()) };
-        wavefield.divide(self.scan.model(&self.state), &self.sums, to, damping)
+        wavefield.divide(self.scan.of_all(&self.state), &self.sums, to, damping)
     }
 
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
@@ -364,23 +377,26 @@ impl<T: Number> Stages for CudaStages<T> {
         assert!(views.len() == self.scan.views.len() && views.iter().all(|v| self.inside(v)), "a trial outside of the objects");
         let argument = self.seen()?;
         self.need_seeker()?;
-        match self {
-            Self { seeker: Some(seeker), frames, .. } => seeker.trial(argument, frames, &views),
-            Self { operations: Some(operations), frames, .. } => operations.trial(argument, frames, &views),
+        let views = &views[self.model.own()];
+        let found = match self {
+            Self { seeker: Some(seeker), frames, .. } => seeker.trial(argument, frames, views),
+            Self { operations: Some(operations), frames, .. } => operations.trial(argument, frames, views),
             _ => Err(absent()),
-        }
+        };
+        self.model.share.gathered(found?)
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
         let argument = self.seen()?;
         self.need_seeker()?;
-        match self {
+        let found = match self {
             Self { seeker: Some(seeker), frames, .. } => seeker.slope(argument, frames),
             Self { operations: Some(operations), frames, subpixel, state, .. } => {
                 operations.slope(argument, frames, subpixel.as_mut().map(|subpixel| (subpixel, &state.probe)))
             }
             _ => Err(absent()),
-        }
+        };
+        self.model.share.gathered(found?)
     }
 
     fn views(&self) -> (&[View], &[[f64; 2]]) {
@@ -396,7 +412,11 @@ impl<T: Number> Stages for CudaStages<T> {
         self.scan.views.copy_from_slice(views);
         self.scan.shifts.copy_from_slice(shifts);
         self.cuda.upload(&mut self.scan.on_device, views)?;
-        self.sums.list(&self.model, views)
+        self.sums.list(&self.model, views)?;
+        if self.handover.is_some() {
+            self.handover = Some(Handover::new(&self.model, views, &self.cuda, &self.pool, self.frames.config, &self.sums)?);
+        }
+        Ok(())
     }
 
     fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
@@ -404,7 +424,7 @@ impl<T: Number> Stages for CudaStages<T> {
             return Ok(values.iter().map(|v| [0.0, *v, 0.0]).collect());
         }
         let errors = self.cuda.download(&self.frames.errors)?;
-        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(T::wide)).collect())
+        self.model.share.gathered(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(T::wide)).collect())
     }
 
     fn state(&mut self) -> Result<State> {

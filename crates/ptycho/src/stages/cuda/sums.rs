@@ -1,5 +1,7 @@
 //! Sums over views and the overlap loop.
 
+use std::sync::Arc;
+
 use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Program};
 use zellige_engine::error::Result;
@@ -28,8 +30,8 @@ pub(super) struct Sums<T> {
     pub(super) parts: Buffer<Part>,
     first_part: Buffer<u32>,
     listed: Buffer<u32>,
-    numerators: Buffer<C<T>>,
-    weights: Buffer<T>,
+    pub(super) numerators: Arc<Buffer<C<T>>>,
+    pub(super) weights: Arc<Buffer<T>>,
     /// The probes at the last test of the overlap loop.
     pub(super) before: Buffer<C<T>>,
     inertia: Buffer<T>,
@@ -91,8 +93,8 @@ impl<T: Number> Sums<T> {
             parts: pool.alloc_zeros(0, nothing)?,
             first_part: pool.alloc_zeros(0, nothing)?,
             listed: pool.alloc_zeros(0, nothing)?,
-            numerators: pool.alloc_zeros(0, nothing)?,
-            weights: pool.alloc_zeros(0, nothing)?,
+            numerators: Arc::new(pool.alloc_zeros(0, nothing)?),
+            weights: Arc::new(pool.alloc_zeros(0, nothing)?),
             before: pool.alloc_zeros(model.probe_len(), "ptycho: probes")?,
             inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
             inertia_now: vec![0.0; model.probes],
@@ -115,8 +117,9 @@ impl<T: Number> Sums<T> {
         self.listed = self.pool.buffer_from(&listed, what)?;
         self.first_part = self.pool.buffer_from(&first, what)?;
         if parts.len() != self.parts.len() {
-            self.numerators = self.pool.alloc_zeros(parts.len() * model.modes[0] * model.pixels(), "ptycho: sums of the probes")?;
-            self.weights = self.pool.alloc_zeros(parts.len() * model.pixels(), "ptycho: sums of the probes")?;
+            let what = "ptycho: sums of the probes";
+            self.numerators = Arc::new(self.pool.alloc_zeros(parts.len() * model.modes[0] * model.pixels(), what)?);
+            self.weights = Arc::new(self.pool.alloc_zeros(parts.len() * model.pixels(), what)?);
         }
         self.parts = self.pool.buffer_from(&parts, what)?;
         Ok(())

@@ -87,6 +87,11 @@ impl Layout {
         b * self.block..((b + 1) * self.block).min(self.views)
     }
 
+    /// First frames of all blocks, and the number of frames.
+    pub fn bounds(&self) -> Vec<usize> {
+        (0..self.blocks()).map(|b| b * self.block).chain([self.views]).collect()
+    }
+
     /// Number of block `b` among the streamed blocks; `None` where it stays on the device. Streamed blocks lie between the others,
     /// so that there is something to compute while one is copied.
     pub fn streamed(&self, b: usize) -> Option<usize> {

@@ -17,9 +17,9 @@ pub mod plan;
 mod ring;
 mod slow;
 mod stages;
-mod sums;
+pub(super) mod sums;
 mod sweeps;
-mod tile_ranges;
+pub(super) mod tile_ranges;
 
 use zellige_engine::cuda::{Buffer, Cuda, Pinned, Recipe};
 use zellige_engine::error::Result;

@@ -145,8 +145,8 @@ pub(super) fn layout(model: &Model, need: &DeviceMemory, multiprocessors: u32, s
     let (listed, parts, _) = lists::parts(model, &model.views, multiprocessors);
     let sums = |block: usize| {
         let layout = Layout { views: model.views.len().max(1), block, streamed: 0 };
-        let lists = tile_ranges::tile_ranges(&tiles, &visits, &layout);
-        let operations = tile_ranges::operations(&listed, &parts, &layout).0.len();
+        let lists = tile_ranges::tile_ranges(&tiles, &visits, &layout.bounds());
+        let operations = tile_ranges::pieces(&listed, &parts, &layout.bounds()).iter().map(Vec::len).sum::<usize>();
         lists.slots as u64 * sums::slot_bytes(model.modes[1], streaming.demand.number()) + (20 * lists.list.len() + 16 * operations) as u64
     };
     let layout = Layout::new(need, model.views.len(), streaming.allowance, sums)?;

@@ -9,7 +9,8 @@ struct TileRange {
     u32 state;             // bit 0: the first of the tile, bit 1: the last
 };
 struct PartRange {
-    u32 part, begin, end, fresh;  // of the list of views
+    u32 part, begin, end;  // of the list of views
+    u32 state;             // as above
 };
 
 // conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
@@ -80,20 +81,21 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
     const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * PAIR;
     if (pixel >= NX * NY) return;
     const PartRange piece = batches[blockIdx.y];
+    const bool fresh = piece.state & 1;
     C numerator[PAIR * PROBES];
     real2 weight = make_real2(0, 0);
 #if NX % 2
-    if (!piece.fresh) weight.x = sums.weights[(u64)piece.part * (NX * NY) + pixel];
+    if (!fresh) weight.x = sums.weights[(u64)piece.part * (NX * NY) + pixel];
 #else
-    if (!piece.fresh) weight = *(real2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
+    if (!fresh) weight = *(real2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
 #endif
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) {
         const C* kept = sums.numerators + ((u64)piece.part * PROBES + q) * (NX * NY) + pixel;
 #if NX % 2
-        numerator[q] = piece.fresh ? make_real2(0, 0) : *kept;
+        numerator[q] = fresh ? make_real2(0, 0) : *kept;
 #else
-        real4 old = piece.fresh ? make_real4(0, 0, 0, 0) : *(const real4*)kept;
+        real4 old = fresh ? make_real4(0, 0, 0, 0) : *(const real4*)kept;
         numerator[2 * q] = make_real2(old.x, old.y), numerator[2 * q + 1] = make_real2(old.z, old.w);
 #endif
     }

@@ -1,6 +1,9 @@
 //! Sums over views, block by block: kernels of stream.cu with their lists.
 
-use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
+use std::ops::Range;
+use std::sync::Arc;
+
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Program, Recipe};
 use zellige_engine::error::Result;
 
 use super::layout::Layout;
@@ -14,17 +17,20 @@ use crate::stages::cuda::recipes::recipe;
 use crate::stages::cuda::sums::Sums;
 
 /// Bytes that a tile's sums take while they wait for a block: of every warp of a block of threads.
-pub(super) fn slot_bytes(modes: usize, number: usize) -> u64 {
+pub(in crate::stages::cuda) fn slot_bytes(modes: usize, number: usize) -> u64 {
     (modes * (TEAM as usize / 32) * TILE_ROWS * TILE_COLUMNS * 3 * number) as u64
 }
 
+/// Names of the kernels.
+pub(in crate::stages::cuda) const NAMES: [&str; 3] = ["object_part", "probe_part", "change"];
+
 /// The kernels.
 pub(super) fn sums_recipe(config: &KernelConfig) -> Recipe {
-    recipe(config, "streamed sums", &["stream/stream.cu"], &["object_part", "probe_part", "change"])
+    recipe(config, "streamed sums", &["stream/stream.cu"], &NAMES)
 }
 
 /// Destination of sums over views.
-pub(super) enum Target<'a, T> {
+pub(in crate::stages::cuda) enum Target<'a, T> {
     /// Object, which is updated.
     Object(UpdateArgument<T>),
     /// Array as long as the objects.
@@ -33,8 +39,18 @@ pub(super) enum Target<'a, T> {
     Probe,
 }
 
+/// Sums that blocks add to, and the memory for those that wait.
+pub(in crate::stages::cuda) struct Touched {
+    /// Tiles that blocks add to.
+    pub(in crate::stages::cuda) tiles: Vec<TileRange>,
+    /// Slots for sums of tiles between blocks.
+    pub(in crate::stages::cuda) slots: usize,
+    /// Parts of the probes' sums that blocks add to.
+    pub(in crate::stages::cuda) pieces: Vec<PartRange>,
+}
+
 /// Lists and kernels.
-pub(super) struct BlockSums<T> {
+pub(in crate::stages::cuda) struct BlockSums<T> {
     object: Kernel,
     probe: Kernel,
     change: Kernel,
@@ -42,8 +58,9 @@ pub(super) struct BlockSums<T> {
     first_touch: Vec<usize>,
     operations: Buffer<PartRange>,
     first_piece: Vec<usize>,
-    held: Buffer<C<T>>,
-    held_weights: Buffer<T>,
+    /// Numerators and weights of tiles between blocks.
+    pub(in crate::stages::cuda) held: Arc<Buffer<C<T>>>,
+    pub(in crate::stages::cuda) held_weights: Arc<Buffer<T>>,
     moved: Mapped<T>,
     pixels: u32,
     /// Neighbouring pixels of a thread.
@@ -55,20 +72,29 @@ impl<T: Number> BlockSums<T> {
         let program = sums_recipe(&config).build(cuda)?;
         let (tiles, visits) = lists::tiles(model, views);
         let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
-        let tile_ranges::TileRanges { list, first, slots } = tile_ranges::tile_ranges(&tiles, &visits, layout);
-        let (operations, first_piece) = tile_ranges::operations(&listed, &parts, layout);
-        let values = slots * slot_bytes(model.modes[1], size_of::<T>()) as usize / (3 * size_of::<T>());
-        let what = "ptycho: sums subpixel blocks";
+        let bounds = layout.bounds();
+        let tile_ranges::TileRanges { list, first, slots } = tile_ranges::tile_ranges(&tiles, &visits, &bounds);
+        let pieces = tile_ranges::pieces(&listed, &parts, &bounds);
+        let first_piece = tile_ranges::firsts(&pieces);
+        let touched = Touched { tiles: list, slots, pieces: pieces.concat() };
+        Ok(Self { first_touch: first, first_piece, ..Self::of_lists(model, cuda, pool, &program, &touched)? })
+    }
+
+    /// Sums of blocks that are told by ranges of these lists.
+    pub(in crate::stages::cuda) fn of_lists(model: &Model, cuda: &Cuda, pool: &Pool, program: &Program, touched: &Touched) -> Result<Self> {
+        let values = touched.slots * slot_bytes(model.modes[1], size_of::<T>()) as usize / (3 * size_of::<T>());
+        let what = "ptycho: sums between blocks";
+        let [object, probe, change] = NAMES;
         Ok(Self {
-            object: program.kernel("object_part")?,
-            probe: program.kernel("probe_part")?,
-            change: program.kernel("change")?,
-            tile_ranges: pool.buffer_from(&list, what)?,
-            first_touch: first,
-            operations: pool.buffer_from(&operations, what)?,
-            first_piece,
-            held: pool.alloc_zeros(values, what)?,
-            held_weights: pool.alloc_zeros(values, what)?,
+            object: program.kernel(object)?,
+            probe: program.kernel(probe)?,
+            change: program.kernel(change)?,
+            tile_ranges: pool.buffer_from(&touched.tiles, what)?,
+            first_touch: Vec::new(),
+            operations: pool.buffer_from(&touched.pieces, what)?,
+            first_piece: Vec::new(),
+            held: Arc::new(pool.alloc_zeros(values, what)?),
+            held_weights: Arc::new(pool.alloc_zeros(values, what)?),
             moved: cuda.mapped(1)?,
             pixels: model.pixels() as u32,
             pair: pair(model.frame) as u32,
@@ -84,30 +110,58 @@ impl<T: Number> BlockSums<T> {
         sums: &Sums<T>,
         target: &Target<T>,
     ) -> Result<()> {
-        let argument = sums.argument(0);
-        if let Target::Probe = target {
-            let (begin, end) = (self.first_piece[b], self.first_piece[b + 1]);
-            // Pieces of a block are at most the parts: some hundred a probe.
-            let launch = self.probe.launch(((self.pixels / self.pair).div_ceil(TEAM), (end - begin) as u32), TEAM);
-            let launch = launch.plain(model).arg(exits).arg(first as u32).plain(argument).arg(self.operations.from(begin));
-            // SAFETY: (Model, const C*, u32, Sums, const Piece*) as declared; the pieces name views of the block.
-            return unsafe { launch.run() };
+        match target {
+            Target::Probe => self.add_pieces(model, exits, first, sums, self.first_piece[b]..self.first_piece[b + 1]),
+            _ => self.add_tiles(model, exits, first, sums, self.first_touch[b]..self.first_touch[b + 1], target),
         }
-        let (begin, end) = (self.first_touch[b], self.first_touch[b + 1]);
+    }
+
+    /// Adds to some parts of the probes' sums the views of a block, whose waves begin with view `first`.
+    pub(in crate::stages::cuda) fn add_pieces(
+        &self,
+        model: ModelArgument,
+        exits: &Buffer<C<T>>,
+        first: usize,
+        sums: &Sums<T>,
+        pieces: Range<usize>,
+    ) -> Result<()> {
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        // Pieces of a block are at most the parts: some hundred a probe.
+        let launch = self.probe.launch(((self.pixels / self.pair).div_ceil(TEAM), pieces.len() as u32), TEAM);
+        let launch = launch.plain(model).arg(exits).arg(first as u32).plain(sums.argument(0)).arg(self.operations.from(pieces.start));
+        // SAFETY: (Model, const C*, u32, Sums, const Piece*) as declared; the pieces name views of the block.
+        unsafe { launch.run() }
+    }
+
+    /// Adds likewise to some tiles of the objects or of a gradient.
+    pub(in crate::stages::cuda) fn add_tiles(
+        &self,
+        model: ModelArgument,
+        exits: &Buffer<C<T>>,
+        first: usize,
+        sums: &Sums<T>,
+        touches: Range<usize>,
+        target: &Target<T>,
+    ) -> Result<()> {
+        if touches.is_empty() {
+            return Ok(());
+        }
         let (update, to) = match target {
             Target::Object(update) => (*update, 0),
             Target::Gradient(to) => (UpdateArgument::none(), to.address()),
-            Target::Probe => unreachable!("done above"),
+            Target::Probe => unreachable!("the probes have no tiles"),
         };
-        let launch = self.object.launch((end - begin) as u32, TEAM).plain(model).arg(exits).arg(first as u32).plain(argument);
-        let launch = launch.arg(self.tile_ranges.from(begin)).arg(&self.held).arg(&self.held_weights);
+        let launch = self.object.launch(touches.len() as u32, TEAM).plain(model).arg(exits).arg(first as u32).plain(sums.argument(0));
+        let launch = launch.arg(self.tile_ranges.from(touches.start)).arg(&*self.held).arg(&*self.held_weights);
         // SAFETY: (Model, const C*, u32, Sums, const Touch*, C*, float*, Update, C*) as declared; the tile_ranges name views of the block and
         // slots that are there; `to` is as long as the objects.
         unsafe { launch.plain(update).arg(to).run() }
     }
 
     /// The squared relative change of the probes, waited for.
-    pub(super) fn moved(&self, cuda: &Cuda, sums: &Sums<T>) -> Result<T> {
+    pub(in crate::stages::cuda) fn moved(&self, cuda: &Cuda, sums: &Sums<T>) -> Result<T> {
         // SAFETY: (Sums, u32, float*) as declared; so many blocks have left their changes.
         unsafe { self.change.launch(1, TEAM).plain(sums.argument(0)).arg(sums.blocks).arg(&self.moved).run()? };
         cuda.synchronize()?;
