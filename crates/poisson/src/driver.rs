@@ -65,12 +65,7 @@ const FIRST_FACTOR: f64 = 0.1;
 fn open(setup: &StageSetup, device: &Device, links: &Links) -> Result<Box<dyn Stages>> {
     match device {
         Device::Cpu(pool) => cpu::of_part(setup, pool, links),
-        Device::Cuda(_) if !links.is_alone() => Err(Error::Device {
-            device: device.id(),
-            message: "Poisson's equation is cut into parts on the CPU only".into(),
-            hint: Some("use `--device cpu`, or leave `--parts` out".into()),
-        }),
-        Device::Cuda(gpu) => cuda::new(setup, gpu),
+        Device::Cuda(gpu) => cuda::of_part(setup, gpu, links),
     }
 }
 

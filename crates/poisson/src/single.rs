@@ -10,7 +10,7 @@ use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row, Values};
-use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
+use zellige_engine::sim::{Cost, Ending, Environment, Outcome, Plan};
 
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
@@ -18,6 +18,7 @@ use crate::fold::Folded;
 use crate::grid::{Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
 use crate::problem::Problem;
+use crate::stages::cpu::division;
 use crate::stages::{Norms, Smoother, StoredResidual};
 use crate::status::Status;
 use crate::{cost, operator, output, setup, truncation};
@@ -60,8 +61,12 @@ pub(crate) fn residual_limit(goal: f64, floor: f64) -> f64 {
     goal.max(8.0 * floor) + 2.0 * floor
 }
 
-pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device) -> Result<()> {
-    let needed = cost::memory(levels, choice.scheme, choice.precision, cost::shared(device));
+/// Refuses what the machine cannot hold; a GPU has to hold one of `parts` parts.
+pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device, parts: usize) -> Result<()> {
+    let mut needed = cost::memory(levels, choice.scheme, choice.precision, cost::shared(device));
+    if parts > 1 && matches!(device, Device::Cuda(_)) {
+        needed = division::of(levels, choice, &Plan { memory: needed, ..Plan::default() }, (parts, true)).memory;
+    }
     // Besides, the host has the right-hand side as the input states it, whatever the device.
     let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
     device.must_hold(needed, format!("the levels of a problem of {} unknowns", grid.unknowns()))?;
@@ -146,7 +151,7 @@ impl Single {
         let folder: &Path = &environment.folder;
         let grid = setup::grid(config);
         let levels = levels_of(&grid, &choice);
-        fits(&grid, &choice, &levels, &device)?;
+        fits(&grid, &choice, &levels, &device, environment.links.size())?;
         let problem = on_host(&device, || setup::problem(config, folder))?;
         must_be_cut(&choice, environment.links.size())?;
         let mut driver = Driver::of_part(&grid, choice, &device, &environment.links)?;

@@ -77,10 +77,15 @@ impl Solver for Poisson {
         }
     }
 
+    fn parts_only_on_cpu(_config: &Config) -> Option<&'static str> {
+        None
+    }
+
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
         let choice = Self::prepare(config, environment)?.choice;
         must_be_cut(&choice, parts)?;
-        Ok(stages::cpu::division::of(&levels_of(&setup::grid(config), &choice), &choice, plan, parts))
+        let gpu = is_gpu(&environment.device);
+        Ok(stages::cpu::division::of(&levels_of(&setup::grid(config), &choice), &choice, plan, (parts, gpu)))
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Prepared> {

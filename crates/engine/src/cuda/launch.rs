@@ -14,7 +14,7 @@ use super::repeated::defer;
 use crate::error::{Error, Result};
 
 /// Bytes of arguments that a launch can carry here; the hardware takes 4096.
-const ARGUMENT_WORDS: usize = 128;
+const ARGUMENT_WORDS: usize = 160;
 const ARGUMENTS: usize = 48;
 /// Bytes of shared memory that every kernel may use without asking.
 const SHARED_DEFAULT: u32 = 48 * 1024;

@@ -86,7 +86,8 @@ fn allocate<T: Pod>(cuda: &Cuda, count: &Arc<ByteCount>, n: usize, what: &str) -
     let pointer = unsafe { result::malloc_sync(allocated) }
         .map_err(|e| if e.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY { short() } else { cuda.failed("memory cannot be had", e) })?;
     count.add(allocated as u64);
-    let mut buffer = Buffer { pointer, len: n, allocated, inner: cuda.0.clone(), count: count.clone(), kind: PhantomData };
+    let memory = Memory(Arc::new(Allocation { pointer, allocated, inner: cuda.0.clone(), count: count.clone() }));
+    let mut buffer = Buffer { memory, len: n, kind: PhantomData };
     cuda.fill_zero(&mut buffer)?;
     Ok(buffer)
 }
@@ -96,13 +97,27 @@ pub type BufferOf<A> = Buffer<<A as Argument>::Value>;
 
 /// `len` values of `T` in device memory. Freed when dropped, after the work that uses it.
 pub struct Buffer<T> {
-    pointer: sys::CUdeviceptr,
+    memory: Memory,
     len: usize,
+    kind: PhantomData<T>,
+}
+
+/// Memory of a buffer, which stays for as long as somebody holds it: other parts of a run copy to it.
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Allocation>);
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory({} bytes)", self.0.allocated)
+    }
+}
+
+struct Allocation {
+    pointer: sys::CUdeviceptr,
     /// Bytes allocated; 0 where the memory is another owner's.
     allocated: usize,
     inner: Arc<Inner>,
     count: Arc<ByteCount>,
-    kind: PhantomData<T>,
 }
 
 impl<T> std::fmt::Debug for Buffer<T> {
@@ -129,17 +144,22 @@ impl<T: Pod> Buffer<T> {
 
     /// The address on the device.
     pub fn address(&self) -> u64 {
-        self.pointer
+        self.memory.0.pointer
+    }
+
+    /// The memory, to be held by another part.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// The address of value `at`, to be given to a kernel that works on a part. Panics if `at > len`.
     pub fn from(&self, at: usize) -> Address<T> {
         assert!(at <= self.len, "value {at} of a buffer of {}", self.len);
-        Address(self.pointer + (at * size_of::<T>()) as u64, PhantomData)
+        Address(self.address() + (at * size_of::<T>()) as u64, PhantomData)
     }
 }
 
-impl<T> Drop for Buffer<T> {
+impl Drop for Allocation {
     fn drop(&mut self) {
         if self.inner.context.bind_to_thread().is_ok() {
             let _turn = self.inner.turn();
@@ -290,10 +310,21 @@ impl Cuda {
         if n == 0 {
             return Ok(());
         }
+        let size = size_of::<T>();
+        self.copy_memory(from.memory(), from_at * size, to.memory(), to_at * size, n * size)
+    }
+
+    /// Copies bytes to the memory of another part, as [`Cuda::copy_to_peer`] does.
+    pub(crate) fn copy_memory(&self, from: &Memory, from_at: usize, to: &Memory, to_at: usize, bytes: usize) -> Result<()> {
+        let (Memory(from), Memory(to)) = (from, to);
+        for (at, room) in [(from_at, from.allocated), (to_at, to.allocated)] {
+            // Nothing is told about memory of another owner.
+            assert!(room == 0 || at <= room && bytes <= room - at, "{bytes} bytes at {at} of {room}");
+        }
         self.bind()?;
         let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
-        let (target, source, bytes) = (to.from(to_at).0, from.from(from_at).0, n * size_of::<T>());
-        // SAFETY: both ranges lie in live buffers of contexts that are alive.
+        let (target, source) = (to.pointer + to_at as u64, from.pointer + from_at as u64);
+        // SAFETY: both ranges lie in memory that is held, of contexts that are alive.
         self.put(|stream| unsafe {
             if there == here {
                 return result::memcpy_dtod_async(target, source, bytes, stream);
@@ -319,14 +350,15 @@ impl Cuda {
             unsafe { result::stream::synchronize(stream as sys::CUstream) }
                 .map_err(|e| self.failed("the stream of an array cannot be waited for", e))?;
         }
-        Ok(Buffer { pointer: address, len: n, allocated: 0, inner: self.0.clone(), count: Arc::default(), kind: PhantomData })
+        let memory = Allocation { pointer: address, allocated: 0, inner: self.0.clone(), count: Arc::default() };
+        Ok(Buffer { memory: Memory(Arc::new(memory)), len: n, kind: PhantomData })
     }
 
     /// Fills `buffer` with zero bytes, in stream order.
     pub fn fill_zero<T: Pod>(&self, buffer: &mut Buffer<T>) -> Result<()> {
         self.bind()?;
         // SAFETY: the length is the one allocated.
-        self.put(|stream| unsafe { result::memset_d8_async(buffer.pointer, 0, buffer.allocated, stream) })
+        self.put(|stream| unsafe { result::memset_d8_async(buffer.address(), 0, buffer.memory.0.allocated, stream) })
             .map_err(|e| self.failed("memory cannot be cleared", e))
     }
 

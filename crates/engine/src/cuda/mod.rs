@@ -54,6 +54,7 @@ pub(crate) use graph::no_captures;
 pub use include::Files;
 pub use launch::{Argument, Extent, Kernel, Launch};
 pub use layout::{put, with_numbers};
+pub(crate) use memory::Memory;
 pub use memory::{Address, Buffer, BufferOf, Mapped, Pool};
 pub use nvrtc::{Cubin, Image, compiler};
 pub use pack::{kernel_pack, write_pack};

@@ -16,9 +16,11 @@
 //! assert_eq!(sums, [[0, 1, 2]; 3]);
 //! ```
 
+mod copies;
 mod cut;
 pub mod forecast;
 pub mod inside;
+mod meeting;
 pub mod mpi;
 mod relay;
 mod slabs;
@@ -35,6 +37,7 @@ use std::time::Instant;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub use self::copies::{Copies, CopyTo};
 pub use self::cut::{Block, Cut};
 pub use self::forecast::{Division, Forecast, LinkSpeed};
 pub use self::relay::Relay;

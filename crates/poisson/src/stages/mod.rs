@@ -21,6 +21,7 @@
 
 pub mod cpu;
 pub mod cuda;
+mod ranges;
 
 use zellige_engine::cuda::Buffer;
 use zellige_engine::error::{Error, Result};

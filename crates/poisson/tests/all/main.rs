@@ -13,6 +13,7 @@ mod examples;
 mod golden;
 mod memory_cuda;
 mod parts;
+mod parts_cuda;
 mod passes;
 mod physics;
 mod plans;

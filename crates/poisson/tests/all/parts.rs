@@ -7,7 +7,7 @@ use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
 use zellige_poisson::{Config, Poisson};
 
 /// An input in two or three dimensions; `more` are keys of its table.
-fn input(nodes: &[usize], more: &str) -> Config {
+pub(crate) fn input(nodes: &[usize], more: &str) -> Config {
     let size: Vec<f64> = nodes.iter().map(|n| *n as f64 / 100.0).collect();
     let text = format!("[poisson]\nrhs = \"sin(3*x) * exp(y) + x*y\"\n{more}\n[poisson.grid]\nnodes = {nodes:?}\nsize = {size:?}\n");
     Source::parse(&text, Format::Toml, "input").unwrap().typed::<Poisson>().unwrap().config
@@ -17,7 +17,7 @@ fn same(name: &str, nodes: &[usize], more: &str) {
     same_in_parts::<Poisson>(name, &input(nodes, more), Path::new("."), &[2, 3, 4, 8], 2);
 }
 
-const GIVEN: &str = "boundary = { all = { dirichlet = \"x - y\" } }";
+pub(crate) const GIVEN: &str = "boundary = { all = { dirichlet = \"x - y\" } }";
 
 #[test]
 fn cycles_in_the_plane() {

@@ -22,8 +22,14 @@ fn shares(slabs: usize, parts: usize) -> impl ExactSizeIterator<Item = std::ops:
     (0..parts).map(move |p| p * slabs / parts..(p + 1) * slabs / parts)
 }
 
-/// Division among `parts` parts.
-pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, parts: usize) -> Division {
+/// Planes that a GPU copies from beside for a visit of a level, all at once, and rows, in two goes: by whole bands, whose height
+/// depends on the GPU.
+const ON_GPU: [f64; 2] = [6.0, 100.0];
+
+/// Division among `parts` parts, of which each may have a GPU.
+pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, (parts, gpu): (usize, bool)) -> Division {
+    let plane = levels[0].grid.axes[2].is_flat();
+    let least = if gpu && plane { ON_GPU[1] as usize } else { 0 };
     let levels = in_slabs(levels);
     let size = choice.precision.inner_bytes() as f64;
     let [_, _, slabs] = levels[0].grid.nodes();
@@ -39,12 +45,15 @@ pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, parts: usize) -
         };
         let last = l > 0 && l + 1 == levels.len();
         let before = divided;
-        divided = divided && !last && shares(slabs, parts).all(|share| large_enough(share.len(), x * rows));
+        divided = divided && !last && shares(slabs, parts).all(|share| large_enough(share.len(), x * rows) && share.len() >= least);
         all += times * nodes;
         if divided {
             // A sweep of both colours reaches two slabs, a residual one.
             let (each, depth) = match choice.scheme {
+                Scheme::Cycles { .. } if gpu => (if plane { 2.0 } else { 1.0 }, ON_GPU[usize::from(plane)]),
                 Scheme::Cycles { plan, .. } => (COPIES, f64::from(2 * (plan.pre + plan.post) + 2)),
+                // Two sweeps in one pass, or four on the planes that are copied.
+                Scheme::Sweeps { block, .. } if gpu => (f64::from(block) / if plane { 2.0 } else { 4.0 }, if plane { 6.0 } else { 8.0 }),
                 Scheme::Sweeps { block, .. } => {
                     let passes = f64::from(block.div_ceil(MOST));
                     (passes, 2.0 * f64::from(block) / passes + 1.0)
@@ -64,10 +73,16 @@ pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, parts: usize) -
     if parts == 1 {
         (whole, copies, bytes) = (0.0, 0.0, 0.0);
     }
-    let rounds = (parts as f64).log2().ceil();
-    let gathers = GATHERED + coarse;
-    // The first part sends what was gathered to those beside it in the tree, which the others hand on.
-    let told = if parts > 1 { gathers * rounds } else { 0.0 };
+    // The first part sends what was gathered to those beside it in the tree, which the others hand on; GPUs copy to all others at
+    // once, and of a level that is not divided the residual alone.
+    let (rounds, told) = if parts == 1 {
+        (0.0, 0.0)
+    } else if gpu {
+        (1.0 + coarse, (1.0 + coarse) * (parts - 1) as f64)
+    } else {
+        let (deep, gathers) = ((parts as f64).log2().ceil(), GATHERED + coarse);
+        (2.0 * gathers * deep, gathers * deep)
+    };
     let share = shares(slabs, parts).map(|s| s.len()).max().unwrap_or(slabs) as f64 / slabs as f64;
     let repeated = whole / all;
     Division {
@@ -75,8 +90,37 @@ pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, parts: usize) -
         imbalance: share * parts as f64,
         repeated,
         memory: (plan.memory as f64 * (repeated + (1.0 - repeated) * share)) as u64,
-        rounds: copies + if parts > 1 { 2.0 * gathers * rounds } else { 0.0 },
+        rounds: copies + rounds,
         messages: copies * neighbours + told,
         bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Axis, Bc, Grid};
+    use crate::method::{Method, Options};
+    use crate::single::levels_of;
+
+    /// Parts on GPUs exchange once a level on the way down, tell all others the norms and a coarse level, and plane grids are cut
+    /// where parts have whole bands.
+    #[test]
+    fn gpus_exchange_less_often() {
+        let options = Options { method: Method::Multigrid, ..Options::default() };
+        let division = |grid: &Grid, parts: usize, gpu: bool| {
+            let choice = options.choose(grid, false, false).unwrap();
+            of(&levels_of(grid, &choice), &choice, &Plan { memory: 1 << 30, ..Plan::default() }, (parts, gpu))
+        };
+        let axis = |n: usize| Axis::new(n, 1.0, Bc::Dirichlet, Bc::Dirichlet);
+        let space = Grid { axes: [axis(129), axis(129), axis(129)] };
+        let [host, gpu] = [false, true].map(|gpu| division(&space, 4, gpu));
+        // Levels of 129, 65 and 33 planes, and what is gathered of that with 17.
+        assert_eq!((gpu.rounds, gpu.messages), (3.0 + 2.0, 2.0 * 3.0 + 2.0 * 3.0));
+        assert!(gpu.rounds < host.rounds && gpu.imbalance == host.imbalance && gpu.memory < 1 << 29, "{host:?} {gpu:?}");
+        let plane = Grid::plane(axis(257), axis(257));
+        assert!(division(&plane, 4, true).repeated > 0.99 && division(&plane, 4, false).repeated < 0.1);
+        let alone = division(&space, 1, true);
+        assert_eq!((alone.rounds, alone.messages, alone.bytes, alone.memory), (0.0, 0.0, 0.0, 1 << 30));
     }
 }

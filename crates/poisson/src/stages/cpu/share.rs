@@ -13,6 +13,7 @@ use zellige_engine::real::RealScalar;
 use super::field::Field;
 use super::pass::SlabSums;
 use super::tables::AxisTransfer;
+use crate::stages::ranges::Ranges;
 
 /// Least slabs and nodes of a part's share: with fewer, a message takes longer than the work.
 const LEAST: [usize; 2] = [8, 4096];
@@ -22,38 +23,31 @@ pub(super) fn large_enough(slabs: usize, nodes: usize) -> bool {
     slabs >= LEAST[0] && slabs * nodes >= LEAST[1]
 }
 
-/// Slabs of a level by part.
+/// Slabs of a level by part, and the links between the parts.
 #[derive(Debug, Clone)]
 pub(super) struct Share {
     links: Links,
-    /// One range a part, in order; none where all work on all.
-    ranges: Vec<Range<usize>>,
-    slabs: usize,
+    ranges: Ranges,
 }
 
 impl Share {
     /// Even shares of `slabs` slabs of `nodes` nodes each.
     pub(super) fn even(links: &Links, slabs: usize, nodes: usize) -> Self {
-        let parts = links.size();
-        Self::of(links, (0..parts).map(|p| p * slabs / parts..(p + 1) * slabs / parts).collect(), slabs, nodes)
+        let ranges = Ranges::even(links.size(), slabs, 1, |slabs| large_enough(slabs, nodes));
+        Self { links: links.clone(), ranges }
     }
 
     /// Shares of the level below one with this share: the coarse slabs on a part's fine ones. `divides` is false for a level that
     /// is never divided.
     pub(super) fn below<T>(&self, transfer: &AxisTransfer<T>, slabs: usize, nodes: usize, divides: bool) -> Self {
-        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(slabs);
-        let ranges = self.ranges.iter().map(|range| start(range.start)..start(range.end)).collect();
-        Self::of(&self.links, if divides { ranges } else { Vec::new() }, slabs, nodes)
-    }
-
-    fn of(links: &Links, ranges: Vec<Range<usize>>, slabs: usize, nodes: usize) -> Self {
-        let divided = !links.is_alone() && ranges.iter().all(|range| large_enough(range.len(), nodes));
-        Self { links: links.clone(), ranges: if divided { ranges } else { Vec::new() }, slabs }
+        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine);
+        let ranges = self.ranges.below(start, slabs, |slabs| divides && large_enough(slabs, nodes));
+        Self { links: self.links.clone(), ranges }
     }
 
     /// Returns true if parts have different slabs.
     pub(super) fn divided(&self) -> bool {
-        !self.ranges.is_empty()
+        self.ranges.divided()
     }
 
     /// Returns true if the run is not cut into parts.
@@ -63,20 +57,7 @@ impl Share {
 
     /// Slabs of this part.
     pub(super) fn own(&self) -> Range<usize> {
-        self.ranges.get(self.links.rank()).cloned().unwrap_or(0..self.slabs)
-    }
-
-    /// Slabs beside a range, `depth` on both sides, by their numbers on the axis.
-    fn beside(&self, range: &Range<usize>, depth: usize, periodic: bool) -> Vec<usize> {
-        let (slabs, depth) = (self.slabs as isize, depth as isize);
-        let [start, end] = [range.start, range.end].map(|k| k as isize);
-        let there = |k: &isize| periodic || (0..slabs).contains(k);
-        let mut all: Vec<usize> =
-            (start - depth..start).chain(end..end + depth).filter(there).map(|k| k.rem_euclid(slabs) as usize).collect();
-        all.retain(|k| !range.contains(k));
-        all.sort_unstable();
-        all.dedup();
-        all
+        self.ranges.of_part(self.links.rank())
     }
 
     /// Copies the `depth` slabs beside this part's from the parts that own them, unless they are up to date.
@@ -85,17 +66,22 @@ impl Share {
             return Ok(());
         }
         let (rank, slab) = (self.links.rank(), field.shape.slab());
+        let others = || self.ranges.parts().filter(|(part, _)| *part != rank);
+        let own = self.own();
         let mut send = Vec::new();
-        for (part, range) in self.ranges.iter().enumerate().filter(|(part, _)| *part != rank) {
-            let wanted = self.beside(range, depth, periodic).into_iter().filter(|k| self.ranges[rank].contains(k));
+        for (part, _) in others() {
+            let wanted = self.ranges.beside(part, depth, periodic).into_iter().filter(|k| own.contains(k));
             let message: Vec<u8> = wanted.flat_map(|k| bytemuck::cast_slice(field.slab(k)).iter().copied()).collect();
             if !message.is_empty() {
                 send.push((part, message));
             }
         }
-        let wanted = self.beside(&self.ranges[rank], depth, periodic);
-        let from = |part: usize| wanted.iter().copied().filter(move |k| self.ranges[part].contains(k));
-        let others: Vec<usize> = (0..self.ranges.len()).filter(|part| *part != rank && from(*part).next().is_some()).collect();
+        let wanted = self.ranges.beside(rank, depth, periodic);
+        let from = |part: usize| {
+            let theirs = self.ranges.of_part(part);
+            wanted.iter().copied().filter(move |k| theirs.contains(k))
+        };
+        let others: Vec<usize> = others().map(|(part, _)| part).filter(|part| from(*part).next().is_some()).collect();
         for (part, message) in others.iter().zip(self.links.exchange(send, &others)?) {
             for (k, bytes) in from(*part).zip(message.chunks_exact(slab * size_of::<T>())) {
                 bytemuck::cast_slice_mut(&mut field.all_mut()[k * slab..(k + 1) * slab]).copy_from_slice(bytes);
@@ -107,7 +93,7 @@ impl Share {
 
     /// Slabs of the level below, with share `below`, that lie on this part's slabs of this level.
     pub(super) fn on_level_below<V>(&self, below: &Self, transfer: &AxisTransfer<V>) -> Range<usize> {
-        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(below.slabs);
+        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(below.ranges.slabs());
         let own = self.own();
         if self.divided() { start(own.start)..start(own.end) } else { below.own() }
     }
@@ -118,9 +104,12 @@ impl Share {
         if !self.divided() || below.divided() {
             return Ok(());
         }
-        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(below.slabs);
+        let start = |fine: usize| transfer.child.partition_point(|child| *child < fine).min(below.ranges.slabs());
         let slab = field.shape.slab();
-        let range = |part: usize| start(self.ranges[part].start) * slab..start(self.ranges[part].end) * slab;
+        let range = |part: usize| {
+            let range = self.ranges.of_part(part);
+            start(range.start) * slab..start(range.end) * slab
+        };
         self.gather_ranges(field.all_mut(), range)
     }
 
@@ -130,7 +119,10 @@ impl Share {
             return Ok(());
         }
         let slab = field.shape.slab();
-        self.gather_ranges(field.all_mut(), |part| self.ranges[part].start * slab..self.ranges[part].end * slab)
+        self.gather_ranges(field.all_mut(), |part| {
+            let range = self.ranges.of_part(part);
+            range.start * slab..range.end * slab
+        })
     }
 
     fn gather_ranges<T: RealScalar>(&self, values: &mut [T], range: impl Fn(usize) -> Range<usize>) -> Result<()> {
@@ -155,7 +147,7 @@ impl Share {
             return Ok(());
         }
         let own: Vec<u8> = bytemuck::cast_slice(values[self.own()].as_flattened()).to_vec();
-        for (range, message) in self.ranges.iter().zip(self.links.all_gather(own)?) {
+        for ((_, range), message) in self.ranges.parts().zip(self.links.all_gather(own)?) {
             bytemuck::cast_slice_mut(values[range.clone()].as_flattened_mut()).copy_from_slice(&message);
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! The structs that all kernels take.
 
+use std::ops::Range;
+
 use zellige_device_macro::device;
 
 /// Axis of a level. Tables of the operator and of the regular transfers may be read a few entries beyond either end: zeros
@@ -13,6 +15,10 @@ pub(super) struct Axis {
     pub(super) first: i32,
     pub(super) last: i32,
     pub(super) periodic: i32,
+    /// A launch works on nodes `begin <= i < end`, which are wrapped on a periodic axis; passes over plane grids round up to whole
+    /// bands.
+    pub(super) begin: i32,
+    pub(super) end: i32,
     /// `[2i], [2i+1]`: weights west and east.
     pub(super) w: *const real,
     /// Weights in `wide`.
@@ -57,9 +63,21 @@ impl Level {
         [&mut self.x, &mut self.y, &mut self.z]
     }
 
+    /// The level with the slabs, planes or rows of a plane grid, that a launch works on.
+    pub(super) fn over(mut self, slabs: &Range<isize>) -> Self {
+        let axis = if self.z.n > 1 { &mut self.z } else { &mut self.y };
+        (axis.begin, axis.end) = (slabs.start as i32, slabs.end as i32);
+        self
+    }
+
     /// Values of a field, gaps included.
     pub(super) fn values(&self) -> usize {
         self.plane as usize * self.z.n as usize
+    }
+
+    /// Values of a slab, gaps included.
+    pub(super) fn slab(&self) -> usize {
+        if self.z.n > 1 { self.plane as usize } else { self.pitch as usize }
     }
 }
 

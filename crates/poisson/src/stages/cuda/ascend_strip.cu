@@ -13,7 +13,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     int strips = (l.x.n + OWN - 1) / OWN;
     if (warp >= strips) return;
     int x = warp * OWN + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, l.y.n);
+    int begin = first_row(l, height), end = min(begin + height, l.y.n);
     A a(l, x, begin - 4, omega_pre, omega_post);
     // Interpolation to the odd columns 1 and 3; even columns lie on coarse nodes.
     const real* line = l.x.line + 2 * x;

@@ -96,6 +96,16 @@ impl BandHeights {
         })
     }
 
+    /// The largest height of the passes of cycles and sweeps; `on_solution`: of those over the solution too; `full`: and of those
+    /// of full multigrid.
+    pub(super) fn largest(&self, on_solution: bool, full: bool) -> usize {
+        let always = [self.descend, self.ascend, self.correct, self.residual, self.sweep, self.two_sweeps];
+        let solution = [self.descend_solution, self.ascend_solution_norms, self.ascend_solution, self.interpolate_descend];
+        let of_full = [self.restrict, self.restrict_two, self.interpolate];
+        let some = |heights: &[usize], are: bool| heights.iter().copied().filter(|_| are).max().unwrap_or(0);
+        some(&always, true).max(some(&solution, on_solution)).max(some(&of_full, full))
+    }
+
     /// The least height of the passes that leave a partial sum a warp.
     pub(super) fn min_height_with_sums(&self) -> usize {
         [

@@ -14,7 +14,7 @@ impl CudaStages {
         // A solve like the one before finds its graphs.
         self.set_copy_state(0);
         let cuda = self.data.cuda.clone();
-        self.data.levels[0].u.iter_mut().try_for_each(|u| cuda.fill_zero(u))?;
+        self.data.levels[0].u.iter_mut().try_for_each(|u| cuda.fill_zero(&mut u.buffer))?;
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
         assert_eq!(f.len(), nx * ny * nz, "arrays cover all nodes of the grid");
@@ -22,7 +22,7 @@ impl CudaStages {
             let grid = (nx.div_ceil(256) as u32, (ny * nz - start).min(ROWS) as u32);
             let launch = self.data.kernels.pack.launch(grid, 256).arg(l.argument).arg(f.from(start * nx));
             // SAFETY: the arguments of `pack` in order; the rows lie in `f` and in the field.
-            unsafe { launch.arg(l.f.as_ref().unwrap_or(&l.u[0])).arg(start as i32).arg(1_i32).run() }?;
+            unsafe { launch.arg(l.f()).arg(start as i32).arg(1_i32).run() }?;
         }
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest) };
         self.set_scale(scale);
@@ -37,7 +37,7 @@ impl CudaStages {
         assert_eq!(u.len(), nx * ny * nz, "arrays cover all nodes of the grid");
         for start in (0..ny * nz).step_by(ROWS) {
             let grid = (nx.div_ceil(256) as u32, (ny * nz - start).min(ROWS) as u32);
-            let launch = self.data.kernels.unpack.launch(grid, 256).arg(l.argument).arg(&l.u[l.u_at]).arg(u.from(start * nx));
+            let launch = self.data.kernels.unpack.launch(grid, 256).arg(l.argument).arg(l.u()).arg(u.from(start * nx));
             // SAFETY: the arguments of `unpack` in order; the rows lie in the field and in `u`.
             unsafe { launch.arg(start as i32).run() }?;
         }

@@ -305,7 +305,7 @@ impl Data {
         match last.argument {
             Argument::Rows(sines) if self.inner == self.outer => {
                 before.iter().try_for_each(|step| self.solve_step(step.argument, step))?;
-                let u = self.levels[self.bottom.level].u().address();
+                let u = self.levels[self.bottom.level].u();
                 self.solve_step(Argument::Rows(sines.to(u)), last)?;
                 Ok(true)
             }

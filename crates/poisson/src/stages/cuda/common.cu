@@ -55,42 +55,56 @@ __device__ __forceinline__ void join(Partial& p, const Partial& q) {
 
 #include "norms.cuh"
 
-// Joins the results of the blocks of a plane of them, in a fixed order and in the block that comes last. `p`: of a warp, in its first lane;
-// `warps` of the block's have not returned before.
+// First row of a block's band of so many rows.
+__device__ __forceinline__ int first_row(const Level& l, int height) { return l.y.begin + blockIdx.y * height; }
+
+// Joins the results of `blocks` blocks, in an order that does not depend on which block does it: `warps` do the work of WARPS.
+__device__ __forceinline__ void join_blocks(int blocks, int warps, const Norms& o) {
+    __shared__ Partial shares[WARPS];
+    const int lane = threadIdx.x % 32;
+    // Many at once: each is a way to the second cache and back.
+    constexpr int MANY = 8, STEP = 32 * WARPS;
+    for (int warp = threadIdx.x / 32; warp < WARPS; warp += warps) {
+        Partial p = {};
+        for (int base = 32 * warp + lane; base < blocks; base += MANY * STEP) {
+            double2 low[MANY], high[MANY];
+#pragma unroll
+            for (int i = 0; i < MANY; i++) {
+                const double2* from = reinterpret_cast<const double2*>(o.partials + min(base + i * STEP, blocks - 1));
+                low[i] = __ldcg(from), high[i] = __ldcg(from + 1);
+            }
+#pragma unroll
+            for (int i = 0; i < MANY; i++)
+                if (base + i * STEP < blocks) join(p, {low[i].x, low[i].y, high[i].x, high[i].y});
+        }
+        p = warp_total(p);
+        if (lane == 0) shares[warp] = p;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        Partial p = shares[0];
+        for (int w = 1; w < WARPS; w++) join(p, shares[w]);
+        *o.totals = p, *o.host = p;
+    }
+}
+
+// Joins the results of the blocks of a plane of them, in the block that comes last; where a part has made some of them they are only
+// left. `p`: of a warp, in its first lane; `warps` of the block's have not returned before.
 __device__ __forceinline__ void join_norms(Partial p, int warps, const Norms& o) {
     __shared__ Partial shares[WARPS];
     __shared__ bool last;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = gridDim.x * gridDim.y;
-    auto share = [&] {
-        if (lane == 0) shares[warp] = p;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            for (int w = 1; w < warps; w++) join(p, shares[w]);
-    };
-    share();
+    if (lane == 0) shares[warp] = p;
+    __syncthreads();
     if (threadIdx.x == 0) {
+        for (int w = 1; w < warps; w++) join(p, shares[w]);
         o.partials[blockIdx.y * gridDim.x + blockIdx.x] = p;
         __threadfence();
-        last = atomicAdd(o.arrived, 1u) == blocks - 1;
+        last = o.arrived && atomicAdd(o.arrived, 1u) == blocks - 1;
     }
     __syncthreads();
     if (!last) return;
     __threadfence();
-    p = {};
-    // Many at once: each is a way to the second cache and back.
-    constexpr int MANY = 8;
-    for (int base = threadIdx.x; base < blocks; base += MANY * 32 * warps) {
-        double2 low[MANY], high[MANY];
-#pragma unroll
-        for (int i = 0; i < MANY; i++) {
-            const double2* from = reinterpret_cast<const double2*>(o.partials + min(base + i * 32 * warps, blocks - 1));
-            low[i] = __ldcg(from), high[i] = __ldcg(from + 1);
-        }
-#pragma unroll
-        for (int i = 0; i < MANY; i++)
-            if (base + i * 32 * warps < blocks) join(p, {low[i].x, low[i].y, high[i].x, high[i].y});
-    }
-    p = warp_total(p);
-    share();
-    if (threadIdx.x == 0) *o.totals = p, *o.host = p, *o.arrived = 0;
+    join_blocks(blocks, warps, o);
+    if (threadIdx.x == 0) *o.arrived = 0;
 }

@@ -4,7 +4,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use super::data::Target;
+use super::smoother::{RESTRICTED, Target};
 use super::{CudaStages, Smoother, Stages, Start, stage};
 
 /// A coarsest level above the bottom is solved by this many V(2,2) cycles down to it: a factor of about 0.05 each.
@@ -38,14 +38,14 @@ impl CudaStages {
     /// `nu` sweeps on `A e = r` by general kernels.
     pub(super) fn smooth(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother) -> Result<()> {
         if start == Start::Current {
-            return self.data.smooth(Target::Correction, level, nu, smoother);
+            return self.data.smooth(Target::Correction, level, nu, smoother, RESTRICTED);
         }
         if let (Smoother::RedBlack { omega }, 1..) = (smoother, nu) {
             self.data.relax_zero(level, omega)?;
-            return self.data.smooth(Target::Correction, level, nu - 1, smoother);
+            return self.data.smooth(Target::Correction, level, nu - 1, smoother, RESTRICTED);
         }
         self.data.clear(level)?;
-        self.data.smooth(Target::Correction, level, nu, smoother)
+        self.data.smooth(Target::Correction, level, nu, smoother, RESTRICTED)
     }
 
     /// One V-cycle on `A e = r` down to the last level there is.
@@ -85,7 +85,7 @@ impl CudaStages {
             }
             _ => {
                 self.data.clear(level)?;
-                self.data.prolong(level)?;
+                self.data.prolong(level, 0)?;
                 self.correct(level, profiler)?;
                 nu
             }

@@ -1,127 +1,19 @@
 //! The fields of one problem on a GPU and the launches of the kernels on them. Which kernels make a stage is in
 //! `mod.rs`.
 
-use zellige_engine::cuda::{Argument as _, Buffer, Cuda, Kernel, Launch, Mapped, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 
 use super::arguments;
-use super::bands::{BandHeights, OWN_TURN, bands};
+use super::bands::{OWN_TURN, bands};
 use super::bottom::BottomSolver;
-use super::program::{COARSE, Kernels, NODES, OnSolution, OperatorWeights, RESTRICTING, ROWS, WARPS};
-use super::tables::{Number, Tables, halves};
-use crate::grid::{Axis, Grid, Level};
-use crate::physics::Chebyshev;
-use crate::stages::Smoother;
-
-/// Bound of the spectrum of `D^-1 A`.
-pub(super) const LAMBDA: f64 = 2.0;
-/// Least nodes an axis where full multigrid's passes march: the window of coarse nodes wraps around at most once.
-const LEAST_FULL: usize = 64;
-
-/// Returns true if two nodes of one colour touch across the seam of a periodic axis.
-fn seam(grid: &Grid) -> bool {
-    grid.axes.iter().any(|a| a.periodic() && !a.is_flat() && a.nodes % 2 == 1)
-}
-
-/// Returns true if all unknowns of an axis have the same weight on both sides: no end with a derivative, no shorter interval.
-fn even(axis: &Axis) -> bool {
-    even_in(axis, axis.unknowns())
-}
-
-/// Returns true if these unknowns have the same weight on both sides, the first of the axis being among them.
-fn even_in(axis: &Axis, mut unknowns: std::ops::Range<usize>) -> bool {
-    let all = <[f64; 2]>::from(axis.weights(axis.unknowns().start));
-    all[0] == all[1] && unknowns.all(|i| <[f64; 2]>::from(axis.weights(i)) == all)
-}
-
-/// Class of a level's operator, which selects the kernels.
-fn weights(x: &Axis, y: &Axis) -> OperatorWeights {
-    let all_but_last = |axis: &Axis| even(axis) || !axis.periodic() && even_in(axis, axis.unknowns().start..axis.unknowns().end - 1);
-    if even(x) && even(y) {
-        OperatorWeights::Plain
-    } else if all_but_last(x) && all_but_last(y) && !x.periodic() && !y.periodic() {
-        OperatorWeights::Short
-    } else {
-        OperatorWeights::General
-    }
-}
-
-/// One level's fields: `r` and `u` twice where a pass reads neighbours of what it writes.
-pub(super) struct Fields {
-    pub argument: arguments::Level,
-    pub nodes: usize,
-    /// Plane, even around, in x by whole lanes: a marching sweep is possible.
-    pub marches: bool,
-    /// The whole fused pass is: both axes halve as well.
-    pub fused: bool,
-    /// Class of the operator: it selects kernels of less arithmetic.
-    pub weights: OperatorWeights,
-    /// Marks that the fused passes of full multigrid are possible too.
-    pub full: bool,
-    pub r: Vec<Buffer<u8>>,
-    pub e: Buffer<u8>,
-    pub u: Vec<Buffer<u8>>,
-    pub f: Option<Buffer<u8>>,
-    /// Index of the current copy of `u` and of `r`.
-    pub u_at: usize,
-    pub r_at: usize,
-    /// `u` has had the first sweep of the next cycle, with the factor `omega`, and `r` of the level below is that cycle's; `r` of
-    /// this level is not.
-    pub smoothed: bool,
-    pub omega: f64,
-    /// `r` of this level is not the residual of `u`, although a cycle has ended.
-    pub stale: bool,
-    pub(super) heights: BandHeights,
-}
-
-impl Fields {
-    /// Returns true if the residual can be carried on.
-    pub(super) fn plain(&self) -> bool {
-        self.weights == OperatorWeights::Plain
-    }
-
-    /// Columns and rows of a pass over the unknowns, and of one that also restricts.
-    pub(super) fn extent(&self) -> [usize; 2] {
-        [0, 1].map(|d| self.argument.axes()[d].n as usize)
-    }
-
-    pub(super) fn r(&self) -> &Buffer<u8> {
-        &self.r[self.r_at]
-    }
-
-    pub(super) fn u(&self) -> &Buffer<u8> {
-        &self.u[self.u_at]
-    }
-
-    pub(super) fn other_u(&self) -> &Buffer<u8> {
-        &self.u[1 - self.u_at]
-    }
-
-    pub(super) fn f(&self) -> &Buffer<u8> {
-        self.f.as_ref().unwrap_or(&self.e)
-    }
-
-    /// Blocks of the kernels that take a thread a node.
-    pub(super) fn blocks(&self) -> (u32, u32, u32) {
-        let [x, y, z] = self.argument.axes().map(|a| a.n as u32);
-        (x.div_ceil(NODES.0), y.div_ceil(NODES.1), z)
-    }
-
-    /// Blocks of the kernels with sums.
-    fn sums(&self) -> (u32, u32, u32) {
-        let (x, y, z) = self.blocks();
-        (x, y.div_ceil(ROWS), z)
-    }
-}
-
-/// A field that a smoother works on, with its right-hand side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
-    /// `A e = r`.
-    Correction,
-    /// `A u = f`.
-    Solution,
-}
+use super::fields::{Field, Fields, LEAST_FULL, Passes, blocks};
+use super::parts::{EVERYWHERE, Kind, Parts, Places, Reach, Share};
+use super::program::{COARSE, Kernels, NODES, OnSolution, RESTRICTING, WARPS};
+use super::smoother::ascended;
+use super::tables::{Number, Tables};
+use crate::grid::Level;
 
 pub(super) struct Data {
     pub cuda: Cuda,
@@ -132,15 +24,19 @@ pub(super) struct Data {
     pub outer: Number,
     pub levels: Vec<Fields>,
     pub bottom: BottomSolver,
+    /// The other parts of the run, where they have other slabs. Dropped before the fields.
+    pub(super) parts: Option<Parts>,
     /// Volume of the unknowns of the finest level.
     pub volume: f64,
     /// `r` and `e` hold this multiple of the residual and correction, a power of two: it keeps single precision in range.
     pub scale: f64,
     _tables: Tables,
-    scratch: Buffer<u8>,
+    pub(super) scratch: Buffer<u8>,
+    /// A smoother's field is where its results went: the correction in the scratch field, the solution in the other copy.
+    pub(super) swapped: bool,
     pub(super) partials: Buffer<u8>,
-    totals: Buffer<f64>,
-    arrived: Buffer<u32>,
+    pub(super) totals: Buffer<f64>,
+    pub(super) arrived: Buffer<u32>,
     pub host: Mapped<f64>,
     /// The norms of the last pass are partial sums that nobody has asked for yet.
     pub pending: bool,
@@ -162,26 +58,32 @@ impl Data {
 
     pub(super) fn new(
         cuda: &Cuda,
-        (kernels, on_solution): (Kernels, Option<OnSolution>),
+        (kernels, kernels_on_solution): (Kernels, Option<OnSolution>),
         grid: &[Level],
         inner: Number,
         outer: Number,
         full: bool,
+        links: &Links,
     ) -> Result<Self> {
         let pool = cuda.pool();
         let tables = Tables::new(&pool, grid, inner, outer)?;
-        let mut levels = Vec::with_capacity(grid.len());
+        let mut levels: Vec<Fields> = Vec::with_capacity(grid.len());
         let mut partials = 1;
-        for (l, (level, argument)) in grid.iter().zip(&tables.levels).enumerate() {
-            let values = argument.values();
-            let field = |number: Number, what: &str| pool.alloc_zeros::<u8>(values * number.bytes(), &format!("poisson level {l}: {what}"));
+        let on_solution = kernels_on_solution.as_ref();
+        let passes = grid.iter().map(|level| Passes::new(cuda, (&kernels, on_solution), level)).collect::<Result<Vec<_>>>()?;
+        let heights: Vec<usize> = passes.iter().map(|p| p.largest(on_solution.is_some(), full)).collect();
+        let shares = Share::of_levels(grid, &heights, links);
+        for (l, (((level, argument), passes), share)) in grid.iter().zip(&tables.levels).zip(passes).zip(shares).enumerate() {
+            let held = share.held();
+            let field = |number: Number, what: &str| -> Result<Field> {
+                let slab = argument.slab() * number.bytes();
+                let buffer = pool.alloc_zeros::<u8>(held.len() * slab, &format!("poisson level {l}: {what}"))?;
+                Ok(Field { buffer, skipped: (held.start * slab) as u64 })
+            };
             let [x, y, z] = [0, 1, 2].map(|d| &level.grid.axes[d]);
-            let whole = !x.periodic() || x.nodes.is_multiple_of(4);
-            let marches = z.is_flat() && !seam(&level.grid) && whole && x.nodes >= 16 && y.nodes >= 16;
-            let fused = marches && level.transfer.as_ref().is_some_and(|t| halves(&t[0]) && halves(&t[1]));
+            let Passes { marches, fused, weights, heights } = passes;
             let solution = l == 0 || full;
-            let weights = if fused { weights(x, y) } else { OperatorWeights::General };
-            let heights = BandHeights::new(cuda, (&kernels, on_solution.as_ref()), weights, [x.nodes, y.nodes])?;
+            let slabs = if z.is_flat() { 1 } else { 2 };
             let fields = Fields {
                 argument: *argument,
                 nodes: level.grid.len(),
@@ -193,6 +95,13 @@ impl Data {
                 e: field(inner, "correction")?,
                 u: (0..if solution { 2 } else { 0 }).map(|_| field(outer, "solution")).collect::<Result<_>>()?,
                 f: solution.then(|| field(outer, "right-hand side")).transpose()?,
+                share,
+                places: Places::default(),
+                r_reach: EVERYWHERE,
+                e_reach: EVERYWHERE,
+                u_reach: EVERYWHERE,
+                f_reach: EVERYWHERE,
+                children: level.transfer.as_ref().map_or_else(Vec::new, |t| t[slabs].child.clone()),
                 u_at: 0,
                 r_at: 0,
                 smoothed: false,
@@ -207,16 +116,20 @@ impl Data {
             levels.push(fields);
         }
         // Scratch of the levels that are smoothed by general kernels.
-        let general = levels.iter().map(|l| l.argument.values()).max().unwrap_or(0);
+        let scratch = levels.iter().map(|l| l.share.held().len() * l.slab(inner)).max().unwrap_or(0);
         let last = grid.len() - 1;
         let fields = &levels[last];
         let ends = (fields.r[0].address(), fields.e.address());
         let limit = cuda.properties().shared_per_block;
         let bottom = BottomSolver::new(&pool, (last, &grid[last].grid), &fields.argument, (inner, limit), ends)?;
         let volume = grid[0].grid.axes.iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
+        let scratch = pool.alloc_zeros(scratch, "poisson: scratch")?;
+        let partials = pool.alloc_zeros(partials * 32, "poisson: partial sums")?;
         Ok(Self {
-            scratch: pool.alloc_zeros(general * inner.bytes(), "poisson: scratch")?,
-            partials: pool.alloc_zeros(partials * 32, "poisson: partial sums")?,
+            parts: Parts::new(cuda, links, &mut levels, [&partials, &scratch])?,
+            scratch,
+            swapped: false,
+            partials,
             totals: pool.alloc_zeros(4, "poisson: sums")?,
             arrived: pool.alloc_zeros(1, "poisson: sums")?,
             pending: false,
@@ -224,7 +137,7 @@ impl Data {
             cuda: cuda.clone(),
             pool,
             kernels,
-            on_solution,
+            on_solution: kernels_on_solution,
             inner,
             outer,
             levels,
@@ -235,238 +148,126 @@ impl Data {
         })
     }
 
+    /// A launch of a thread a node of a level's own slabs and so many beside them.
+    pub(super) fn nodes_with<'a>(&self, kernel: &'a Kernel, level: usize, beside: Reach) -> Launch<'a> {
+        let l = &self.levels[level];
+        let argument = l.over(&l.share.with(beside));
+        kernel.launch(blocks(&argument), NODES).arg(argument)
+    }
+
+    /// A launch of a thread a node of a level's own slabs.
     pub(super) fn nodes<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
-        kernel.launch(self.levels[level].blocks(), NODES).arg(self.levels[level].argument)
+        self.nodes_with(kernel, level, 0)
     }
 
     /// The fused downward pass.
-    pub(super) fn descend(&self, level: usize, omega: f64) -> Result<()> {
+    pub(super) fn descend(&mut self, level: usize, omega: f64) -> Result<()> {
+        self.refresh(level, &[(Kind::R, EVERYWHERE)])?;
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = c.argument.axes().map(|a| 2 * a.n as usize);
-        let launch = self.overlapping(self.kernels.passes(l.weights).0.launch(bands(x, y, l.heights.descend), 32 * WARPS));
-        let launch = launch.arg(l.argument).arg(c.argument).arg(l.r()).arg(c.r());
+        let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.descend);
+        let (band, argument) = l.banded(y, height);
+        let launch = self.overlapping(self.kernels.passes(l.weights).0.launch(bands(x, band.len(), 1), 32 * WARPS));
+        let launch = launch.arg(argument).arg(c.argument).arg(l.r()).arg(c.r());
         // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
-        unsafe { number(launch, self.inner, omega).arg(l.heights.descend as i32).run() }
+        unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
+        self.restricted(level, Kind::R)
     }
 
     /// The fused upward pass.
-    pub(super) fn ascend(&self, level: usize, pre: f64, post: f64) -> Result<()> {
+    pub(super) fn ascend(&mut self, level: usize, pre: f64, post: f64) -> Result<()> {
+        self.refresh(level, &[(Kind::R, EVERYWHERE)])?;
+        self.refresh(level + 1, &[(Kind::E, EVERYWHERE)])?;
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = l.argument.axes().map(|a| a.n as usize);
-        let launch = self.overlapping(self.kernels.passes(l.weights).1.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
-        let launch = launch.arg(l.argument).arg(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
+        let ([x, y], height) = (l.extent(), l.heights.ascend);
+        let (band, argument) = l.banded(y, height);
+        let launch = self.overlapping(self.kernels.passes(l.weights).1.launch(bands(x, band.len(), 1), 32 * WARPS));
+        let launch = launch.arg(argument).arg(c.argument).arg(l.r()).arg(c.e()).arg(l.e());
         // SAFETY: the arguments of `ascend` in order; the tables and fields belong to these two levels.
-        unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
+        unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
+        let l = &mut self.levels[level];
+        l.e_reach = l.share.reach(0);
+        Ok(())
     }
 
     /// The fused upward pass with the correction of `u` and, on the finest level, the new residual: `f - A u`, or carried on
     /// as `r - A e` on a plain level.
     pub(super) fn ascend_correct(&mut self, level: usize, pre: f64, post: f64, carry: bool) -> Result<()> {
+        self.refresh(level, &[(Kind::R, EVERYWHERE), (Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
+        self.refresh(level + 1, &[(Kind::E, EVERYWHERE)])?;
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = l.argument.axes().map(|a| a.n as usize);
+        let [x, y] = l.extent();
         let (kernel, height) = if carry && l.plain() {
             (&self.kernels.ascend_carry_plain, l.heights.carry)
         } else {
             (self.kernels.passes(l.weights).2, l.heights.correct)
         };
-        let launch = self.overlapping(kernel.launch(bands(x, y, height), 32 * WARPS));
-        let launch = launch.arg(l.argument).arg(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f()).arg(l.other_u());
-        let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.arg(self.norms_argument());
+        let (band, argument) = l.banded(y, height);
+        let blocks = bands(x, band.len(), 1);
+        let launch = self.overlapping(kernel.launch(blocks, 32 * WARPS));
+        let launch = launch.arg(argument).arg(c.argument).arg(l.r()).arg(c.e()).arg(l.u()).arg(l.f()).arg(l.other_u());
+        let launch = if level == 0 { launch.arg(l.r[1 - l.r_at].address()) } else { launch.arg(0_u64) };
+        let launch = launch.arg(self.norms_argument(band.start * blocks.0 as usize));
         let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
         // SAFETY: the arguments of `ascend_correct` and `ascend_carry` in order; u and r are written to the copies that are not read, and
         // `partials` has one entry a block.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
         l.u_at = 1 - l.u_at;
+        l.u_reach = l.share.reach(0);
         if level == 0 {
             l.r_at = 1 - l.r_at;
+            l.r_reach = l.share.reach(0);
             self.pending = false;
+            self.join_bands(level, [x, y], height)?;
         }
-        Ok(())
-    }
-
-    /// Location where a pass leaves its norms.
-    pub(super) fn norms_argument(&self) -> arguments::Norms {
-        let [partials, totals, arrived] = [self.partials.address(), self.totals.address(), self.arrived.address()];
-        arguments::Norms { partials, totals, host: self.host.value(), arrived }
-    }
-
-    /// Joins `count` partial sums.
-    pub(super) fn norms(&self, count: usize) -> Result<()> {
-        let launch = self.overlapping(self.kernels.norms.launch(1, 1024)).arg(&self.partials).arg(count as i32);
-        // SAFETY: the arguments of `norms` in order; `count` entries were written by the kernel before.
-        unsafe { launch.arg(&self.totals).arg(&self.host).run() }
-    }
-
-    /// `r = f - A u`, or after `u += e`; on a singular problem without its mean.
-    pub(super) fn residual(&mut self, level: usize, correct: bool, singular: bool) -> Result<()> {
-        let l = &self.levels[level];
-        if l.marches && !correct {
-            let ([x, y], height) = (l.extent(), l.heights.residual);
-            let launch = self.overlapping(self.kernels.marching_residual.launch(bands(x, y, height), 32 * WARPS)).arg(l.argument);
-            let launch = number(launch.arg(l.u()).arg(l.f()).arg(l.r()), self.outer, self.scale);
-            // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a block.
-            unsafe { launch.arg(self.norms_argument()).arg(height as i32).run() }?;
-        } else {
-            let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
-            let launch = kernel.launch(l.sums(), NODES).arg(l.argument).arg(l.u());
-            let launch = if correct { launch.arg(&l.e).arg(l.f()).arg(l.other_u()) } else { launch.arg(l.f()) };
-            let launch = number(launch.arg(l.r()), self.outer, self.scale);
-            let launch = if correct { number(launch, self.outer, 1.0 / self.scale) } else { launch };
-            // SAFETY: the arguments of `residual` or `correct` in order; `partials` has one entry a block.
-            unsafe { launch.arg(&self.partials).run() }?;
-            let (a, b, c) = l.sums();
-            if level == 0 || singular {
-                self.norms((a * b * c) as usize)?;
-            }
-        }
-        if singular {
-            let launch = self.nodes(&self.kernels.shift_r, level).arg(l.r()).arg(&self.totals).arg(self.scale / self.volume);
-            // SAFETY: the arguments of `shift_r` in order.
-            unsafe { launch.run() }?;
-        }
-        if level == 0 {
-            self.pending = false;
-        }
-        let l = &mut self.levels[level];
-        (l.smoothed, l.stale) = (false, false);
-        if correct {
-            l.u_at = 1 - l.u_at;
-        }
-        Ok(())
-    }
-
-    /// Takes the mean off `f_0`; waits and returns it.
-    pub(super) fn remove_mean(&mut self) -> Result<f64> {
-        let l = &self.levels[0];
-        // SAFETY: the arguments of `weigh` in order; `partials` has one entry a block.
-        unsafe { self.kernels.weigh.launch(l.sums(), NODES).arg(l.argument).arg(l.f()).arg(&self.partials).run() }?;
-        let (a, b, c) = l.sums();
-        self.norms((a * b * c) as usize)?;
-        // SAFETY: the arguments of `shift_u` in order.
-        unsafe { self.nodes(&self.kernels.shift_u, 0).arg(l.f()).arg(&self.totals).arg(1.0 / self.volume).run() }?;
-        self.cuda.synchronize()?;
-        Ok(self.host.get(3) / self.volume)
-    }
-
-    /// The first red-black sweep on `A e = r` from zero.
-    pub(super) fn relax_zero(&self, level: usize, omega: f64) -> Result<()> {
-        let l = &self.levels[level];
-        let launch = self.nodes(&self.kernels.relax_zero, level).arg(l.r()).arg(&l.e);
-        // SAFETY: the arguments of `relax_zero` in order.
-        unsafe { number(launch, self.inner, omega).run() }
-    }
-
-    /// `e = 0`.
-    pub(super) fn clear(&mut self, level: usize) -> Result<()> {
-        self.cuda.fill_zero(&mut self.levels[level].e)
-    }
-
-    /// `nu` sweeps by the general kernels from the stored values.
-    pub(super) fn smooth(&mut self, target: Target, level: usize, nu: u32, smoother: Smoother) -> Result<()> {
-        self.smooth_on(target, level, nu, smoother, &mut Chebyshev::default())
-    }
-
-    /// Smooths as [`Data::smooth`] does, and continues a polynomial. The solution before the last sweep is then the other copy.
-    pub(super) fn smooth_on(
-        &mut self,
-        target: Target,
-        level: usize,
-        nu: u32,
-        smoother: Smoother,
-        recurrence: &mut Chebyshev,
-    ) -> Result<()> {
-        let mut swapped = false;
-        for _ in 0..nu {
-            match smoother {
-                Smoother::RedBlack { omega } => {
-                    self.relax(target, level, swapped, omega, 0)?;
-                    self.relax(target, level, !swapped, omega, 1)?;
-                }
-                Smoother::Jacobi { omega } => {
-                    self.relax(target, level, swapped, omega, 2)?;
-                    swapped = !swapped;
-                }
-                Smoother::Chebyshev { ratio } => {
-                    let (step, momentum) = recurrence.next(LAMBDA, ratio);
-                    self.momentum(target, level, swapped, step, momentum)?;
-                    swapped = !swapped;
-                }
-            }
-        }
-        if swapped {
-            match target {
-                Target::Solution => self.levels[level].u_at = 1 - self.levels[level].u_at,
-                Target::Correction => {
-                    let e = &mut self.levels[level].e;
-                    let bytes = e.len();
-                    self.cuda.copy(&self.scratch, 0, e, 0, bytes)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Field, right-hand side, the place for the result and the format; `swapped`: the field is where results went.
-    fn target(&self, target: Target, level: usize, swapped: bool) -> (&Buffer<u8>, &Buffer<u8>, &Buffer<u8>, Number) {
-        let l = &self.levels[level];
-        let (a, b, f, format) = match target {
-            Target::Correction => (&l.e, &self.scratch, l.r(), self.inner),
-            Target::Solution => (l.u(), l.other_u(), l.f(), self.outer),
-        };
-        if swapped { (b, f, a, format) } else { (a, f, b, format) }
-    }
-
-    fn relax(&self, target: Target, level: usize, swapped: bool, omega: f64, colour: i32) -> Result<()> {
-        let (v, f, out, format) = self.target(target, level, swapped);
-        let kernel = if target == Target::Correction { &self.kernels.relax_e } else { &self.kernels.relax_u };
-        let launch = self.nodes(kernel, level).arg(v).arg(f).arg(out);
-        // SAFETY: the arguments of `relax_e` and `relax_u` in order; the result goes to another field.
-        unsafe { number(launch, format, omega).arg(colour).run() }
-    }
-
-    fn momentum(&self, target: Target, level: usize, swapped: bool, step: f64, momentum: f64) -> Result<()> {
-        let (v, f, out, format) = self.target(target, level, swapped);
-        let kernel = if target == Target::Correction { &self.kernels.momentum_e } else { &self.kernels.momentum_u };
-        let launch = self.nodes(kernel, level).arg(v).arg(f).arg(out).arg(out);
-        // SAFETY: the arguments of `momentum_e` and `momentum_u` in order; a thread reads `before` only where it writes.
-        unsafe { number(number(launch, format, step), format, momentum).run() }
-    }
-
-    /// One marching red-black sweep on `A u = f`, or two in one pass.
-    pub(super) fn sweep(&mut self, level: usize, omega: f64, two: bool) -> Result<()> {
-        let l = &self.levels[level];
-        let [x, y, _] = l.argument.axes().map(|a| a.n as usize);
-        let (kernel, height) = if two { (&self.kernels.two_sweeps, l.heights.two_sweeps) } else { (&self.kernels.sweep, l.heights.sweep) };
-        let launch = self.overlapping(kernel.launch(bands(x, y, height), 32 * WARPS));
-        let launch = launch.arg(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
-        // SAFETY: the arguments of `sweep` and `two_sweeps` in order; the result goes to another field.
-        unsafe { number(launch, self.outer, omega).arg(height as i32).run() }?;
-        let l = &mut self.levels[level];
-        (l.u_at, l.smoothed) = (1 - l.u_at, false);
         Ok(())
     }
 
     /// `r_{l+1} = R (r - A e)`, or `R r`.
-    pub(super) fn restrict(&self, level: usize, from_zero: bool) -> Result<()> {
+    pub(super) fn restrict(&mut self, level: usize, from_zero: bool) -> Result<()> {
+        let wants = [(Kind::R, 1), (Kind::E, 2)];
+        self.refresh(level, if from_zero { &wants[..1] } else { &wants })?;
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let launch = self.restricting(&self.kernels.restrict_residual, level).arg(l.r());
-        let launch = if from_zero { launch.arg(0_u64) } else { launch.arg(&l.e) };
+        let launch = if from_zero { launch.arg(0_u64) } else { launch.arg(l.e()) };
         // SAFETY: the arguments of `restrict_residual` in order; no correction means zero.
-        unsafe { launch.arg(c.r()).run() }
+        unsafe { launch.arg(c.r()).run() }?;
+        self.restricted(level, Kind::R)
     }
 
+    /// The level below with its slabs that lie on this part's.
+    pub(super) fn below(&self, level: usize) -> arguments::Level {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let slabs = self.own_below(level);
+        if l.share.divided() { c.over(&(slabs.start as isize..slabs.end as isize)) } else { c.argument }
+    }
+
+    /// A launch that restricts to the slabs of the level below that lie on this part's.
     pub(super) fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let n: [u32; 3] = std::array::from_fn(|d| (c.argument.axes()[d].n as u32).div_ceil(COARSE[d]));
-        kernel.launch(n, RESTRICTING).arg(l.argument).arg(c.argument)
+        let argument = self.below(level);
+        let n: [u32; 3] = std::array::from_fn(|d| {
+            let axis = argument.axes()[d];
+            ((axis.end - axis.begin) as u32).div_ceil(COARSE[d])
+        });
+        kernel.launch(n, RESTRICTING).arg(self.levels[level].argument).arg(argument)
     }
 
-    /// `e += P e_{l+1}`.
-    pub(super) fn prolong(&self, level: usize) -> Result<()> {
+    /// `e += P e_{l+1}`, before so many sweeps.
+    pub(super) fn prolong(&mut self, level: usize, nu: u32) -> Result<()> {
+        let l = &self.levels[level];
+        let wanted = (ascended(level) + 2 * nu as usize).min(l.share.depth);
+        self.refresh(level, &[(Kind::E, if l.e_reach == 0 { wanted } else { 0 })])?;
+        // A slab beside lies between two coarse ones.
+        let coarse = |reach: Reach| reach / 2 + 1;
+        let wanted = wanted.min(self.levels[level].e_reach);
+        self.refresh(level + 1, &[(Kind::E, coarse(wanted))])?;
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let launch = self.nodes(&self.kernels.prolong, level).arg(c.argument);
+        let beside = if c.e_reach == EVERYWHERE { wanted } else { wanted.min(2 * (c.e_reach - 1)) };
+        let launch = self.nodes_with(&self.kernels.prolong, level, beside).arg(c.argument);
         // SAFETY: the arguments of `prolong` in order.
-        unsafe { launch.arg(&c.e).arg(&l.e).run() }
+        unsafe { launch.arg(c.e()).arg(l.e()).run() }?;
+        let l = &mut self.levels[level];
+        l.e_reach = l.share.reach(beside);
+        Ok(())
     }
 }

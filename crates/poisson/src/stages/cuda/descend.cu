@@ -11,7 +11,7 @@ template <class A> __device__ __forceinline__ void descend_strip(const Level& l,
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= 2 * coarse.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, 2 * coarse.y.n);
+    int begin = first_row(l, height), end = min(begin + height, 2 * coarse.y.n);
     A a(l, x, begin - 4, omega, omega);
     Restriction<real> restriction(coarse, x, a);
     bool owner = lane > 0 && lane < 31 && x / 2 < coarse.pitch;

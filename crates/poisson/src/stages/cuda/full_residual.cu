@@ -11,7 +11,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_residual(Level l, 
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= l.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, l.y.n);
+    int begin = first_row(l, height), end = min(begin + height, l.y.n);
     Columns<wide> m(l, x);
     int columns = l.x.periodic ? 4 : l.x.n - x;
     bool owner = lane > 0 && lane < 31 && x < (l.x.periodic ? l.x.n : l.pitch);

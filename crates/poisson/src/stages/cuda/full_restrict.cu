@@ -9,7 +9,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict(Level l, 
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= 2 * coarse.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, 2 * coarse.y.n);
+    int begin = first_row(l, height), end = min(begin + height, 2 * coarse.y.n);
     wide fx[6];
 #pragma unroll
     for (int q = 0; q < 6; q++) fx[q] = coarse.x.full[3 * (x / 2) + q];
@@ -65,7 +65,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWNED >= 4 * next.x.n) return;
     int x = strip * OWNED + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, 4 * next.y.n);
+    int begin = first_row(l, height), end = min(begin + height, 4 * next.y.n);
     wide fx[6], nx[3];
 #pragma unroll
     for (int q = 0; q < 6; q++) fx[q] = coarse.x.full[3 * (x / 2) + q];

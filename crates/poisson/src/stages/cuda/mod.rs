@@ -20,23 +20,29 @@ mod bottom;
 mod cycles;
 mod data;
 mod eigen;
+mod fields;
 mod full;
+mod host;
+mod norms;
+mod parts;
 mod passes;
 mod program;
 mod sines;
+mod smoother;
 mod tables;
 
 use std::collections::HashMap;
 
 use zellige_engine::cuda::{Buffer, Cuda, Graph};
 use zellige_engine::error::Result;
-use zellige_engine::large::zeros;
-use zellige_engine::parallel::{chunks, map, position};
+use zellige_engine::links::Links;
+use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use self::data::{Data, Target};
+use self::data::Data;
 pub use self::program::recipe;
+use self::smoother::{SOLVED, Target, ascended};
 use self::tables::Number;
 use super::{Norms, Smoother, Stages, Start, StoredResidual, stage};
 use crate::grid::cycle_levels;
@@ -45,8 +51,6 @@ use crate::physics::Chebyshev;
 use crate::problem::{Precision, StageSetup};
 use crate::smoothing::{self, Smoothing};
 
-/// Values moved to or from the host in one piece.
-const PIECE: usize = 1 << 22;
 /// Values that a thread looks through in a row.
 const PART: usize = 1 << 16;
 
@@ -55,9 +59,18 @@ pub fn new(setup: &StageSetup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     with_bottom(setup, cuda, None)
 }
 
+/// The stages of a part of the run.
+pub(crate) fn of_part(setup: &StageSetup, cuda: &Cuda, links: &Links) -> Result<Box<dyn Stages>> {
+    open(setup, cuda, None, links)
+}
+
 /// Builds the stages as [`new`] does, the bottom level being the first below the finest with at most `nodes` nodes per axis: to try
 /// sizes, and to compare with other hierarchies. Without coarse levels it may be the finest.
 pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Result<Box<dyn Stages>> {
+    open(setup, cuda, nodes, &Links::default())
+}
+
+fn open(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>, links: &Links) -> Result<Box<dyn Stages>> {
     let (inner, outer) = match setup.precision {
         Precision::F32 => (Number::F32, Number::F32),
         Precision::Mixed => (Number::F32, Number::F64),
@@ -74,7 +87,7 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     levels[last].transfer = None;
     let smoothing = (0..levels.len()).map(|l| smoothing::of(&levels, l)).collect();
     let kernels = program::kernels(cuda, setup.precision)?;
-    let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full)?;
+    let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full, links)?;
     Ok(Box::new(CudaStages {
         data,
         given: setup.levels.len().min(levels.len()),
@@ -115,7 +128,7 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 
 impl CudaStages {
     fn copy_state(&self) -> CopyState {
-        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.smoothed) << 2 | usize::from(f.stale) << 3) as CopyState;
+        let bits = |f: &fields::Fields| (f.u_at | f.r_at << 1 | usize::from(f.smoothed) << 2 | usize::from(f.stale) << 3) as CopyState;
         let pending = if self.data.pending { PENDING } else { 0 };
         self.data.levels.iter().enumerate().fold(pending, |copy_state, (l, fields)| copy_state | bits(fields) << (4 * l))
     }
@@ -135,44 +148,6 @@ impl CudaStages {
             self.graphs.clear();
             self.data.scale = scale;
         }
-    }
-
-    /// Dense host values into the right-hand side, or a copy of the solution.
-    fn upload(&mut self, values: &[f64], solution: Option<usize>) -> Result<()> {
-        let l = &self.data.levels[0];
-        let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
-        let rows_at_once = (PIECE / nx).clamp(1, 65535);
-        let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(ny * nz), "poisson: copies from the host")?;
-        // Untouched values need be neither read nor sent: the staging buffer holds zeros.
-        let blank = solution.is_some() && position(values, |v| *v != 0.0).is_none();
-        for (piece, part) in values.chunks(nx * rows_at_once).enumerate() {
-            if !blank {
-                self.data.cuda.upload(&mut staging, part)?;
-            }
-            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let field = solution.map_or_else(|| l.f.as_ref().unwrap_or(&l.u[0]), |copy| &l.u[copy]);
-            let launch = self.data.kernels.pack.launch(grid, 256).arg(l.argument).arg(&staging).arg(field);
-            // SAFETY: the arguments of `pack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((piece * rows_at_once) as i32).arg(i32::from(solution.is_none())).run() }?;
-        }
-        Ok(())
-    }
-
-    /// A copy of the solution over all nodes.
-    fn dense(&self, copy: usize) -> Result<Vec<f64>> {
-        let l = &self.data.levels[0];
-        let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
-        let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
-        let mut out = zeros(nx * ny * nz);
-        let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
-        for (piece, part) in out.chunks_mut(nx * rows_at_once).enumerate() {
-            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let launch = self.data.kernels.unpack.launch(grid, 256).arg(l.argument).arg(&l.u[copy]).arg(&staging);
-            // SAFETY: the arguments of `unpack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((piece * rows_at_once) as i32).run() }?;
-            self.data.cuda.download_to(&staging, 0, part)?;
-        }
-        Ok(out)
     }
 }
 
@@ -222,7 +197,7 @@ impl Stages for CudaStages {
     }
 
     fn resume_polynomial(&mut self, sweeps: u64, ratio: f64, previous: &[f64]) -> Result<()> {
-        self.recurrence = Some(Chebyshev::after(sweeps, data::LAMBDA, ratio));
+        self.recurrence = Some(Chebyshev::after(sweeps, smoother::LAMBDA, ratio));
         self.upload(previous, Some(1 - self.data.levels[0].u_at))
     }
 
@@ -284,8 +259,8 @@ impl Stages for CudaStages {
                 // The way down did not store it.
                 self.data.relax_zero(level, omega)?;
             }
-            self.data.prolong(level)?;
-            self.data.smooth(Target::Correction, level, nu, smoother)
+            self.data.prolong(level, nu)?;
+            self.data.smooth(Target::Correction, level, nu, smoother, ascended(level))
         })
     }
 
@@ -299,24 +274,11 @@ impl Stages for CudaStages {
     }
 
     fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
-        let l = &self.data.levels[0];
-        if l.smoothed || l.stale {
-            return Ok(None);
-        }
-        let residual = self.data.cuda.download(l.r())?;
-        Ok(Some(StoredResidual { residual, scale: self.data.scale }))
+        self.residual_as_stored()
     }
 
     fn restore_residual(&mut self, held: &StoredResidual) -> Result<bool> {
-        let l = &mut self.data.levels[0];
-        let at = l.r_at;
-        if l.r[at].len() != held.residual.len() {
-            return Ok(false);
-        }
-        self.data.cuda.upload(&mut l.r[at], &held.residual)?;
-        (l.smoothed, l.stale, self.data.pending) = (false, false, false);
-        self.set_scale(held.scale);
-        Ok(true)
+        self.take_residual(held)
     }
 
     fn carries(&self) -> bool {
@@ -389,14 +351,15 @@ impl Stages for CudaStages {
             });
         }
         let cost = self.cost(level, 0.0, 6.0 * f64::from(nu), 24.0 * f64::from(nu));
-        profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth(Target::Solution, level, nu, smoother))
+        profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth(Target::Solution, level, nu, smoother, SOLVED))
     }
 
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         if matches!(smoother, Smoother::Chebyshev { .. }) {
             let (cost, cuda) = (self.cost(0, 0.0, 5.0 * f64::from(nu), 24.0 * f64::from(nu)), self.data.cuda.clone());
             let recurrence = self.recurrence.get_or_insert_default();
-            profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth_on(Target::Solution, 0, nu, smoother, recurrence))?;
+            profiler
+                .stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth_on(Target::Solution, 0, nu, smoother, (SOLVED, recurrence)))?;
         } else {
             self.sweep(0, nu, smoother, profiler)?;
         }
@@ -467,8 +430,8 @@ impl Stages for CudaStages {
         profiler: &mut Profiler,
         body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler) -> Result<()>,
     ) -> Result<()> {
-        if profiler.is_on() {
-            // Stages inside a graph cannot be timed one by one.
+        if profiler.is_on() || self.data.in_parts() {
+            // Stages inside a graph cannot be timed one by one, and parts tell each other where their streams are.
             return body(self, profiler);
         }
         let before = self.copy_state();

@@ -1,11 +1,11 @@
 //! The launches of the passes over the solution (solution.cu): a cycle on `u` itself, where solution and correction have one
-//! precision. Between a cycle and the next `u` is ahead by a sweep: see [`super::data::Fields`].
+//! precision. Between a cycle and the next `u` is ahead by a sweep: see [`super::fields::Fields`].
 
-use zellige_engine::cuda::Launch;
 use zellige_engine::error::Result;
 
 use super::bands::{OWN_TURN, bands, bands_of};
 use super::data::{Data, number};
+use super::parts::{EVERYWHERE, Kind};
 use super::program::{OnSolution, WARPS};
 
 impl Data {
@@ -20,18 +20,14 @@ impl Data {
         let l = &mut self.levels[level];
         (l.smoothed, l.omega) = (true, omega);
         if moved {
-            l.u_at = 1 - l.u_at;
+            (l.u_at, l.u_reach) = (1 - l.u_at, l.share.reach(0));
         }
-    }
-
-    /// Both levels' arguments and what lies below, `u` and `f`.
-    fn level_arguments<'a>(&self, launch: Launch<'a>, level: usize) -> Launch<'a> {
-        self.overlapping(launch).arg(self.levels[level].argument).arg(self.levels[level + 1].argument)
     }
 
     /// The first sweep of a cycle on level `level` and `r_{l+1} = R (f - A u)`; with `norms` also those of `f - A u` before it, for
     /// which `u` may be known to be `zero`.
     pub(super) fn descend_solution(&mut self, level: usize, omega: f64, norms: bool, zero: bool) -> Result<()> {
+        self.refresh(level, &[(Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = c.extent().map(|n| 2 * n);
@@ -40,32 +36,45 @@ impl Data {
             (true, false) => (&kernels.descend_solution_norms, l.heights.descend_solution_norms),
             (true, true) => (&kernels.descend_zero_norms, l.heights.descend_zero_norms),
         };
-        let launch = self.level_arguments(kernel.launch(bands(x, y, height), 32 * WARPS), level);
+        let (band, argument) = l.banded(y, height);
+        let blocks = bands(x, band.len(), 1);
+        let launch = self.overlapping(kernel.launch(blocks, 32 * WARPS)).arg(argument).arg(c.argument);
         let launch = if norms && zero { launch } else { launch.arg(l.u()) }.arg(l.f()).arg(l.other_u()).arg(c.r());
-        let launch = if norms { launch.arg(self.norms_argument()) } else { launch };
+        let launch = if norms { launch.arg(self.norms_argument(band.start * blocks.0 as usize)) } else { launch };
         // SAFETY: the arguments of `descend_solution`, `descend_solution_norms` or `descend_zero_norms` in order; u is written to the copy that is not read, and
         // `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         self.mark_smoothed(level, omega, true);
-        self.pending &= !norms;
-        Ok(())
+        if norms {
+            self.pending = false;
+            self.join_bands(level, [x, y], height)?;
+        }
+        self.restricted(level, Kind::R)
     }
 
     /// `u = P u_{l+1}` by cubics, and then as [`Data::descend_solution`].
     pub(super) fn interpolate_descend(&mut self, level: usize, omega: f64) -> Result<()> {
+        self.refresh(level, &[(Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
+        self.refresh(level + 1, &[(Kind::U, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.interpolate_descend);
-        let launch = self.level_arguments(kernels.interpolate_descend.launch(bands(x, y, height), 32 * WARPS), level);
+        let (band, argument) = l.banded(y, height);
+        let launch = kernels.interpolate_descend.launch(bands(x, band.len(), 1), 32 * WARPS);
+        let launch = self.overlapping(launch).arg(argument).arg(c.argument);
         let launch = launch.arg(c.u()).arg(l.u()).arg(l.f()).arg(c.r());
         // SAFETY: the arguments of `interpolate_descend` in order; of u it reads held nodes only, which it does not change.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         self.mark_smoothed(level, omega, false);
-        Ok(())
+        let l = &mut self.levels[level];
+        l.u_reach = l.share.reach(0);
+        self.restricted(level, Kind::R)
     }
 
     /// `u += P e_{l+1}` and the last sweep of a cycle; on the finest level with the norms of the residual, which is not stored.
     pub(super) fn ascend_solution_norms(&mut self, level: usize, omega: f64) -> Result<()> {
+        self.refresh(level, &[(Kind::U, EVERYWHERE), (Kind::F, EVERYWHERE)])?;
+        self.refresh(level + 1, &[(Kind::E, EVERYWHERE)])?;
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = l.extent();
@@ -74,14 +83,20 @@ impl Data {
         } else {
             (&kernels.ascend_solution, l.heights.ascend_solution)
         };
-        let launch = self.level_arguments(kernel.launch(bands(x, y, height), 32 * WARPS), level);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(self.norms_argument());
+        let (band, argument) = l.banded(y, height);
+        let blocks = bands(x, band.len(), 1);
+        let launch = self.overlapping(kernel.launch(blocks, 32 * WARPS)).arg(argument).arg(c.argument);
+        let launch = launch.arg(l.u()).arg(c.e()).arg(l.f()).arg(l.other_u());
+        let launch = launch.arg(self.norms_argument(band.start * blocks.0 as usize));
         // SAFETY: the arguments of `ascend_solution_norms` in order; u is written to the copy that is not read, and `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
         // Only the finest level's residual is ever expected to be that of its solution.
-        (l.u_at, l.smoothed, l.stale) = (1 - l.u_at, false, level == 0);
-        self.pending &= level > 0;
+        (l.u_at, l.smoothed, l.stale, l.u_reach) = (1 - l.u_at, false, level == 0, l.share.reach(0));
+        if level == 0 {
+            self.pending = false;
+            self.join_bands(level, [x, y], height)?;
+        }
         Ok(())
     }
 
@@ -90,8 +105,9 @@ impl Data {
         let Some(kernels) = self.on_solution(0) else { return Ok(()) };
         let (l, c) = (&self.levels[0], &self.levels[1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.ascend_descend);
-        let launch = self.level_arguments(kernels.ascend_descend.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS), 0);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(c.r()).arg(self.norms_argument());
+        let launch = kernels.ascend_descend.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS);
+        let launch = self.overlapping(launch).arg(l.argument).arg(c.argument);
+        let launch = launch.arg(l.u()).arg(c.e()).arg(l.f()).arg(l.other_u()).arg(c.r()).arg(self.norms_argument(0));
         // SAFETY: the arguments of `ascend_descend` in order; u is written to the copy that is not read, and `partials` has one entry a warp.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
         self.mark_smoothed(0, pre, true);

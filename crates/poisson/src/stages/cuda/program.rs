@@ -70,6 +70,7 @@ kernels!(
     residual,
     correct,
     norms,
+    join_bands,
     shift_r,
     shift_u,
     weigh,

@@ -5,9 +5,10 @@
 #include "march.cu"
 
 #define NODE                                                                                                                       \
-    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;                                      \
-    int k = blockIdx.z;                                                                                                            \
-    if (i >= l.x.n || j >= l.y.n) return;                                                                                          \
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = l.y.begin + blockIdx.y * blockDim.y + threadIdx.y;                          \
+    int k = wrapped(l.z, l.z.begin + int(blockIdx.z));                                                                             \
+    if (i >= l.x.n || j >= l.y.end) return;                                                                                        \
+    j = wrapped(l.y, j);                                                                                                           \
     long long o = at(l, i, j, k)
 
 // A v as weighted differences to the centre, and the diagonal of A.

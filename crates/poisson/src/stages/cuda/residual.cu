@@ -20,12 +20,12 @@ __device__ __forceinline__ void finish_block(Partial p, Partial* out) {
 
 template <class F> __device__ __forceinline__ void residual_node(const Level& l, const wide* f, real* r, wide ascend_finest,
                                                                  wide* u_new, Partial* partials, F value) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, k = blockIdx.z;
+    int i = blockIdx.x * blockDim.x + threadIdx.x, k = l.z.begin + blockIdx.z;
     Partial p = {};
     // A thread takes several rows, so that joining the sums costs little.
     for (int s = 0; s < ROWS; s++) {
-        int j = (blockIdx.y * ROWS + s) * blockDim.y + threadIdx.y;
-        if (i >= l.x.n || j >= l.y.n) break;
+        int j = l.y.begin + (blockIdx.y * ROWS + s) * blockDim.y + threadIdx.y;
+        if (i >= l.x.n || j >= l.y.end) break;
         long long o = at(l, i, j, k);
         wide u = value(i, j, k), res = 0;
         if (unknown(l, i, j, k)) {
@@ -48,6 +48,13 @@ extern "C" __global__ void correct(Level l, const wide* __restrict__ u, const re
         long long o = at(l, i, j, k);
         return u[o] + down * wide(e[o]);
     });
+}
+
+// join_bands: the partial results of a pass in the order of join_norms, in one block of WARPS warps, where a part has made some of them.
+extern "C" __global__ __launch_bounds__(32 * WARPS) void join_bands(Norms norms, int blocks) {
+    let_next_kernel_start();
+    wait_for_previous_kernel();
+    join_blocks(blocks, WARPS, norms);
 }
 
 // norms: the partial results in a fixed order, in one block of 1024 threads, into `totals` and the host's copy.
@@ -73,11 +80,11 @@ extern "C" __global__ void shift_u(Level l, wide* v, const Partial* totals, doub
 
 // weigh: sum V v over the unknowns, as partial results.
 extern "C" __global__ void weigh(Level l, const wide* __restrict__ v, Partial* partials) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, k = blockIdx.z;
+    int i = blockIdx.x * blockDim.x + threadIdx.x, k = l.z.begin + blockIdx.z;
     Partial p = {};
     for (int s = 0; s < ROWS; s++) {
-        int j = (blockIdx.y * ROWS + s) * blockDim.y + threadIdx.y;
-        if (i < l.x.n && j < l.y.n && unknown(l, i, j, k))
+        int j = l.y.begin + (blockIdx.y * ROWS + s) * blockDim.y + threadIdx.y;
+        if (i < l.x.n && j < l.y.end && unknown(l, i, j, k))
             take(p, v[at(l, i, j, k)], 0, double(l.x.volume[i]) * double(l.y.volume[j]) * double(l.z.volume[k]));
     }
     finish_block(p, partials + blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * (long long)blockIdx.z));

@@ -9,7 +9,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level
     int strips = (l.x.n + OWN - 1) / OWN, strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip >= strips) return;
     int x = strip * OWN + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, l.y.n), stop = end + 1;
+    int begin = first_row(l, height), end = min(begin + height, l.y.n), stop = end + 1;
     Columns<wide> m(l, x);
     bool owner = lane > 0 && lane < 31 && x < (l.x.periodic ? l.x.n : l.pitch);
     // Lengths of the control volumes, 0 where a column is no unknown.

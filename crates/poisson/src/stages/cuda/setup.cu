@@ -20,9 +20,10 @@ extern "C" __global__ void unpack(Level l, const wide* field, double* dense, int
 
 // inject: the boundary values of a coarse level, those of the fine nodes under its nodes; its unknowns become 0.
 extern "C" __global__ void inject(Level l, Level coarse, const wide* u, wide* uc) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y, k = blockIdx.z;
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = coarse.y.begin + blockIdx.y * blockDim.y + threadIdx.y;
+    int k = coarse.z.begin + blockIdx.z;
     let_next_kernel_start();
     wait_for_previous_kernel();
-    if (i >= coarse.x.n || j >= coarse.y.n) return;
+    if (i >= coarse.x.n || j >= coarse.y.end) return;
     uc[at(coarse, i, j, k)] = unknown(coarse, i, j, k) ? wide(0) : u[at(l, l.x.child[i], l.y.child[j], l.z.child[k])];
 }

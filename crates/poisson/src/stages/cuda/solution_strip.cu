@@ -21,8 +21,8 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     int columns = BEGIN ? 2 * coarse.x.n : l.x.n, rows = BEGIN ? 2 * coarse.y.n : l.y.n;
     if (strip * OWNED >= columns) return;
-    int x = strip * OWNED + 4 * (lane - HALO), begin = blockIdx.y * height, end = min(begin + height, rows);
-    const int way = Source::BOTH_WAYS && blockIdx.y % 2 ? -1 : 1, mirror = way > 0 ? 0 : begin + (end + 1) / 2 * 2 - 2;
+    int x = strip * OWNED + 4 * (lane - HALO), begin = first_row(l, height), end = min(begin + height, rows);
+    const int way = Source::BOTH_WAYS && begin / height % 2 ? -1 : 1, mirror = way > 0 ? 0 : begin + (end + 1) / 2 * 2 - 2;
     OnSolution<real> a(l, x, pre, post);
     bool inner = lane >= HALO && lane < 32 - HALO, owner = inner && x < (l.x.periodic ? l.x.n : l.pitch);
     bool coarse_owner = inner && x / 2 < coarse.pitch;

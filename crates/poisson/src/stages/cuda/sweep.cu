@@ -10,7 +10,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wi
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= l.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, l.y.n);
+    int begin = first_row(l, height), end = min(begin + height, l.y.end);
     Columns<wide> m(l, x);
     bool owner = lane > 0 && lane < 31 && x < (l.x.periodic ? l.x.n : l.pitch);
 
@@ -52,7 +52,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void two_sweeps(Level l, con
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= l.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
-    int begin = blockIdx.y * height, end = min(begin + height, l.y.n);
+    int begin = first_row(l, height), end = min(begin + height, l.y.end);
     Columns<wide> m(l, x);
     bool owner = lane > 0 && lane < 31 && x < (l.x.periodic ? l.x.n : l.pitch);
 

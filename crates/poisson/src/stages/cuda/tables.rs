@@ -171,6 +171,7 @@ impl Tables {
                 let a = &mut *arguments[l].axes_mut()[d];
                 let (unknowns, periodic) = (axis.unknowns(), axis.periodic());
                 (a.n, a.first, a.last, a.periodic) = (axis.nodes as i32, unknowns.start as i32, unknowns.end as i32, i32::from(periodic));
+                (a.begin, a.end) = (0, axis.nodes as i32);
                 a.w = blob.padded(inner, 2, periodic, &t.weights);
                 a.ww = blob.padded(outer, 2, periodic, &t.weights);
                 a.volume = blob.padded(outer, 1, periodic, &(0..axis.nodes).map(|i| axis.volume(i)).collect::<Vec<_>>());

@@ -7,8 +7,8 @@
 // With T = wide and A left out it restricts f for full multigrid.
 template <class T, class F>
 __device__ __forceinline__ void restrict_block(const Level& l, const Level& coarse, T* tile, T* out, F residual) {
-    int I = blockIdx.x * COARSE_X, J = blockIdx.y * COARSE_Y, K = blockIdx.z * COARSE_Z;
-    int nI = min(COARSE_X, coarse.x.n - I), nJ = min(COARSE_Y, coarse.y.n - J), nK = min(COARSE_Z, coarse.z.n - K);
+    int I = blockIdx.x * COARSE_X, J = coarse.y.begin + blockIdx.y * COARSE_Y, K = coarse.z.begin + blockIdx.z * COARSE_Z;
+    int nI = min(COARSE_X, coarse.x.n - I), nJ = min(COARSE_Y, coarse.y.end - J), nK = min(COARSE_Z, coarse.z.end - K);
     // First fine node under the block, not yet wrapped, and the extent; a flat z has no neighbours.
     int side = l.z.n > 1;
     int x0 = l.x.child[I] - 1, y0 = l.y.child[J] - 1, z0 = l.z.child[K] - side;
