@@ -134,13 +134,13 @@ pub(crate) struct Found {
 }
 
 fn run(config: &Config, parts: usize, from: Option<&[u8]>, until: u64) -> (Vec<Found>, Vec<u8>) {
-    run_on(&cpu, config, parts, from, until)
+    run_on(&|_| cpu(), config, parts, from, until)
 }
 
-/// A run to its end, or to an iteration, on some parts, each on a device of its own: what each has found, and the checkpoint of the
+/// A run to its end, or to an iteration, on some parts, each on a device that is opened for its number: what each has found, and the checkpoint of the
 /// first.
 pub(crate) fn run_on(
-    open: &(dyn Fn() -> Device + Sync),
+    open: &(dyn Fn(usize) -> Device + Sync),
     config: &Config,
     parts: usize,
     from: Option<&[u8]>,
@@ -152,7 +152,7 @@ pub(crate) fn run_on(
         std::fs::write(&before, bytes).unwrap();
     }
     let part = |links: Links| {
-        let mut solver = Ptycho::setup(config, &Environment::new(open(), "", 7).of_part(links.clone()))?;
+        let mut solver = Ptycho::setup(config, &Environment::new(open(links.rank()), "", 7).of_part(links.clone()))?;
         if from.is_some() {
             solver.restore(&Reader::open(&before, Ptycho::NAME)?)?;
         }

@@ -1,8 +1,9 @@
-//! Runs in several parts on one GPU: object, probe, errors, positions and checkpoints have the bits of a run in one part. Skipped
+//! Runs in several parts on all GPUs that there are: object, probe, errors, positions and checkpoints have the bits of a run in one part. Skipped
 //! without a GPU.
 
 use std::time::Instant;
 
+use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::links::{Links, inside};
 use zellige_engine::profile::Profiler;
@@ -14,8 +15,9 @@ use zellige_ptycho::simulate::SimulateConfig;
 
 use super::parts::{Found, case, cases, engine, run_on, same, scan};
 
-fn gpu() -> Device {
-    Device::Cuda(zellige_engine::cuda::Cuda::open(0).unwrap())
+/// A GPU for a part, in turn of all that there are.
+fn gpu(part: usize) -> Device {
+    Device::Cuda(Cuda::open(part % Cuda::count().unwrap()).unwrap())
 }
 
 /// Inputs for parts on a GPU: those of the CPU without what stays there, and others whose frames go other ways through it.
@@ -91,20 +93,20 @@ fn runs_on_a_gpu_go_on_in_other_numbers_of_parts() {
     }
 }
 
-/// Time of an iteration in one and more parts on one GPU: run by hand with `--ignored --nocapture`.
+/// Time of an iteration in one and more parts on all GPUs: run by hand with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn times_of_parts_on_a_gpu() {
     if testing::gpu().is_none() {
         return;
     }
-    for (frames, size, modes) in [(500, 256, 4), (500, 256, 1), (2000, 128, 1)] {
+    for (frames, size, modes) in [(500, 256, 4), (500, 256, 1), (4000, 128, 1)] {
         let config = case(SimulateConfig::case(frames, size, modes), &[engine(EngineName::Dm, 60, |_| {})], |c| {
             (c.probe.modes, c.deterministic) = (modes, true);
         });
         for parts in [1, 2, 4] {
             let time = |links: Links| {
-                let mut solver = Ptycho::setup(&config, &Environment::new(gpu(), "", 7).of_part(links.clone()))?;
+                let mut solver = Ptycho::setup(&config, &Environment::new(gpu(links.rank()), "", 7).of_part(links.clone()))?;
                 for _ in 0..5 {
                     solver.step(&mut Profiler::off())?;
                 }
