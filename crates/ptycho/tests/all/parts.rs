@@ -137,8 +137,8 @@ fn run(config: &Config, parts: usize, from: Option<&[u8]>, until: u64) -> (Vec<F
     run_on(&|_| cpu(), config, parts, from, until)
 }
 
-/// A run to its end, or to an iteration, on some parts, each on a device that is opened for its number: what each has found, and the checkpoint of the
-/// first.
+/// A run to its end, or to an iteration, on some parts, each on a device that is opened for its number: what each has found, and
+/// the checkpoint of the first.
 pub(crate) fn run_on(
     open: &(dyn Fn(usize) -> Device + Sync),
     config: &Config,

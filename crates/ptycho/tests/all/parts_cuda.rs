@@ -1,5 +1,5 @@
-//! Runs in several parts on all GPUs that there are: object, probe, errors, positions and checkpoints have the bits of a run in one part. Skipped
-//! without a GPU.
+//! Runs in several parts on all GPUs that there are: object, probe, errors, positions and checkpoints have the bits of a run in
+//! one part. Skipped without a GPU.
 
 use std::time::Instant;
 
