@@ -98,9 +98,7 @@ __device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int
     at.x += sign * (int(way % 3) - 1);
     at.y += sign * (int(way / 3) - 1);
     int x = at.x - FIRST_TILE(0), y = at.y - FIRST_TILE(1);
-    return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1]
-               ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign)
-               : NONE;
+    return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1] ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign) : NONE;
 }
 
 // Numbers of an average beside a side that follows the gas within: `MovingAverage::numbers` of walls/subsonic.rs.

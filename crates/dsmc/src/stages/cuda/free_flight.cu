@@ -18,8 +18,7 @@ __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile,
     if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
 #if WEIGHTED
     // Particles to be doubled or removed.
-    if (p.weights[u64(number_in_domain(st, tile)) * CELLS + cell] != p.weights[cell_in_domain(st, gx, gy)])
-        return PENDING;
+    if (p.weights[u64(number_in_domain(st, tile)) * CELLS + cell] != p.weights[cell_in_domain(st, gx, gy)]) return PENDING;
 #endif
     int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
     if (abs(tx) > 1 || abs(ty) > 1) {

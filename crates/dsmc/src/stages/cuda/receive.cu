@@ -77,8 +77,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (u64 k = thread / 32; k < count; k += threads / 32) {
         const uint4 link = links[k];  // tile of the ring, way, tile, part
         for (; of_part < link.w; of_part++)
-            if (st.slabs[of_part].incoming != nullptr)
-                to += least(came_in(st, st.slabs[of_part])[0], st.slabs[of_part].near);
+            if (st.slabs[of_part].incoming != nullptr) to += least(came_in(st, st.slabs[of_part])[0], st.slabs[of_part].near);
         const Slab& slab = st.slabs[link.w];
         const u32 *incoming = came_in(st, slab), *head = incoming + HEAD + 2 * (u32(k) - slab.first_link);
         u32 begin = head[0], n = room ? head[1] : 0;
@@ -87,8 +86,7 @@ extern "C" __global__ void __launch_bounds__(256)
             st.link_first[link.x * 9 + link.y] = to + begin;
             if (n) atomicAdd(st.near_in + link.z, n);
         }
-        for (u32 i = lane; i < n; i += 32)
-            take_words(st.next, to + begin + i, incoming + near_begin(slab) + begin + i, slab.near);
+        for (u32 i = lane; i < n; i += 32) take_words(st.next, to + begin + i, incoming + near_begin(slab) + begin + i, slab.near);
     }
 }
 #endif
