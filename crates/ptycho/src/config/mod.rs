@@ -307,6 +307,9 @@ impl Config {
         if self.object_update == ObjectUpdate::Atomic {
             return Some("`object_update = \"atomic\"` adds in no order, and parts take frames in theirs");
         }
+        if self.memory.exit_waves == WaveStorage::F16 {
+            return Some("exit waves in half precision (`memory.exit_waves`) are for frames that one part streams");
+        }
         self.subpixel.then_some("sub-pixel shifts (`subpixel`) are for one part there so far")
     }
 

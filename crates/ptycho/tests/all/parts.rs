@@ -11,9 +11,10 @@ use zellige_engine::record::Row;
 use zellige_engine::sim::{Environment, Outcome, Solver};
 use zellige_engine::testing::parts::model_tells_the_traffic;
 use zellige_ptycho::config::{
-    Config, EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod, Precision, ProbeStart, ScanConfig,
+    Config, EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod, Precision, ProbeStart, ScanConfig, WaveStorage,
 };
 use zellige_ptycho::data::{Negative, write};
+use zellige_ptycho::memory::ObjectUpdate;
 use zellige_ptycho::model::State;
 use zellige_ptycho::scan::{Frames, Propagation};
 use zellige_ptycho::simulate::{Aperture, SimulateConfig};
@@ -298,6 +299,19 @@ fn what_is_not_shared_out_is_refused() {
         assert!(error.contains("DM, RAAR and ML"), "{name:?}: {error}");
     }
     let mut config = cases().remove(0).1;
+    let on_gpus = |change: fn(&mut Config)| {
+        let mut config = config.clone();
+        change(&mut config);
+        config.parts_only_on_cpu()
+    };
+    assert_eq!(on_gpus(|_| {}), None);
+    for (said, change) in [
+        ("object_update", (|c| c.object_update = ObjectUpdate::Atomic) as fn(&mut Config)),
+        ("memory.exit_waves", |c| c.memory.exit_waves = WaveStorage::F16),
+        ("subpixel", |c| c.subpixel = true),
+    ] {
+        assert!(on_gpus(change).is_some_and(|reason| reason.contains(said)), "{said}");
+    }
     config.memory.device = Some("1 GiB".into());
     assert!(Ptycho::only_in_one_part(&config).is_some_and(|reason| reason.contains("memory.device")));
     let few = case(SimulateConfig { frames: 3, ..scan(1) }, &[engine(EngineName::Dm, 1, |_| {})], |_| {});
