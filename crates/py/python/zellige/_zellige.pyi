@@ -11,7 +11,8 @@ def command(arguments: list[str], program: list[str]) -> int:
     """Carries out a command line in this process and returns its exit code."""
 
 class Array:
-    """An array of the package, C order. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and `torch.from_dlpack(a)` share its memory."""
+    """An array of the package, C order. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and `torch.from_dlpack(a)` share its memory; one in the
+    memory of a GPU is shared by `cupy.asarray(a)` and `torch.from_dlpack(a)`."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,6 +40,8 @@ class Array:
         """Axes in the order of the shape; empty where nothing is known about them."""
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __dlpack__(
         self,
