@@ -357,8 +357,10 @@ impl Cuda {
     /// Fills `buffer` with zero bytes, in stream order.
     pub fn fill_zero<T: Pod>(&self, buffer: &mut Buffer<T>) -> Result<()> {
         self.bind()?;
-        // SAFETY: the length is the one allocated.
-        self.put(|stream| unsafe { result::memset_d8_async(buffer.address(), 0, buffer.memory.0.allocated, stream) })
+        // All that was allocated; of another owner's memory the values.
+        let bytes = buffer.memory.0.allocated.max(buffer.len * size_of::<T>());
+        // SAFETY: so many bytes lie there.
+        self.put(|stream| unsafe { result::memset_d8_async(buffer.address(), 0, bytes, stream) })
             .map_err(|e| self.failed("memory cannot be cleared", e))
     }
 
