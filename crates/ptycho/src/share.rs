@@ -42,6 +42,16 @@ impl Share {
         Self { links: self.links.clone(), bounds: self.bounds.iter().map(before).collect() }
     }
 
+    /// Refuses parts without a view, which kernels would be started for in vain: few frames, halves of which are reconstructed.
+    pub(crate) fn must_all_have_views(&self) -> Result<()> {
+        if self.bounds.windows(2).all(|ends| ends[0] < ends[1]) {
+            return Ok(());
+        }
+        let views = self.bounds.last().copied().unwrap_or(0);
+        let problem = Problem::new("--parts", format!("{} parts of a half of the scan, which has {views} frames", self.links.size()));
+        Err(Error::input("ptycho", problem.hint("use fewer parts, or leave `frc` out")))
+    }
+
     /// Links to the other parts.
     pub fn links(&self) -> &Links {
         &self.links
@@ -96,5 +106,23 @@ impl Share {
             self.links.sum(&mut counts)?;
         }
         Ok(counts.map(|n| n as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::links::inside;
+
+    use super::*;
+
+    #[test]
+    fn a_half_leaves_some_to_every_part_or_is_refused() {
+        let found = inside::run(3, |links| {
+            let share = |views: usize| Share::even(&links, views).map(|share| share.of_kept(|j| j % 2 == 0));
+            assert!(share(6)?.must_all_have_views().is_ok());
+            Ok(share(4)?.must_all_have_views().unwrap_err().to_string())
+        });
+        assert!(found.unwrap().iter().all(|error| error.contains("3 parts of a half of the scan, which has 2 frames")));
+        assert!(Share::default().must_all_have_views().is_ok());
     }
 }

@@ -154,9 +154,6 @@ impl<T: Number> Frames<T> {
     /// Exit waves and their transforms of probe and object, or transforms of the exit waves that are there.
     pub(super) fn begin(&mut self, model: ModelArgument, from_exits: bool) -> Result<()> {
         self.need()?;
-        if self.views == 0 {
-            return Ok(());
-        }
         let (views, wave, group) = (self.views, self.wave(), step_group(&self.config, self.views));
         if let Kernels::Fused { begin, blocks, .. } = &self.kernels {
             let cluster = 1 << self.config.cluster();
@@ -183,10 +180,6 @@ impl<T: Number> Frames<T> {
     /// The Fourier step.
     pub(super) fn project(&mut self, model: ModelArgument, rule: ConstraintArgument<T>) -> Result<()> {
         self.need()?;
-        // A part of a run may have no view of a half of the scan.
-        if self.views == 0 {
-            return Ok(());
-        }
         let (views, group) = (self.views, step_group(&self.config, self.views));
         if let Kernels::Fused { project, blocks, .. } = &self.kernels {
             let cluster = 1 << self.config.cluster();

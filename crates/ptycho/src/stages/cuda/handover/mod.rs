@@ -111,6 +111,7 @@ impl<T: Number> Handover<T> {
             return Err(refused("sub-pixel shifts in several parts", "take `--device cpu`, or one part"));
         }
         let (share, what) = (model.share.clone(), "ptycho: sums between parts");
+        share.must_all_have_views()?;
         let (links, me, parts) = (share.links(), share.links().rank(), share.links().size());
         let bounds = share.bounds();
         let (tiles, visits) = lists::tiles(model, views);
