@@ -23,17 +23,17 @@ extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS) colu
 
 // The constraint, and inverse transforms of the columns. Grid: (tiles of columns, waves).
 extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
-    columns_back(C* waves, C* exits, const float* ratios, const float2* weight, const float* sums, float* changes, u32 first,
-                 Constraint rule, float scale) {
+    columns_back(C* waves, C* exits, const real* ratios, const real2* weight, const real* sums, real* changes, u32 first,
+                 Constraint rule, real scale) {
     let_next_kernel_start(), wait_for_previous_kernel();
     extern __shared__ C room[];
-    __shared__ float scratch[COLUMN_THREADS / WARP];
+    __shared__ real scratch[COLUMN_THREADS / WARP];
     const u32 n = first + blockIdx.y / MODES, column = blockIdx.x * COLUMNS;
     const u64 frame = ((u64)first * MODES + blockIdx.y) * (NX * NY) + column;
     const Blend blend = blend_of(rule, relaxation_from_sums<COLUMN_THREADS>(sums, weight, n, rule));
     C *wave = waves + frame, *exit = exits + frame;
-    const float* q = ratios + (u64)(blockIdx.y / MODES) * (MX * MY);
-    float change = 0;
+    const real* q = ratios + (u64)(blockIdx.y / MODES) * (MX * MY);
+    real change = 0;
     lines<Column, 1>(
         room,
         [&](C* v, int line, int i) {
@@ -42,14 +42,14 @@ extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
             EACH_LOADED(Column, a) v[a] = exit[at + (u64)(a * Column::REST) * NX];
             EACH_EIGHTH(Column::A, a0) {
                 C e[8];
-                float r[8];
+                real r[8];
                 EACH_OF_EIGHT(Column::A, a0, a) {
                     e[a - a0] = wave[at + (u64)(a * Column::REST) * NX];
                     r[a - a0] = q[(i + a * Column::REST) / BY * MX + (column + (inside ? line : 0)) / BX];
                 }
                 EACH_OF_EIGHT(Column::A, a0, a) {
-                    const C old = e[a - a0], now = v[a] * (fmaf(blend.g_ratio, r[a - a0], blend.g) * scale) +
-                                                   old * fmaf(blend.e_ratio, r[a - a0], blend.e);
+                    const C old = e[a - a0], now = v[a] * (fma(blend.g_ratio, r[a - a0], blend.g) * scale) +
+                                                   old * fma(blend.e_ratio, r[a - a0], blend.e);
                     if (inside) change += power(now - old), wave[at + (u64)(a * Column::REST) * NX] = now;
                     v[a] = now * scale;
                 }
@@ -58,6 +58,6 @@ extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
         [&](const C* v, int line, int i) {
             if (column + line < NX) EACH_STORED(Column, j) exit[(u64)STORED(Column, i, j) * NX + line] = v[j];
         });
-    change = block_reduce<Sum<float>>(change, scratch);
+    change = block_reduce<Sum<real>>(change, scratch);
     if (threadIdx.x == 0) changes[((u64)n * MODES + blockIdx.y % MODES) * gridDim.x + blockIdx.x] = change;
 }

@@ -27,11 +27,11 @@ __device__ __forceinline__ void frame_barrier(u32* turns, u32 n) {
 // One wave a view. Grid: (PARTS * views of the group). `turns`: two numbers a view, 0 before: tiles of a group that are taken, at its first view, and blocks
 // of a view that have come.
 extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
-    columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums, float* changes, u32* turns, u32 first,
-            Constraint rule, float scale) {
+    columns(C* waves, C* exits, const float* mag, const real2* weight, real* sums, real* changes, u32* turns, u32 first,
+            Constraint rule, real scale) {
     let_next_kernel_start(), wait_for_previous_kernel();
     extern __shared__ C room[];
-    __shared__ float scratch[COLUMN_THREADS / WARP];
+    __shared__ real scratch[COLUMN_THREADS / WARP];
     typedef Axis<YB, YA, 1, COLUMNS, COLUMN_THREADS, true> Back;
     const u32 own = ticket(turns, first), n = first + own / PARTS, part = own % PARTS;
     const int line = threadIdx.x % COLUMNS, i = threadIdx.x / COLUMNS;
@@ -55,8 +55,8 @@ extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
     __syncthreads();
     // The room is free until the way back: e waits there, and the ratios of magnitudes in registers.
     C* held = room + (i < YA ? threadIdx.x : 0);
-    float2 sum = make_float2(0, 0);
-    float q[YB];
+    real2 sum = make_real2(0, 0);
+    real q[YB];
     EACH_EIGHTH(YB, j0) {
         C e[8];
         float m[8];
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
         e[j - j0] = __ldcs(waves + here + (u64)(j * YA) * NX), m[j - j0] = __ldcs(mag + here + (u64)(j * YA) * NX);
         EACH_OF_EIGHT(YB, j0, j) {
             const C g = v[j] * scale;
-            const float estimate = power(g * rule.c + e[j - j0] * (1 - rule.c));
+            const real estimate = power(g * rule.c + e[j - j0] * (1 - rule.c));
             if (active) sum = sum + misfit(power(g), estimate, m[j - j0]);
             q[j] = ratio(estimate, m[j - j0]);
             if (i < YA) held[j * (COLUMNS * YA)] = e[j - j0];
@@ -73,11 +73,11 @@ extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
     put_misfit<COLUMN_THREADS>(sum, sums, n, part);
     frame_barrier(turns, n);
     const Blend blend = blend_of(rule, relaxation_from_sums<COLUMN_THREADS>(sums, weight, n, rule));
-    float change = 0;
+    real change = 0;
 #pragma unroll
     for (int j = 0; j < YB; ++j) {
         const C g = v[j] * scale, old = held[j * (COLUMNS * YA)];
-        const C now = g * fmaf(blend.g_ratio, q[j], blend.g) + old * fmaf(blend.e_ratio, q[j], blend.e);
+        const C now = g * fma(blend.g_ratio, q[j], blend.g) + old * fma(blend.e_ratio, q[j], blend.e);
         if (active) change += power(now - old), __stcs(waves + here + (u64)(j * YA) * NX, now);
         v[j] = now * scale;
     }
@@ -98,6 +98,6 @@ extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
         for (int j = 0; j < YA; ++j)
             if (inside) exits[at + (u64)(i + j * YB) * NX] = w[j];
     }
-    change = block_reduce<Sum<float>>(change, scratch);
+    change = block_reduce<Sum<real>>(change, scratch);
     if (threadIdx.x == 0) changes[(u64)n * PARTS + part] = change;
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use zellige_engine::cuda::Properties;
 
-use super::tiles::Tiles;
+use super::tiles::{Precision, Tiles};
 use crate::model::{Model, Transfer};
 
 /// Threads of a block that sums, and rows of a tile: 256 and 4 were the fastest of nine choices on an H200.
@@ -65,7 +65,7 @@ pub struct KernelConfig {
     pub registers: bool,
     /// Marks sub-pixel shifts: views see the probe shifted, each its own; only in pieces to a near detector.
     pub shifted: bool,
-    /// Marks double precision, in which frames go in pieces around cuFFT.
+    /// Marks double precision, in which frames go in pieces.
     pub double: bool,
     /// Processing of frames.
     pub processing: FrameProcessing,
@@ -86,21 +86,19 @@ impl KernelConfig {
             double,
             processing: FrameProcessing::MultiPass,
         };
-        if double {
-            return config;
-        }
         let hopper = device.capability.0 >= 9;
         let shared = |config: &Self| config.shared().max(if config.shifted { config.shifted_shared(true) } else { 0 });
         let fits = |config: &Self| shared(config) <= device.shared_per_block && device.capability.0 >= 8;
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
-        let config = match Tiles::of(config.frame, device.shared_per_block) {
+        let config = match Tiles::of(config.frame, Precision::of(double), device.shared_per_block) {
             Some(tiles) if !config.near && !config.shifted => {
                 let joined = config.exits() == 1 && config.bin == [1, 1] && tiles.join(device);
                 Self { processing: FrameProcessing::Tiled { joined }, ..config }
             }
             _ => config,
         };
-        if model.bin != [1, 1]
+        if double
+            || model.bin != [1, 1]
             || (config.shifted && config.near)
             || !(5..=9).contains(&columns)
             || rows + columns < 10
@@ -150,7 +148,11 @@ impl KernelConfig {
 
     /// Tiles of lines of this kind.
     pub(super) fn tiles(&self) -> Option<Tiles> {
-        if matches!(self.processing, FrameProcessing::Tiled { .. }) { Tiles::of(self.frame, u32::MAX) } else { None }
+        if matches!(self.processing, FrameProcessing::Tiled { .. }) {
+            Tiles::of(self.frame, Precision::of(self.double), u32::MAX)
+        } else {
+            None
+        }
     }
 
     /// Modes of an exit wave.

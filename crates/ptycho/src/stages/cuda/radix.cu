@@ -4,7 +4,7 @@
 
 // cos and sin of 2 pi k / N.
 template <int N> struct Roots {
-    float c[N], s[N];
+    real c[N], s[N];
     __device__ constexpr Roots() : c(), s() {
         for (int k = 0; k < N; ++k) {
             const double x = 6.283185307179586 * (2 * k > N ? k - N : k) / N;  // within pi: 26 terms leave 1e-16
@@ -13,7 +13,7 @@ template <int N> struct Roots {
                 even *= -x * x / ((i - 1) * i), odd *= -x * x / (i * (i + 1));
                 cosine += even, sine += odd;
             }
-            c[k] = float(cosine), s[k] = float(sine);
+            c[k] = real(cosine), s[k] = real(sine);
         }
     }
 };
@@ -22,11 +22,11 @@ template <int N> struct Roots {
 template <int SIGN, int N> __device__ __forceinline__ C turned(C a, int k) {
     constexpr Roots<N> roots;
     if (k == 0) return a;
-    if (2 * k == N) return make_float2(-a.x, -a.y);
-    if (4 * k == N) return make_float2(-SIGN * a.y, SIGN * a.x);
-    if (4 * k == 3 * N) return make_float2(SIGN * a.y, -SIGN * a.x);
-    const float c = roots.c[k], s = SIGN * roots.s[k];
-    return make_float2(a.x * c - a.y * s, a.x * s + a.y * c);
+    if (2 * k == N) return make_real2(-a.x, -a.y);
+    if (4 * k == N) return make_real2(-SIGN * a.y, SIGN * a.x);
+    if (4 * k == 3 * N) return make_real2(SIGN * a.y, -SIGN * a.x);
+    const real c = roots.c[k], s = SIGN * roots.s[k];
+    return make_real2(a.x * c - a.y * s, a.x * s + a.y * c);
 }
 
 // A prime number of values, or four.
@@ -48,10 +48,10 @@ template <int SIGN, int P> __device__ __forceinline__ void prime(C* v) {
         v[0] = all;
 #pragma unroll
         for (int k = 1; k <= H; ++k) {
-            C even = first, odd = make_float2(0, 0);
+            C even = first, odd = make_real2(0, 0);
 #pragma unroll
             for (int j = 1; j <= H; ++j) even = even + sum[j] * roots.c[j * k % P], odd = odd + difference[j] * roots.s[j * k % P];
-            const C aside = make_float2(-SIGN * odd.y, SIGN * odd.x);
+            const C aside = make_real2(-SIGN * odd.y, SIGN * odd.x);
             v[k] = even + aside, v[P - k] = even - aside;
         }
     }
@@ -91,23 +91,25 @@ template <int SIGN, int N> __device__ __forceinline__ void transform(C* v) {
     }
 }
 
-// exp(SIGN 2 pi i k / N) for 0 <= k < N.
+// exp(SIGN 2 pi i k / N) for 0 <= k < N: of doubles from a table, since to compute them takes as long as the transform.
+template <int N> __device__ const Roots<N> ROOTS;
 template <int SIGN, int N> __device__ __forceinline__ C root_of(int k) {
+    if constexpr (sizeof(real) == 8) return make_real2(ROOTS<N>.c[k], SIGN * ROOTS<N>.s[k]);
     C w;
-    sincospif(SIGN * (2.0f / N) * float(2 * k > N ? k - N : k), &w.y, &w.x);
+    sincospi(SIGN * (real(2) / N) * real(2 * k > N ? k - N : k), &w.y, &w.x);
     return w;
 }
 
 // v[k] *= exp(SIGN 2 pi i k r / N) for k < A, r < N / A: of roots whose k is a power of two, multiplied.
 template <int SIGN, int A, int N> __device__ __forceinline__ void twist(C* v, int r) {
-    C low[4], high = make_float2(1, 0);
+    C low[4], high = make_real2(1, 0);
     low[1] = root_of<SIGN, N>(A > 1 ? r : 0), low[2] = root_of<SIGN, N>(A > 2 ? 2 * r : 0), low[3] = low[1] * low[2];
     const C four = root_of<SIGN, N>(A > 4 ? 4 * r : 0), eight = root_of<SIGN, N>(A > 8 ? 8 * r : 0),
             sixteen = root_of<SIGN, N>(A > 16 ? 16 * r : 0);
 #pragma unroll
     for (int k = 1; k < A; ++k) {
         if (k % 4 == 0) {
-            high = k & 4 ? four : make_float2(1, 0);
+            high = k & 4 ? four : make_real2(1, 0);
             if (k & 8) high = k & 4 ? high * eight : eight;
             if (k & 16) high = k & 12 ? high * sixteen : sixteen;
         }
