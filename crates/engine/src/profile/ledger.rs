@@ -23,6 +23,9 @@ pub struct StageRow {
     pub clock: Clock,
     /// Number of calls.
     pub calls: u64,
+    /// Calls that were timed: of stages on a GPU in a long run not all ([`Profiler::next_step`](super::Profiler::next_step)). All
+    /// times follow from them.
+    pub timed: u64,
     /// Time of all calls, stages inside this one included.
     pub total: f64,
     /// Time of all calls without the stages inside by the same clock.
@@ -78,6 +81,10 @@ struct Stage {
     name: &'static str,
     clock: Clock,
     calls: u64,
+    /// Calls whose time was asked for, and those of them whose time is known.
+    asked: u64,
+    timed: u64,
+    /// Time of the timed calls, and of stages inside them.
     total: f64,
     inside: f64,
     min: f64,
@@ -101,6 +108,8 @@ impl Ledger {
                 name,
                 clock,
                 calls: 0,
+                asked: 0,
+                timed: 0,
                 total: none,
                 inside: none,
                 min: f64::INFINITY,
@@ -116,45 +125,67 @@ impl Ledger {
         self.stages[stage].name
     }
 
-    /// Books one call. A stage inside itself counts once.
-    pub(super) fn add(&mut self, stage: usize, parent: Option<usize>, seconds: f64, cost: Cost) {
+    /// Asks for the time of a call, which is then for [`Ledger::add`]; false if the call is booked without one, since `enough` of
+    /// this stage were asked for.
+    pub(super) fn ask(&mut self, stage: usize, enough: Option<u64>) -> bool {
+        let row = &mut self.stages[stage];
+        let asks = enough.is_none_or(|enough| row.asked < enough);
+        row.asked += u64::from(asks);
+        asks
+    }
+
+    /// Books one call without its time.
+    pub(super) fn count(&mut self, stage: usize, cost: Cost) {
         let row = &mut self.stages[stage];
         row.calls += 1;
+        row.bytes += cost.bytes;
+        row.flops += cost.flops;
+    }
+
+    /// Books one call. A stage inside itself counts once.
+    pub(super) fn add(&mut self, stage: usize, parent: Option<usize>, seconds: f64, cost: Cost) {
+        self.count(stage, cost);
+        let row = &mut self.stages[stage];
+        row.timed += 1;
         row.total += seconds;
         row.min = row.min.min(seconds);
         row.max = row.max.max(seconds);
-        row.bytes += cost.bytes;
-        row.flops += cost.flops;
         if let Some(parent) = parent {
             self.stages[parent].inside += seconds;
         }
     }
 
     pub(super) fn rows(&self, bandwidth: Option<f64>) -> Vec<StageRow> {
-        let own = |s: &Stage| (s.total - s.inside).max(0.0);
-        let all: f64 = self.stages.iter().map(own).sum();
+        let all_calls = |s: &Stage, of_timed: f64| of_timed * (s.calls as f64 / s.timed as f64);
+        let known = || self.stages.iter().filter(|s| s.timed > 0);
+        let own = |s: &Stage| all_calls(s, (s.total - s.inside).max(0.0));
+        let all: f64 = known().map(own).sum();
         let per = |amount: f64, seconds: f64| (amount > 0.0 && seconds > 0.0).then(|| amount / seconds);
-        let row = |s: &Stage| StageRow {
-            name: s.name,
-            clock: s.clock,
-            calls: s.calls,
-            total: s.total,
-            own: own(s),
-            percent: if all > 0.0 { 100.0 * own(s) / all } else { 0.0 },
-            average: s.total / s.calls as f64,
-            min: s.min,
-            max: s.max,
-            bytes: s.bytes,
-            flops: s.flops,
-            gb_per_s: per(s.bytes, s.total).map(|v| v * 1e-9),
-            gflop_per_s: per(s.flops, s.total).map(|v| v * 1e-9),
-            fraction: per(s.bytes, s.total).zip(bandwidth).map(|(v, b)| v / b),
-            ns_per_item: None,
-            bytes_per_item: None,
-            parts: None,
+        let row = |s: &Stage| {
+            let total = all_calls(s, s.total);
+            StageRow {
+                name: s.name,
+                clock: s.clock,
+                calls: s.calls,
+                timed: s.timed,
+                total,
+                own: own(s),
+                percent: if all > 0.0 { 100.0 * own(s) / all } else { 0.0 },
+                average: s.total / s.timed as f64,
+                min: s.min,
+                max: s.max,
+                bytes: s.bytes,
+                flops: s.flops,
+                gb_per_s: per(s.bytes, total).map(|v| v * 1e-9),
+                gflop_per_s: per(s.flops, total).map(|v| v * 1e-9),
+                fraction: per(s.bytes, total).zip(bandwidth).map(|(v, b)| v / b),
+                ns_per_item: None,
+                bytes_per_item: None,
+                parts: None,
+            }
         };
         // A stage that is open or whose events are pending has no call yet and no row.
-        self.stages.iter().filter(|s| s.calls > 0).map(row).collect()
+        known().map(row).collect()
     }
 }
 
@@ -187,5 +218,30 @@ mod tests {
         per_item(&mut rows, 2e9);
         assert_eq!((rows[1].ns_per_item, rows[1].bytes_per_item), (Some(1.5), Some(3.0)));
         assert_eq!((rows[2].ns_per_item, rows[2].bytes_per_item), (Some(0.5), None));
+    }
+
+    #[test]
+    fn totals_are_of_all_calls_where_some_are_timed() {
+        let mut ledger = Ledger::default();
+        let (outer, inner) = (ledger.stage("cycle", Clock::Device), ledger.stage("smooth", Clock::Device));
+        let cost = Cost { bytes: 3e9, flops: 0.0, items: 1.0 };
+        for call in 0..8 {
+            let enough = if call % 4 == 0 { None } else { Some(1) };
+            if ledger.ask(inner, enough) {
+                assert!(ledger.ask(outer, enough));
+                ledger.add(inner, Some(outer), 1.0, cost);
+                ledger.add(outer, None, 4.0, Cost::default());
+            } else {
+                assert!(!ledger.ask(outer, enough));
+                ledger.count(inner, cost);
+                ledger.count(outer, Cost::default());
+            }
+        }
+        let rows = ledger.rows(None);
+        assert_eq!((rows[0].calls, rows[0].timed, rows[0].total, rows[0].own), (8, 2, 32.0, 24.0));
+        assert_eq!((rows[1].total, rows[1].average, rows[1].percent, rows[1].gb_per_s), (8.0, 1.0, 25.0, Some(3.0)));
+        // The first call of a stage is timed, whenever it comes.
+        let rare = ledger.stage("shift", Clock::Device);
+        assert!(ledger.ask(rare, Some(1)) && !ledger.ask(rare, Some(1)));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A stage is timed on the host ([`Profiler::stage`]) or, where it only puts work on a GPU's stream, by a pair of events
 //! around it ([`Profiler::stage_on`]). Events are read when they are done, never waited for before [`Profiler::table`].
-//! While a graph is captured nothing is recorded: the stage that launches the graph is what is timed.
+//! While a graph is captured nothing is recorded: the stage that launches the graph is what is timed. Events keep kernels from
+//! overlapping, so that in a run not every step has them ([`Profiler::next_step`]).
 //!
 //! Stages may lie in one another ([`Profiler::stage_with`]). `total` holds the inner stages, `own` does not; the shares
 //! in per cent are of `own`, so they add up to 100.
@@ -34,6 +35,10 @@ use crate::trace::Trace;
 
 /// Pending pairs of events beyond which finished ones are read during the work.
 const PENDING: usize = 256;
+/// Steps of which one has its stages on a GPU timed: no divisor of what the solvers do every few steps.
+const EVERY: u64 = 7;
+/// Calls of a stage on a GPU that are timed in any case.
+const ENOUGH: u64 = 3;
 
 /// Collects the time of stages. [`Profiler::off`] collects nothing and costs a branch a stage.
 #[derive(Debug, Default)]
@@ -44,7 +49,8 @@ struct On {
     origin: Instant,
     bandwidth: Option<f64>,
     ledger: Ledger,
-    /// The stages that are open, as the ledger numbers them, from the outermost in.
+    step: u64,
+    /// The stages that are open, as the ledger numbers them, from the outermost in, of those that are timed.
     open: Vec<(usize, Clock)>,
     pending: VecDeque<Pending>,
     spare: Vec<Event>,
@@ -72,6 +78,7 @@ impl Profiler {
             origin: Instant::now(),
             bandwidth: None,
             ledger: Ledger::default(),
+            step: 0,
             open: Vec::new(),
             pending: VecDeque::new(),
             spare: Vec::new(),
@@ -102,6 +109,14 @@ impl Profiler {
         }
     }
 
+    /// Begins the next step of a run. Of stages on a GPU the first calls are timed and those of every seventh step, of a run with
+    /// a timeline all: events between kernels take a fifth of a step of a quarter of a millisecond.
+    pub fn next_step(&mut self) {
+        if let Some(on) = &mut self.0 {
+            on.step += 1;
+        }
+    }
+
     /// Returns true if the profiler records.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
@@ -129,7 +144,7 @@ impl Profiler {
 
     /// Times a stage as [`Profiler::stage_on`] does; `work` receives the profiler for the stages inside this one.
     pub fn stage_on_with<R>(&mut self, cuda: &Cuda, name: &'static str, cost: Cost, work: impl FnOnce(&mut Self) -> R) -> R {
-        let open = self.begin_on(cuda, name);
+        let open = self.begin_on(cuda, name, cost);
         let result = work(self);
         if let Some(open) = open {
             self.end_on(open, cuda, cost);
@@ -155,8 +170,14 @@ impl Profiler {
         }
     }
 
-    fn begin_on(&mut self, cuda: &Cuda, name: &'static str) -> Option<(usize, Option<usize>, Option<Event>)> {
+    fn begin_on(&mut self, cuda: &Cuda, name: &'static str, cost: Cost) -> Option<(usize, Option<usize>, Option<Event>)> {
         let on = self.0.as_mut().filter(|_| !cuda.capturing())?;
+        let stage = on.ledger.stage(name, Clock::Device);
+        let due = on.step.is_multiple_of(EVERY) || on.trace.is_some();
+        if !on.ledger.ask(stage, if due { None } else { Some(ENOUGH) }) {
+            on.ledger.count(stage, cost);
+            return None;
+        }
         let (stage, parent) = on.enter(name, Clock::Device);
         Some((stage, parent, on.mark(cuda)))
     }

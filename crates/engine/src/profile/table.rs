@@ -69,6 +69,7 @@ mod tests {
             name: "restrict",
             clock: Clock::Host,
             calls: 12,
+            timed: 12,
             total: 0.012,
             own: 0.012,
             percent: 25.0,

@@ -134,6 +134,7 @@ impl<S: Solver> Running<S> {
             return Ok(Some(outcome));
         }
         let before = solver.clock().step;
+        profiler.next_step();
         if let Err(error) = solver.step(profiler) {
             return Err(recent.write_last_rows(error, before, S::STEP, sink));
         }
