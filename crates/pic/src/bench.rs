@@ -237,8 +237,8 @@ pub fn sweep() -> Vec<Vec<Case>> {
 }
 
 /// Particle-steps of a case as a run, and its fewest and most steps.
-const RUN: f64 = 2e9;
-const RUN_STEPS: std::ops::RangeInclusive<u64> = 50..=500;
+const RUN: f64 = 5e10;
+const RUN_STEPS: std::ops::RangeInclusive<u64> = 50..=1000;
 
 /// The input of a case as a run of some seconds.
 pub fn input(name: &str) -> Option<Config> {

@@ -11,12 +11,13 @@ pub const ENERGY_LIMIT: f64 = 0.1;
 /// Relative difference of a mode from what is expected that passes, if nothing is said.
 pub const TOLERANCE: f64 = 0.02;
 
-/// The diagnostics. By default, energies are measured about a thousand times in a run, and fields, charge and a phase space
+/// The diagnostics. By default, energies are measured in every fourth step, and fields, charge and a phase space
 /// `(x, ux)` of each species are written at the end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiagnosticsConfig {
-    /// Steps between measurements of energies and momenta; default about a thousand in a run.
+    /// Steps between measurements of energies and momenta; default 4, more in a run of over a thousand steps, fewer in one of less
+    /// than forty.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub energies_every: Option<u64>,
