@@ -122,7 +122,7 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
     let (input, plan, device, mut running) = watch.during(|| {
         let ready = Ready::<S>::new(input, &arguments, &Links::default())?;
         let Ready { input, environment, plan, prepared, .. } = ready;
-        let options = Options { resume: arguments.resume.clone(), ..by_hand(&input, &arguments) };
+        let options = Options { resume: arguments.resume.clone(), ..by_hand::<S>(&input, &arguments) };
         let running = Running::<S>::set_up(prepared, &input.config, &environment, &options).map_err(|e| run::named(e, &input.origin))?;
         Ok::<_, Error>((input, plan, environment.device.name().to_owned(), running))
     })?;
@@ -133,8 +133,8 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
 }
 
 /// Options of steps that are made by hand: rows alone.
-fn by_hand<C>(input: &Input<C>, arguments: &RunArgs) -> Options {
-    Options { rows: input.run.rows_every, checkpoint: Some(Schedule::Never), ..Options::new(run::folder_of(input, arguments)) }
+fn by_hand<S: Solver>(input: &Input<S::Config>, arguments: &RunArgs) -> Options {
+    Options { rows: run::rows_every::<S>(input), checkpoint: Some(Schedule::Never), ..Options::new(run::folder_of(input, arguments)) }
 }
 
 /// State of a session.
@@ -226,7 +226,7 @@ impl<S: Solver> Driven<S> {
             && let State::SetUp(mut running) = std::mem::replace(&mut self.state, State::Lost)
         {
             let mut sink = Keeping { run: &mut self.run, output: None };
-            let begun = running.start(&by_hand(&self.input, &self.arguments), &mut sink);
+            let begun = running.start(&by_hand::<S>(&self.input, &self.arguments), &mut sink);
             self.state = State::Stepping(running);
             begun?;
         }
@@ -267,7 +267,7 @@ impl<S: Solver> Driven<S> {
         let (State::SetUp(mut running) | State::Stepping(mut running)) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(ended("its results are written"));
         };
-        let destination = match Destination::new(&self.input, &self.arguments) {
+        let destination = match Destination::new::<S>(&self.input, &self.arguments) {
             Ok(destination) => destination,
             Err(error) => {
                 self.state = State::Stepping(running);

@@ -136,7 +136,7 @@ pub fn sweep() -> Vec<Vec<Case>> {
 }
 
 /// Particle-steps of a case as a run, and its fewest and most steps.
-const RUN: f64 = 1e9;
+const RUN: f64 = 5e10;
 const RUN_STEPS: std::ops::RangeInclusive<u64> = 200..=1000;
 
 /// The input of a case as a run of some seconds.

@@ -8,8 +8,10 @@ use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::{Division, Links};
+use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 use zellige_engine::times::{self, Phase};
 
@@ -17,7 +19,7 @@ use crate::bench;
 use crate::config::Config;
 use crate::diagnostics::audit;
 use crate::diagnostics::surfaces;
-use crate::flow::{self, Flow};
+use crate::flow::{self, Averaged, Flow};
 use crate::model::{Model, Partner, Scheme};
 use crate::output;
 use crate::plan::forecast;
@@ -25,9 +27,14 @@ use crate::stages::cpu::bytes_of;
 use crate::stages::{Ledger, Totals, cuda, division};
 
 /// Looks at energy and momentum in a run where nothing is said.
-const AUDITS: u64 = 100;
+const AUDITS: u64 = 50;
 /// Fewest steps between two of them: an audit goes through all particles.
-const APART: u64 = 10;
+const APART: u64 = 50;
+/// Steps from one row to the next, each of which waits for a GPU, and rows in a short run.
+const ROW_STEPS: u64 = 20;
+const ROWS: u64 = 50;
+/// Cells that a thread looks at in a piece.
+const CELLS_AT_ONCE: usize = 4096;
 
 /// A gas being run.
 pub struct Dsmc {
@@ -42,6 +49,8 @@ pub struct Dsmc {
     lost: Option<String>,
     /// Fraction of the collisions above (sigma g)max, where the last audit found it too large.
     exceeded: Option<f64>,
+    /// Cells of the averages at the end that are wider than the free path ([`coarse`]).
+    coarse: Option<(usize, f64)>,
     device: Device,
     links: Links,
 }
@@ -62,6 +71,13 @@ impl Dsmc {
         self.exceeded = audit::exceeded(&ledger);
         Ok(())
     }
+
+    /// Looks at the averages of a run that is at its end, at the first part, which has them.
+    fn look_at_the_end(&mut self) {
+        if self.links.is_first() && self.flow.step == self.config.steps {
+            self.coarse = self.flow.on_host(coarse);
+        }
+    }
 }
 
 /// Model traffic of a step.
@@ -72,17 +88,21 @@ pub fn cost(model: &Model, particles: u64, sample: bool) -> Cost {
 
 /// Cells that turned out wider than the free path of the gas in them, and the widest by its free path; nothing where that does not
 /// matter.
-fn coarse(flow: &Flow) -> Option<(usize, f64)> {
-    let (grid, c) = (&flow.model.grid, &flow.model.collisions);
-    if flow.samples.batches == 0 || grid.len() == 1 || c.scheme == Scheme::None || c.partner == Partner::NearestNeighbour {
+fn coarse(Averaged { model, samples }: Averaged<'_>) -> Option<(usize, f64)> {
+    let (grid, c) = (&model.grid, &model.collisions);
+    if samples.batches == 0 || grid.len() == 1 || c.scheme == Scheme::None || c.partner == Partner::NearestNeighbour {
         return None;
     }
     let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
-    let width = crate::sampling::width(&flow.model);
-    let values = flow.all_values().chunks_exact(width).enumerate();
-    let wide = values.filter(|(_, v)| v[14] > 0.0 && h > v[14]);
-    let known = wide.filter(|(c, v)| flow.samples.warm(&flow.model, *c, 0, v));
-    let (cells, worst) = known.fold((0, 0.0_f64), |(n, most), (_, v)| (n + 1, most.max(h / v[14])));
+    let width = crate::sampling::width(model);
+    let of_block = |block: usize, values: &[f64]| {
+        let values = values.chunks_exact(width).enumerate();
+        let wide = values.filter(|(_, v)| v[14] > 0.0 && h > v[14]);
+        let known = wide.filter(|(c, v)| samples.warm(model, block * CELLS_AT_ONCE + c, 0, v));
+        known.fold((0, 0.0_f64), |(n, most), (_, v)| (n + 1, most.max(h / v[14])))
+    };
+    let blocks = map(chunks(samples.values(), CELLS_AT_ONCE * width), of_block);
+    let (cells, worst) = blocks.into_iter().fold((0, 0.0_f64), |(n, most), (cells, worst)| (n + cells, most.max(worst)));
     (cells > 0).then_some((cells, worst))
 }
 
@@ -97,6 +117,10 @@ impl Solver for Dsmc {
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
+    }
+
+    fn rows_every(config: &Config) -> Schedule {
+        Schedule::Steps((config.steps / ROWS).clamp(1, ROW_STEPS))
     }
 
     fn only_in_one_part(_: &Config) -> Option<&'static str> {
@@ -142,6 +166,7 @@ impl Solver for Dsmc {
             last,
             lost: None,
             exceeded: None,
+            coarse: None,
             device: environment.device.clone(),
             links: environment.links.clone(),
         })
@@ -160,7 +185,11 @@ impl Solver for Dsmc {
         // Averages at the end of a run and of a window.
         if self.flow.step == self.config.steps || self.flow.samples.full {
             let device = self.device.clone();
-            times::after_steps(&device, Phase::Diagnostics, || self.flow.fetch())?;
+            times::after_steps(&device, Phase::Diagnostics, || {
+                self.flow.fetch()?;
+                self.look_at_the_end();
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -203,7 +232,7 @@ impl Solver for Dsmc {
             // Averages are at the first part, which says what is in them.
             return Some(Outcome { ending, status, message });
         }
-        if let Some((cells, worst)) = coarse(&self.flow) {
+        if let Some((cells, worst)) = self.coarse {
             let all = self.flow.model.grid.len();
             let _ = write!(message, "; {cells} of {all} cells are wider than the free path in them, the widest {worst:.2} times");
         }
@@ -333,6 +362,7 @@ impl Solver for Dsmc {
         };
         self.totals = Totals { particles: reader.u64("audited")?, momentum: [x, y, z], translation, internal };
         self.last = (Ledger::from_numbers(&reader.f64s("last.ledger")?), reader.u64("last.step")?);
+        self.look_at_the_end();
         Ok(())
     }
 

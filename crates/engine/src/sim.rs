@@ -14,6 +14,7 @@ use crate::error::{Error, Problem, Result};
 use crate::links::{Division, Links};
 use crate::profile::Profiler;
 use crate::record::{Check, Record, Row, Table};
+use crate::schedule::Schedule;
 
 /// Position of a run in steps and time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -153,6 +154,11 @@ pub trait Solver: Sized + Send + 'static {
     /// Makes a row after each step, so that a step that breaks down is found at once. Otherwise only the rows that fall due and the
     /// last one are made: for solvers whose row waits for a device, or covers all steps since the row before.
     const ROW_EACH_STEP: bool = true;
+
+    /// Schedule of the rows where `run.rows_every` is not given.
+    fn rows_every(_config: &Self::Config) -> Schedule {
+        Schedule::Steps(1)
+    }
 
     /// The table of the input as typed; unknown keys are refused.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync;

@@ -90,9 +90,9 @@ pub(crate) fn execute<S: Solver>(input: Input<S::Config>, arguments: &RunArgs, l
         report::note("this was a dry run: nothing was computed or written");
         return Ok(0);
     }
-    let destination = links.is_first().then(|| Destination::new(&input, arguments)).transpose();
+    let destination = links.is_first().then(|| Destination::new::<S>(&input, arguments)).transpose();
     let Some(destination) = links.follow_first(destination)? else {
-        let options = options(&input, arguments, &folder_of(&input, arguments));
+        let options = options::<S>(&input, arguments, &folder_of(&input, arguments));
         let summary = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut Profiler::new(), &mut Silent)?;
         return Ok(if arguments.keep_going && summary.outcome.ending != Ending::Failed { 0 } else { summary.exit_code() });
     };
@@ -135,7 +135,7 @@ pub(crate) struct Destination {
 
 impl Destination {
     /// Takes the folder. Before anything is computed: a result that cannot be written is found out now.
-    pub(crate) fn new<C>(input: &Input<C>, arguments: &RunArgs) -> Result<Self> {
+    pub(crate) fn new<S: Solver>(input: &Input<S::Config>, arguments: &RunArgs) -> Result<Self> {
         let folder = folder_of(input, arguments);
         // Before the folder is made, which a mistyped name would leave behind.
         if let Some(from) = &arguments.resume
@@ -146,7 +146,7 @@ impl Destination {
                 "name the output folder of the interrupted run, or its `--checkpoint-dir`; a run that ended well removes its checkpoint";
             return Err(Error::input("command line", problem.hint(hint)));
         }
-        let options = options(input, arguments, &folder);
+        let options = options::<S>(input, arguments, &folder);
         let locks = own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force)?;
         Ok(Self { options, locks })
     }
@@ -204,7 +204,12 @@ pub(crate) fn with_positions(error: Error, source: &Source) -> Error {
 /// Interval of the temporary checkpoints of a run that asks for none.
 const TEMPORARY_EVERY: Duration = Duration::from_secs(600);
 
-fn options<C>(input: &Input<C>, arguments: &RunArgs, folder: &Path) -> Options {
+/// Schedule of the rows, as the input says or the solver.
+pub(crate) fn rows_every<S: Solver>(input: &Input<S::Config>) -> Schedule {
+    input.run.rows_every.unwrap_or_else(|| S::rows_every(&input.config))
+}
+
+fn options<S: Solver>(input: &Input<S::Config>, arguments: &RunArgs, folder: &Path) -> Options {
     let wall_time = match input.run.wall_time {
         Some(Schedule::Wall(limit)) => Some(limit),
         _ => None,
@@ -218,7 +223,7 @@ fn options<C>(input: &Input<C>, arguments: &RunArgs, folder: &Path) -> Options {
         wall_time,
         checkpoint,
         temporary_checkpoints,
-        rows: input.run.rows_every,
+        rows: rows_every::<S>(input),
         records: input.output.every,
         ..Options::new(folder)
     }

@@ -365,7 +365,7 @@ pub struct SamplingConfig {
     /// Parts of the sampling time, or window, whose scatter gives the error bars.
     #[schemars(range(min = 2, max = 1000))]
     pub batches: u64,
-    /// Steps between audits of particles, energy and momentum; default a hundredth of the steps, at least 10.
+    /// Steps between audits of particles, energy and momentum; default a fiftieth of the steps, at least 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub audit: Option<u64>,

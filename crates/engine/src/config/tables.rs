@@ -23,16 +23,15 @@ pub struct RunConfig {
     /// Schedule of checkpoints besides those on a signal: `100`, `"10 min"`, `"0.5 t"`, `"never"`. Default every ten minutes,
     /// removed at the end.
     pub checkpoint_every: Option<Schedule>,
-    /// Schedule of the rows of scalars.
-    pub rows_every: Schedule,
+    /// Schedule of the rows of scalars; default every step, of a gas every twentieth and fifty in a short run.
+    pub rows_every: Option<Schedule>,
     /// Folder of relative data files, relative to the input's folder, its default.
     pub data_folder: Option<String>,
 }
 
 impl Default for RunConfig {
     fn default() -> Self {
-        let rows_every = Schedule::Steps(1);
-        Self { device: "auto".into(), threads: 0, seed: 1, wall_time: None, checkpoint_every: None, rows_every, data_folder: None }
+        Self { device: "auto".into(), threads: 0, seed: 1, wall_time: None, checkpoint_every: None, rows_every: None, data_folder: None }
     }
 }
 
