@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::zeros;
+use super::{LINE, zeros};
 
-/// Memory that pieces share; freed with the last of them.
+/// Memory that pieces share, in words of a type for which zeros are those that the system makes; freed with the last piece.
 #[derive(Debug)]
-struct Whole<T>(NonNull<[T]>);
+struct Whole(NonNull<[u64]>);
 
 // SAFETY: it is never read or written, only freed, by the last piece.
-unsafe impl<T: Send> Send for Whole<T> {}
+unsafe impl Send for Whole {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for Whole<T> {}
+unsafe impl Sync for Whole {}
 
-impl<T> Drop for Whole<T> {
+impl Drop for Whole {
     fn drop(&mut self) {
         // SAFETY: it comes from a box, and no piece is left.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
@@ -31,7 +31,7 @@ pub struct Piece<T> {
     start: NonNull<T>,
     len: usize,
     /// Nothing where there are no values.
-    whole: Option<Arc<Whole<T>>>,
+    whole: Option<Arc<Whole>>,
 }
 
 // SAFETY: a piece is the only one that has its values, as a vector would be.
@@ -40,15 +40,23 @@ unsafe impl<T: Send> Send for Piece<T> {}
 unsafe impl<T: Send + Sync> Sync for Piece<T> {}
 
 impl<T: Pod + Send> Piece<T> {
-    /// Zeros in pieces of these lengths, which the system hands out when they are first touched.
+    /// Zeros in pieces of these lengths, which the system hands out when they are first touched. The first one begins where a line
+    /// of the cache begins.
+    ///
+    /// # Panics
+    /// Where values want to be aligned to more than a line.
     pub fn split(lengths: &[usize]) -> Vec<Self> {
-        let all = NonNull::from(Box::leak(zeros::<T>(lengths.iter().sum()).into_boxed_slice()));
+        assert!(align_of::<T>() <= LINE, "an alignment of {} bytes", align_of::<T>());
+        let bytes = lengths.iter().sum::<usize>() * size_of::<T>();
+        let all = NonNull::from(Box::leak(zeros::<u64>((bytes + LINE).div_ceil(size_of::<u64>())).into_boxed_slice()));
         let whole = Arc::new(Whole(all));
-        let mut before = 0;
+        let line = all.cast::<u8>();
+        // SAFETY: there is a line more than the pieces take.
+        let mut next = unsafe { line.add(line.align_offset(LINE)) }.cast::<T>();
         let piece = |len: &usize| {
-            // SAFETY: lengths add up to that of the whole, so it is inside or at its end.
-            let start = unsafe { all.cast::<T>().add(before) };
-            before += len;
+            let start = next;
+            // SAFETY: lengths add up to what is there behind the first one's start.
+            next = unsafe { next.add(*len) };
             Self { start, len: *len, whole: (*len > 0).then(|| whole.clone()) }
         };
         lengths.iter().map(piece).collect()
@@ -115,6 +123,7 @@ mod tests {
         let mut pieces = Piece::<u64>::split(&lengths);
         for (k, piece) in pieces.iter_mut().enumerate() {
             assert!(piece.len() == lengths[k] && piece.iter().all(|x| *x == 0));
+            assert!(k > 0 || piece.as_ptr().addr().is_multiple_of(LINE));
             piece.fill(k as u64 + 1);
         }
         let copy = pieces[3].clone();
