@@ -7,6 +7,7 @@ use zellige_device_macro::{device, device_source};
 /// The logarithm of a normal positive number to 5e-11 of itself, less than the 32 bits of a draw can tell: the power of two apart,
 /// `2 atanh(s)` of `s = (m - 1)/(m + 1)` by the first terms of its series for `m` from `sqrt(1/2)` to `sqrt(2)`.
 #[device]
+#[allow(clippy::approx_constant)]
 #[inline(always)]
 pub fn logarithm(x: f64) -> f64 {
     // The bits of sqrt(1/2) are the origin of the exponent.
