@@ -5,6 +5,8 @@ use std::path::Path;
 
 use bytemuck::Pod;
 
+pub use self::piece::Piece;
+
 use crate::error::Result;
 
 /// Bytes from which on an array is worth large pages.
@@ -25,6 +27,8 @@ pub fn zeros<T: Pod>(n: usize) -> Vec<T> {
     }
     values
 }
+
+mod piece;
 
 /// An array in memory that begins where a line of the cache begins: a register of 64 bytes is then never spread over two lines.
 #[derive(Debug)]

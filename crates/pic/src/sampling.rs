@@ -1,9 +1,9 @@
 //! Random and quasi-random numbers for the start: a stream per cell and species, so that a particle depends on where it is
 //! put and on nothing else. A window's new columns are therefore those of a box that was there from the start.
 
-use zellige_engine::rng::{Philox, open_f64, uniform_f64};
+use zellige_engine::rng::{Philox, open_f64};
 
-use crate::deviates::{self, logarithm};
+use crate::deviates::{self, fraction, logarithm, normal_pair};
 use crate::physics::{self, Vec3};
 
 /// Species that have random numbers of their own.
@@ -82,19 +82,6 @@ impl Stream {
         [open_f64(a, b), open_f64(c, d)]
     }
 
-    /// Two normal numbers.
-    pub fn normals(&mut self) -> [f64; 2] {
-        let [a, b, c, d] = self.next();
-        let pair = deviates::normal_pair(open_f64(a, b), uniform_f64(c, d));
-        [pair.x, pair.y]
-    }
-
-    /// Three normal numbers.
-    pub fn normal_vector(&mut self) -> [f64; 3] {
-        let [a, b] = self.normals();
-        [a, b, self.normals()[0]]
-    }
-
     /// A momentum `gamma v/c` of the Maxwell-Juttner distribution of temperature `theta = T/(m c^2)`, isotropic.
     ///
     /// With `gamma = 1 + theta x^2` the density of `x` is `(1 + theta x^2) sqrt(1 + theta x^2/2) x^2 exp(-x^2)`; the root is at
@@ -133,6 +120,27 @@ impl Stream {
         let seen = frame * along + p * gamma;
         [0, 1, 2].map(|c| across[c] + seen * axis[c])
     }
+}
+
+/// Random offsets from the centre of a cell of its particle `k`, by the cell's column and the first number of its row. Particles
+/// `2m` and `2m + 1` share draw `m`.
+#[inline(always)]
+pub(crate) fn random_offsets(philox: Philox, column: u64, first: u64, k: u32) -> [f64; 2] {
+    let [a, b, c, d] = philox.draw(column, first + u64::from(k / 2));
+    let odd = k & 1 == 1;
+    [fraction(if odd { c } else { a }) - 0.5, fraction(if odd { d } else { b }) - 0.5]
+}
+
+/// Three normal numbers for particle `k` of a cell, none longer than 6.8. Particles `2m` and `2m + 1` share draws `2m`, which has
+/// two numbers for each, and `2m + 1`, of which each takes one.
+#[inline(always)]
+pub(crate) fn normal_vector(philox: Philox, column: u64, first: u64, k: u32) -> [f64; 3] {
+    let [a, b, c, d] = philox.draw(column, first + u64::from(k & !1));
+    let odd = k & 1 == 1;
+    let across = normal_pair(fraction(if odd { c } else { a }), fraction(if odd { d } else { b }));
+    let [a, b, _, _] = philox.draw(column, first + u64::from(k | 1));
+    let along = normal_pair(fraction(a), fraction(b));
+    [across.x, across.y, if odd { along.y } else { along.x }]
 }
 
 /// A try at a momentum of [`Stream::maxwell_juttner`].

@@ -2,10 +2,11 @@
 
 use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::parallel::{items, map};
 use zellige_engine::sim::{Environment, Plan, WorkEstimate};
 
 use crate::config::{Config, WaveStorage};
-use crate::model::Model;
+use crate::model::{Model, View};
 use crate::scan::{Scan, Truth};
 use crate::stages::cuda::KernelConfig;
 use crate::{engines, peak, setup, streaming};
@@ -155,22 +156,41 @@ fn overlap(model: &Model) -> Option<f64> {
     let (y, x) = (|i: usize| (i / model.frame[1]) as f64, |i: usize| (i % model.frame[1]) as f64);
     let (my, mx) = (mean(&y), mean(&x));
     let radius = mean(&|i| (y(i) - my).powi(2) + (x(i) - mx).powi(2)).sqrt();
-    let distance = |a: &crate::model::View, b: &crate::model::View| f64::from(a.row - b.row).hypot(f64::from(a.col - b.col));
-    let nearest = |(i, a): (usize, &crate::model::View)| {
-        let others = model.views.iter().enumerate().filter(|(j, b)| *j != i && b.object == a.object);
-        others.map(|(_, b)| distance(a, b)).fold(f64::INFINITY, f64::min)
-    };
-    let mut steps: Vec<f64> = model.views.iter().enumerate().map(nearest).collect();
-    steps.sort_by(f64::total_cmp);
-    let step = steps[steps.len() / 2];
+    let step = median_step(&model.views);
     // A disc of radius r has a root mean square radius of r over the root of two.
     let width = 2.0 * std::f64::consts::SQRT_2 * radius;
     (step.is_finite() && width > 0.0).then(|| 1.0 - step / width)
 }
 
+/// Median distance to the next view of the same object, in pixels; infinite where most have none.
+fn median_step(views: &[View]) -> f64 {
+    // Squares of whole pixels, by all threads: each of thousands of views looks at all others.
+    let mut steps = map(items(views), |i, a| {
+        let others = views.iter().enumerate().filter(|(j, b)| *j != i && b.object == a.object);
+        let squared = |b: &View| i64::from(a.row - b.row).pow(2) + i64::from(a.col - b.col).pow(2);
+        others.map(|(_, b)| squared(b)).min().map_or(f64::INFINITY, |square| (square as f64).sqrt())
+    });
+    steps.sort_by(f64::total_cmp);
+    steps[steps.len() / 2]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::figures;
+    use super::{figures, median_step};
+    use crate::model::View;
+
+    /// Views of a raster with a stray one, and those of another object in between, which do not count.
+    #[test]
+    fn the_step_is_that_of_most_views_of_an_object() {
+        let view = |object, row, col| View { probe: 0, object, row, col };
+        let mut views: Vec<View> = (0..60).map(|i| view(0, 6 * (i / 10), 8 * (i % 10))).collect();
+        assert_eq!(median_step(&views), 6.0);
+        views.extend((0..50).map(|i| view(1, 3 + 50 * (i / 10), 4 + 50 * (i % 10))));
+        views.push(view(0, 900, 2));
+        assert_eq!(median_step(&views), 6.0);
+        assert_eq!(median_step(&[view(0, 0, 0), view(0, 3, 4)]), 5.0);
+        assert_eq!(median_step(&[view(0, 0, 0), view(1, 3, 4)]), f64::INFINITY);
+    }
 
     #[test]
     fn numbers_are_written_as_people_write_them() {

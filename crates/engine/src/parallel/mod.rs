@@ -50,6 +50,12 @@ pub fn alone<R>(work: impl FnOnce() -> R) -> R {
     with_alone(true, work)
 }
 
+/// Does `work` on a thread of the pool at hand: from another one each of its loops would wait to be taken up by the pool, and wake
+/// this thread again.
+pub fn inside<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    if ALONE.get() { work() } else { rayon::scope(|_| work()) }
+}
+
 /// Threads that loops are dealt out to here: those of the pool at hand, outside of any as many as there are cores.
 pub fn threads() -> usize {
     if ALONE.get() { 1 } else { rayon::current_num_threads() }
@@ -254,6 +260,11 @@ mod tests {
             one.install(|| each(indices(100), |_, _| assert_eq!((thread(), std::thread::current().id()), (0, worker))));
             each(indices(100), |_, _| assert!(thread() < 3));
         });
+        // Work goes inside where it is not: into the pool of all cores, but not away from a thread that is to work alone.
+        let id = || std::thread::current().id();
+        assert!(rayon::current_thread_index().is_none() && inside(|| rayon::current_thread_index().is_some()));
+        three.install(|| assert_eq!((inside(id), inside(threads)), (id(), 3)));
+        one.install(|| assert_eq!((inside(id), inside(threads)), (here, 1)));
         let panics = std::panic::AssertUnwindSafe(|| one.install(|| panic!("in a pool")));
         assert!(std::panic::catch_unwind(panics).is_err());
         assert_eq!(threads(), outside);

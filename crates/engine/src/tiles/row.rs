@@ -3,6 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::column::{Key, Layout, Word};
+use crate::large::Piece;
 use crate::real::RealScalar;
 
 /// The capacity of rows is a multiple of this many particles: two of the widest registers.
@@ -11,7 +12,7 @@ const GRAIN: usize = 32;
 /// A cache line, for alignment.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u8; 64]);
+pub(super) struct Line([u8; 64]);
 
 impl std::fmt::Debug for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -51,10 +52,15 @@ pub struct Row<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     len: usize,
     capacity: usize,
     layout: Layout<W>,
-    values: Vec<Line>,
+    values: Piece<Line>,
     words: [Vec<I>; W],
     keys: Vec<K>,
     kind: std::marker::PhantomData<T>,
+}
+
+/// Slots of a row with room for `len` particles: with what the layout wants behind them, whole registers.
+fn slots<const W: usize>(layout: Layout<W>, len: usize) -> usize {
+    (len + if len == 0 { 0 } else { layout.spare }).next_multiple_of(GRAIN)
 }
 
 impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I, W, K> {
@@ -63,11 +69,21 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
     /// # Panics
     /// Where the layout is wider than `N`.
     pub fn new(layout: Layout<W>, capacity: usize) -> Self {
+        Self::on(Piece::zeros(Self::lines(layout, capacity)), layout, capacity)
+    }
+
+    /// An empty row whose numbers lie in `values`, as many lines of zeros as [`Row::lines`] asks for.
+    pub(super) fn on(values: Piece<Line>, layout: Layout<W>, capacity: usize) -> Self {
         assert!(layout.width <= N, "{} columns of numbers, {N} are possible", layout.width);
         let (words, kind) = (std::array::from_fn(|_| Vec::new()), std::marker::PhantomData);
-        let mut row = Self { len: 0, capacity: 0, layout, values: Vec::new(), words, keys: Vec::new(), kind };
-        row.reserve(capacity);
+        let mut row = Self { len: 0, capacity: 0, layout, values, words, keys: Vec::new(), kind };
+        row.extend(slots(layout, capacity));
         row
+    }
+
+    /// Lines of numbers of a row with a capacity of at least `capacity` particles.
+    pub(super) fn lines(layout: Layout<W>, capacity: usize) -> usize {
+        (layout.width * slots(layout, capacity) * size_of::<T>()).div_ceil(size_of::<Line>())
     }
 
     /// Number of particles; of slots in use where some are free.
@@ -100,21 +116,24 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
     /// Makes room for `len` particles and what the layout wants behind them, rounded up to whole registers. New slots hold zeros:
     /// whatever computes with them stays finite.
     pub fn reserve(&mut self, len: usize) {
-        let spare = if len == 0 { 0 } else { self.layout.spare };
-        let capacity = (len + spare).next_multiple_of(GRAIN);
+        let capacity = slots(self.layout, len);
         if capacity <= self.capacity {
             return;
         }
-        let width = self.layout.width;
-        let mut values = vec![Line::zeroed(); (width * capacity * size_of::<T>()).div_ceil(size_of::<Line>())];
+        let mut values = Piece::zeros(Self::lines(self.layout, len));
         if self.len > 0 {
             let new: &mut [T] = bytemuck::cast_slice_mut(&mut values);
             let old: &[T] = bytemuck::cast_slice(&self.values);
-            for k in 0..width {
+            for k in 0..self.layout.width {
                 new[k * capacity..][..self.len].copy_from_slice(&old[k * self.capacity..][..self.len]);
             }
         }
-        self.values = values;
+        std::mem::replace(&mut self.values, values).release();
+        self.extend(capacity);
+    }
+
+    /// Keys and words for `capacity` slots, for which there are numbers.
+    fn extend(&mut self, capacity: usize) {
         // To the slot, not to twice what was there.
         let more = capacity - self.keys.len();
         self.keys.reserve_exact(more);

@@ -3,7 +3,8 @@
 use super::column::{Key, Layout, Word};
 use super::row::{Particle, Row};
 use super::tiling::{Location, Tiling};
-use crate::parallel::{indices, map};
+use crate::large::Piece;
+use crate::parallel::{map, owned};
 use crate::real::RealScalar;
 
 /// A rectangle of cells and its particles.
@@ -57,14 +58,22 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         let keys = tiling.cells_of_row() * layout.kinds;
         assert!(keys <= K::COUNT, "{} cells and {} kinds, {} keys", tiling.cells_of_row(), layout.kinds, K::COUNT);
         let per_cell = expected as f64 / (tiling.cells[0] * tiling.cells[1]) as f64;
-        // By all threads, each of which the system gives memory near to it.
-        let tiles = map(indices(tiling.len()), |_, t| {
+        let tile = |t: usize| {
             let (corner, cells) = tiling.bounds(t);
             // Four standard deviations of a random load; rows that need more grow.
             let mean = per_cell * (cells[0] * tiling.depth) as f64;
             let room = if expected == 0 { 0 } else { (mean + 4.0 * mean.sqrt() + 8.0) as usize };
-            let rows = if owns(t) { tiling.rows(t) } else { 0 };
-            Tile { corner, cells, rows: (0..rows).map(|_| Row::new(layout, room)).collect() }
+            (corner, cells, room, if owns(t) { tiling.rows(t) } else { 0 })
+        };
+        let tiles: Vec<_> = (0..tiling.len()).map(tile).collect();
+        let lines = |(_, _, room, rows): &(_, _, usize, usize)| std::iter::repeat_n(Row::<T, N, I, W, K>::lines(layout, *room), *rows);
+        // Numbers of all rows are one array, on large pages.
+        let mut values = Piece::split(&tiles.iter().flat_map(lines).collect::<Vec<_>>()).into_iter();
+        let tiles = tiles.into_iter().map(|tile| (tile, values.by_ref().take(tile.3).collect::<Vec<_>>())).collect();
+        // By all threads, each of which the system gives memory near to it.
+        let tiles = map(owned(tiles), |_, ((corner, cells, room, _), values)| {
+            let rows = values.into_iter().map(|values| Row::on(values, layout, room)).collect();
+            Tile { corner, cells, rows }
         });
         Self { tiling, tiles, layout }
     }

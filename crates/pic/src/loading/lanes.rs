@@ -1,38 +1,11 @@
-//! Random positions and normal momenta for many particles at a time, in registers of the best instruction set at hand. All give the
-//! same bits.
+//! Loops in registers of the best instruction set at hand, and the tries of relativistic momenta in them. All give the same bits.
 
 #[cfg(target_arch = "x86_64")]
 use zellige_engine::real::AVX512;
 use zellige_engine::real::Isa;
 use zellige_engine::rng::Philox;
 
-use crate::deviates::{direction, normal_length, open, uniform};
 use crate::sampling::relativistic_candidate;
-
-/// Keys of the random numbers of particles.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Draws {
-    /// Column of the cell, counted from the start of the run.
-    pub(super) columns: Vec<u64>,
-    /// First number of the cell's row.
-    pub(super) rows: Vec<u64>,
-    /// Number of the particle in its cell.
-    pub(super) numbers: Vec<u32>,
-}
-
-impl Draws {
-    pub(super) fn clear(&mut self) {
-        self.columns.clear();
-        self.rows.clear();
-        self.numbers.clear();
-    }
-
-    pub(super) fn reserve(&mut self, n: usize) {
-        self.columns.reserve(n);
-        self.rows.reserve(n);
-        self.numbers.reserve(n);
-    }
-}
 
 /// A loop that is compiled for each instruction set.
 pub(crate) trait Work {
@@ -63,89 +36,6 @@ unsafe fn avx512(work: impl Work) {
 #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2")]
 unsafe fn avx2(work: impl Work) {
     work.run();
-}
-
-struct Positions<'a> {
-    philox: Philox,
-    draws: &'a Draws,
-    s: &'a mut [f64],
-    t: &'a mut [f64],
-}
-
-impl Work for Positions<'_> {
-    #[inline(always)]
-    fn run(self) {
-        let n = self.s.len();
-        let (columns, rows, numbers) = (&self.draws.columns[..n], &self.draws.rows[..n], &self.draws.numbers[..n]);
-        let (s, t) = (&mut self.s[..n], &mut self.t[..n]);
-        for p in 0..n {
-            let [a, b, c, d] = self.philox.draw(columns[p], rows[p] + u64::from(numbers[p]));
-            s[p] = open(a, b) - 0.5;
-            t[p] = open(c, d) - 0.5;
-        }
-    }
-}
-
-/// Random offsets from the cell's centre.
-pub(super) fn positions(isa: Isa, philox: Philox, draws: &Draws, s: &mut [f64], t: &mut [f64]) {
-    on(isa, Positions { philox, draws, s, t });
-}
-
-struct Normals<'a> {
-    philox: Philox,
-    draws: &'a Draws,
-    width: [f64; 3],
-    shift: [f64; 3],
-    u: [&'a mut [f64]; 3],
-}
-
-/// Particles that each loop of [`Normals`] takes together: their numbers stay in the first cache.
-const SOME: usize = 64;
-
-impl Work for Normals<'_> {
-    #[inline(always)]
-    fn run(self) {
-        let [x, y, z] = self.u;
-        let n = x.len();
-        let (columns, rows, numbers) = (&self.draws.columns[..n], &self.draws.rows[..n], &self.draws.numbers[..n]);
-        let (y, z) = (&mut y[..n], &mut z[..n]);
-        // Loops of their own for words, lengths and directions: each is one long chain, of which a CPU then has several under way.
-        let (mut lengths, mut angles) = ([[0.0; SOME]; 2], [[0.0; SOME]; 2]);
-        for first in (0..n).step_by(SOME) {
-            let some = SOME.min(n - first);
-            let [length, other_length] = &mut lengths;
-            let [angle, other_angle] = &mut angles;
-            {
-                let (columns, rows, numbers) = (&columns[first..][..some], &rows[first..][..some], &numbers[first..][..some]);
-                for p in 0..some {
-                    let number = rows[p] + 2 * u64::from(numbers[p]);
-                    let [a, b, c, d] = self.philox.draw(columns[p], number);
-                    (length[p], angle[p]) = (open(a, b), uniform(c, d));
-                    let [a, b, c, d] = self.philox.draw(columns[p], number + 1);
-                    (other_length[p], other_angle[p]) = (open(a, b), uniform(c, d));
-                }
-            }
-            for p in 0..some {
-                length[p] = normal_length(length[p]);
-                other_length[p] = normal_length(other_length[p]);
-            }
-            let (x, y, z) = (&mut x[first..][..some], &mut y[first..][..some], &mut z[first..][..some]);
-            for p in 0..some {
-                let at = direction(angle[p]);
-                x[p] = length[p] * at.x * self.width[0] + self.shift[0];
-                y[p] = length[p] * at.y * self.width[1] + self.shift[1];
-                z[p] = other_length[p] * direction(other_angle[p]).x * self.width[2] + self.shift[2];
-            }
-        }
-    }
-}
-
-/// Width and shift with which [`normals`] leaves normal vectors unchanged.
-pub(super) const AS_THEY_ARE: [[f64; 3]; 2] = [[1.0; 3], [-0.0; 3]];
-
-/// Normal vectors, by component times a width and moved by a shift.
-pub(super) fn normals(isa: Isa, philox: Philox, draws: &Draws, [width, shift]: [[f64; 3]; 2], u: &mut [Vec<f64>; 3]) {
-    on(isa, Normals { philox, draws, width, shift, u: u.each_mut().map(|u| &mut u[..]) });
 }
 
 /// Cells whose relativistic particles are drawn together.
@@ -207,34 +97,6 @@ pub(super) fn relativistic(isa: Isa, philox: Philox, tries: &mut Candidates) {
 mod tests {
     use super::*;
     use crate::sampling::{Purpose, Stream, purpose};
-
-    /// Registers have the bits of the streams, which are drawn one by one.
-    #[test]
-    fn every_instruction_set_has_the_bits_of_the_streams() {
-        let (seed, species, n) = (77, 3, 2 * SOME + 37);
-        let mut draws = Draws::default();
-        for k in 0..n as u64 {
-            draws.columns.push((k * 17) << 30);
-            draws.rows.push(Stream::first(k as usize * 1000));
-            draws.numbers.push(k as u32 % 5);
-        }
-        let philox = |what| Philox::new(purpose::start(species, what), seed);
-        for isa in Isa::all() {
-            let (mut s, mut t, mut u) = (vec![0.0; n], vec![0.0; n], [(); 3].map(|()| vec![0.0; n]));
-            positions(isa, philox(Purpose::Position), &draws, &mut s, &mut t);
-            normals(isa, philox(Purpose::Momentum), &draws, AS_THEY_ARE, &mut u);
-            for p in 0..n {
-                let stream = |what| Stream::new(seed, species, what, draws.columns[p], p * 1000);
-                let (mut position, mut momentum) = (stream(Purpose::Position), stream(Purpose::Momentum));
-                let (mut at, mut vector) = ([0.0; 2], [0.0; 3]);
-                for _ in 0..=draws.numbers[p] {
-                    (at, vector) = (position.open(), momentum.normal_vector());
-                }
-                assert_eq!([s[p], t[p]], at.map(|x| x - 0.5), "{isa:?} {p}");
-                assert_eq!([u[0][p], u[1][p], u[2][p]], vector, "{isa:?} {p}");
-            }
-        }
-    }
 
     /// Cells that try together have the momenta of their streams.
     #[test]

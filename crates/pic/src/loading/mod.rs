@@ -7,6 +7,7 @@ mod half_step_back;
 pub(crate) mod lanes;
 mod portions;
 mod quiet;
+mod random;
 mod relativistic;
 mod uniform;
 
@@ -17,9 +18,9 @@ use zellige_engine::rng::Philox;
 pub(crate) use self::file::Bounds;
 pub use self::file::Listed;
 pub use self::half_step_back::back_push;
-use self::lanes::Draws;
 pub(crate) use self::portions::joined;
 use self::quiet::Halton;
+use self::random::Draws;
 pub(crate) use self::uniform::UNIFORM_SOURCE_CUDA;
 pub use self::uniform::UniformSource;
 use crate::config::species::Positions;
@@ -91,6 +92,7 @@ impl Batch {
             to.extend_from_slice(&from[..all.min(even)]);
             repeat(to, all, even);
         }
+        (self.draws.cells, self.draws.paired) = (all, even / (2 * all.max(1)) * 2 * all);
         self.draws.numbers.resize(even, 0);
         for (k, numbers) in self.draws.numbers.chunks_exact_mut(all.max(1)).enumerate() {
             numbers.fill(k as u32);
@@ -239,7 +241,7 @@ impl<'a> Source<'a> {
         out.s.resize(n, 0.0);
         out.t.resize(n, 0.0);
         if self.load.positions == Positions::Random {
-            lanes::positions(self.isa, self.philox(Purpose::Position), &out.draws, &mut out.s, &mut out.t);
+            random::positions(self.isa, self.philox(Purpose::Position), &out.draws, &mut out.s, &mut out.t);
         } else if out.wanted.iter().all(|wanted| *wanted as usize == self.offsets.len()) {
             // All cells are full: their first particles, then their second ones.
             let all = out.cells.len().max(1);
@@ -300,7 +302,7 @@ impl<'a> Source<'a> {
             u.resize(n, 0.0);
         }
         if let Some(constant) = self.constant(out)? {
-            lanes::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, constant, &mut out.u);
+            random::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, constant, &mut out.u);
             return Ok(());
         }
         let relativistic = matches!(load.heat, ThermalSpread::MaxwellJuttner(_));
@@ -366,8 +368,8 @@ impl<'a> Source<'a> {
             if matches!(load.heat, ThermalSpread::Temperature(_)) {
                 *width = width.sqrt();
             }
-            // The longest normal number of 53 random bits is 8.6.
-            if !(9.0 * *width + drift.abs()).is_finite() {
+            // The longest normal number of 32 random bits is 6.8.
+            if !(7.0 * *width + drift.abs()).is_finite() {
                 return Ok(None);
             }
         }
@@ -376,7 +378,7 @@ impl<'a> Source<'a> {
 
     fn draw_normals(&self, out: &mut Batch) {
         let Some(bases) = &self.quiet else {
-            lanes::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, lanes::AS_THEY_ARE, &mut out.u);
+            random::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, random::AS_THEY_ARE, &mut out.u);
             return;
         };
         for (p, c) in out.cell.iter().enumerate() {

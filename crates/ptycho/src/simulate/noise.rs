@@ -71,7 +71,6 @@ pub(super) fn poisson(philox: Philox, index: u64, mean: f64) -> f64 {
         }
         return k;
     }
-    let ln_mean = mean.ln();
     let b = 0.931 + 2.53 * mean.sqrt();
     let a = -0.059 + 0.02483 * b;
     let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
@@ -88,7 +87,7 @@ pub(super) fn poisson(philox: Philox, index: u64, mean: f64) -> f64 {
         if k < 0.0 || (us < 0.013 && v > us) {
             continue;
         }
-        if (v * inverse_alpha / (a / (us * us) + b)).ln() <= k * ln_mean - mean - ln_factorial(k) {
+        if (v * inverse_alpha / (a / (us * us) + b)).ln() <= k * mean.ln() - mean - ln_factorial(k) {
             return k;
         }
     }

@@ -6,11 +6,13 @@
 
 // Offsets and momentum of particle `k` of a cell. `offsets`: two of each particle where they are not random.
 __device__ __forceinline__ void make(const UniformSource& m, const double* offsets, u64 column, u64 row, u32 k, double* v) {
-    u64 first = row << 40;
+    const u64 first = row << 40;
+    // Particles 2m and 2m + 1 share draws.
+    const bool odd = k & 1;
     if (m.random) {
-        uint4 w = philox_draw(m.place, m.seed, column, first + k);
-        v[0] = open_f64(w.x, w.y) - 0.5;
-        v[1] = open_f64(w.z, w.w) - 0.5;
+        uint4 w = philox_draw(m.place, m.seed, column, first + k / 2);
+        v[0] = fraction(odd ? w.z : w.x) - 0.5;
+        v[1] = fraction(odd ? w.w : w.y) - 0.5;
     } else {
         v[0] = offsets[2 * k];
         v[1] = offsets[2 * k + 1];
@@ -18,13 +20,13 @@ __device__ __forceinline__ void make(const UniformSource& m, const double* offse
     if (m.line) v[1] = 0.0;
     double g[3] = {0.0, 0.0, 0.0};
     if (m.warm) {
-        first += 2 * u64(k);
-        uint4 w = philox_draw(m.momentum, m.seed, column, first);
-        Pair pair = normal_pair(open_f64(w.x, w.y), uniform_f64(w.z, w.w));
-        w = philox_draw(m.momentum, m.seed, column, first + 1);
+        uint4 w = philox_draw(m.momentum, m.seed, column, first + (k & ~1u));
+        Pair pair = normal_pair(fraction(odd ? w.z : w.x), fraction(odd ? w.w : w.y));
         g[0] = pair.x;
         g[1] = pair.y;
-        g[2] = normal_pair(open_f64(w.x, w.y), uniform_f64(w.z, w.w)).x;
+        w = philox_draw(m.momentum, m.seed, column, first + (k | 1u));
+        pair = normal_pair(fraction(w.x), fraction(w.y));
+        g[2] = odd ? pair.y : pair.x;
     }
     for (int c = 0; c < 3; c++) v[2 + c] = g[c] * m.width[c] + m.drift[c];
 }
