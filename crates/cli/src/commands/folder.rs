@@ -1,18 +1,19 @@
 //! `zellige view DIR --live`: a finished folder on the page of a run.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::record::Record;
 use zellige_engine::signal::Signals;
 use zellige_engine::sim::Clock;
 use zellige_io::csv;
 use zellige_live::{Address, Hub, RunNames, frame};
 
 use crate::commands::live::{Live, of_folder};
-use crate::commands::view::{in_folder, read};
+use crate::commands::view::{Drawable, Found, Source, in_folder, read};
 use crate::report;
 use crate::sink::{ROWS, SUMMARY};
 
@@ -70,21 +71,20 @@ fn stepped(stem: &str) -> (&str, Option<u64>) {
 
 /// Shows what can be drawn, in the order of the steps.
 fn fill(hub: &Hub, folder: &Path, last: Clock) -> Result<()> {
-    let mut moments: BTreeMap<u64, Vec<(String, PathBuf)>> = BTreeMap::new();
-    for source in in_folder(folder)? {
+    let mut moments: BTreeMap<u64, Vec<(String, Source)>> = BTreeMap::new();
+    let Found { sources, others } = in_folder(folder)?;
+    for source in sources {
         let stem = source.picture.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (name, step) = stepped(&stem);
-        moments.entry(step.unwrap_or(last.step)).or_default().push((name.to_owned(), source.path));
+        moments.entry(step.unwrap_or(last.step)).or_default().push((name.to_owned(), source));
     }
     for (step, sources) in moments {
         for (name, source) in sources {
-            match read(&source) {
-                Ok(record) => {
-                    let mut contents = frame::frames(&[record]);
+            match read(&source.path) {
+                Ok(Drawable { record, notes }) => {
+                    notes.iter().for_each(|text| tell(hub, text));
+                    let mut contents = frame::frames(&[named(record, &name)]);
                     for content in &mut contents {
-                        // That of the file has the step in it.
-                        let own = content.head.name.clone();
-                        content.head.name = own.replace(stepped(&own).0, &name);
                         // Files do not say so: values of both signs have no logarithm.
                         let curve = content.head.kind == frame::Kind::Curve;
                         content.head.log &= !(curve && content.values[content.head.nx..].iter().any(|v| *v < 0.0));
@@ -92,11 +92,35 @@ fn fill(hub: &Hub, folder: &Path, last: Clock) -> Result<()> {
                     let time = if step == last.step { last.time } else { None };
                     hub.frames(Clock { step, time }, contents);
                 }
-                Err(error) => report::note(&format!("not shown: {error}")),
+                Err(error) => tell(hub, &format!("not shown: {error}")),
             }
         }
     }
+    others.iter().for_each(|text| tell(hub, text));
     Ok(())
+}
+
+/// A record under the name of its series: that of a file has the step in it, and is its title where the file has none.
+fn named(mut record: Record, name: &str) -> Record {
+    let rename = |own: &mut String, title: &mut String| {
+        if own == title {
+            name.clone_into(title);
+        }
+        name.clone_into(own);
+    };
+    match &mut record {
+        Record::Field(f) => rename(&mut f.name, &mut f.title),
+        Record::Wave(w) => rename(&mut w.name, &mut w.title),
+        Record::Curve(c) => rename(&mut c.name, &mut c.title),
+        _ => {}
+    }
+    record
+}
+
+/// Says something here and on the page.
+fn tell(hub: &Hub, text: &str) {
+    report::note(text);
+    hub.notice(text);
 }
 
 /// `energy [J]` as its name and its unit.
