@@ -123,7 +123,8 @@ impl Solver for Pic {
             lines.extend(makers(config, model, &setup));
         }
         let work = Some(work(config, &setup, items));
-        Ok(Plan { lines, items, memory: stages::memory(&setup, &environment.device), traffic, warnings, work })
+        let memory = stages::memory(&setup, &environment.device);
+        Ok(Plan { lines, items, memory, traffic, warnings, expected: diagnostics::mode::expected(config)?, work })
     }
 
     fn setup_prepared(model: Model, config: &Config, environment: &Environment) -> Result<Self> {
@@ -183,7 +184,9 @@ impl Solver for Pic {
     }
 
     fn row(&mut self) -> Result<Row> {
-        Ok(self.diagnostics.series.row())
+        let mut row = self.diagnostics.series.row();
+        self.diagnostics.figures(&mut self.plasma, &mut row)?;
+        Ok(row)
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {

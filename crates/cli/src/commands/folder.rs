@@ -53,7 +53,8 @@ fn names(folder: &Path, summary: Option<&Value>) -> RunNames {
     let Some(summary) = summary else { return own };
     let pair = |line: &Value| Some((line[0].as_str()?.to_owned(), line[1].as_str()?.to_owned()));
     let plan = summary["plan"]["lines"].as_array().map(|lines| lines.iter().filter_map(pair).collect()).unwrap_or_default();
-    RunNames { solver: text(summary, "solver"), device: text(summary, "device"), version: text(summary, "version"), plan, ..own }
+    let expected = serde_json::from_value(summary["plan"]["expected"].clone()).unwrap_or_default();
+    RunNames { expected, solver: text(summary, "solver"), device: text(summary, "device"), version: text(summary, "version"), plan, ..own }
 }
 
 fn clock(summary: &Value) -> Clock {

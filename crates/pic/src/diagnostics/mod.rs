@@ -172,6 +172,17 @@ impl Diagnostics {
         if step == plasma.model.steps { self.settle(plasma) } else { Ok(()) }
     }
 
+    /// Adds the rates and frequencies of modes whose theory is known to a row, 0 before there is one.
+    pub fn figures(&mut self, plasma: &mut Plasma, row: &mut Row) -> Result<()> {
+        let names = mode::columns(self.modes.iter().map(|m| &m.config));
+        for (k, (mode, name)) in self.modes.iter_mut().zip(names).enumerate() {
+            if let Some(name) = name {
+                row.push(name, "", mode.figure_so_far(plasma, k)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Takes what samples have left on the device.
     pub fn settle(&mut self, plasma: &mut Plasma) -> Result<()> {
         let modes = self.modes.len();
