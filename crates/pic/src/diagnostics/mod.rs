@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
-use zellige_engine::record::Record;
+use zellige_engine::record::{Record, Row};
 use zellige_engine::schedule::{Agenda, Schedule};
 use zellige_engine::sim::Clock;
 
@@ -217,8 +217,8 @@ impl Diagnostics {
         Ok(records)
     }
 
-    /// Everything as it stands.
-    pub fn records(&mut self, config: &Config, plasma: &mut Plasma) -> Result<Vec<Record>> {
+    /// Everything as it stands; without particles one by one, which have no pictures, unless `whole`.
+    pub fn records(&mut self, config: &Config, plasma: &mut Plasma, whole: bool) -> Result<Vec<Record>> {
         self.settle(plasma)?;
         let mut records = Vec::new();
         for f in &self.fields {
@@ -227,7 +227,7 @@ impl Diagnostics {
         for p in &self.phase_spaces {
             records.push(histogram::record(config, plasma, &p.what)?);
         }
-        for p in &self.particles {
+        for p in self.particles.iter().filter(|_| whole) {
             records.push(Record::Table(output::particles(config, plasma, &p.what)?));
         }
         records.push(output::method(config, plasma));

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Check, Curve, Record};
-use zellige_engine::sim::Expected;
+use zellige_engine::sim;
 
 use super::fit::{self, Fit};
 use crate::config::diagnostics::{Expected, Measure, ModeConfig, TOLERANCE};
@@ -48,12 +48,12 @@ pub fn columns<'a>(modes: impl Iterator<Item = &'a ModeConfig>) -> Vec<Option<&'
 }
 
 /// Figures that theory gives, by their columns in rows.
-pub fn expected(config: &Config) -> Result<Vec<Expected>> {
+pub fn expected(config: &Config) -> Result<Vec<sim::Expected>> {
     let modes = &config.diagnostics.mode;
     let mut all = Vec::new();
     for (i, (mode, column)) in modes.iter().zip(columns(modes.iter())).enumerate() {
         if let (Some(column), Some(value)) = (column, Mode::new(config, i, mode)?.expected) {
-            all.push(Expected::new(column, value, "theory"));
+            all.push(sim::Expected::new(column, value, "theory"));
         }
     }
     Ok(all)
