@@ -225,6 +225,9 @@ def anything(browser, zellige, work, shots):
     planes = [f"{name}_{plane}" for name in ("four", "volume") for plane in ("xy", "xz", "yz")]
     assert sorted(names) == sorted([[p, 2 if p.startswith("volume") else 1] for p in planes] + [["waves", 1]]), names
     assert page.js("state.notices.some((n) => n.includes('cut.npy') && n.includes('ends within the magic bytes'))")
+    assert page.js("document.getElementById('status').textContent") == "files"
+    # Those without a step in their names are of the last moment.
+    assert page.js(f"{CARDS}.every((p) => p.frames.at(-1)[1] === 20)")
     shot(page, shots, "anything")
     assert not page.errors, page.errors
     assert run.stop() == 0

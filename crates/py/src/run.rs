@@ -50,12 +50,7 @@ impl Session {
     }
 
     /// [`Session::apart`], while `progress` is called now and then with the step, the part done and the wall time in seconds.
-    fn told<T: Send>(
-        &self,
-        py: Python<'_>,
-        progress: Option<Py<PyAny>>,
-        work: impl FnOnce(&mut Work) -> Result<T> + Send,
-    ) -> PyResult<T> {
+    fn told<T: Send>(&self, py: Python<'_>, progress: Option<Py<PyAny>>, work: impl FnOnce(&mut Work) -> Result<T> + Send) -> PyResult<T> {
         let told = progress.map(teller);
         self.apart(py, |run| {
             run.tell(told);

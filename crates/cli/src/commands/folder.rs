@@ -15,7 +15,7 @@ use zellige_live::{Address, Hub, RunNames, frame};
 use crate::commands::live::{Live, of_folder};
 use crate::commands::view::{Drawable, Found, Source, in_folder, read};
 use crate::report;
-use crate::sink::{ROWS, SUMMARY};
+use crate::sink::{RESOLVED, ROWS, SUMMARY};
 
 /// Interval at which signals are looked at.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -29,12 +29,11 @@ pub(super) fn show(folder: &Path, address: &Address) -> Result<u8> {
     let summary = zellige_io::json::read(folder.join(SUMMARY)).ok();
     let live = Live::start(address, names(folder, summary.as_ref()))?;
     let hub = live.hub();
-    let last = summary.as_ref().map_or_else(Clock::default, clock);
-    fill(&hub, folder, last)?;
+    fill(&hub, folder, summary.as_ref().map(clock))?;
     if let Err(error) = rows(&hub, &folder.join(ROWS)) {
         report::note(&format!("no rows are shown: {error}"));
     }
-    end(&hub, summary.as_ref());
+    end(&hub, summary.as_ref(), folder.join(RESOLVED).exists());
     report::note("Ctrl-C ends it");
     let signals = Signals::listen(None)?;
     while signals.stop_reason().is_none() {
@@ -71,14 +70,22 @@ fn stepped(stem: &str) -> (&str, Option<u64>) {
 }
 
 /// Shows what can be drawn, in the order of the steps.
-fn fill(hub: &Hub, folder: &Path, last: Clock) -> Result<()> {
+fn fill(hub: &Hub, folder: &Path, end: Option<Clock>) -> Result<()> {
     let mut moments: BTreeMap<u64, Vec<(String, Source)>> = BTreeMap::new();
+    let mut of_end = Vec::new();
     let Found { sources, others } = in_folder(folder)?;
     for source in sources {
         let stem = source.picture.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (name, step) = stepped(&stem);
-        moments.entry(step.unwrap_or(last.step)).or_default().push((name.to_owned(), source));
+        let named = (name.to_owned(), source);
+        match step {
+            Some(step) => moments.entry(step).or_default().push(named),
+            None => of_end.push(named),
+        }
     }
+    // Without a summary the last step that has files is the end.
+    let last = end.unwrap_or_else(|| Clock { step: moments.keys().next_back().copied().unwrap_or(0), time: None });
+    moments.entry(last.step).or_default().extend(of_end);
     for (step, sources) in moments {
         for (name, source) in sources {
             match read(&source.path) {
@@ -145,9 +152,14 @@ fn rows(hub: &Hub, file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn end(hub: &Hub, summary: Option<&Value>) {
+fn end(hub: &Hub, summary: Option<&Value>, is_run: bool) {
     let Some(summary) = summary else {
-        hub.end("unfinished", "the folder has no summary: its run is under way, or was cut off");
+        let (word, sentence) = if is_run {
+            ("unfinished", "the folder has no summary: its run is under way, or was cut off")
+        } else {
+            ("files", "no run has written this folder: what can be drawn in it is shown")
+        };
+        hub.end(word, sentence);
         return;
     };
     hub.stages_as_written(summary["stages"].clone());

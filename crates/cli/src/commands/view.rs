@@ -34,7 +34,8 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     }
     let options = options(arguments)?;
     let folder = arguments.path.is_dir();
-    let Found { sources, others } = if folder { in_folder(&arguments.path)? } else { sources::in_file(&arguments.path, arguments.output.is_some())? };
+    let Found { sources, others } =
+        if folder { in_folder(&arguments.path)? } else { sources::in_file(&arguments.path, arguments.output.is_some())? };
     if arguments.output.is_some() && sources.len() > 1 {
         let problem = Problem::new("--output", format!("`{}` holds {} results", arguments.path.display(), sources.len()));
         return Err(Error::input("command line", problem.hint("name one of the files in it")));

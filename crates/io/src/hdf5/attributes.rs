@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
     fn messages(&mut self, address: u64) -> Result<Vec<Message>, Hdf5Error> {
         let begin = self.bytes(address, 64)?;
         let newer = begin.starts_with(b"OHDR");
-        // Where the messages of the first block begin, and how long they are.
+        // Begin and length of the messages of the first block.
         let (skip, length, indexed) = if newer {
             let flags = *begin.get(5).unwrap_or(&0);
             let (times, thresholds, width) = (flags & 0x20 != 0, flags & 0x10 != 0, 1usize << (flags & 3));
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
             let mut rest = &block[..];
             // Type, length and flags; in the older format with three bytes in reserve, and in eights.
             while rest.len() >= 8 {
-                let head = if !newer { 8 } else { 4 + if indexed { 2 } else { 0 } };
+                let head = if newer { 4 + if indexed { 2 } else { 0 } } else { 8 };
                 let (kind, size, flags) = if newer {
                     (rest[0], usize::from(u16::from_le_bytes([rest[1], rest[2]])), rest[3])
                 } else {

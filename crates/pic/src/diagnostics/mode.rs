@@ -30,10 +30,8 @@ pub struct Mode {
 }
 
 /// Columns of rows for growth rates and frequencies, one after the other.
-const COLUMNS: [[&str; 4]; 2] = [
-    ["growth_rate", "growth_rate_2", "growth_rate_3", "growth_rate_4"],
-    ["frequency", "frequency_2", "frequency_3", "frequency_4"],
-];
+const COLUMNS: [[&str; 4]; 2] =
+    [["growth_rate", "growth_rate_2", "growth_rate_3", "growth_rate_4"], ["frequency", "frequency_2", "frequency_3", "frequency_4"]];
 
 /// Columns of the modes whose theory is known; `None` for others, and where there are more than columns.
 pub fn columns<'a>(modes: impl Iterator<Item = &'a ModeConfig>) -> Vec<Option<&'static str>> {
@@ -77,7 +75,14 @@ impl Mode {
                 Some(config.expression(&path, text, &[]).map_err(|p| input(&absolute(&path), p))?.eval(&[]))
             }
         };
-        Ok(Self { config: mode.clone(), expected, units: config.scales(), time: Vec::new(), amplitude: Default::default(), so_far: (0, 0.0) })
+        Ok(Self {
+            config: mode.clone(),
+            expected,
+            units: config.scales(),
+            time: Vec::new(),
+            amplitude: Default::default(),
+            so_far: (0, 0.0),
+        })
     }
 
     /// Takes the mode as it stands; its figures may come with a later sample, or with [`Mode::settle`]. `list`: where it may be put
@@ -267,7 +272,8 @@ mod tests {
         let time: Vec<f64> = (0..50).map(f64::from).collect();
         let amplitude = [time.iter().map(|t| (0.2 * t).exp()).collect(), vec![0.0; time.len()]];
         let expected = Some(0.25);
-        let mode = Mode { config: serde_json::from_value(config).unwrap(), expected, units: Units::NORMALISED, time, amplitude, so_far: (0, 0.0) };
+        let mode =
+            Mode { config: serde_json::from_value(config).unwrap(), expected, units: Units::NORMALISED, time, amplitude, so_far: (0, 0.0) };
         let Record::Curve(curve) = mode.record() else { panic!("no curve") };
         let names: Vec<&str> = curve.lines.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, ["amplitude", "exp(0.2000 t)", "theory exp(0.2500 t)"]);
@@ -285,7 +291,14 @@ mod tests {
             // Nothing happens before 20 and from 60 on.
             let size = time.iter().map(|t| 1e-6 * (0.2 * (t.clamp(20.0, 60.0) - 20.0)).exp()).collect();
             let amplitude = [size, vec![0.0; time.len()]];
-            let mode = Mode { config: serde_json::from_value(config).unwrap(), expected: None, units: Units::NORMALISED, time, amplitude, so_far: (0, 0.0) };
+            let mode = Mode {
+                config: serde_json::from_value(config).unwrap(),
+                expected: None,
+                units: Units::NORMALISED,
+                time,
+                amplitude,
+                so_far: (0, 0.0),
+            };
             mode.fit().unwrap()
         };
         let found = fitted(None);

@@ -56,7 +56,8 @@ fn of_hdf5(path: &Path, name: &str) -> Result<Drawable> {
     }
     let shape = hdf5::shape_of(path, name)?;
     if !(1..=MOST_AXES).contains(&shape.len()) || shape.contains(&0) {
-        let message = format!("the dataset `{name}` has the shape {shape:?}; arrays of 1 to {MOST_AXES} axes that are not empty can be drawn");
+        let message =
+            format!("the dataset `{name}` has the shape {shape:?}; arrays of 1 to {MOST_AXES} axes that are not empty can be drawn");
         return Err(Error::format(path, "HDF5", message));
     }
     if openpmd::contents(path)?.is_some_and(|c| c.components.iter().any(|(dataset, _)| dataset.trim_matches('/') == name)) {
@@ -65,7 +66,9 @@ fn of_hdf5(path: &Path, name: &str) -> Result<Drawable> {
         let notes = if lacking.is_empty() {
             Vec::new()
         } else {
-            vec![format!("`{name}` lacks {keys}, which openPMD asks for: without spacing distances count in values, without units numbers are as stored")]
+            vec![format!(
+                "`{name}` lacks {keys}, which openPMD asks for: without spacing distances count in values, without units numbers are as stored"
+            )]
         };
         return Ok(Drawable { record: coloured(first(field)), notes });
     }
@@ -74,7 +77,8 @@ fn of_hdf5(path: &Path, name: &str) -> Result<Drawable> {
         let count = [&[1], &shape[1..]].concat();
         let file = hdf5::File::open(path)?;
         let elements = file.part(name)?.read(&[0; MOST_AXES], &count)?;
-        return array(path, "HDF5", name.to_owned(), Tensor { shape: count, elements }, shape[0]).map(|record| Drawable { record, notes: Vec::new() });
+        return array(path, "HDF5", name.to_owned(), Tensor { shape: count, elements }, shape[0])
+            .map(|record| Drawable { record, notes: Vec::new() });
     }
     let record = match hdf5::read_wave(path, name)? {
         Some(wave) => Record::Wave(scaled(wave, name)),
@@ -162,7 +166,10 @@ fn array(file: &Path, format: &'static str, name: String, tensor: Tensor, count:
         values.truncate(layers * y * x);
         let title = if four { format!("{name}, 1 of {count}") } else { name.clone() };
         let axes = [axis(0, x), axis(1, y)];
-        return Ok(Record::Wave(scaled(Wave { title, shape: [layers, y, x], axes, values, brightest: None, live: false, name: name.clone() }, &name)));
+        return Ok(Record::Wave(scaled(
+            Wave { title, shape: [layers, y, x], axes, values, brightest: None, live: false, name: name.clone() },
+            &name,
+        )));
     }
     let axes = shape.iter().rev().enumerate().map(|(i, len)| axis(i, *len)).collect();
     let Some(values) = elements.into_reals() else { return Err(Error::format(file, format, "its values are no numbers")) };

@@ -27,7 +27,7 @@ pub(in crate::commands) struct Source {
 /// Things that were found.
 pub(in crate::commands) struct Found {
     pub(in crate::commands) sources: Vec<Source>,
-    /// What else is there, and what is missing, in words.
+    /// Other things there, and things that are missing, in words.
     pub(in crate::commands) others: Vec<String>,
 }
 
@@ -85,9 +85,7 @@ pub(in crate::commands) fn in_folder(folder: &Path) -> Result<Found> {
             None => sources.push(file),
         }
     }
-    let own = of_openpmd_folder(folder, &mut others);
-    // A run's own picture is that of its file.
-    sources.extend(own);
+    sources.extend(of_openpmd_folder(folder, &mut others));
     if sources.is_empty() {
         sources = with(&|p| ALSO_HDF5.contains(&ending_of(p).as_str()));
     }
@@ -114,9 +112,10 @@ fn nothing(folder: &Path, entries: &[PathBuf]) -> Error {
         (false, false) => format!("its files are {}, its folders {}", listed(&files), listed(&folders)),
     };
     let problem = Problem::new("", format!("`{}` holds nothing that can be drawn: {there}", folder.display())).allowed(endings());
-    let hint = match results.is_empty() {
-        false => format!("there are results in {}: name one of them", listed(&results)),
-        true => "name the folder of a run, or a file; `zellige run INPUT -o FOLDER` makes one".into(),
+    let hint = if results.is_empty() {
+        "name the folder of a run, or a file; `zellige run INPUT -o FOLDER` makes one".into()
+    } else {
+        format!("there are results in {}: name one of them", listed(&results))
     };
     Error::input("command line", problem.hint(hint))
 }
@@ -200,7 +199,11 @@ pub(super) fn in_file(path: &Path, single: bool) -> Result<Found> {
         if !names.is_empty() {
             let shown = names.iter().take(LISTED).map(|n| format!("`{n}")).collect::<Vec<_>>().join(", ");
             let more = if names.len() > LISTED { format!(" and {} more", names.len() - LISTED) } else { String::new() };
-            others.push(format!("drawn: `{}`; also there: {shown}{more}; `zellige view {}:/NAME` draws one", first.0.trim_matches('/'), file.display()));
+            others.push(format!(
+                "drawn: `{}`; also there: {shown}{more}; `zellige view {}:/NAME` draws one",
+                first.0.trim_matches('/'),
+                file.display()
+            ));
         }
         return Ok(Found { sources: vec![source], others });
     };
@@ -215,7 +218,7 @@ pub(super) fn in_file(path: &Path, single: bool) -> Result<Found> {
         Source { picture: picture_of(&path), path, rank: 1 }
     };
     let sources: Vec<Source> = inside.map(source).collect();
-    // What is not there at all is told by who reads it.
+    // An absent one is told by who reads it.
     Ok(if sources.is_empty() { alone() } else { Found { sources, others: Vec::new() } })
 }
 

@@ -20,7 +20,7 @@ const PARTICLES: &str = "particles";
 /// Contents of an openPMD file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
-    /// Components of meshes: the path of the dataset, and a file-safe name such as `E_x`, with the iteration where there are several.
+    /// Components of meshes: path of the dataset, and a file-safe name such as `E_x`, with the iteration where there are several.
     pub components: Vec<(String, String)>,
     /// Other things there, in words: species, components of one value.
     pub others: Vec<String>,
@@ -32,10 +32,9 @@ pub struct Contents {
 pub fn contents(path: impl AsRef<Path>) -> Result<Option<Contents>> {
     let path = path.as_ref();
     let (file, root) = (File::open(path)?, Attributes::of(path, "")?);
-    let iterations: Vec<String> = match file.children("")?.iter().any(|name| name == BASE) {
-        true => file.children(BASE)?.into_iter().filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())).collect(),
-        false => Vec::new(),
-    };
+    let is_number = |n: &String| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    let has_base = file.children("")?.iter().any(|name| name == BASE);
+    let iterations: Vec<String> = if has_base { file.children(BASE)?.into_iter().filter(is_number).collect() } else { Vec::new() };
     let named = |name: &str, usual: &[&str]| -> Vec<String> {
         let own = file.text_of_root(name).map(|text| text.trim_matches('/').to_owned());
         own.map_or_else(|| usual.iter().map(|u| (*u).to_owned()).collect(), |own| vec![own])
@@ -121,10 +120,8 @@ pub fn read_field(path: impl AsRef<Path>, dataset: &str) -> Result<(Field, Vec<S
     let parent = dataset.rsplit_once('/').map_or("", |(group, _)| group);
     let own = Attributes::of(path, dataset)?;
     // A scalar is a dataset with all keys, a component of a vector has those of its mesh on the group.
-    let (mesh, scalar) = match own.has("gridSpacing") || own.has("axisLabels") {
-        true => (own.clone(), true),
-        false => (Attributes::of(path, parent)?, false),
-    };
+    let scalar = own.has("gridSpacing") || own.has("axisLabels");
+    let mesh = if scalar { own.clone() } else { Attributes::of(path, parent)? };
     let words = |name: &str| mesh.words(name);
     let first_fastest = words("dataOrder").is_some_and(|order| order.first().is_some_and(|o| o == "F"));
     // x first, as axes here: attributes stand in the order of the indices.
