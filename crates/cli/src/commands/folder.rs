@@ -90,7 +90,9 @@ fn fill(hub: &Hub, folder: &Path, end: Option<Clock>) -> Result<()> {
         for (name, source) in sources {
             match read(&source.path) {
                 Ok(Drawable { record, notes }) => {
-                    notes.iter().for_each(|text| tell(hub, text));
+                    for text in &notes {
+                        tell(hub, text);
+                    }
                     let mut contents = frame::frames(&[named(record, &name)]);
                     for content in &mut contents {
                         // Files do not say so: values of both signs have no logarithm.
@@ -104,7 +106,9 @@ fn fill(hub: &Hub, folder: &Path, end: Option<Clock>) -> Result<()> {
             }
         }
     }
-    others.iter().for_each(|text| tell(hub, text));
+    for text in &others {
+        tell(hub, text);
+    }
     Ok(())
 }
 

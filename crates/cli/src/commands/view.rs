@@ -67,14 +67,18 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
         if !kept {
             picture::write(&target, &record, &options)?;
             report::line("picture", &target.display().to_string());
-            notes.iter().for_each(|text| report::note(text));
+            for text in &notes {
+                report::note(text);
+            }
         }
         done += 1;
         if let (Record::Field(field), true) = (&record, in_colour) {
             print(&in_terminal(field, &options))?;
         }
     }
-    others.iter().for_each(|text| report::note(text));
+    for text in &others {
+        report::note(text);
+    }
     failed.filter(|_| done == 0).map_or(Ok(0), Err)
 }
 
