@@ -236,6 +236,7 @@ impl Mode {
     pub fn restore(&mut self, reader: &Reader, k: usize) -> Result<()> {
         self.time = reader.f64s(&format!("mode{k}.time"))?;
         self.amplitude = [reader.f64s(&format!("mode{k}.re"))?, reader.f64s(&format!("mode{k}.im"))?];
+        self.so_far = (0, 0.0);
         if self.amplitude.iter().any(|a| a.len() != self.time.len()) {
             return Err(reader.content_error(format!("the columns of mode {k} differ in length")));
         }
