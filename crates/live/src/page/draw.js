@@ -24,12 +24,12 @@ function label(c, text, x, y, align = "center") {
 }
 
 const SHADES = {}, TABLES = {};
-// Bytes of the 256 colours of a map: every eighth and the last are in the page.
+// Bytes of the 256 colours of a map: every fourth and the last are in the page.
 function shades(name) {
   if (!SHADES[name]) {
     const all = new Uint8Array(768), at = (k, c) => parseInt(MAPS[name].slice(6 * k + 2 * c, 6 * k + 2 * c + 2), 16);
     for (let i = 0; i < 256; i++) {
-      const k = i >> 3, t = (i - 8 * k) / (k < 31 ? 8 : 7);
+      const k = i >> 2, t = (i - 4 * k) / (k < 63 ? 4 : 3);
       for (let c = 0; c < 3; c++) all[3 * i + c] = Math.round(at(k, c) * (1 - t) + at(k + 1, c) * t);
     }
     SHADES[name] = all;
