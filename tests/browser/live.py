@@ -3,9 +3,11 @@
 
     live.py ZELLIGE WORK [SHOTS [TEST..]]    the binary, a folder for results, one for a tour of screenshots, names of tests
 """
+import math
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -85,6 +87,9 @@ def plasma(browser, zellige, work, shots):
     first = page.until("rows.steps.length > 3 && rows.steps.at(-1)")
     page.until(f"rows.steps.at(-1) > {first}")
     page.until("state.moments.length > 5")
+    # The rate stands beside that of theory, which the plan knows.
+    page.until("rows.columns.some(([name]) => name === 'growth_rate')")
+    assert page.js("theoryOf('growth_rate').map((line) => [line.name, line.values.length === rows.steps.length])") == [["theory 0.3509", True]]
     # Pictures follow the run.
     step = page.js(f"{CARDS}[0].frame.head.step")
     page.until(f"{CARDS}[0].frame.head.step > {step}")
@@ -165,6 +170,8 @@ def others(browser, zellige, work, shots):
         page.open(run.url)
         look(page)
         page.until("rows.steps.length > 1")
+        if name == "poisson":
+            assert page.js("theoryOf('relative_residual').map((line) => line.name)") == ["goal 1\u00b710\u207b\u00b9\u2074"]
         shot(page, shots, name)
         shot(page, shots, f"{name}-dark", dark=True)
         shot(page, shots, f"{name}-phone", 390, 844, phone=True)
@@ -186,7 +193,42 @@ def finished(browser, zellige, work, shots):
     page.open(run.url)
     look(page)
     page.until("document.getElementById('status').textContent === 'finished' && rows.steps.length > 1 && state.stages.length > 1")
+    assert page.js("theoryOf('growth_rate').length") == 1
     shot(page, shots, "finished")
+    assert not page.errors, page.errors
+    assert run.stop() == 0
+
+
+def anything(browser, zellige, work, shots):
+    """A folder with no run in it: a volume with all its planes, an array of four axes, complex numbers, and what cannot be shown."""
+    folder = work / "anything"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+    def array(name, kind, shape, values):
+        head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+        head += " " * ((53 - len(head)) % 64) + "\n"
+        (folder / name).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + values)
+
+    wave = [math.sin(0.3 * k) * k for k in range(2 * 6 * 10 * 14)]
+    array("volume_000010.npy", "<f4", (12, 10, 14), struct.pack("<1680f", *wave))
+    array("volume_000020.npy", "<f4", (12, 10, 14), struct.pack("<1680f", *(2 * v for v in wave)))
+    array("four.npy", "<f4", (2, 6, 10, 14), struct.pack("<1680f", *wave))
+    array("waves.npy", "<c8", (2, 20, 21), struct.pack("<1680f", *wave))
+    (folder / "cut.npy").write_bytes(b"\x93NUM")
+    run = Run(zellige, "view", folder, "--live")
+    page = browser.page()
+    page.size(1280, 900)
+    page.open(run.url)
+    look(page)
+    names = page.js(f"{CARDS}.map((p) => [p.file, p.frames.length])")
+    planes = [f"{name}_{plane}" for name in ("four", "volume") for plane in ("xy", "xz", "yz")]
+    assert sorted(names) == sorted([[p, 2 if p.startswith("volume") else 1] for p in planes] + [["waves", 1]]), names
+    assert page.js("state.notices.some((n) => n.includes('cut.npy') && n.includes('ends within the magic bytes'))")
+    assert page.js("document.getElementById('status').textContent") == "files"
+    # Those without a step in their names are of the last moment.
+    assert page.js(f"{CARDS}.every((p) => p.frames.at(-1)[1] === 20)")
+    shot(page, shots, "anything")
     assert not page.errors, page.errors
     assert run.stop() == 0
 
@@ -200,7 +242,7 @@ def main():
     browser = Browser()
     try:
         wanted = sys.argv[4:]
-        for test in (t for t in (plasma, others, finished) if not wanted or t.__name__ in wanted):
+        for test in (t for t in (plasma, others, finished, anything) if not wanted or t.__name__ in wanted):
             began = time.monotonic()
             test(browser, zellige, work, shots)
             print(f"{test.__name__}: passed in {time.monotonic() - began:.0f} s", flush=True)

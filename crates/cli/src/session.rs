@@ -71,6 +71,8 @@ pub trait Session: Send {
     /// # Errors
     /// [`Error::Interrupted`] on a signal, between two steps, after which the run can go on; those of the solver.
     fn step(&mut self, n: u64) -> Result<u64>;
+    /// Tells the progress from now on, after each step, or to nobody.
+    fn tell(&mut self, told: Option<Told>);
     /// The results as they stand.
     fn records(&mut self) -> Result<Vec<Record>>;
     /// All particles of a species, or the record of that name that lists them.
@@ -83,6 +85,9 @@ pub trait Session: Send {
     /// [`Error::Interrupted`] on a signal or at the wall-time limit, once the state is saved; those of the solver and of files.
     fn to_end(&mut self) -> Result<PathBuf>;
 }
+
+/// Listener of the progress of a run.
+pub type Told = Box<dyn FnMut(&Progress) + Send>;
 
 /// Sets a run up, on the device that the settings, the environment or the input asks for. From now on this process says errors
 /// alone: its standard error is that of an interpreter.
@@ -128,7 +133,7 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
     })?;
     let profiler = Profiler::new();
     let first = running.solver().clock().step;
-    let run = Steps { rows: Vec::new(), last: Vec::new() };
+    let run = Steps { rows: Vec::new(), last: Vec::new(), told: None };
     Ok(Box::new(Driven { input, plan, device, arguments, profiler, watch, run, first, state: State::SetUp(Box::new(running)) }))
 }
 
@@ -149,10 +154,11 @@ enum State<S: Solver> {
     Lost,
 }
 
-/// Rows, and the results of the end.
+/// Rows, the results of the end, and who listens.
 struct Steps {
     rows: Vec<(Clock, Row)>,
     last: Vec<Record>,
+    told: Option<Told>,
 }
 
 struct Driven<S: Solver> {
@@ -181,6 +187,9 @@ impl Sink for Keeping<'_> {
     }
 
     fn progress(&mut self, progress: &Progress, row: &Row) {
+        if let Some(told) = &mut self.run.told {
+            told(progress);
+        }
         if let Some(output) = &mut self.output {
             output.progress(progress, row);
         }
@@ -336,6 +345,10 @@ impl<S: Solver> Session for Driven<S> {
 
     fn rows(&self) -> &[(Clock, Row)] {
         &self.run.rows
+    }
+
+    fn tell(&mut self, told: Option<Told>) {
+        self.run.told = told;
     }
 
     fn step(&mut self, n: u64) -> Result<u64> {

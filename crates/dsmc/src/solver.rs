@@ -149,7 +149,8 @@ impl Solver for Dsmc {
         let (mut lines, warnings) = forecast::forecast(config, model);
         lines.push(("forecast".into(), forecast::duration(config, model, &environment.device)));
         let work = Some(forecast::work(config, model, traffic as f64));
-        Ok(Plan { lines, items, memory: flow::memory(model, &environment.device), traffic, warnings, work })
+        let expected = forecast::expected(config, model);
+        Ok(Plan { lines, items, memory: flow::memory(model, &environment.device), traffic, warnings, expected, work })
     }
 
     fn setup_prepared(model: Model, config: &Config, environment: &Environment) -> Result<Self> {

@@ -50,9 +50,29 @@ pub struct Plan {
     pub traffic: u64,
     /// Warnings with numbers.
     pub warnings: Vec<String>,
+    /// Values that columns of the rows should have.
+    pub expected: Vec<Expected>,
     /// Work of all steps, as far as it is known: `auto` chooses the device by it.
     #[serde(skip)]
     pub work: Option<WorkEstimate>,
+}
+
+/// Value that a column of the rows should have, or come to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// Name of the column.
+    pub column: String,
+    /// The value.
+    pub value: f64,
+    /// Source of the value in a word or two: `theory`, `goal`.
+    pub by: String,
+}
+
+impl Expected {
+    /// A value of a column.
+    pub fn new(column: &str, value: f64, by: &str) -> Self {
+        Self { column: column.into(), value, by: by.into() }
+    }
 }
 
 /// The steps of a run by the cost model, on the CPU and on a GPU: which of them is faster is known before a driver is asked for.

@@ -18,11 +18,13 @@ use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Table, Values
 use crate::tensor::Tensor;
 use crate::{Array, Stamp};
 
+mod attributes;
 mod file;
 pub mod openpmd;
 mod storage;
 mod tree;
 
+pub use attributes::Attributes;
 pub use file::{DatasetPart, File};
 pub use tree::{Attribute, Node, Value, read_wave, write_archive, write_tree};
 

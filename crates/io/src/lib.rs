@@ -13,7 +13,8 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Field, Record, Values};
 use zellige_engine::signal;
 
-pub use crate::moment::{Moment, RESULTS, series_file, series_names, write_moments};
+pub use crate::moment::{Moment, OPENPMD, RESULTS, series_file, series_names, write_moments};
+pub use crate::stack::layer;
 
 pub mod bov;
 pub mod csv;

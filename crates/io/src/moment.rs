@@ -12,9 +12,10 @@ use zellige_engine::record::{Content, Field, LazyPatches, Mesh, Palette, Record,
 use crate::tensor::{Elements, Tensor};
 use crate::{Format, Stamp, bov, check_axes, csv, hdf5, npy, picture, stack, vti, vtu};
 
-/// Name of the HDF5 file of a moment, and of the folder of openPMD files.
+/// Name of the HDF5 file of a moment.
 pub const RESULTS: &str = "results";
-pub(crate) const OPENPMD: &str = "openpmd";
+/// Name of the folder of openPMD files.
+pub const OPENPMD: &str = "openpmd";
 /// Copies of parts of records that are larger than this together are made one at a time, bytes.
 const LARGE: usize = 64 << 20;
 

@@ -5,8 +5,11 @@ use zellige_engine::record::{Field, Values};
 /// Layers that are drawn: the first ones, for a look.
 pub(crate) const DRAWN: usize = 4;
 
-/// Layer `k`, a field of its own.
-pub(crate) fn layer(stack: &Field, k: usize) -> Field {
+/// Layer `k` of a stack, a field of its own.
+///
+/// # Panics
+/// If there is no such layer.
+pub fn layer(stack: &Field, k: usize) -> Field {
     let (counter, axes) = stack.axes.split_last().expect("a stack has axes");
     let len: usize = axes.iter().map(|a| a.len).product();
     let part = k * len..(k + 1) * len;

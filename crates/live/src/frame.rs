@@ -93,6 +93,9 @@ fn of_record(record: &Record, all: &[Record], named: impl Fn(&str) -> bool) -> V
     }
 }
 
+/// Letters of axes in names of pictures.
+const AXES: [&str; 3] = ["x", "y", "z"];
+
 /// Number of a plane that cuts a third axis, with its name.
 fn planes(axes: usize) -> &'static [(usize, usize)] {
     if axes == 2 { &[(0, 1)] } else { &[(0, 1), (0, 2), (1, 2)] }
@@ -181,7 +184,8 @@ fn image(field: &Field, (i, j): (usize, usize)) -> Content {
     if let Some(rest) = rest {
         let axis = &field.axes[rest];
         let place = axis.origin + (at as f64 + first_value(field.centring)) * axis.spacing;
-        name = format!("{name}_{}{}", x.name, y.name);
+        // By number: axes of files may have any names.
+        name = format!("{name}_{}{}", AXES[i], AXES[j]);
         title = format!("{title}, {} = {}", axis.name, with_unit(place, &axis.unit));
     }
     Content {

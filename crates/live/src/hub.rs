@@ -12,7 +12,7 @@ use zellige_engine::profile::StageRow;
 use zellige_engine::record::Row;
 use zellige_engine::run::Progress;
 use zellige_engine::signal;
-use zellige_engine::sim::{Clock, Plan};
+use zellige_engine::sim::{Clock, Expected, Plan};
 
 use crate::frame::{Content, Head};
 use crate::rows::Rows;
@@ -45,6 +45,8 @@ pub struct RunNames {
     pub plan: Vec<(String, String)>,
     /// Warnings of the plan.
     pub warnings: Vec<String>,
+    /// Values that columns of the rows should have.
+    pub expected: Vec<Expected>,
     /// Name of a section of the run, such as `engine`.
     pub section: Option<String>,
     /// Commands that the page may send.
@@ -55,7 +57,7 @@ impl RunNames {
     /// Takes over what a plan says.
     #[must_use]
     pub fn planned(self, plan: &Plan) -> Self {
-        Self { plan: plan.lines.clone(), warnings: plan.warnings.clone(), ..self }
+        Self { plan: plan.lines.clone(), warnings: plan.warnings.clone(), expected: plan.expected.clone(), ..self }
     }
 }
 

@@ -16,12 +16,22 @@ const SCRIPTS: [&str; 5] = [
     include_str!("page/main.js"),
 ];
 
-/// The colour maps as JSON: names, and their 256 colours in hexadecimal digits.
+/// Every so many colours of a map are sent; those between lie on straight lines, nowhere more than four levels of 256 off.
+const EVERY: usize = 4;
+
+/// A source without what only its readers need: indents, and lines that are comments.
+fn bare(source: &str) -> String {
+    let lines = source.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The colour maps as JSON: names, and every fourth of their colours with the last one, in hexadecimal digits.
 fn maps() -> String {
     let mut text = String::from("{");
     for map in MAPS {
         let _ = write!(text, "{}\"{}\":\"", if text.len() > 1 { "," } else { "" }, map.name());
-        for [r, g, b] in map.table() {
+        let (table, last) = (map.table(), map.table().len() - 1);
+        for [r, g, b] in (0..last).step_by(EVERY).chain([last]).map(|k| table[k]) {
             let _ = write!(text, "{r:02x}{g:02x}{b:02x}");
         }
         text.push('"');
@@ -34,13 +44,30 @@ fn maps() -> String {
 pub fn page(data: Option<&Value>) -> String {
     // A text in the data must not end the script.
     let data = data.map_or_else(|| "null".into(), |data| data.to_string().replace('<', "\\u003c"));
-    let script = format!("\"use strict\";\nconst MAPS = {};\nconst SAVED = {data};\n{}", maps(), SCRIPTS.join("\n"));
-    HTML.replace("/*style*/", STYLE).replace("/*script*/", &script)
+    let script = format!("\"use strict\";\nconst MAPS = {};\nconst SAVED = {data};\n{}", maps(), SCRIPTS.map(bare).join("\n"));
+    HTML.replace("/*style*/", &bare(STYLE)).replace("/*script*/", &script)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The page draws straight lines between the colours that it gets, as here.
+    #[test]
+    fn colours_between_those_that_are_sent_lie_on_straight_lines() {
+        for map in MAPS {
+            let table = map.table();
+            for (i, colour) in table.iter().enumerate() {
+                let from = i / EVERY * EVERY;
+                let to = (from + EVERY).min(255);
+                let t = if to > from { (i - from) as f64 / (to - from) as f64 } else { 0.0 };
+                for (c, exact) in colour.iter().enumerate() {
+                    let line = f64::from(table[from][c]) * (1.0 - t) + f64::from(table[to][c]) * t;
+                    assert!((line - f64::from(*exact)).abs() <= 4.0, "{} {i}: {line} {exact}", map.name());
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_page_is_one_file_that_loads_nothing_from_elsewhere() {
@@ -50,7 +77,7 @@ mod tests {
             // A name space of SVG is no address.
             assert!(found.is_none_or(|text| text.starts_with("http://www.w3.org/")), "{found:?}");
         }
-        assert!(page.len() < 80_000, "{} bytes", page.len());
+        assert!(page.len() < 58_000, "{} bytes", page.len());
         assert!(!page.contains("/*style*/") && !page.contains("/*script*/"));
         let saved = super::page(Some(&serde_json::json!({ "title": "</script><b>" })));
         assert!(!saved.contains("</script><b>") && saved.contains("\\u003c/script>"));

@@ -16,7 +16,7 @@ use zellige_engine::times::{self, Phase};
 use crate::bench;
 use crate::config::Config;
 use crate::config::diagnostics::{ENERGY_LIMIT, ParticlesConfig};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, mode};
 use crate::division;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::{self, digits};
@@ -123,7 +123,8 @@ impl Solver for Pic {
             lines.extend(makers(config, model, &setup));
         }
         let work = Some(work(config, &setup, items));
-        Ok(Plan { lines, items, memory: stages::memory(&setup, &environment.device), traffic, warnings, work })
+        let memory = stages::memory(&setup, &environment.device);
+        Ok(Plan { lines, items, memory, traffic, warnings, expected: mode::expected(config)?, work })
     }
 
     fn setup_prepared(model: Model, config: &Config, environment: &Environment) -> Result<Self> {
@@ -164,7 +165,7 @@ impl Solver for Pic {
         if self.plasma.step < self.plasma.model.steps {
             return None;
         }
-        let figures: Vec<String> = self.diagnostics.modes.iter().map(crate::diagnostics::mode::Mode::message).collect();
+        let figures: Vec<String> = self.diagnostics.modes.iter().map(mode::Mode::message).collect();
         let end = self.plasma.time() * self.plasma.model.units.time;
         let mut message = if figures.is_empty() { format!("t = {}", digits(end, 7)) } else { figures.join("; ") };
         if self.plasma.background.abs() > BACKGROUND {
@@ -183,11 +184,17 @@ impl Solver for Pic {
     }
 
     fn row(&mut self) -> Result<Row> {
-        Ok(self.diagnostics.series.row())
+        let mut row = self.diagnostics.series.row();
+        self.diagnostics.figures(&mut self.plasma, &mut row)?;
+        Ok(row)
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        self.diagnostics.records(&self.config, &mut self.plasma)
+        self.diagnostics.records(&self.config, &mut self.plasma, true)
+    }
+
+    fn pictures(&mut self) -> Result<Vec<Record>> {
+        self.diagnostics.records(&self.config, &mut self.plasma, false)
     }
 
     fn particles(&mut self, species: &str) -> Result<Option<Table>> {
@@ -204,7 +211,7 @@ impl Solver for Pic {
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
-        let mut checks: Vec<Check> = self.diagnostics.modes.iter().filter_map(crate::diagnostics::mode::Mode::check).collect();
+        let mut checks: Vec<Check> = self.diagnostics.modes.iter().filter_map(mode::Mode::check).collect();
         checks.extend(self.plasma.gauss.check());
         let (ledger, there) = (self.plasma.stages.ledger()?, self.plasma.stages.count()?);
         let missing: u64 = ledger.iter().zip(there).map(|(l, n)| n.abs_diff(l.injected.saturating_sub(l.removed))).sum();

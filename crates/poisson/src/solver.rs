@@ -7,7 +7,7 @@ use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, Solver, WorkEstimate};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Outcome, Plan, Solver, WorkEstimate};
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
@@ -139,8 +139,10 @@ impl Solver for Poisson {
         let steps = each * batch.unwrap_or(1).div_ceil(concurrent) as f64;
         let unknowns = (concurrent * grid.unknowns()) as f64;
         let work = Some(WorkEstimate { steps, thread_seconds: 12e-9 * unknowns, launches: 25.0, bytes: concurrent as f64 * step });
+        let goal = Some(choice.criteria.relative).filter(|goal| !choice.truncation && *goal > 0.0);
         Ok(Plan {
             work,
+            expected: goal.map(|goal| Expected::new("relative_residual", goal, "goal")).into_iter().collect(),
             lines,
             items: (batch.unwrap_or(1) * grid.unknowns()) as u64,
             memory: host + concurrent as u64 * cost::memory(&levels, choice.scheme, choice.precision, cost::shared(device)),

@@ -130,7 +130,15 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     }
     let number = budget.demand.number();
     let bytes = crate::solver::cost(model, exits, number).bytes;
-    Ok(Plan { lines, items: views as u64, memory, traffic: bytes as u64, warnings, work: Some(work(config, model, number, bytes)) })
+    Ok(Plan {
+        lines,
+        items: views as u64,
+        memory,
+        traffic: bytes as u64,
+        warnings,
+        expected: Vec::new(),
+        work: Some(work(config, model, number, bytes)),
+    })
 }
 
 /// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), twice that in doubles,

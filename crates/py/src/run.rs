@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use zellige_cli::session::{self, InputText, Settings};
+use zellige_cli::session::{self, InputText, Settings, Told};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Record, Row};
 use zellige_engine::sim::Clock;
@@ -13,6 +14,9 @@ use zellige_engine::sim::Clock;
 use crate::errors::ForPython;
 use crate::ptycho::{self, ScanArguments};
 use crate::record;
+
+/// Time from one word on the progress to the next at least: each takes the interpreter.
+const BETWEEN: Duration = Duration::from_millis(200);
 
 type Work = Box<dyn session::Session>;
 /// A row: step, time, and names, units and values of the scalars.
@@ -44,6 +48,32 @@ impl Session {
         let run: &mut Work = &mut run;
         py.detach(|| work(run)).for_python(py)
     }
+
+    /// [`Session::apart`], while `progress` is called now and then with the step, the part done and the wall time in seconds.
+    fn told<T: Send>(&self, py: Python<'_>, progress: Option<Py<PyAny>>, work: impl FnOnce(&mut Work) -> Result<T> + Send) -> PyResult<T> {
+        let told = progress.map(teller);
+        self.apart(py, |run| {
+            run.tell(told);
+            let result = work(run);
+            run.tell(None);
+            result
+        })
+    }
+}
+
+/// Caller of a function of Python. A bar that fails ends no run; Ctrl-C in it reaches the run by its own way.
+fn teller(progress: Py<PyAny>) -> Told {
+    let mut next = Instant::now() + BETWEEN;
+    Box::new(move |told| {
+        if Instant::now() < next {
+            return;
+        }
+        next = Instant::now() + BETWEEN;
+        Python::attach(|py| match progress.call1(py, (told.clock.step, told.fraction, told.wall.as_secs_f64())) {
+            Err(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => error.write_unraisable(py, None),
+            _ => {}
+        });
+    })
 }
 
 #[pymethods]
@@ -113,9 +143,10 @@ impl Session {
         Ok(self.take()?.outcome().map(|o| (format!("{:?}", o.ending).to_lowercase(), o.status, o.message)))
     }
 
-    /// Makes steps and returns how many.
-    fn step(&self, py: Python<'_>, n: u64) -> PyResult<u64> {
-        self.apart(py, |run| run.step(n))
+    /// Makes steps and returns how many; `progress` is called now and then with the step, the part of the run and the seconds.
+    #[pyo3(signature = (n, progress=None))]
+    fn step(&self, py: Python<'_>, n: u64, progress: Option<Py<PyAny>>) -> PyResult<u64> {
+        self.told(py, progress, |run| run.step(n))
     }
 
     /// Rows from number `first` on: step, time, and names, units and values of the scalars.
@@ -144,8 +175,9 @@ impl Session {
         self.apart(py, move |run| run.save(folder.as_deref()))
     }
 
-    /// Runs to the end and returns the folder of the results.
-    fn to_end(&self, py: Python<'_>) -> PyResult<PathBuf> {
-        self.apart(py, |run| run.to_end())
+    /// Runs to the end and returns the folder of the results; `progress` as in `step`.
+    #[pyo3(signature = (progress=None))]
+    fn to_end(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PathBuf> {
+        self.told(py, progress, |run| run.to_end())
     }
 }

@@ -9,7 +9,9 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
+import unittest.mock
 import warnings
 from pathlib import Path
 
@@ -171,6 +173,66 @@ class ToTheEnd(Folder):
             run.to_end()
         self.assertTrue(any(w.category is zellige.VerdictWarning and "a check failed" in str(w.message) for w in caught))
         self.assertEqual(run.summary["exit_code"], 3)
+
+
+class Shown:
+    """A stand-in for IPython in a notebook: what is displayed is kept."""
+
+    kernel = True
+
+    def __init__(self):
+        self.told = []
+
+    def display(self, shown, display_id=False):
+        assert display_id
+        self.update(shown)
+        return self
+
+    def update(self, shown):
+        self.told.append((shown._repr_html_(), repr(shown)))
+
+    def at_work(self):
+        package, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+        package.get_ipython, package.display, display.display = lambda: self, display, self.display
+        return unittest.mock.patch.dict(sys.modules, {"IPython": package, "IPython.display": display})
+
+
+def steps_of(seconds):
+    """Number of steps of a plasma that take about so long here."""
+    run, n, spent = zellige.Run(plasma(10**7), **HERE), 4, 0.0
+    while spent < 0.1:
+        n, begun = 2 * n, time.monotonic()
+        run.step(n)
+        spent = time.monotonic() - begun
+    return max(2, int(n * seconds / spent))
+
+
+class Bars(Folder):
+    def test_steps_that_take_long_have_a_bar_in_a_notebook_and_short_ones_none(self):
+        run, shown = zellige.Run(plasma(10**7), **HERE), Shown()
+        with shown.at_work():
+            run.step(10)
+            self.assertEqual(shown.told, [])
+            run.step(steps_of(2.0))
+        markup, text = shown.told[-2]
+        self.assertRegex(markup, r'<progress max="1" value="0\.\d+" aria-label=')
+        self.assertRegex(text, r"^\d+ %, step \d+, \d+ s")
+        self.assertEqual(shown.told[-1][1].split(",")[0], f"step {run.clock.step}")
+        self.assertIn('value="1.0000"', shown.told[-1][0])
+
+    def test_a_bar_that_fails_ends_no_run(self):
+        run, shown = zellige.Run(plasma(steps_of(2.0)), output=self.folder / "out", **HERE), Shown()
+        shown.display = lambda *_, **__: 1 / 0
+        complaints = []
+        with shown.at_work(), unittest.mock.patch("sys.unraisablehook", lambda c: complaints.append(c.exc_type)):
+            run.to_end()
+        self.assertEqual(run.outcome.ending, "finished")
+        self.assertEqual(set(complaints), {ZeroDivisionError})
+
+    def test_without_a_notebook_nothing_is_written(self):
+        code = "import sys, zellige; zellige.Run(%r, device='cpu', threads=1).step(%d); assert 'IPython' not in sys.modules"
+        done = subprocess.run([sys.executable, "-c", code % (plasma(10**6), steps_of(1.5))], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 
 class Errors(Folder):

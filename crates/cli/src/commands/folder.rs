@@ -1,20 +1,21 @@
 //! `zellige view DIR --live`: a finished folder on the page of a run.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::record::Record;
 use zellige_engine::signal::Signals;
 use zellige_engine::sim::Clock;
 use zellige_io::csv;
 use zellige_live::{Address, Hub, RunNames, frame};
 
 use crate::commands::live::{Live, of_folder};
-use crate::commands::view::{in_folder, read};
+use crate::commands::view::{Drawable, Found, Source, in_folder, read};
 use crate::report;
-use crate::sink::{ROWS, SUMMARY};
+use crate::sink::{RESOLVED, ROWS, SUMMARY};
 
 /// Interval at which signals are looked at.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -28,12 +29,11 @@ pub(super) fn show(folder: &Path, address: &Address) -> Result<u8> {
     let summary = zellige_io::json::read(folder.join(SUMMARY)).ok();
     let live = Live::start(address, names(folder, summary.as_ref()))?;
     let hub = live.hub();
-    let last = summary.as_ref().map_or_else(Clock::default, clock);
-    fill(&hub, folder, last)?;
+    fill(&hub, folder, summary.as_ref().map(clock))?;
     if let Err(error) = rows(&hub, &folder.join(ROWS)) {
         report::note(&format!("no rows are shown: {error}"));
     }
-    end(&hub, summary.as_ref());
+    end(&hub, summary.as_ref(), folder.join(RESOLVED).exists());
     report::note("Ctrl-C ends it");
     let signals = Signals::listen(None)?;
     while signals.stop_reason().is_none() {
@@ -52,7 +52,8 @@ fn names(folder: &Path, summary: Option<&Value>) -> RunNames {
     let Some(summary) = summary else { return own };
     let pair = |line: &Value| Some((line[0].as_str()?.to_owned(), line[1].as_str()?.to_owned()));
     let plan = summary["plan"]["lines"].as_array().map(|lines| lines.iter().filter_map(pair).collect()).unwrap_or_default();
-    RunNames { solver: text(summary, "solver"), device: text(summary, "device"), version: text(summary, "version"), plan, ..own }
+    let expected = serde_json::from_value(summary["plan"]["expected"].clone()).unwrap_or_default();
+    RunNames { expected, solver: text(summary, "solver"), device: text(summary, "device"), version: text(summary, "version"), plan, ..own }
 }
 
 fn clock(summary: &Value) -> Clock {
@@ -69,22 +70,31 @@ fn stepped(stem: &str) -> (&str, Option<u64>) {
 }
 
 /// Shows what can be drawn, in the order of the steps.
-fn fill(hub: &Hub, folder: &Path, last: Clock) -> Result<()> {
-    let mut moments: BTreeMap<u64, Vec<(String, PathBuf)>> = BTreeMap::new();
-    for source in in_folder(folder)? {
+fn fill(hub: &Hub, folder: &Path, end: Option<Clock>) -> Result<()> {
+    let mut moments: BTreeMap<u64, Vec<(String, Source)>> = BTreeMap::new();
+    let mut of_end = Vec::new();
+    let Found { sources, others } = in_folder(folder)?;
+    for source in sources {
         let stem = source.picture.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (name, step) = stepped(&stem);
-        moments.entry(step.unwrap_or(last.step)).or_default().push((name.to_owned(), source.path));
+        let named = (name.to_owned(), source);
+        match step {
+            Some(step) => moments.entry(step).or_default().push(named),
+            None => of_end.push(named),
+        }
     }
+    // Without a summary the last step that has files is the end.
+    let last = end.unwrap_or_else(|| Clock { step: moments.keys().next_back().copied().unwrap_or(0), time: None });
+    moments.entry(last.step).or_default().extend(of_end);
     for (step, sources) in moments {
         for (name, source) in sources {
-            match read(&source) {
-                Ok(record) => {
-                    let mut contents = frame::frames(&[record]);
+            match read(&source.path) {
+                Ok(Drawable { record, notes }) => {
+                    for text in &notes {
+                        tell(hub, text);
+                    }
+                    let mut contents = frame::frames(&[named(record, &name)]);
                     for content in &mut contents {
-                        // That of the file has the step in it.
-                        let own = content.head.name.clone();
-                        content.head.name = own.replace(stepped(&own).0, &name);
                         // Files do not say so: values of both signs have no logarithm.
                         let curve = content.head.kind == frame::Kind::Curve;
                         content.head.log &= !(curve && content.values[content.head.nx..].iter().any(|v| *v < 0.0));
@@ -92,11 +102,37 @@ fn fill(hub: &Hub, folder: &Path, last: Clock) -> Result<()> {
                     let time = if step == last.step { last.time } else { None };
                     hub.frames(Clock { step, time }, contents);
                 }
-                Err(error) => report::note(&format!("not shown: {error}")),
+                Err(error) => tell(hub, &format!("not shown: {error}")),
             }
         }
     }
+    for text in &others {
+        tell(hub, text);
+    }
     Ok(())
+}
+
+/// A record under the name of its series: that of a file has the step in it, and is its title where the file has none.
+fn named(mut record: Record, name: &str) -> Record {
+    let rename = |own: &mut String, title: &mut String| {
+        if own == title {
+            name.clone_into(title);
+        }
+        name.clone_into(own);
+    };
+    match &mut record {
+        Record::Field(f) => rename(&mut f.name, &mut f.title),
+        Record::Wave(w) => rename(&mut w.name, &mut w.title),
+        Record::Curve(c) => rename(&mut c.name, &mut c.title),
+        _ => {}
+    }
+    record
+}
+
+/// Says something here and on the page.
+fn tell(hub: &Hub, text: &str) {
+    report::note(text);
+    hub.notice(text);
 }
 
 /// `energy [J]` as its name and its unit.
@@ -120,9 +156,14 @@ fn rows(hub: &Hub, file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn end(hub: &Hub, summary: Option<&Value>) {
+fn end(hub: &Hub, summary: Option<&Value>, is_run: bool) {
     let Some(summary) = summary else {
-        hub.end("unfinished", "the folder has no summary: its run is under way, or was cut off");
+        let (word, sentence) = if is_run {
+            ("unfinished", "the folder has no summary: its run is under way, or was cut off")
+        } else {
+            ("files", "no run has written this folder: what can be drawn in it is shown")
+        };
+        hub.end(word, sentence);
         return;
     };
     hub.stages_as_written(summary["stages"].clone());

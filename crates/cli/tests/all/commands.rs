@@ -269,7 +269,7 @@ fn view_of_a_folder_keeps_the_runs_pictures_and_draws_what_has_none() {
     let values: Vec<Complex<f32>> = (0..60).map(|i| Complex::from_polar(1.0, 0.1 * i as f32)).collect();
     let probe = Tensor { shape: vec![2, 5, 6], elements: Elements::Complex(values) };
     zellige_io::npy::write_tensor(out.join("probe.npy"), &probe).unwrap();
-    zellige_io::npy::write_tensor(out.join("deep.npy"), &Tensor::reals(&[1, 2, 2, 2], vec![0.0; 8])).unwrap();
+    zellige_io::npy::write_tensor(out.join("deep.npy"), &Tensor::reals(&[1, 1, 2, 2, 2], vec![0.0; 8])).unwrap();
     std::fs::write(out.join("views.csv"), "y,x\n0,1\n2,3\n1,4\n").unwrap();
     let nodes = [zellige_io::hdf5::Node::new("content/obj/S/data", zellige_io::hdf5::Value::Array(&probe))];
     zellige_io::hdf5::write_tree(out.join("result.ptyr"), &nodes).unwrap();

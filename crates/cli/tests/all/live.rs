@@ -96,3 +96,32 @@ fn pages_that_cannot_be_served_are_refused_before_anything_is_computed() {
         assert!(!folder.path().join("out/small/rows.csv").exists(), "{arguments:?}");
     }
 }
+
+/// Values that rows are drawn beside stand in the summary, and the rows are near them.
+#[test]
+fn plans_say_what_rows_should_be() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let expected_and_rows = |name: &str, text: &str| {
+        let input = format!("{name}.toml");
+        std::fs::write(folder.path().join(&input), text).expect("the folder can be written");
+        let run = zellige(folder.path(), &["run", &input, "-o", name, "--threads", "1"]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        let out = folder.path().join(name);
+        let summary: serde_json::Value = zellige_io::json::read(out.join("summary.json")).expect("a summary");
+        let expected = summary["plan"]["expected"].as_array().cloned().unwrap_or_default();
+        assert_eq!(expected.len(), 1, "{expected:?}");
+        let (column, value) = (expected[0]["column"].as_str().unwrap_or_default(), expected[0]["value"].as_f64().expect("a value"));
+        let table = zellige_io::csv::read(out.join("rows.csv")).expect("rows");
+        let at = table.names.iter().position(|n| n.split(" [").next() == Some(column)).unwrap_or_else(|| panic!("no column {column}"));
+        (value, table.columns[at].clone())
+    };
+    let (goal, residuals) = expected_and_rows("plane", SMALL);
+    assert!(residuals.last().is_some_and(|r| *r <= goal && *r > 1e-9 * goal) || residuals.len() == 1, "{residuals:?} {goal}");
+    let gas = "[dsmc]\ndt = 5e-9\nsteps = 300\nparticles_per_cell = 50\nspecies = [{ name = \"Ar\" }]\n[dsmc.grid]\ncells = [10, 10]\n\
+        size = [1e-4, 1e-4]\n[dsmc.gas]\ndensity = 7e22\ntemperature = 300.0\n[output]\nformats = []\n";
+    let (rate, collisions) = expected_and_rows("gas", gas);
+    let count = collisions.len() as f64;
+    let mean = collisions.iter().sum::<f64>() / count;
+    // Five standard errors of a count.
+    assert!((mean - rate).abs() < 5.0 * (mean / 300.0).sqrt(), "{mean} for {rate}");
+}

@@ -13,3 +13,4 @@ mod peaks;
 mod queue;
 #[cfg(unix)]
 mod robust;
+mod view;

@@ -6,9 +6,10 @@
 
 use zellige_engine::device::Device;
 use zellige_engine::error::Problem;
-use zellige_engine::sim::WorkEstimate;
+use zellige_engine::sim::{Expected, WorkEstimate};
 
 use crate::config::{AUTO, Config};
+use crate::diagnostics::audit;
 use crate::gas::mixture;
 use crate::geometry::Body;
 use crate::model::{CROWD, Edge, Model, Partner, Scheme};
@@ -87,6 +88,18 @@ fn partners(config: &Config, model: &Model, wide: f64) -> Option<(String, String
         _ => format!("any of a cell, as cells are no wider than the free path ({wide:.2} of it)"),
     };
     Some(("partners".into(), text))
+}
+
+/// Collisions of a closed box in a step where the gas is uniform, as in equilibrium at its first temperature.
+pub fn expected(config: &Config, model: &Model) -> Vec<Expected> {
+    let i = &config.initial;
+    let uniform = i.density.is_none() && i.temperature.is_none() && i.temperatures.is_none();
+    if model.collisions.scheme == Scheme::None || !uniform || !audit::closed(model) {
+        return Vec::new();
+    }
+    let tau = model.free_path(config.gas.density, config.gas.temperature)[1];
+    // Two particles have each.
+    vec![Expected::new("collisions_per_step", 0.5 * model.expected * model.dt / tau, "equilibrium")]
 }
 
 /// Most collisions of a particle in a step, and most cells that a molecule may cross in one: far beyond them a step would not end.

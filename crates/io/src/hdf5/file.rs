@@ -248,6 +248,11 @@ impl File {
         guarded(&self.path, "read", || Ok(dataset.attr(attribute).and_then(|a| a.read_string()).ok()))
     }
 
+    /// A text attribute of the file itself, if it exists and is one.
+    pub fn text_of_root(&self, attribute: &str) -> Option<String> {
+        guarded(&self.path, "read", || Ok(self.inner.attr_string(attribute).ok())).ok().flatten()
+    }
+
     /// A dataset to be read in parts.
     pub fn part(&self, name: &str) -> Result<DatasetPart> {
         let dataset = self.demanded(name)?;
@@ -329,7 +334,7 @@ fn order(datatype: &DatatypeMessage) -> ByteOrder {
 }
 
 /// Bytes of a file as values.
-fn decode(bytes: &[u8], datatype: &DatatypeMessage) -> Result<Elements, String> {
+pub(super) fn decode(bytes: &[u8], datatype: &DatatypeMessage) -> Result<Elements, String> {
     let big = order(datatype) == ByteOrder::BigEndian;
     let word = |v: &[u8]| {
         let mut word = [0u8; 8];

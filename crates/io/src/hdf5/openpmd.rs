@@ -12,6 +12,10 @@ use zellige_engine::record::{Axis, Column, Entries, Mesh, Method, Note, Table, U
 
 use super::{FORMAT, FixedText, create};
 
+mod read;
+
+pub use read::{Contents, contents, read_field};
+
 /// Iteration of a run that a file holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {

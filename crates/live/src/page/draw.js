@@ -23,20 +23,26 @@ function label(c, text, x, y, align = "center") {
   return whole;
 }
 
-const TABLES = {};
-// 256 colours of a map as numbers that a raster of bytes takes.
-function table(name) {
-  if (!TABLES[name]) {
-    const t = new Uint32Array(256);
+const SHADES = {}, TABLES = {};
+// Bytes of the 256 colours of a map: every fourth and the last are in the page.
+function shades(name) {
+  if (!SHADES[name]) {
+    const all = new Uint8Array(768), at = (k, c) => parseInt(MAPS[name].slice(6 * k + 2 * c, 6 * k + 2 * c + 2), 16);
     for (let i = 0; i < 256; i++) {
-      const rgb = parseInt(MAPS[name].slice(6 * i, 6 * i + 6), 16);
-      t[i] = (0xff000000 | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
+      const k = i >> 2, t = (i - 4 * k) / (k < 63 ? 4 : 3);
+      for (let c = 0; c < 3; c++) all[3 * i + c] = Math.round(at(k, c) * (1 - t) + at(k + 1, c) * t);
     }
-    TABLES[name] = t;
+    SHADES[name] = all;
   }
-  return TABLES[name];
+  return SHADES[name];
 }
-const packed = (hex) => { const n = parseInt(hex.slice(1), 16); return (0xff000000 | ((n & 255) << 16) | (n & 0xff00) | (n >> 16)) >>> 0; };
+const opaque = (r, g, b) => (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
+// The same as numbers that a raster of bytes takes.
+function table(name) {
+  const rgb = shades(name);
+  return (TABLES[name] ??= Uint32Array.from({ length: 256 }, (_, i) => opaque(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2])));
+}
+const packed = (hex) => { const n = parseInt(hex.slice(1), 16); return opaque(n >> 16, (n >> 8) & 255, n & 255); };
 
 // The least and largest finite value, and the least positive one.
 function extremes(values) {
@@ -110,8 +116,7 @@ function paintWave(frame, layer, brightest, look) {
   const context = RASTER.getContext("2d");
   const image = context.createImageData(nx, ny);
   const data = image.data;
-  const hues = MAPS.cyclic, rgb = new Uint8Array(768);
-  for (let i = 0; i < 768; i++) rgb[i] = parseInt(hues.slice(2 * i, 2 * i + 2), 16);
+  const rgb = shades("cyclic");
   const plain = table(look.map || "inferno");
   const pixels = new Uint32Array(data.buffer);
   for (let i = 0, at = 2 * layer * nx * ny; i < nx * ny; i++, at += 2) {
@@ -232,10 +237,10 @@ function drawField(canvas, frame, look, outlines, width, large, ratio) {
 
 function colourBar(c, r, scale, head, colours) {
   const left = r.left + r.width + 10, wide = 12;
-  const colour = MAPS[scale.map];
+  const rgb = shades(scale.map);
   for (let k = 0; k < r.height; k++) {
     const i = Math.min(255, Math.floor((1 - (k + 0.5) / r.height) * 256));
-    c.fillStyle = `#${colour.slice(6 * i, 6 * i + 6)}`;
+    c.fillStyle = `rgb(${rgb.subarray(3 * i, 3 * i + 3)})`;
     c.fillRect(left, r.top + k, wide, 1.5);
   }
   c.strokeStyle = colours.soft; c.fillStyle = colours.ink;
@@ -302,7 +307,7 @@ function wheel(c, r, flat) {
   for (let k = 0; k < 48; k++) {
     const from = (2 * Math.PI * k) / 48, i = Math.floor((((from + Math.PI) / (2 * Math.PI)) % 1) * 256);
     c.beginPath(); c.moveTo(x, y); c.arc(x, y, radius, -from - 0.14, -from); c.closePath();
-    c.fillStyle = `#${MAPS.cyclic.slice(6 * i, 6 * i + 6)}`; c.fill();
+    c.fillStyle = `rgb(${shades("cyclic").subarray(3 * i, 3 * i + 3)})`; c.fill();
   }
   if (!flat) {
     const shade = c.createRadialGradient(x, y, 0, x, y, radius);
@@ -344,7 +349,7 @@ function drawCurve(canvas, curve, width, large, ratio, small) {
   c.beginPath(); c.rect(r.left, r.top, r.width, r.height); c.clip();
   curve.lines.forEach((line, k) => {
     c.beginPath(); c.strokeStyle = c.fillStyle = colours.lines[k % 8]; c.lineWidth = 1.6; c.lineJoin = "round";
-    c.setLineDash(/theory|expected|exact|fit|^exp\(/i.test(line.name) ? [6, 4] : []);
+    c.setLineDash(/theory|expected|exact|goal|fit|^exp\(/i.test(line.name) ? [6, 4] : []);
     let down = false, count = 0;
     for (let i = 0; i < curve.x.length; i++) {
       const v = line.values[i];

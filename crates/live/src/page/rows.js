@@ -25,9 +25,12 @@ class Chart extends Card {
   }
 }
 
-// Columns that say what another one should be: `x_theory`, `x_expected` beside `x`.
+// What a column should be: values that the plan knows, and columns `x_theory`, `x_expected` beside `x`.
 const THEORY = /_(theory|expected|exact)$/;
-const theoryOf = (name) => rows.columns.flatMap(([other], k) => (THEORY.test(other) && other.replace(THEORY, "") === name ? [{ name: other, values: rows.values[k] || [] }] : []));
+const theoryOf = (name) => [
+  ...(state.run.expected || []).filter((e) => e.column === name).map((e) => ({ name: `${e.by} ${figure(e.value)}`, values: rows.steps.map(() => e.value) })),
+  ...rows.columns.flatMap(([other], k) => (THEORY.test(other) && other.replace(THEORY, "") === name ? [{ name: other, values: rows.values[k] || [] }] : [])),
+];
 
 function takeRows(news) {
   if (news.from === 0) rows.steps = [], rows.times = [], rows.values = news.columns.map(() => []);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
-use zellige_engine::record::Record;
+use zellige_engine::record::{Record, Row};
 use zellige_engine::schedule::{Agenda, Schedule};
 use zellige_engine::sim::Clock;
 
@@ -180,6 +180,17 @@ impl Diagnostics {
         if step == plasma.model.steps { self.settle(plasma) } else { Ok(()) }
     }
 
+    /// Adds the rates and frequencies of modes whose theory is known to a row, 0 before there is one.
+    pub fn figures(&mut self, plasma: &mut Plasma, row: &mut Row) -> Result<()> {
+        let names = mode::columns(self.modes.iter().map(|m| &m.config));
+        for (k, (mode, name)) in self.modes.iter_mut().zip(names).enumerate() {
+            if let Some(name) = name {
+                row.push(name, "", mode.figure_so_far(plasma, k)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Takes what samples have left on the device.
     pub fn settle(&mut self, plasma: &mut Plasma) -> Result<()> {
         let modes = self.modes.len();
@@ -214,8 +225,8 @@ impl Diagnostics {
         Ok(records)
     }
 
-    /// Everything as it stands.
-    pub fn records(&mut self, config: &Config, plasma: &mut Plasma) -> Result<Vec<Record>> {
+    /// Everything as it stands; without particles one by one, which have no pictures, unless `whole`.
+    pub fn records(&mut self, config: &Config, plasma: &mut Plasma, whole: bool) -> Result<Vec<Record>> {
         self.settle(plasma)?;
         let mut records = Vec::new();
         for f in &self.fields {
@@ -224,7 +235,7 @@ impl Diagnostics {
         for p in &self.phase_spaces {
             records.push(histogram::record(config, plasma, &p.what)?);
         }
-        for p in &self.particles {
+        for p in self.particles.iter().filter(|_| whole) {
             records.push(Record::Table(output::particles(config, plasma, &p.what)?));
         }
         records.push(output::method(config, plasma));

@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Check, Curve, Record};
+use zellige_engine::sim;
 
 use super::fit::{self, Fit};
 use crate::config::diagnostics::{Expected, Measure, ModeConfig, TOLERANCE};
@@ -24,6 +25,43 @@ pub struct Mode {
     units: Units,
     time: Vec<f64>,
     amplitude: [Vec<f64>; 2],
+    /// Number of samples that a row has last fitted, and the figure.
+    so_far: (usize, f64),
+}
+
+/// Columns of rows for growth rates and frequencies, one after the other.
+const COLUMNS: [[&str; 4]; 2] =
+    [["growth_rate", "growth_rate_2", "growth_rate_3", "growth_rate_4"], ["frequency", "frequency_2", "frequency_3", "frequency_4"]];
+
+/// Columns of the modes whose theory is known; `None` for others, and where there are more than columns.
+pub fn columns<'a>(modes: impl Iterator<Item = &'a ModeConfig>) -> Vec<Option<&'static str>> {
+    let mut taken = [0; 2];
+    let column = |mode: &ModeConfig| {
+        mode.expected.as_ref()?;
+        let kind = usize::from(mode.measure != Measure::Growth);
+        taken[kind] += 1;
+        COLUMNS[kind].get(taken[kind] - 1).copied()
+    };
+    modes.map(column).collect()
+}
+
+/// Figures that theory gives, by their columns in rows.
+pub fn expected(config: &Config) -> Result<Vec<sim::Expected>> {
+    let modes = &config.diagnostics.mode;
+    let mut all = Vec::new();
+    for (i, (mode, column)) in modes.iter().zip(columns(modes.iter())).enumerate() {
+        if let (Some(column), Some(value)) = (column, Mode::new(config, i, mode)?.expected) {
+            all.push(sim::Expected::new(column, value, "theory"));
+        }
+    }
+    Ok(all)
+}
+
+/// Samples that rows fit of `n`: all of the first 64, then 32 numbers in every doubling, so that a run of any length spends little
+/// on fits, and a resumed one fits the same.
+fn fitted(n: usize) -> usize {
+    let bits = (usize::BITS - n.leading_zeros()).saturating_sub(6);
+    n >> bits << bits
 }
 
 impl Mode {
@@ -37,7 +75,14 @@ impl Mode {
                 Some(config.expression(&path, text, &[]).map_err(|p| input(&absolute(&path), p))?.eval(&[]))
             }
         };
-        Ok(Self { config: mode.clone(), expected, units: config.scales(), time: Vec::new(), amplitude: Default::default() })
+        Ok(Self {
+            config: mode.clone(),
+            expected,
+            units: config.scales(),
+            time: Vec::new(),
+            amplitude: Default::default(),
+            so_far: (0, 0.0),
+        })
     }
 
     /// Takes the mode as it stands; its figures may come with a later sample, or with [`Mode::settle`]. `list`: where it may be put
@@ -74,16 +119,31 @@ impl Mode {
         self.amplitude[1].push(sum[1] * scale);
     }
 
-    /// Times, real and imaginary parts: of the stretch that the input asks for, or all.
-    fn stretch(&self) -> Vec<(f64, f64, f64)> {
+    /// The figure by the samples so far, but for the last ones; 0 before there are enough. `list`: as for [`Mode::sample`].
+    pub fn figure_so_far(&mut self, plasma: &mut Plasma, list: usize) -> Result<f64> {
+        let n = fitted(self.time.len());
+        if n != self.so_far.0 {
+            self.settle(plasma, list)?;
+            self.so_far = (n, self.fit_of(n).map_or(0.0, |fit| fit.figure).clamp(-1e300, 1e300));
+        }
+        Ok(self.so_far.1)
+    }
+
+    /// Times, real and imaginary parts of the first `n` samples: of the stretch that the input asks for, or all.
+    fn stretch(&self, n: usize) -> Vec<(f64, f64, f64)> {
         let [from, to] = self.config.fit.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-        let all = self.time.iter().zip(&self.amplitude[0]).zip(&self.amplitude[1]);
+        let all = self.time.iter().zip(&self.amplitude[0]).zip(&self.amplitude[1]).take(n);
         all.map(|((t, re), im)| (*t, *re, *im)).filter(|(t, ..)| (from..=to).contains(t)).collect()
     }
 
     /// Rate or frequency, if the stretch has enough to tell.
     pub fn fit(&self) -> Option<Fit> {
-        let points = self.stretch();
+        self.fit_of(self.time.len())
+    }
+
+    /// [`Mode::fit`] of the first `n` samples.
+    fn fit_of(&self, n: usize) -> Option<Fit> {
+        let points = self.stretch(n);
         match self.config.measure {
             Measure::Growth => {
                 let sizes: Vec<_> = points.iter().map(|(t, re, im)| (*t, re.hypot(*im))).collect();
@@ -176,6 +236,7 @@ impl Mode {
     pub fn restore(&mut self, reader: &Reader, k: usize) -> Result<()> {
         self.time = reader.f64s(&format!("mode{k}.time"))?;
         self.amplitude = [reader.f64s(&format!("mode{k}.re"))?, reader.f64s(&format!("mode{k}.im"))?];
+        self.so_far = (0, 0.0);
         if self.amplitude.iter().any(|a| a.len() != self.time.len()) {
             return Err(reader.content_error(format!("the columns of mode {k} differ in length")));
         }
@@ -187,6 +248,24 @@ impl Mode {
 mod tests {
     use super::*;
 
+    #[test]
+    fn rows_fit_few_numbers_of_samples_of_a_long_run_and_all_of_a_short_one() {
+        assert!((0..64).all(|n| fitted(n) == n));
+        let mut of_a_doubling: Vec<usize> = (1 << 16..1 << 17).map(fitted).collect();
+        of_a_doubling.dedup();
+        assert_eq!((of_a_doubling.len(), of_a_doubling[0], of_a_doubling[1]), (32, 1 << 16, (1 << 16) + (1 << 11)));
+    }
+
+    #[test]
+    fn columns_are_those_of_modes_with_a_theory() {
+        let mode = |measure: &str, expected: Option<f64>| -> ModeConfig {
+            let config = serde_json::json!({ "name": "m", "component": "ex", "mode": [1], "measure": measure, "expected": expected });
+            serde_json::from_value(config).unwrap()
+        };
+        let modes = [mode("growth", Some(0.1)), mode("growth", None), mode("frequency", Some(1.0)), mode("growth", Some(0.2))];
+        assert_eq!(columns(modes.iter()), [Some("growth_rate"), None, Some("frequency"), Some("growth_rate_2")]);
+    }
+
     /// Growth stands beside the line of theory, through the middle of the stretch as the fit.
     #[test]
     fn theory_is_drawn_beside_the_fit() {
@@ -194,7 +273,8 @@ mod tests {
         let time: Vec<f64> = (0..50).map(f64::from).collect();
         let amplitude = [time.iter().map(|t| (0.2 * t).exp()).collect(), vec![0.0; time.len()]];
         let expected = Some(0.25);
-        let mode = Mode { config: serde_json::from_value(config).unwrap(), expected, units: Units::NORMALISED, time, amplitude };
+        let mode =
+            Mode { config: serde_json::from_value(config).unwrap(), expected, units: Units::NORMALISED, time, amplitude, so_far: (0, 0.0) };
         let Record::Curve(curve) = mode.record() else { panic!("no curve") };
         let names: Vec<&str> = curve.lines.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, ["amplitude", "exp(0.2000 t)", "theory exp(0.2500 t)"]);
@@ -212,7 +292,14 @@ mod tests {
             // Nothing happens before 20 and from 60 on.
             let size = time.iter().map(|t| 1e-6 * (0.2 * (t.clamp(20.0, 60.0) - 20.0)).exp()).collect();
             let amplitude = [size, vec![0.0; time.len()]];
-            let mode = Mode { config: serde_json::from_value(config).unwrap(), expected: None, units: Units::NORMALISED, time, amplitude };
+            let mode = Mode {
+                config: serde_json::from_value(config).unwrap(),
+                expected: None,
+                units: Units::NORMALISED,
+                time,
+                amplitude,
+                so_far: (0, 0.0),
+            };
             mode.fit().unwrap()
         };
         let found = fitted(None);

@@ -10,6 +10,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
+from ._bar import Bar
 from ._zellige import Array, Session
 from .errors import VerdictWarning
 from .results import Results, plot_fields
@@ -214,11 +215,17 @@ class Run:
         """Make `n` steps and return how many were made: fewer at the end of the run.
 
         Nothing is written. Other Python threads go on meanwhile. Ctrl-C raises KeyboardInterrupt between two steps, after which the
-        run can go on.
+        run can go on. Steps that take longer than half a second have a progress bar, in terminals and notebooks.
         """
         if n < 0:
             raise ValueError(f"{n} steps (allowed: 0 or more)")
-        return self._session.step(n)
+        if n < 2:
+            return self._session.step(n)
+        bar = Bar(self.clock.step, n)
+        try:
+            return self._session.step(n, bar.told)
+        finally:
+            bar.close(self.clock.step)
 
     @property
     def rows(self) -> dict:
@@ -294,8 +301,13 @@ class Run:
         Rows of steps that were made by hand are in the files; diagnostics that fell due in them are not.
 
         Warns (VerdictWarning) if the goal was missed or a check failed. Ctrl-C and the wall-time limit save a checkpoint first.
+        Terminals and notebooks have a progress bar.
         """
-        folder = self._session.to_end()
+        bar = Bar(self.clock.step, in_terminal=False)
+        try:
+            folder = self._session.to_end(bar.told)
+        finally:
+            bar.close(self.clock.step)
         self._results = Results(folder)
         verdict = self._results.summary.get("verdict")
         if verdict:
