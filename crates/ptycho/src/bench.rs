@@ -179,7 +179,7 @@ pub fn sweep() -> Vec<Vec<Case>> {
 }
 
 /// Iterations of a case as a run.
-const RUN: u64 = 50;
+const RUN: u64 = 200;
 
 /// The input of a case as a run.
 pub fn input(name: &str) -> Option<Config> {

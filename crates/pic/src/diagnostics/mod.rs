@@ -53,8 +53,8 @@ fn settled(plasma: &mut Plasma, list: usize, mut take: impl FnMut(&Grid, &[f64])
     Ok(())
 }
 
-/// Measurements of energies in a long run where nothing is said, the steps between them in a shorter one, and their number in one of
-/// a few steps. A measured step takes a fifth longer on a GPU; a plasma period has about ninety steps.
+/// Measurements of energies in a long run where nothing is said, the steps between them in a shorter one, and their number in
+/// one of a few steps. A measured step takes a fifth longer on a GPU; a plasma period has about ninety steps.
 const MEASUREMENTS: u64 = 250;
 const MEASURED_STEP: u64 = 4;
 const FEW_MEASUREMENTS: u64 = 10;

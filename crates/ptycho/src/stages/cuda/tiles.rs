@@ -98,8 +98,8 @@ impl Lines {
         self.count * (self.precision.value() * line_values(self.radices)) as u32
     }
 
-    /// Blocks that a multiprocessor is to hold: the registers of the values of the widest pass, and some. Of doubles a few are better
-    /// put into memory than one block fewer held (500 x 128 x 128 on an H200: 354 to 334 us).
+    /// Blocks that a multiprocessor is to hold: the registers of the values of the widest pass, and some. Of doubles a few are
+    /// better put into memory than one block fewer held (500 x 128 x 128 on an H200: 354 to 334 us).
     fn blocks(&self) -> u32 {
         let (words, widest) = (self.precision.words as u32, self.radices[0] as u32);
         let more = if words > 1 { 36 } else { 48 };
