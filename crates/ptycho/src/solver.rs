@@ -186,8 +186,7 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     // Problems that no memory holds are refused before frames are read.
     plan::of_input(config, environment)?;
     let links = &environment.links;
-    // Hundreds of loops, which a thread outside of the pool would wait for twice as long where a GPU leads the run.
-    inside(|| {
+    let read = || {
         let mut scans = setup::scans_of_part(config, &environment.folder, environment.seed, links)?;
         // Memory used to read them, and the counts below, would stay with the process: arrays of megabytes each.
         peak::give_back();
@@ -197,7 +196,10 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
         let truths = scans.into_iter().map(|s| s.truth).collect();
         peak::give_back();
         Ok((model, truths, beams, notes))
-    })
+    };
+    // Hundreds of loops, which a thread outside of the pool would wait for twice as long where a GPU leads the run. Parts wait for
+    // each other, which no thread of a pool may do: it could be one that the other part needs.
+    if links.is_alone() { inside(read) } else { read() }
 }
 
 /// The state of the loaded problem.

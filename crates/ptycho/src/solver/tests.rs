@@ -1,6 +1,7 @@
 //! Tests of the solver.
 
 use zellige_engine::device::Cpu;
+use zellige_engine::links::{Links, inside};
 
 use super::*;
 
@@ -42,4 +43,25 @@ fn loops_of_the_host_have_the_threads_of_the_device() {
     for asked in [1, 3] {
         assert_eq!(on(&Device::Cpu(Cpu::new(asked).unwrap()), threads), asked);
     }
+}
+
+/// As parts on GPUs do, on threads outside of any pool: none may wait for another on a thread that this one needs.
+#[test]
+fn parts_load_their_scans_outside_of_any_pool() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho/mixed_state.toml");
+    let mut config = zellige_engine::config::load::<Ptycho>(&file, &[]).unwrap().config;
+    let made = config.scan[0].simulate.as_mut().unwrap();
+    (made.frames, made.size) = (40, crate::simulate::Pair::Same(32));
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for _ in 0..20 {
+            let views = |links: Links| {
+                let environment = Environment::new(Device::Cpu(Cpu::new(1)?), ".", 1).of_part(links);
+                Ok(load(&config, &environment)?.0.views.len())
+            };
+            assert_eq!(inside::run(5, views).unwrap(), [40; 5]);
+        }
+        done.send(()).unwrap();
+    });
+    ended.recv_timeout(Duration::from_secs(60)).expect("the parts wait for each other");
 }
