@@ -10,7 +10,7 @@ use super::batches::BatchOperations;
 use super::handover::Handover;
 use super::intensity::intensity;
 use super::likelihood::LikelihoodKernels;
-use super::number::{Number, narrow, wide};
+use super::number::{C, Number, narrow, wide};
 use super::positions::PositionTrials;
 use super::program::FrameProcessing;
 use super::subpixel::SubpixelProbe;
@@ -429,6 +429,12 @@ impl<T: Number> Stages for CudaStages<T> {
 
     fn state(&mut self) -> Result<State> {
         Ok(State { probe: wide(&self.cuda.download(&self.state.probe)?), object: wide(&self.cuda.download(&self.state.object)?) })
+    }
+
+    fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {
+        let (probe, object) = bytemuck::cast_slice_mut::<u64, C<T>>(bits).split_at_mut(self.state.probe.len());
+        self.cuda.download_to(&self.state.probe, 0, probe)?;
+        self.cuda.download_to(&self.state.object, 0, object)
     }
 
     fn set_state(&mut self, state: &State) -> Result<()> {
