@@ -149,7 +149,7 @@ impl Communicator {
         let carried = |transfer: &Transfer, all: &[Bytes<'_>], doing: &str| {
             all.iter().filter(|of| of.bytes > 0).try_for_each(|Bytes { part, memory, at, bytes }| {
                 let address = memory.address(*at) as *mut c_void;
-                // SAFETY: the bytes lie in memory of this GPU, which is held until the stream has gone on: who frees it waits for that.
+                // SAFETY: the bytes lie in memory of this GPU, which is held until the stream has gone on: who frees it waits.
                 let status = unsafe { transfer(address, *bytes, BYTES, *part as c_int, *handle, cuda.stream().cast()) };
                 functions.checked(cuda, status, doing)
             })

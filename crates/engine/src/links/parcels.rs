@@ -1,7 +1,7 @@
 //! Parcels of device memory for parts in other processes, in which every piece says where it belongs.
 //!
-//! Where parts exchange and all have NCCL and a GPU of their own, pieces go from GPU to GPU, and the host waits for none. All else goes
-//! as messages through the memory of the hosts, for which each waits until its GPU has written what goes.
+//! Where parts exchange and all have NCCL and a GPU of their own, pieces go from GPU to GPU, and the host waits for none. All
+//! else goes as messages through the memory of the hosts, for which each waits until its GPU has written what goes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,8 +69,8 @@ impl Parcels {
         Ok(Self { cuda: cuda.clone(), links: links.clone(), direct: links.between_gpus(cuda)?, host: Mutex::new(None) })
     }
 
-    /// Sends a parcel to each of these parts, of what the stream has written by now, and puts the pieces of theirs into the buffers of
-    /// these numbers, behind what is on the stream. All of them call this alike.
+    /// Sends a parcel to each of these parts, of what the stream has written by now, and puts the pieces of theirs into the buffers
+    /// of these numbers, behind what is on the stream. All of them call this alike.
     ///
     /// # Errors
     /// Another part has failed.

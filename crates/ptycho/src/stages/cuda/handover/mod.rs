@@ -199,7 +199,7 @@ impl<T: Number> Handover<T> {
             if count == 0 {
                 return Ok(());
             }
-            let launch = kernel.launch(count as u32, TEAM).plain(model).plain(sums.argument(0)).arg(tiles.from(begin)).arg(values);
+            let launch = kernel.launch(count as u32, TEAM).arg(model).arg(sums.argument(0)).arg(tiles.from(begin)).arg(values);
             // SAFETY: (Model, Sums, const u32*, C*, C*) as `tiles_out` and `tiles_in` declare; the tiles are those of the lists, the
             // values those of all objects, and there is a place for each tile.
             unsafe { launch.arg(packed.own().from(begin * *size)).run() }
