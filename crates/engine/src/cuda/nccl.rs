@@ -49,7 +49,7 @@ impl Functions {
     /// The functions, where the library is usable and has all of them.
     fn new() -> Option<Self> {
         let library = library::nccl_handle()?;
-        // SAFETY: the names are asked for with the types that nccl.h declares for them; the buffers of `ncclSend` are `const` there.
+        // SAFETY: the names are asked for with the types of nccl.h, where the buffers of `ncclSend` are `const`.
         unsafe {
             Some(Self {
                 id: library.get(b"ncclGetUniqueId").ok()?,
@@ -134,8 +134,8 @@ impl Communicator {
         Ok(Self { functions, handle, cuda: cuda.clone() })
     }
 
-    /// Sends and receives, as the stream has written what goes by now; what is put on the stream afterwards finds what came. Between
-    /// two processes both are in the same order. Waits for no GPU.
+    /// Sends and receives, as the stream has written what goes by now; what is put on the stream afterwards finds what came.
+    /// Between two processes both are in the same order. Waits for no GPU.
     ///
     /// # Panics
     /// If bytes do not lie in their memory.
@@ -149,7 +149,7 @@ impl Communicator {
         let carried = |transfer: &Transfer, all: &[Bytes<'_>], doing: &str| {
             all.iter().filter(|of| of.bytes > 0).try_for_each(|Bytes { part, memory, at, bytes }| {
                 let address = memory.address(*at) as *mut c_void;
-                // SAFETY: the bytes lie in memory of this GPU, which is held until the stream has gone on: who frees it waits.
+                // SAFETY: the bytes lie in memory of this GPU that is held: who frees it waits for the stream.
                 let status = unsafe { transfer(address, *bytes, BYTES, *part as c_int, *handle, cuda.stream().cast()) };
                 functions.checked(cuda, status, doing)
             })
