@@ -84,7 +84,10 @@ fn of_record(record: &Record, all: &[Record], named: impl Fn(&str) -> bool) -> V
         Record::Stack(field) => of_stack(field),
         Record::Mesh(mesh) => {
             let missing = |i: &usize| !named(&mesh.field_name(*i));
-            (0..mesh.components.len()).filter(missing).flat_map(|i| of_field(&mesh.field_without_values(i), &mesh.components[i].values)).collect()
+            (0..mesh.components.len())
+                .filter(missing)
+                .flat_map(|i| of_field(&mesh.field_without_values(i), &mesh.components[i].values))
+                .collect()
         }
         Record::Wave(wave) => of_wave(wave).into_iter().collect(),
         Record::Curve(curve) => vec![of_curve(curve)],

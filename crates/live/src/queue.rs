@@ -163,7 +163,9 @@ impl Queue {
         self.lock().closed = true;
         self.changed.notify_all();
         let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
-        open.into_iter().for_each(|(_, hub)| hub.close());
+        for (_, hub) in open {
+            hub.close();
+        }
     }
 }
 
@@ -190,7 +192,8 @@ mod tests {
             _ => None,
         };
         assert_eq!(of("http://127.0.0.1:8421/5f0c/\n"), Some(("127.0.0.1:8421".into(), "5f0c".into())));
-        for wrong in ["http://node17:8421/5f0c/", "https://127.0.0.1:8421/5f0c/", "http://127.0.0.1:8421/", "http://127.0.0.1:8421/a/../b/"] {
+        for wrong in ["http://node17:8421/5f0c/", "https://127.0.0.1:8421/5f0c/", "http://127.0.0.1:8421/", "http://127.0.0.1:8421/a/../b/"]
+        {
             assert_eq!(of(wrong), None, "{wrong}");
         }
     }
@@ -200,7 +203,10 @@ mod tests {
         let queue = Queue::new("two runs", ["a", "b"].map(String::from));
         let mut told = 0;
         let list = queue.news(&mut told, Duration::ZERO).unwrap();
-        assert_eq!((&list["runs"][1]["name"], &list["runs"][1]["state"], &list["runs"][1]["page"]), (&json!("b"), &json!("waiting"), &json!(false)));
+        assert_eq!(
+            (&list["runs"][1]["name"], &list["runs"][1]["state"], &list["runs"][1]["page"]),
+            (&json!("b"), &json!("waiting"), &json!(false))
+        );
         queue.change(1, |run| run.state = "waiting");
         assert_eq!(queue.news(&mut told, Duration::ZERO), Some(Value::Null));
         queue.change(1, |run| run.fraction = Some(0.5));
@@ -212,7 +218,9 @@ mod tests {
     #[test]
     fn folders_are_opened_once_and_few_stay_open() {
         let queue = Queue::new("", (0..9).map(|k| k.to_string()));
-        let folder = |name: String| -> OpenFolder { Arc::new(move || Ok(Arc::new(Hub::new(RunNames { name: name.clone(), ..RunNames::default() })))) };
+        let folder = |name: String| -> OpenFolder {
+            Arc::new(move || Ok(Arc::new(Hub::new(RunNames { name: name.clone(), ..RunNames::default() }))))
+        };
         let first = queue.opened(0, folder("first".into())).unwrap();
         assert!(Arc::ptr_eq(&first, &queue.opened(0, folder("again".into())).unwrap()));
         for k in 1..=OPEN {

@@ -80,7 +80,7 @@ impl Security {
     }
 }
 
-/// What a server shows.
+/// State that a server shows.
 enum Shown {
     Run(Arc<Hub>),
     Queue(Arc<Queue>),
@@ -279,7 +279,8 @@ fn of_queue(stream: &mut TcpStream, request: &Request, path: &str, queue: &Queue
         let number = number.parse().map_err(|_| Refusal::Status(404))?;
         return match queue.page(number).ok_or(Refusal::Status(404))? {
             RunPage::Process(address, token) => {
-                let _counted = if rest == "events" { Some(Counted::one(shared, |s| &s.streams, STREAMS).ok_or(Refusal::Status(503))?) } else { None };
+                let _counted =
+                    if rest == "events" { Some(Counted::one(shared, |s| &s.streams, STREAMS).ok_or(Refusal::Status(503))?) } else { None };
                 http::forward(stream, request, (address, &token), rest, 3 * ALIVE)
             }
             RunPage::Folder(folder) => {

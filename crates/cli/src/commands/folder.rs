@@ -108,7 +108,9 @@ fn fill(hub: &Hub, folder: &Path, end: Option<Clock>, tell: &dyn Fn(&str)) -> Re
         for (name, source) in sources {
             match read(&source.path) {
                 Ok(Drawable { record, notes }) => {
-                    notes.iter().for_each(|text| tell(text));
+                    for text in &notes {
+                        tell(text);
+                    }
                     let mut contents = frame::frames(&[named(record, &name)]);
                     for content in &mut contents {
                         // Files do not say so: values of both signs have no logarithm.
@@ -122,7 +124,9 @@ fn fill(hub: &Hub, folder: &Path, end: Option<Clock>, tell: &dyn Fn(&str)) -> Re
             }
         }
     }
-    others.iter().for_each(|text| tell(text));
+    for text in &others {
+        tell(text);
+    }
     Ok(())
 }
 

@@ -100,8 +100,8 @@ pub fn thumbnail(field: &Field, columns: usize, rows: usize, options: &Options) 
     (values.iter().map(|&v| scale.colour(v)).collect(), scale.low, scale.high)
 }
 
-/// The pixels of a plane of a field, as [`Planes`] has them: averages, or the values where they are few enough. The values are those
-/// of the field, or lie elsewhere in its order.
+/// The pixels of a plane of a field, as [`Planes`] has them: averages, or the values where they are few enough. The values are
+/// those of the field, or lie elsewhere in its order.
 pub fn pixels(field: &Field, values: &Values, (i, j): (usize, usize)) -> Vec<f32> {
     let rest = (0..field.axes.len()).find(|a| *a != i && *a != j);
     let at = rest.map_or(0, |a| field.axes[a].len / 2);
@@ -116,7 +116,7 @@ pub fn pixels(field: &Field, values: &Values, (i, j): (usize, usize)) -> Vec<f32
     (0..ny).rev().flat_map(row).collect()
 }
 
-/// What pictures show of a field of two or three axes.
+/// Pixels of a field of two or three axes as pictures show it.
 pub fn planes(mut field: Field) -> Planes {
     let axes = Planes::axes_of(&field.axes.iter().map(|a| a.len).collect::<Vec<_>>());
     let pixels = axes.into_iter().map(|axes| pixels(&field, &field.values, axes)).collect();

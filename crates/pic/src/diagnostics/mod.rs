@@ -225,8 +225,8 @@ impl Diagnostics {
         Ok(records)
     }
 
-    /// Everything as it stands; unless `whole` as far as pictures need it: pixels of fields where these are made on the device, and no
-    /// particles one by one.
+    /// Everything as it stands; unless `whole` as far as pictures need it: pixels of fields where these are made on the device, and
+    /// no particles one by one.
     pub fn records(&mut self, config: &Config, plasma: &mut Plasma, whole: bool) -> Result<Vec<Record>> {
         self.settle(plasma)?;
         let mut records = Vec::new();

@@ -58,8 +58,8 @@ fn scaled<T: RealScalar, R: RealScalar>(
     Ok(out)
 }
 
-/// Returns true if the first cells of an axis are zero whatever the array holds: a mirror image of the other sign is zero on the wall
-/// itself.
+/// Returns true if the first cells of an axis are zero whatever the array holds: a mirror image of the other sign is zero on the
+/// wall itself.
 pub fn zero_at_wall(grid: &Grid, axis: usize, quantity: Quantity) -> bool {
     images::guards(grid, axis, quantity).iter().any(|image| image.0 == 0)
 }

@@ -244,8 +244,8 @@ pub trait Stages: Send {
     /// The charge density of some species together likewise.
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values>;
 
-    /// The pixels of a picture of [`Stages::cells`], as [`zellige_engine::record::Planes`] has them, made where the field lies. `None`
-    /// where it lies on the host or in several parts.
+    /// The pixels of a picture of [`Stages::cells`], as [`zellige_engine::record::Planes`] has them, made where the field lies.
+    /// `None` where it lies on the host or in several parts.
     fn picture(&mut self, _component: Component, _scale: f64) -> Result<Option<Vec<f32>>> {
         Ok(None)
     }

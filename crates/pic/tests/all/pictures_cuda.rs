@@ -43,7 +43,8 @@ fn difference(planes: &Planes, mesh: &Mesh, component: usize) -> Option<String> 
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn pictures_made_on_a_gpu_are_those_of_the_records() {
     let Some(cuda) = testing::gpu() else { return };
-    let walls = |condition: &'static str| move |t: &mut Value| t["boundary"] = json!({ "all": { "fields": condition, "particles": "reflecting" } });
+    let walls =
+        |condition: &'static str| move |t: &mut Value| t["boundary"] = json!({ "all": { "fields": condition, "particles": "reflecting" } });
     let cases = [
         ("large", table([1100, 515], &|_| ())),
         ("wide", table([2048, 48], &|_| ())),

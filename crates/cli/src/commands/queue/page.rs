@@ -1,5 +1,5 @@
-//! `zellige run A B C --live`: the page of a queue. Each run has a page of its own on the loopback, which this process hands on; once
-//! it has ended, its folder is shown as `zellige view` does.
+//! `zellige run A B C --live`: the page of a queue. Each run has a page of its own on the loopback, which this process hands on;
+//! once it has ended, its folder is shown as `zellige view` does.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,9 @@ impl Page {
 
     /// Lists those as left out that never began, and sends the clients away once they have the list.
     pub(super) fn close(self, never: impl Iterator<Item = usize>) {
-        never.for_each(|number| self.queue.change(number, |run| run.state = "not begun"));
+        for number in never {
+            self.queue.change(number, |run| run.state = "not begun");
+        }
         self.server.close(live::FAREWELL);
     }
 }

@@ -15,7 +15,8 @@ const BLOCK: u32 = 256;
 /// Recipe of the kernels.
 pub fn recipe() -> Recipe {
     // Without fused operations: the bits of the host.
-    Recipe::new("planes of pictures", &[include_str!("plane.cu")], &[], &["plane_f32", "plane_f64_as_f32", "plane_f64"]).option("--fmad=false")
+    Recipe::new("planes of pictures", &[include_str!("plane.cu")], &[], &["plane_f32", "plane_f64_as_f32", "plane_f64"])
+        .option("--fmad=false")
 }
 
 /// A plane of a field in a GPU's memory: value `(i, j)` is number `begin + i strides[0] + j strides[1]` of a buffer.
@@ -49,7 +50,20 @@ impl<'a> PlaneOnGpu<'a> {
     pub fn new<T: Pod>(buffer: &'a Buffer<T>, double: bool, len: [usize; 2], centring: Centring) -> Self {
         let (address, bytes) = (buffer.address(), buffer.bytes());
         let (strides, zeros, double_in_record) = ([1, len[0]], [0; 2], double);
-        Self { address, bytes, double, double_in_record, begin: 0, len, strides, centring, scale: 1.0, shift: 0.0, zeros, memory: PhantomData }
+        Self {
+            address,
+            bytes,
+            double,
+            double_in_record,
+            begin: 0,
+            len,
+            strides,
+            centring,
+            scale: 1.0,
+            shift: 0.0,
+            zeros,
+            memory: PhantomData,
+        }
     }
 
     fn size(&self) -> u64 {
@@ -134,8 +148,8 @@ impl PlaneReducer {
         }
     }
 
-    /// The pixels of each plane that [`Planes::axes_of`] names, of a field with so many values and such distances of neighbours along
-    /// its axes; `plane` says the rest. Waits.
+    /// The pixels of each plane that [`Planes::axes_of`] names, of a field with so many values and such distances of neighbours
+    /// along its axes; `plane` says the rest. Waits.
     pub fn planes(&mut self, plane: &PlaneOnGpu<'_>, len: &[usize], strides: &[usize]) -> Result<Vec<Vec<f32>>> {
         let of = |(i, j): (usize, usize)| {
             let rest = (0..len.len()).find(|axis| *axis != i && *axis != j);

@@ -34,10 +34,11 @@ __device__ __forceinline__ void plane(const T* field, PixelAxis x, PixelAxis y, 
     to[pixel] = float(sum);
 }
 
-#define PLANE(name, T, R)                                                                                                    \
-    extern "C" __global__ void __launch_bounds__(256)                                                                        \
-        name(const T* field, const __grid_constant__ PixelAxis x, const __grid_constant__ PixelAxis y, double scale, double shift, float* to) { \
-        plane<T, R>(field, x, y, scale, shift, to);                                                                          \
+#define PLANE(NAME, T, R)                                                                                                          \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const T* field, const __grid_constant__ PixelAxis x, const __grid_constant__ PixelAxis y, double scale, double shift, \
+             float* to) {                                                                                                          \
+        plane<T, R>(field, x, y, scale, shift, to);                                                                                \
     }
 PLANE(plane_f32, float, float)
 PLANE(plane_f64_as_f32, double, float)

@@ -23,7 +23,7 @@ fn expected(value: &dyn Fn(usize, usize) -> f64, plane: &PlaneOnGpu<'_>) -> Vec<
 
 type Call<T> = unsafe extern "C" fn(*const T, PixelAxis, PixelAxis, f64, f64, *mut f32);
 
-/// Runs a kernel as C++ of the processor.
+/// Runs a kernel as C++ of the CPU.
 fn on_host<T>(host: &Host, name: &str, values: &[T], plane: &PlaneOnGpu<'_>) -> Vec<f32> {
     let (pixels, centring) = picture_pixels(plane.len, plane.centring);
     let weights = [0, 1].map(|d| tables(&pixel_weights(plane.len[d], pixels[d], centring)));
@@ -119,15 +119,8 @@ fn pixels_of_a_gpu_have_the_bits_of_the_hosts_sums() {
             for double_in_record in [true, false] {
                 let (len, strides, begin) = shape;
                 let (scale, shift, zeros) = (0.3, 0.07, [1, 2]);
-                let plane = PlaneOnGpu {
-                    strides,
-                    begin,
-                    scale,
-                    shift,
-                    zeros,
-                    double_in_record,
-                    ..PlaneOnGpu::new(&buffer, true, len, centring)
-                };
+                let plane =
+                    PlaneOnGpu { strides, begin, scale, shift, zeros, double_in_record, ..PlaneOnGpu::new(&buffer, true, len, centring) };
                 let value = |i: usize, j: usize| {
                     let v = if i < 1 || j < 2 { 0.0 } else { values[begin + i * strides[0] + j * strides[1]] * scale + shift };
                     if double_in_record { v } else { f64::from(v as f32) }
