@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use zellige_engine::error::Result;
 
 use crate::hub::Hub;
 
@@ -35,7 +34,7 @@ pub struct QueuedRun {
 }
 
 /// Opens the folder of a run that has ended.
-pub type OpenFolder = Arc<dyn Fn() -> Result<Arc<Hub>> + Send + Sync>;
+pub type OpenFolder = Arc<dyn Fn() -> Arc<Hub> + Send + Sync>;
 
 /// Page of a run of a queue.
 #[derive(Clone)]
@@ -125,7 +124,7 @@ impl Queue {
             return Some(hub.clone());
         }
         let thread = std::thread::Builder::new().name("live folder".into()).stack_size(STACK).spawn(move || folder()).ok()?;
-        let hub = thread.join().ok()?.ok()?;
+        let hub = thread.join().ok()?;
         open.push_back((number, hub.clone()));
         if open.len() > OPEN
             && let Some((_, oldest)) = open.pop_front()
@@ -218,9 +217,8 @@ mod tests {
     #[test]
     fn folders_are_opened_once_and_few_stay_open() {
         let queue = Queue::new("", (0..9).map(|k| k.to_string()));
-        let folder = |name: String| -> OpenFolder {
-            Arc::new(move || Ok(Arc::new(Hub::new(RunNames { name: name.clone(), ..RunNames::default() }))))
-        };
+        let folder =
+            |name: String| -> OpenFolder { Arc::new(move || Arc::new(Hub::new(RunNames { name: name.clone(), ..RunNames::default() }))) };
         let first = queue.opened(0, folder("first".into())).unwrap();
         assert!(Arc::ptr_eq(&first, &queue.opened(0, folder("again".into())).unwrap()));
         for k in 1..=OPEN {

@@ -265,7 +265,7 @@ fn a_queue_lists_its_runs_and_has_the_page_of_each_behind_it() {
         assert!(!mark.swap(true, Ordering::SeqCst), "opened once");
         let hub = Hub::new(RunNames { name: "from a folder".into(), ..RunNames::default() });
         hub.end("finished", "it is over");
-        Ok(Arc::new(hub))
+        Arc::new(hub)
     };
     queue.show(1, Some(RunPage::Folder(Arc::new(folder))));
 

@@ -39,11 +39,14 @@ pub(super) fn show(folder: &Path, address: &Address) -> Result<u8> {
 }
 
 /// State of the page of a folder, with all that there is to say among its messages.
-pub(super) fn hub(folder: &Path) -> Result<Arc<Hub>> {
+pub(super) fn hub(folder: &Path) -> Arc<Hub> {
     let summary = zellige_io::json::read(folder.join(SUMMARY)).ok();
     let hub = Hub::new(names(folder, summary.as_ref()));
-    open(&hub, folder, summary.as_ref(), &|_| ())?;
-    Ok(Arc::new(hub))
+    // A run that was stopped has rows, and nothing to draw.
+    if let Err(error) = open(&hub, folder, summary.as_ref(), &|_| ()) {
+        hub.notice(&format!("no pictures: {error}"));
+    }
+    Arc::new(hub)
 }
 
 /// Shows a folder; `say` is given what stands among the messages too.
@@ -52,12 +55,12 @@ fn open(hub: &Hub, folder: &Path, summary: Option<&Value>, say: &dyn Fn(&str)) -
         say(text);
         hub.notice(text);
     };
-    fill(hub, folder, summary.map(clock), &tell)?;
+    let filled = fill(hub, folder, summary.map(clock), &tell);
     if let Err(error) = rows(hub, &folder.join(ROWS)) {
         tell(&format!("no rows are shown: {error}"));
     }
     end(hub, summary, folder.join(RESOLVED).exists());
-    Ok(())
+    filled
 }
 
 fn text(value: &Value, key: &str) -> String {
