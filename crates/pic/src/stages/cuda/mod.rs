@@ -107,7 +107,8 @@ pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> 
 
 fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(KernelConfig) -> KernelConfig) -> Vec<Recipe> {
     let kinds = setup.species.iter().enumerate().map(|(k, species)| adapt(kernel_config(setup, expected(setup, k), gpu).of(species)));
-    kinds.map(|kernel_config| recipe(&kernel_config)).chain([fields::recipe(setup.precision), plane::recipe()]).collect()
+    let pictures = (setup.grid.dimensions == 2).then(plane::recipe);
+    kinds.map(|kernel_config| recipe(&kernel_config)).chain([fields::recipe(setup.precision)]).chain(pictures).collect()
 }
 
 /// Particles of a species that are expected on the rows that `setup` has.
