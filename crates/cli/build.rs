@@ -2,7 +2,11 @@
 
 use std::process::Command;
 
+#[path = "../engine/build.rs"]
+mod of_engine;
+
 fn main() {
+    of_engine::main();
     let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
     let hash = output.ok().filter(|o| o.status.success()).and_then(|o| String::from_utf8(o.stdout).ok());
     println!("cargo::rustc-env=ZELLIGE_GIT_HASH={}", hash.as_deref().map_or("unknown", str::trim));

@@ -5,11 +5,11 @@
 //!
 //! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests and debugging, on a
 //! machine that cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be
-//! carried elsewhere. The solvers, whose tests need GPUs too, have the same script.
+//! carried elsewhere. The solvers, whose tests need GPUs too, have the same script, and that of the program has this one in it.
 
 use std::env::var;
 
-fn main() {
+pub(crate) fn main() {
     println!("cargo::rerun-if-env-changed=ZELLIGE_REQUIRE_GPU");
     println!("cargo::rustc-check-cfg=cfg(gpu_tests)");
     // The device nodes of the driver, on Linux and on the Linux of Windows.

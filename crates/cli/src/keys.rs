@@ -1,6 +1,7 @@
 //! The lists of keys of the book, made from the schemas of the inputs: `docs/keys/`. A test compares them;
 //! `INSTA_UPDATE=always cargo test -p zellige --lib keys` writes them anew, as it does snapshots.
 
+use std::collections::btree_map::Entry::Occupied;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -48,10 +49,11 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties").and_then(Value::as_object)
 }
 
-/// A list under way: its entries, and the key at which each type was told first.
+/// A list under way: its entries, and where each type, and each key of a table with its schema, was told first.
 struct List<'a> {
     definitions: &'a Map<String, Value>,
     told: BTreeMap<&'a str, String>,
+    tables: BTreeMap<(&'a str, String), String>,
     entries: Vec<Entry>,
 }
 
@@ -60,6 +62,7 @@ struct List<'a> {
 struct Entry {
     /// Keys, with `=` and their default where they have one.
     keys: Vec<String>,
+    required: bool,
     /// Kind and unit.
     value: String,
     meaning: String,
@@ -70,30 +73,35 @@ struct Entry {
 impl<'a> List<'a> {
     fn new(schema: &'a Value) -> Self {
         let definitions = schema["$defs"].as_object().expect("the types of the schema");
-        Self { definitions, told: BTreeMap::new(), entries: Vec::new() }
+        Self { definitions, told: BTreeMap::new(), tables: BTreeMap::new(), entries: Vec::new() }
     }
 
     /// Adds an entry, to the one before if both are short, of one table and alike.
-    fn push(&mut self, key: String, value: String, meaning: String, short: bool) {
+    fn push(&mut self, entry: Entry) {
         let parent = |key: &str| key.split('=').next().and_then(|path| path.rsplit_once('.')).map(|(parent, _)| parent.to_owned());
-        match self.entries.last_mut().filter(|last| last.short && short && last.value == value && parent(&last.keys[0]) == parent(&key)) {
+        let alike = |last: &&mut Entry| {
+            let alike = last.value == entry.value && last.required == entry.required;
+            last.short && entry.short && alike && parent(&last.keys[0]) == parent(&entry.keys[0])
+        };
+        match self.entries.last_mut().filter(alike) {
             Some(last) => {
-                last.keys.push(key);
+                last.keys.extend(entry.keys);
                 // Names of like tables, or of many components, say enough.
                 let told = last.value.starts_with("as ") || last.keys.len() > 3;
-                last.meaning = if told { String::new() } else { format!("{} {meaning}", last.meaning) };
+                last.meaning = if told { String::new() } else { format!("{} {}", last.meaning, entry.meaning) };
             }
-            None => self.entries.push(Entry { keys: vec![key], value, meaning, short }),
+            None => self.entries.push(entry),
         }
     }
 
+    /// The list as a table of three columns.
     fn lines(&self) -> String {
-        let mut lines = String::new();
-        for Entry { keys, value, meaning, .. } in &self.entries {
-            let keys = keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-            let value = if value.is_empty() { String::new() } else { format!(" ({value})") };
-            let meaning = if meaning.is_empty() { ".".into() } else { format!(": {meaning}") };
-            let _ = writeln!(lines, "- {keys}{value}{meaning}");
+        let mut lines = String::from("|Key|Value|Meaning|\n|---|---|---|\n");
+        let bar = |text: &str| text.replace('|', "\\|");
+        for Entry { keys, required, value, meaning, .. } in &self.entries {
+            let around = if *required { "**" } else { "" };
+            let keys: Vec<_> = keys.iter().map(|key| format!("{around}`{key}`{around}")).collect();
+            let _ = writeln!(lines, "|{}|{}|{}|", keys.join(", "), bar(value), bar(meaning));
         }
         lines
     }
@@ -145,13 +153,11 @@ impl<'a> List<'a> {
             }
         }
         let mut all = [fixed, kinds].concat();
-        match all.pop() {
-            // Others follow with their meanings.
-            Some(last) if more => [all, vec![last, "..".into()]].concat().join(", "),
-            Some(last) if all.is_empty() => last,
-            Some(last) => format!("{} or {last}", all.join(", ")),
-            None => String::new(),
+        // Others follow with their meanings.
+        if more && !all.is_empty() {
+            all.push("..".into());
         }
+        all.join("/")
     }
 
     /// A kind in words.
@@ -166,7 +172,7 @@ impl<'a> List<'a> {
                 let item = schema.get("items").map(|items| self.kind(items, listed)).unwrap_or_default();
                 match (count("minItems"), count("maxItems")) {
                     (Some(n), Some(most)) if n == most && item.starts_with('[') => format!("[{}]", vec![item; n as usize].join(", ")),
-                    (Some(n), Some(most)) if n == most && item.contains(' ') => format!("[{n} times {item}]"),
+                    (Some(n), Some(most)) if n == most && !item.chars().all(char::is_alphabetic) => format!("[{n} times {item}]"),
                     (Some(n), Some(most)) if n == most => format!("[{n} {item}s]"),
                     _ if item.is_empty() => "list".into(),
                     _ if item.starts_with("`\"") => format!("list of {item}"),
@@ -195,7 +201,19 @@ impl<'a> List<'a> {
                 let about = if among && needed.is_empty() { text(schema, "description") } else { "" };
                 let about = [text(value, "description"), about, text(self.resolve(value), "description")];
                 let about = about.into_iter().find(|about| !about.is_empty()).unwrap_or_default();
-                self.key(&format!("{prefix}{key}"), value, needed.iter().any(|k| k == key), &format!("{of}{about}"));
+                let (path, required) = (format!("{prefix}{key}"), needed.iter().any(|k| k == key));
+                // Of like tables the first tells what a key means.
+                let long = text(value, "description").split_whitespace().count() > 4;
+                match self.tables.entry((key, format!("{required} {value}"))) {
+                    Occupied(first) if long => {
+                        let value = format!("as in `{}`", first.get());
+                        self.push(Entry { keys: vec![path], required, value, meaning: String::new(), short: true });
+                    }
+                    entry => {
+                        entry.or_insert_with(|| prefix.trim_end_matches('.').to_owned());
+                        self.key(&path, value, required, &format!("{of}{about}"));
+                    }
+                }
             }
         }
     }
@@ -231,14 +249,16 @@ impl<'a> List<'a> {
             ["number", "integer", "boolean", "text"].contains(&kind.as_str()) || (kind.starts_with('[') && kind.ends_with("numbers]"));
         if kind == "table" || kind == "tables" || kind == "number" || (plain && !default.is_empty()) {
             kind.clear();
+        } else if let Some(range) = kind.strip_prefix("integer ").or(kind.strip_prefix("number ")).filter(|_| !default.is_empty()) {
+            kind = range.to_owned();
         }
-        let required = if needed { "required" } else { "" };
-        let value = [&kind, unit, required].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        let value = [&kind, unit].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
         let words: Vec<&str> = meaning.split_whitespace().collect();
         let plain = repeated.is_some() || inner.is_plain();
         // A table that is told by its keys needs no entry.
-        if plain || words.len() > 4 || !value.is_empty() || !default.is_empty() {
-            self.push(format!("{path}{default}"), value, words.join(" "), plain && words.len() <= 6 && !meaning.starts_with('`'));
+        if plain || words.len() > 4 || !value.is_empty() || !default.is_empty() || needed {
+            let short = plain && words.len() <= 6 && !meaning.starts_with('`');
+            self.push(Entry { keys: vec![format!("{path}{default}")], required: needed, value, meaning: words.join(" "), short });
         }
         if repeated.is_none() {
             if let Some(name) = inner.name {
@@ -250,7 +270,7 @@ impl<'a> List<'a> {
             if let Some((key, ..)) = tags.first() {
                 let meanings: Vec<String> = tags.iter().map(|(_, value, told)| format!("`{value}`: {told}")).collect();
                 let meaning = meanings.join("<br>").split_whitespace().collect::<Vec<_>>().join(" ");
-                self.push(format!("{path}.{key}"), "required".into(), meaning, false);
+                self.push(Entry { keys: vec![format!("{path}.{key}")], required: true, value: String::new(), meaning, short: false });
             }
             let several = self.alternatives(schema).len() > 1;
             for (suffix, table) in inner.tables {
@@ -321,12 +341,12 @@ fn range(schema: &Value) -> String {
 }
 
 /// The line that says how a page came about.
-const MADE: &str = "<!-- Made of the types' comments: `INSTA_UPDATE=always cargo test -p zellige --lib keys`. -->";
+const MADE: &str = "<!-- Made by `INSTA_UPDATE=always cargo test -p zellige --lib keys`. -->";
 
 /// Notes on reading a list.
 const NOTES: &str = "\
-`[]` stands for an entry of a list, as in `[[ptycho.scan]]`, `NAME` for a name of one's own. The default follows `=`, kind
-(a number or a table if none) and unit stand in brackets; a key that is not required may be left out. Texts are
+Bold keys are required. `[]` stands for an entry of a list, as in `[[ptycho.scan]]`, `NAME` for a name of one's own. The
+default follows `=`; values are numbers or tables unless their kind is given, before the unit. Texts are
 [expressions](../guide/input.md#expressions) where the meaning says so.";
 
 /// The page of a solver's own table.
@@ -387,7 +407,7 @@ fn no_key_is_left_out() {
         let mut keys = BTreeSet::new();
         names(&schema["$defs"], &mut keys);
         let pages = page(solver.name(), &schema) + &shared(&schema).replace("`run.", "`").replace("`output.", "`");
-        let entries = || pages.lines().filter(|line| line.starts_with("- `"));
+        let entries = || pages.lines().filter(|line| line.starts_with("|`") || line.starts_with("|**`"));
         let told = entries()
             .flat_map(named)
             .filter_map(|key| key.split('=').next())
@@ -395,18 +415,13 @@ fn no_key_is_left_out() {
             .map(|name| name.trim_end_matches("[]").to_owned());
         let told: BTreeSet<String> = told.filter(|name| name != "NAME").collect();
         assert_eq!(keys, told, "{}", solver.name());
-        assert!(entries().all(|line| !line.ends_with(": ")));
+        assert!(entries().all(|line| !line.ends_with("|||")), "neither a value nor a meaning");
     }
 }
 
-/// The keys at the head of an entry.
-fn named(line: &str) -> Vec<&str> {
-    let (mut keys, mut rest) = (Vec::new(), line.trim_start_matches("- "));
-    while let Some((key, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
-        keys.push(key);
-        rest = after.trim_start_matches(", ");
-    }
-    keys
+/// The keys of an entry, in its first column.
+fn named(line: &str) -> impl Iterator<Item = &str> {
+    line.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2)
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! A problem from arrays in memory, with the place of every view, and one engine that works on it an iteration at a time: for
 //! programs that have scans of their own.
 
+pub(crate) mod callers;
+
+use callers::CallersState;
 use num_complex::Complex;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
@@ -142,7 +145,7 @@ impl ArrayProblem {
             share: Share::default(),
             transfer,
             pixel: [1.0; 2],
-            start: State { probe: held(probe, &filter), object },
+            start: State { probe: held(probe.to_vec(), &filter), object },
             filter,
             begins: Vec::new(),
             scans: vec![(NAME.into(), 0)],
@@ -160,8 +163,9 @@ fn corner_first_phase(phase: Vec<Complex<f64>>, frame: [usize; 2]) -> Vec<Comple
 }
 
 /// Waves `[..][ny][nx]` as they are held: times the phase of the sample plane.
-fn held(waves: &[Complex<f64>], filter: &[Complex<f64>]) -> Vec<Complex<f64>> {
-    waves.iter().zip(filter.iter().cycle()).map(|(wave, phase)| wave * phase).collect()
+fn held(mut waves: Vec<Complex<f64>>, filter: &[Complex<f64>]) -> Vec<Complex<f64>> {
+    waves.iter_mut().zip(filter.iter().cycle()).for_each(|(wave, phase)| *wave *= phase);
+    waves
 }
 
 /// Waves as they are without it.
@@ -175,6 +179,7 @@ pub struct ArrayEngine {
     run: Reconstruction,
     device: Device,
     double: bool,
+    callers: CallersState,
 }
 
 impl ArrayEngine {
@@ -194,7 +199,9 @@ impl ArrayEngine {
             long("bounds", bounds.len(), run.model.views.len())?;
             run.stages.set_bounds(bounds)?;
         }
-        Ok(Self { run, device: device.clone(), double: config.precision == Precision::F64 })
+        let double = config.precision == Precision::F64;
+        let callers = CallersState::new(device, [run.model.probe_len(), run.model.object_len()], double)?;
+        Ok(Self { run, device: device.clone(), double, callers })
     }
 
     /// The problem.
@@ -250,13 +257,44 @@ impl ArrayEngine {
         on(device, || run.state())
     }
 
-    /// Puts probes and objects; exit waves stay.
-    pub fn set_state(&mut self, state: State) -> Result<()> {
-        let (probe, object) = (self.run.model.probe_len(), self.run.model.object_len());
-        long("probe", state.probe.len(), probe)?;
-        long("object", state.object.len(), object)?;
-        let Self { run, device, .. } = self;
-        on(device, || run.stages.set_state(&State { probe: held(&state.probe, &run.model.filter), object: state.object }))
+    /// Takes the arrays of the caller, whose probes and objects the engine was set up with, for what the caller was told.
+    pub fn remember_state(&mut self, arrays: &[&[u64]]) -> Result<()> {
+        self.long_state(arrays.iter().map(|array| array.len()).sum())?;
+        self.callers.copy_from(arrays);
+        Ok(())
+    }
+
+    /// Writes probes and objects into arrays of the caller, probes first: bits of complex values in the precision of the engine.
+    pub fn write_state(&mut self, arrays: &mut [&mut [u64]]) -> Result<()> {
+        self.long_state(arrays.iter().map(|array| array.len()).sum())?;
+        let Self { run, device, callers, .. } = self;
+        on(device, || {
+            callers.fill(|bits| run.stages.copy_state(bits), &run.model.filter)?;
+            callers.copy_to(arrays);
+            Ok(())
+        })
+    }
+
+    /// Takes probes and objects from arrays of the caller, where a bit of them is another than the caller was told; tells if so.
+    /// Exit waves stay.
+    pub fn take_state(&mut self, arrays: &[&[u64]]) -> Result<bool> {
+        self.long_state(arrays.iter().map(|array| array.len()).sum())?;
+        let Self { run, device, callers, .. } = self;
+        on(device, || {
+            if callers.is(arrays) {
+                return Ok(false);
+            }
+            callers.copy_from(arrays);
+            let State { probe, object } = callers.state();
+            run.stages.set_state(&State { probe: held(probe, &run.model.filter), object })?;
+            Ok(true)
+        })
+    }
+
+    /// Faults of arrays of the caller that have other sizes than probes and objects.
+    fn long_state(&self, words: usize) -> Result<()> {
+        let size = if self.double { 2 } else { 1 };
+        long("probes and objects", words / size, self.callers.len() / size)
     }
 
     /// Exit waves `[n][K][ny][nx]`, `k = p O + o`, where the engine keeps them; nothing otherwise.
@@ -271,7 +309,7 @@ impl ArrayEngine {
         long("exit waves", waves.len(), run.model.views.len() * run.model.exits() * run.model.pixels())?;
         on(device, || {
             run.begin()?;
-            run.stages.set_exit_waves(&held(waves, &run.model.filter))
+            run.stages.set_exit_waves(&held(waves.to_vec(), &run.model.filter))
         })
     }
 

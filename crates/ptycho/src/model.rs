@@ -20,6 +20,7 @@
 use std::ops::Range;
 
 use num_complex::Complex;
+use zellige_device_macro::device;
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks, map};
 
@@ -29,7 +30,7 @@ use crate::share::Share;
 pub const MASKED: f32 = -1.0;
 
 /// Position of a view, and the probe and storage that it sees.
-#[repr(C)]
+#[device]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct View {
     /// Number of the probe.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use bytemuck::Pod;
+use bytemuck::{Pod, PodCastError};
 use num_complex::Complex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -79,6 +79,45 @@ impl<'py, T: Value> Values<'py, T> {
         // SAFETY: the interface promises so many aligned values of this type, any bits of which are one, and its owner, which is held,
         // keeps them. That nobody writes meanwhile is the caller's part, as with every library of arrays.
         unsafe { std::slice::from_raw_parts(self.at, count) }
+    }
+}
+
+/// Complex values of another library, C order, as 64-bit words that are read and written where they lie.
+pub(crate) struct Words<'py> {
+    at: *mut u64,
+    len: usize,
+    _owner: Bound<'py, PyAny>,
+}
+
+impl<'py> Words<'py> {
+    /// Takes arrays in this precision, aligned to whole words; only those that are `written` have to let it happen.
+    pub(crate) fn of(arrays: &[Bound<'py, PyAny>], double: bool, written: bool) -> PyResult<Vec<Self>> {
+        let one = |array: &Bound<'py, PyAny>| {
+            let read_only: bool = array.getattr("__array_interface__")?.get_item("data")?.get_item(1)?.extract()?;
+            if written && read_only {
+                return Err(PyTypeError::new_err("an array is read-only (allowed: arrays that can be written)"));
+            }
+            let words = |found: std::result::Result<&[u64], PodCastError>| found.map(|words| (words.as_ptr().cast_mut(), words.len()));
+            let found = if double {
+                words(bytemuck::try_cast_slice(Values::<Complex<f64>>::new(array)?.values()))
+            } else {
+                words(bytemuck::try_cast_slice(Values::<Complex<f32>>::new(array)?.values()))
+            };
+            let (at, len) = found.map_err(|_| PyTypeError::new_err("an array does not begin at a multiple of 8 bytes"))?;
+            Ok(Self { at, len, _owner: array.clone() })
+        };
+        arrays.iter().map(one).collect()
+    }
+
+    pub(crate) fn words(&self) -> &[u64] {
+        // SAFETY: as for `Values`, whose values these are.
+        unsafe { std::slice::from_raw_parts(self.at, self.len) }
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: as above, and the array can be written; that nobody reads meanwhile, and that no two of the arrays are one, is the
+        // caller's part, as with every library of arrays.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.len) }
     }
 }
 

@@ -12,13 +12,13 @@ use zellige_ptycho::Ptycho;
 use zellige_ptycho::arrays::{ArrayEngine, ArrayProblem, Propagator};
 use zellige_ptycho::config::Config;
 use zellige_ptycho::data::ScanArrays;
-use zellige_ptycho::model::{Power, State, View};
+use zellige_ptycho::model::{Power, View};
 use zellige_ptycho::scan::{Beam, Mask, Propagation};
 
 use crate::array::{Array, Data};
 use crate::device;
 use crate::errors::ForPython;
-use crate::memory::{Doubles, Value, Values};
+use crate::memory::{Doubles, Value, Values, Words};
 
 /// Name of the input in messages.
 const ORIGIN: &str = "zellige.ptycho";
@@ -144,13 +144,14 @@ impl PtychoEngine {
             let values = mask.values().iter().map(|v| *v != 0).collect();
             if mask.shape().len() == 3 { Mask::Each(values) } else { Mask::Common(values) }
         });
+        let arrays: Vec<_> = std::iter::once(probe).chain(&objects).cloned().collect();
         let (shape, probe) = waves(probe)?;
         let &[probes, modes, ..] = &shape[..] else {
             return Err(PyTypeError::new_err(format!("`probe` has the shape {shape:?} (allowed: (probes, modes, rows, columns))")));
         };
         let (mut shapes, mut object, mut layers) = (Vec::new(), Vec::new(), 0);
-        for one in objects {
-            let (shape, values) = waves(&one)?;
+        for one in &objects {
+            let (shape, values) = waves(one)?;
             let &[of_this, height, width] = &shape[..] else {
                 return Err(PyTypeError::new_err(format!("an object has the shape {shape:?} (allowed: (modes, rows, columns))")));
             };
@@ -180,7 +181,9 @@ impl PtychoEngine {
             let device = device::open(ORIGIN, (run.device != "auto").then_some(run.device.as_str()), run.threads)?;
             ArrayEngine::new(&config, problem.model(&probe, object)?, bounds.as_deref(), first, &device)
         };
-        let engine = py.detach(|| set_up().map_err(named)).for_python(py)?;
+        let mut engine = py.detach(|| set_up().map_err(named)).for_python(py)?;
+        let arrays = Words::of(&arrays, engine.double(), false)?;
+        engine.remember_state(&arrays.iter().map(Words::words).collect::<Vec<_>>()).map_err(named).for_python(py)?;
         let device = engine.device().to_owned();
         Ok(Self { engine: Mutex::new(engine), device })
     }
@@ -204,25 +207,19 @@ impl PtychoEngine {
         Ok(Array::new(Data::F64(errors.into_flattened()), shape, "errors"))
     }
 
-    /// Probes `(probes, modes, rows, columns)` and objects `(modes, rows, columns)`.
-    fn state(&self, py: Python<'_>) -> PyResult<(Array, Vec<Array>)> {
-        let (State { probe, object }, frame, [modes, layers], probes, storages) = self.apart(py, |engine| {
-            let state = engine.state()?;
-            let model = engine.model();
-            Ok((state, model.frame, model.modes, model.probes, model.storages.clone()))
-        })?;
-        let one = |s: &zellige_ptycho::model::Storage| {
-            self.array(&object[s.offset..s.offset + layers * s.layer()], vec![layers, s.shape[0], s.shape[1]], "object")
-        };
-        let objects = storages.iter().map(one).collect::<PyResult<Vec<_>>>()?;
-        Ok((self.array(&probe, vec![probes, modes, frame[0], frame[1]], "probe")?, objects))
+    /// Writes probes, and then objects, each `(modes, rows, columns)`, into arrays in the precision of the engine, C order.
+    fn write_state(&self, py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+        let mut arrays = Words::of(&arrays, self.take()?.double(), true)?;
+        let mut words: Vec<&mut [u64]> = arrays.iter_mut().map(Words::words_mut).collect();
+        self.apart(py, |engine| engine.write_state(&mut words))
     }
 
-    /// Puts probes and objects of the shapes that there are; exit waves stay.
-    fn set_state(&self, py: Python<'_>, probe: &Bound<'_, PyAny>, objects: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
-        let (_, probe) = waves(probe)?;
-        let object = objects.into_iter().map(|o| waves(&o).map(|(_, values)| values)).collect::<PyResult<Vec<_>>>()?.concat();
-        self.apart(py, |engine| engine.set_state(State { probe, object }))
+    /// Takes probes and objects from such arrays where they differ in any bit from what was written last, or what the engine was
+    /// made with; tells if so. Exit waves stay.
+    fn take_state(&self, py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>) -> PyResult<bool> {
+        let arrays = Words::of(&arrays, self.take()?.double(), false)?;
+        let words: Vec<&[u64]> = arrays.iter().map(Words::words).collect();
+        self.apart(py, |engine| engine.take_state(&words))
     }
 
     /// Exit waves `(n, modes, rows, columns)`, the object's modes fastest; `None` where the engine keeps none.

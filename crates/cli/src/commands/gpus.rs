@@ -11,10 +11,15 @@ pub(crate) fn asked(argument: Option<&str>) -> Option<String> {
     argument.map(str::to_owned).or_else(|| std::env::var("ZELLIGE_DEVICE").ok().filter(|text| !text.is_empty()))
 }
 
+/// Numbers of all GPUs.
+pub(crate) fn all() -> Result<Vec<usize>> {
+    Cuda::count().map(|n| (0..n).collect())
+}
+
 /// Numbers of the GPUs in a list; none where `text` is no list of GPUs.
 pub(crate) fn listed(text: &str) -> Result<Option<Vec<usize>>> {
     if text == "cuda:all" {
-        return Cuda::count().map(|n| Some((0..n).collect()));
+        return all().map(Some);
     }
     match text.strip_prefix("cuda:").map(|list| list.split(',').map(range).collect::<Option<Vec<_>>>()) {
         None => Ok(None),

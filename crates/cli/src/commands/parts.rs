@@ -75,16 +75,37 @@ fn forecast_line(forecast: &Forecast, step: &str, link: LinkSpeed) -> String {
 pub(crate) struct Parts {
     /// Links to the other processes.
     pub(crate) links: Links,
+    /// Number of this process among those of its host, and how many they are.
+    here: [usize; 2],
     /// Parts in this process.
     inside: usize,
     /// GPUs that they are on, each with as many; empty where the device of the run has all.
     gpus: Vec<usize>,
 }
 
+/// Number of this process among those of its host, and how many they are.
+fn here(links: &Links) -> Result<[usize; 2]> {
+    if links.is_alone() {
+        return Ok([0, 1]);
+    }
+    let own = links.host();
+    let all = links.all_say(&own)?;
+    let among = |hosts: &[Option<String>]| hosts.iter().filter(|host| **host == own).count();
+    Ok([among(&all[..links.rank()]), among(&all)])
+}
+
 impl Parts {
-    /// The parts that are asked for, where this input can be computed in so many.
-    pub(crate) fn new<S: Solver>(config: &S::Config, arguments: &RunArgs, gpus: Vec<usize>, links: &Links) -> Result<Self> {
+    /// The parts that are asked for, where this input can be computed in so many. Of `gpus` each process has one, by turns.
+    pub(crate) fn new<S: Solver>(config: &S::Config, arguments: &RunArgs, mut gpus: Vec<usize>, links: &Links) -> Result<Self> {
         let refuse = |problem: Problem| Err(Error::input("command line", problem));
+        let here = here(links)?;
+        if !links.is_alone() && !gpus.is_empty() {
+            if here[0] == 0 && here[1] > gpus.len() {
+                let host = links.host().unwrap_or_default();
+                report::note(&format!("{} processes share {} GPUs of {host}: one process a GPU is faster", here[1], gpus.len()));
+            }
+            gpus = vec![gpus[here[0] % gpus.len()]];
+        }
         let (inside, most) = (arguments.parts.unwrap_or(gpus.len().max(1)), MOST[usize::from(arguments.dry_run)]);
         if !gpus.is_empty() && !inside.is_multiple_of(gpus.len()) {
             let problem = Problem::new("--parts", format!("{inside} parts on {} GPUs", gpus.len()));
@@ -97,7 +118,7 @@ impl Parts {
             let problem = Problem::new("--parts", format!("{} processes were started, each of which is a part", links.size()));
             return refuse(problem.hint("leave `--parts` out, and start as many processes as there are to be parts"));
         }
-        let parts = Self { links: links.clone(), inside, gpus };
+        let parts = Self { links: links.clone(), here, inside, gpus };
         match S::only_in_one_part(config).filter(|_| parts.count() > 1) {
             None => Ok(parts),
             Some(reason) => {
@@ -112,9 +133,9 @@ impl Parts {
         self.inside.max(self.links.size())
     }
 
-    /// Number of GPUs in the list of them.
-    pub(crate) fn gpus(&self) -> usize {
-        self.gpus.len()
+    /// GPUs of this process, where a list of them or one for each process is asked for.
+    pub(crate) fn gpus(&self) -> &[usize] {
+        &self.gpus
     }
 
     /// Number of parts in this process.
@@ -123,12 +144,8 @@ impl Parts {
     }
 
     /// Threads of this process where `asked`, or 0, are asked for: the processes of a host share its cores.
-    pub(crate) fn threads(&self, asked: usize) -> Result<usize> {
-        if self.links.is_alone() || asked > 0 {
-            return Ok(asked);
-        }
-        let here = self.links.host();
-        Ok(cores_of(self.links.all_say(&here)?.iter().filter(|host| **host == here).count()))
+    pub(crate) fn threads(&self, asked: usize) -> usize {
+        if self.links.is_alone() || asked > 0 { asked } else { cores_of(self.here[1]) }
     }
 
     /// Refuses a device that parts are not computed on.
@@ -136,15 +153,9 @@ impl Parts {
         if matches!(device, Device::Cpu(_)) || self.count() == 1 {
             return Ok(());
         }
-        let (reason, hint) = if self.links.is_alone() {
-            (S::parts_only_on_cpu(config), "use `--device cpu`, or one GPU without `--parts`")
-        } else {
-            let hint = "start one process for all GPUs of a host, `zellige run INPUT --device cuda:all`, or use `--device cpu`";
-            (Some("parts on GPUs are those of one process so far"), hint)
-        };
-        let Some(reason) = reason else { return Ok(()) };
+        let Some(reason) = S::parts_only_on_cpu(config) else { return Ok(()) };
         let problem = Problem::new("--device", format!("{} parts on {}: {reason}", self.count(), device.id()));
-        Err(Error::input("command line", problem.hint(hint)))
+        Err(Error::input("command line", problem.hint("use `--device cpu`, or one GPU without `--parts`")))
     }
 
     /// Tells how the work is divided, and how long a step is forecast to take; refuses more parts than there are shares.
@@ -164,24 +175,24 @@ impl Parts {
         // One part has the threads of one part.
         let threads = (environment.device.threads() / self.inside).max(1);
         let step = alone(threads) / work.steps.max(1.0);
-        let link = self.link(&environment.device)?;
+        let link = self.link(&environment.device);
         let forecast = Forecast::new(&division, count, step, link);
         report::line("in parts", &forecast_line(&forecast, S::STEP, link));
         Ok(())
     }
 
     /// Links between these parts.
-    fn link(&self, device: &Device) -> Result<LinkSpeed> {
-        let here = self.links.host();
-        Ok(match device {
+    fn link(&self, device: &Device) -> LinkSpeed {
+        let [_, here] = self.here;
+        match device {
+            _ if here < self.links.size() => LinkSpeed::HOSTS,
+            _ if !self.links.is_alone() => LinkSpeed::PROCESSES,
             // More parts than this host has cores are those of a cluster.
-            Device::Cpu(_) if self.links.is_alone() && self.inside > cores_of(1) => LinkSpeed::HOSTS,
-            Device::Cpu(_) if self.links.is_alone() => LinkSpeed::THREADS,
-            Device::Cpu(_) if self.links.all_say(&here)?.iter().all(|host| *host == here) => LinkSpeed::PROCESSES,
-            Device::Cpu(_) => LinkSpeed::HOSTS,
+            Device::Cpu(_) if self.inside > cores_of(1) => LinkSpeed::HOSTS,
+            Device::Cpu(_) => LinkSpeed::THREADS,
             Device::Cuda(_) if self.gpus.len() > 1 => LinkSpeed::GPUS,
             Device::Cuda(_) => LinkSpeed::ONE_GPU,
-        })
+        }
     }
 
     /// Device of a part of this process, where `device` is that of the run.
@@ -214,6 +225,6 @@ impl Parts {
         };
         let first = |links| run::run::<S>(&input.config, &of_part(links)?, options, profiler, sink);
         let others = |links| run::run::<S>(&input.config, &of_part(links)?, options, &mut Profiler::new(), &mut Silent);
-        inside::lead(self.inside, first, others).map(|(summary, _)| summary)
+        inside::lead(self.inside, inside::Memory::Shared, first, others).map(|(summary, _)| summary)
     }
 }

@@ -92,18 +92,24 @@ impl<S: Solver> Ready<S> {
     /// Chooses the device, plans, and tells both.
     pub(crate) fn new(mut input: Input<S::Config>, arguments: &RunArgs, links: &Links) -> Result<Self> {
         let target = &arguments.target;
-        let list = gpus::asked(target.device.as_deref()).map(|text| gpus::listed(&text)).transpose()?.flatten();
+        let asked = gpus::asked(target.device.as_deref());
+        let list = match asked.as_deref().unwrap_or(&input.run.device) {
+            // Each process has one of its host.
+            "cuda" if !links.is_alone() => gpus::all()?,
+            text if asked.is_some() => gpus::listed(text)?.unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let parts = Parts::new::<S>(&input.config, arguments, list, links)?;
         // The first one is the device of the run, as far as there is one.
-        let first = list.as_ref().and_then(|list| list.first()).map(|gpu| format!("cuda:{gpu}"));
+        let first = parts.gpus().first().map(|gpu| format!("cuda:{gpu}"));
         let target = &RunTarget { device: first.or_else(|| target.device.clone()), ..target.clone() };
-        let parts = Parts::new::<S>(&input.config, arguments, list.unwrap_or_default(), links)?;
         // As it was read: the threads of each part are its own matter.
         links.must_agree("the input", &input.resolved::<S>()?)?;
         let mut without = S::only_on_cpu(&input.config).join(", ");
         if parts.count() > 1 {
             without = "several parts".into();
         }
-        let asked = parts.threads(target.threads.unwrap_or(input.run.threads))?;
+        let asked = parts.threads(target.threads.unwrap_or(input.run.threads));
         let spec = spec(target, &input.run.device)?;
         let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
             Some(processor) => processor,
@@ -119,7 +125,7 @@ impl<S: Solver> Ready<S> {
         let plural = if device.threads() == 1 { "" } else { "s" };
         let in_parts = match parts.count() {
             1 => String::new(),
-            n if parts.gpus() > 1 => format!(", {n} parts on {} GPUs", parts.gpus()),
+            n if parts.gpus().len() > 1 => format!(", {n} parts on {} GPUs", parts.gpus().len()),
             n if links.is_alone() => format!(", {n} parts"),
             n => format!(" in each of {n} parts, {}", links.transport()),
         };

@@ -13,4 +13,6 @@ mod peaks;
 mod queue;
 #[cfg(unix)]
 mod robust;
+#[cfg(unix)]
+mod signals;
 mod view;

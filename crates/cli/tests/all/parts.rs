@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use zellige_engine::testing::mpi::launchers;
+use zellige_engine::testing::{self, mpi::launchers};
 
 use crate::common::{names, zellige};
 
@@ -22,8 +22,12 @@ fn example(name: &str) -> String {
 }
 
 fn arguments<'a>(input: &'a str, keys: &[&'a str], output: &'a str) -> Vec<&'a str> {
+    arguments_on("cpu", input, keys, output)
+}
+
+fn arguments_on<'a>(device: &'a str, input: &'a str, keys: &[&'a str], output: &'a str) -> Vec<&'a str> {
     let sets = keys.iter().flat_map(|key| ["--set", *key]);
-    ["run", input, "--device", "cpu", "--threads", "1", "-o", output].into_iter().chain(sets).collect()
+    ["run", input, "--device", device, "--threads", "1", "-o", output].into_iter().chain(sets).collect()
 }
 
 /// Files of a run, but the summary, which has times, and the picture that is drawn at times.
@@ -62,6 +66,43 @@ fn parts_and_processes_write_the_files_of_one() {
                 assert!(files(&folder.path().join(&output)) == expected, "{name} by {} in {processes}", mpirun.maker);
                 // One of them speaks.
                 assert_eq!(told.matches("zellige 0.").count(), 1, "{told}");
+            }
+        }
+    }
+}
+
+/// A plasma whose files, but for rows with energies of particles, have the same bits in two runs on a GPU.
+const PLASMA: (&str, &[&str]) = ("pic/kelvin_helmholtz.toml", &["pic.t_end=0.5", "pic.grid.cells=[64, 128]", "pic.grid.size=[2.05, 4.1]"]);
+
+/// Processes that share the GPUs of this host by turns.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn processes_on_gpus_write_the_files_of_one() {
+    if testing::gpu().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let files = |folder: &Path| files(folder).into_iter().filter(|(name, _)| name != "rows.csv").collect::<Vec<_>>();
+    let runs = RUNS.map(|run| if run.0.starts_with("pic/") { PLASMA } else { run });
+    for (k, (name, keys)) in runs.into_iter().enumerate() {
+        let input = example(name);
+        let one = format!("one{k}");
+        let found = zellige(folder.path(), &arguments_on("cuda", &input, keys, &one));
+        assert_eq!(found.code, 0, "{name}: {}", found.err);
+        let expected = files(&folder.path().join(&one));
+        for mpirun in launchers() {
+            for processes in [2, 3] {
+                let output = format!("{k}-{}-{processes}", mpirun.maker.replace(' ', "_"));
+                let mut command = mpirun.command(processes);
+                command.arg(env!("CARGO_BIN_EXE_zellige")).args(arguments_on("cuda", &input, keys, &output)).current_dir(folder.path());
+                let done = command.output().unwrap();
+                let told = String::from_utf8_lossy(&done.stderr);
+                assert!(done.status.success(), "{name} by {} in {processes}: {told}", mpirun.maker);
+                let found = files(&folder.path().join(&output));
+                let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+                assert_eq!(names(&found), names(&expected), "{name} by {} in {processes}", mpirun.maker);
+                let other: Vec<_> = found.iter().zip(&expected).filter(|(a, b)| a != b).map(|((name, _), _)| name).collect();
+                assert!(other.is_empty(), "{name} by {} in {processes}: other {other:?}", mpirun.maker);
             }
         }
     }

@@ -143,6 +143,12 @@ impl Cuda {
         self.0.ordinal
     }
 
+    /// Identifier of the GPU, which no other one has, on whichever host.
+    pub(crate) fn unique_id(&self) -> Result<[u8; 16]> {
+        let id = result::device::get_uuid(self.0.context.cu_device()).map_err(|e| self.failed("it has no identifier", e))?;
+        Ok(id.bytes.map(|byte| byte as u8))
+    }
+
     /// Name of the GPU, for example `NVIDIA H200`.
     pub fn name(&self) -> &str {
         &self.0.properties.name

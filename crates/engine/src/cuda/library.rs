@@ -1,4 +1,4 @@
-//! Locations of the GPU libraries: the driver, NVRTC (the kernel compiler), cuFFT, and NCCL, which is not used yet.
+//! Locations of the GPU libraries: the driver, NVRTC (the kernel compiler), cuFFT, and NCCL.
 //!
 //! Nothing of CUDA is needed to build. The driver is looked for by the system's loader alone, since it has to fit the
 //! kernel module. The others are looked for in `ZELLIGE_NVRTC` (a file or a folder; for all), `CUDA_PATH`, the
@@ -106,20 +106,31 @@ pub fn cufft() -> &'static LibraryStatus {
     &opened.found
 }
 
-/// NCCL, which links GPUs: found, and not used yet. Its version is given apart.
+/// NCCL, which links GPUs of several processes. Its version is given apart.
 pub fn nccl() -> (&'static LibraryStatus, Option<String>) {
-    static NCCL: OnceLock<(LibraryStatus, Option<String>)> = OnceLock::new();
-    let (status, version) = NCCL.get_or_init(|| {
+    let (library, version) = nccl_library();
+    (&library.found, version.clone())
+}
+
+/// The opened NCCL; nothing where it is not usable, or turned off by `ZELLIGE_NCCL=off`.
+pub(super) fn nccl_handle() -> Option<&'static Handle> {
+    let off = std::env::var("ZELLIGE_NCCL").is_ok_and(|value| value == "off");
+    let (library, _) = nccl_library();
+    library.handle.as_ref().filter(|_| library.found.usable() && !off)
+}
+
+fn nccl_library() -> &'static (OpenLibrary, Option<String>) {
+    static NCCL: OnceLock<(OpenLibrary, Option<String>)> = OnceLock::new();
+    NCCL.get_or_init(|| {
         let mend = if let Some((12, _)) = driver_version() { "pip install nvidia-nccl-cu12" } else { "pip install nvidia-nccl-cu13" };
-        let OpenLibrary { mut found, handle } = open("NCCL", &["libnccl.so.2", "libnccl.so"], "libnccl-", mend);
-        let version = handle.and_then(|handle| nccl_version(&handle));
-        if found.usable() && version.is_none() {
-            (found.path, found.hint) = (None, Some(format!("`{mend}`")));
-            found.refusal = Some("it does not tell its version".into());
+        let mut library = open("NCCL", &["libnccl.so.2", "libnccl.so"], "libnccl-", mend);
+        let version = library.handle.as_ref().and_then(nccl_version);
+        if library.found.usable() && version.is_none() {
+            (library.found.path, library.found.hint) = (None, Some(format!("`{mend}`")));
+            library.found.refusal = Some("it does not tell its version".into());
         }
-        (found, version)
-    });
-    (status, version.clone())
+        (library, version)
+    })
 }
 
 fn nccl_version(handle: &Handle) -> Option<String> {

@@ -112,6 +112,19 @@ impl std::fmt::Debug for Memory {
     }
 }
 
+impl Memory {
+    /// Address of a byte on the device.
+    pub(super) fn address(&self, at: usize) -> u64 {
+        self.0.pointer + at as u64
+    }
+
+    /// Returns true if it holds these bytes; of memory of another owner nothing is known.
+    pub(crate) fn has(&self, at: usize, bytes: usize) -> bool {
+        let room = self.0.allocated;
+        room == 0 || at <= room && bytes <= room - at
+    }
+}
+
 struct Allocation {
     pointer: sys::CUdeviceptr,
     /// Bytes allocated; 0 where the memory is another owner's.
@@ -316,11 +329,10 @@ impl Cuda {
 
     /// Copies bytes to the memory of another part, as [`Cuda::copy_to_peer`] does.
     pub(crate) fn copy_memory(&self, from: &Memory, from_at: usize, to: &Memory, to_at: usize, bytes: usize) -> Result<()> {
-        let (Memory(from), Memory(to)) = (from, to);
-        for (at, room) in [(from_at, from.allocated), (to_at, to.allocated)] {
-            // Nothing is told about memory of another owner.
-            assert!(room == 0 || at <= room && bytes <= room - at, "{bytes} bytes at {at} of {room}");
+        for (memory, at) in [(from, from_at), (to, to_at)] {
+            assert!(memory.has(at, bytes), "{bytes} bytes at {at} of {memory:?}");
         }
+        let (Memory(from), Memory(to)) = (from, to);
         self.bind()?;
         let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
         let (target, source) = (to.pointer + to_at as u64, from.pointer + from_at as u64);
@@ -332,6 +344,41 @@ impl Cuda {
             sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result()
         })
         .map_err(|e| self.failed("a copy to another part failed", e))
+    }
+
+    /// Puts a copy of bytes of the device to page-locked memory on the stream.
+    ///
+    /// # Panics
+    /// If the bytes do not lie in the memory.
+    ///
+    /// # Safety
+    /// `to` lies in [`Pinned`](super::Pinned) memory, and is neither read, written nor freed until the stream was waited for.
+    pub(crate) unsafe fn memory_to_host(&self, from: &Memory, at: usize, to: &mut [u8]) -> Result<()> {
+        assert!(from.has(at, to.len()), "{} bytes at {at} of {from:?}", to.len());
+        if to.is_empty() {
+            return Ok(());
+        }
+        self.bind()?;
+        // SAFETY: the bytes lie in memory that is held; the rest is the caller's promise.
+        self.put(|stream| unsafe { result::memcpy_dtoh_async(to, from.0.pointer + at as u64, stream) })
+            .map_err(|e| self.failed("a copy from the GPU failed", e))
+    }
+
+    /// Copies bytes to memory of the device, in stream order; `data` may be changed as soon as this returns.
+    ///
+    /// # Panics
+    /// If the bytes do not lie in the memory.
+    pub(crate) fn host_to_memory(&self, data: &[u8], to: &Memory, at: usize) -> Result<()> {
+        assert!(to.has(at, data.len()), "{} bytes at {at} of {to:?}", data.len());
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.bind()?;
+        // SAFETY: the bytes lie in memory that is held; from pageable memory the driver has taken the data when it returns, for other
+        // memory the stream is waited for.
+        self.put(|stream| unsafe { result::memcpy_htod_async(to.0.pointer + at as u64, data, stream) })
+            .map_err(|e| self.failed("a copy to the GPU failed", e))?;
+        if self.0.is_pinned(data) { self.synchronize() } else { Ok(()) }
     }
 
     /// Memory of another owner as a buffer, which does not free it. Work on it begins behind what that owner has put on the stream

@@ -38,6 +38,7 @@ mod launch;
 mod layout;
 pub mod library;
 mod memory;
+pub(crate) mod nccl;
 mod nvrtc;
 mod pack;
 mod parts;

@@ -1,11 +1,13 @@
 //! Buffers of device memory that several parts have, and copies from one part's into the others'.
 //!
-//! As with [`super::Slabs`] the host waits for no GPU. Slabs have places of their own; here nothing is copied twice.
+//! As with [`super::Slabs`] the host waits for no GPU within a process. Slabs have places of their own; here nothing is copied
+//! twice.
 
 use std::any::Any;
 
 use super::Links;
 use super::meeting::{Mark, Meeting};
+use super::parcels::{Parcels, Piece};
 use super::slabs::mismatch;
 use crate::cuda::{Buffer, Cuda, Memory};
 use crate::error::Result;
@@ -25,26 +27,34 @@ pub struct CopyTo {
     pub bytes: usize,
 }
 
-/// Buffers of one part with those of the others that it copies to.
+/// Buffers of one part, and its way to those of the others.
 #[derive(Debug)]
 pub struct Copies {
     // Dropped before the memory that its stream copies to.
-    meeting: Meeting,
+    way: Way,
     own: Vec<Memory>,
-    theirs: Vec<(usize, Vec<Memory>)>,
+}
+
+/// Way to other parts.
+#[derive(Debug)]
+enum Way {
+    /// Within a process: to their buffers.
+    Near { meeting: Meeting, theirs: Vec<(usize, Vec<Memory>)> },
+    /// To other processes, of which these are the numbers.
+    Far { parcels: Parcels, others: Vec<usize> },
 }
 
 impl Copies {
     /// Copies among `parts` and this one, which all call this alike, of `buffers`, which all have in this order.
-    ///
-    /// # Errors
-    /// Parts are processes, which do not see each other's memory.
     pub fn new(cuda: &Cuda, links: &Links, parts: &[usize], buffers: &[&Buffer<u8>]) -> Result<Self> {
-        let mut meeting = Meeting::new(cuda, links)?;
         let own: Vec<Memory> = buffers.iter().map(|buffer| buffer.memory().clone()).collect();
+        let others = || parts.iter().copied().filter(|part| *part != links.rank());
+        if !links.shares_memory() {
+            return Ok(Self { way: Way::Far { parcels: Parcels::new(cuda, links)?, others: others().collect() }, own });
+        }
+        let mut meeting = Meeting::new(cuda, links)?;
         // Zeros are there before anybody writes.
         cuda.synchronize()?;
-        let others = || parts.iter().copied().filter(|part| *part != links.rank());
         for part in others() {
             let card: Box<dyn Any + Send> = Box::new((meeting.mark(), own.clone()));
             links.hand(part, card)?;
@@ -59,11 +69,12 @@ impl Copies {
             meeting.join(part, mark)?;
             theirs.push((part, memory));
         }
-        Ok(Self { meeting, own, theirs })
+        Ok(Self { way: Way::Near { meeting, theirs }, own })
     }
 
     /// Makes `copies`, as the stream has written their sources by now; what is put on the stream afterwards finds those of the
-    /// others to here. All parts call this alike, each with its own copies. Does not wait for the device.
+    /// others to here. All parts call this alike, each with its own copies. Does not wait for the device, unless others are
+    /// processes.
     ///
     /// # Errors
     /// Another part has failed.
@@ -71,12 +82,25 @@ impl Copies {
     /// # Panics
     /// Where bytes do not lie in a buffer.
     pub fn exchange(&self, copies: &[CopyTo]) -> Result<()> {
-        self.meeting.hold(|cuda| {
-            copies.iter().try_for_each(|copy| {
-                let (_, theirs) = self.theirs.iter().find(|(part, _)| *part == copy.part).ok_or_else(|| mismatch(copy.part))?;
-                cuda.copy_memory(&self.own[copy.buffer], copy.from, &theirs[copy.buffer], copy.to, copy.bytes)
-            })
-        })
+        match &self.way {
+            Way::Near { meeting, theirs } => meeting.hold(|cuda| {
+                copies.iter().try_for_each(|copy| {
+                    let (_, theirs) = theirs.iter().find(|(part, _)| *part == copy.part).ok_or_else(|| mismatch(copy.part))?;
+                    cuda.copy_memory(&self.own[copy.buffer], copy.from, &theirs[copy.buffer], copy.to, copy.bytes)
+                })
+            }),
+            Way::Far { parcels, others } => {
+                if let Some(copy) = copies.iter().find(|copy| !others.contains(&copy.part)) {
+                    return Err(mismatch(copy.part));
+                }
+                let piece = |copy: &CopyTo| {
+                    let CopyTo { buffer, from, to, bytes, .. } = *copy;
+                    Piece { memory: self.own[buffer].clone(), at: from, bytes, buffer, to }
+                };
+                let to = |part: &usize| (*part, copies.iter().filter(|copy| copy.part == *part).map(piece).collect());
+                parcels.exchange(&others.iter().map(to).collect::<Vec<_>>(), |buffer| self.own.get(buffer))
+            }
+        }
     }
 }
 
@@ -93,8 +117,13 @@ mod tests {
         if testing::gpu().is_none() {
             return;
         }
+        copies_come(inside::Memory::Shared);
+        copies_come(inside::Memory::Apart);
+    }
+
+    fn copies_come(memory: inside::Memory) {
         let (parts, bytes) = (3, 4096);
-        let found = inside::run(parts, |links| {
+        let found = inside::run_on(parts, memory, |links| {
             let cuda = Cuda::open(0)?;
             let (own, pool) = (links.rank(), cuda.pool());
             let [untouched, mut buffer] = [pool.alloc_zeros::<u8>(8, "test")?, pool.alloc_zeros::<u8>(parts * bytes, "test")?];
@@ -114,7 +143,7 @@ mod tests {
             for (turn, all) in seen.into_iter().enumerate() {
                 let value = |part: usize| 100 * part as u8 + turn as u8;
                 let expected = [0, 1, 2].map(|part| (if part == own { value(part) } else { 0 }, value(part), value(part)));
-                assert_eq!(all, expected, "part {own}, turn {turn}");
+                assert_eq!(all, expected, "part {own}, turn {turn}, {memory:?}");
             }
         }
     }

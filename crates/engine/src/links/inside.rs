@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Handed, Links, Transport, absent};
+use super::{Handed, Links, Transport, absent, apart};
 use crate::error::{Error, Problem, Result};
 
 /// Time for which a part looks again and again for a message before it sleeps: waking a thread takes longer than most messages.
@@ -48,6 +48,8 @@ struct Office {
     any_failed: AtomicBool,
     /// True if each part can have a core of its own.
     alert: bool,
+    /// True if parts hand values over.
+    shares: bool,
 }
 
 /// One part's end of it.
@@ -98,7 +100,14 @@ impl Transport for Part {
         }
     }
 
+    fn shares_memory(&self) -> bool {
+        self.office.shares
+    }
+
     fn hand(&self, to: usize, value: Handed) -> Result<()> {
+        if !self.office.shares {
+            return Err(apart(&self.name()));
+        }
         self.post(to, Message::Value(value))
     }
 
@@ -170,14 +179,24 @@ impl Part {
     }
 }
 
+/// Memory of parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Parts are at each other's memory.
+    Shared,
+    /// All goes by messages, as between processes: for tests of what is done there.
+    Apart,
+}
+
 /// Links of `parts` parts, for threads.
-fn open(parts: usize) -> Vec<Arc<Part>> {
+fn open(parts: usize, memory: Memory) -> Vec<Arc<Part>> {
     let office = Arc::new(Office {
         size: parts,
         boxes: (0..parts * parts).map(|_| Mailbox::default()).collect(),
         failed: Mutex::new(None),
         any_failed: AtomicBool::new(false),
         alert: thread::available_parallelism().is_ok_and(|cores| parts <= cores.get()),
+        shares: memory == Memory::Shared,
     });
     (0..parts).map(|rank| Arc::new(Part { rank, office: office.clone() })).collect()
 }
@@ -188,16 +207,22 @@ fn open(parts: usize) -> Vec<Arc<Part>> {
 /// # Errors
 /// That of the part that failed first: the others then end too. A panic of a part is one of this thread.
 pub fn run<R: Send>(parts: usize, work: impl Fn(Links) -> Result<R> + Sync) -> Result<Vec<R>> {
-    lead(parts, &work, &work).map(|(first, others)| std::iter::once(first).chain(others).collect())
+    run_on(parts, Memory::Shared, work)
+}
+
+/// Does `work` as [`run`] does, for parts with this kind of memory.
+pub fn run_on<R: Send>(parts: usize, memory: Memory, work: impl Fn(Links) -> Result<R> + Sync) -> Result<Vec<R>> {
+    lead(parts, memory, &work, &work).map(|(first, others)| std::iter::once(first).chain(others).collect())
 }
 
 /// Does the work of the first of `parts` parts on this thread, and that of the `others` as [`run`] does.
 pub fn lead<R, O: Send>(
     parts: usize,
+    memory: Memory,
     first: impl FnOnce(Links) -> Result<R>,
     others: impl Fn(Links) -> Result<O> + Sync,
 ) -> Result<(R, Vec<O>)> {
-    let parts = open(parts.max(1));
+    let parts = open(parts.max(1), memory);
     let office = parts[0].office.clone();
     let (led, done) = thread::scope(|scope| {
         let others: Vec<_> = parts[1..].iter().map(|part| scope.spawn(|| alone(part, &others))).collect();

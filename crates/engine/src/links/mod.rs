@@ -22,6 +22,7 @@ pub mod forecast;
 pub mod inside;
 mod meeting;
 pub mod mpi;
+mod parcels;
 mod relay;
 mod slabs;
 #[cfg(test)]
@@ -30,8 +31,8 @@ mod ways;
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytemuck::Pod;
@@ -43,6 +44,8 @@ pub use self::forecast::{Division, Forecast, LinkSpeed};
 pub use self::relay::Relay;
 pub use self::slabs::{Place, Slabs};
 pub use self::ways::{Opened, Ways};
+use crate::cuda::Cuda;
+use crate::cuda::nccl::Communicator;
 use crate::error::{Error, Problem, Result};
 
 /// Parts that a message names at most.
@@ -78,6 +81,11 @@ pub trait Transport: fmt::Debug + Send + Sync {
     /// # Errors
     /// Another part has failed.
     fn receive(&self, from: usize) -> Result<Vec<u8>>;
+
+    /// Returns true if parts are those of one process, and can hand values over.
+    fn shares_memory(&self) -> bool {
+        false
+    }
 
     /// Hands a value over to another part of the same process, and returns at once.
     ///
@@ -126,12 +134,14 @@ impl Traffic {
     }
 }
 
-/// Counter of the traffic.
+/// Counter of the traffic, and what all clones of links have.
 #[derive(Debug, Default)]
 struct Counter {
     messages: AtomicU64,
     bytes: AtomicU64,
     nanoseconds: AtomicU64,
+    /// Way between GPUs of processes, once it was looked for.
+    between_gpus: OnceLock<Option<Arc<Communicator>>>,
 }
 
 impl Counter {
@@ -180,7 +190,7 @@ fn absent(part: usize, parts: usize) -> Error {
 /// Error of parts that share no memory.
 fn apart(transport: &str) -> Error {
     let problem = Problem::new("", format!("parts that talk over {transport} are processes, which share no memory"));
-    Error::input("parts of a run", problem.hint("start one process for all GPUs of a host: `zellige run INPUT --device cuda:all`"))
+    Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input"))
 }
 
 impl Default for Links {
@@ -241,6 +251,20 @@ impl Links {
     pub fn traffic(&self) -> Traffic {
         let [messages, bytes, nanoseconds] = [&self.1.messages, &self.1.bytes, &self.1.nanoseconds].map(|n| n.load(Ordering::Relaxed));
         Traffic { messages, bytes, seconds: 1e-9 * nanoseconds as f64 }
+    }
+
+    /// Returns true if parts are those of one process.
+    pub fn shares_memory(&self) -> bool {
+        self.0.shares_memory()
+    }
+
+    /// Way between the GPUs of all parts, which are processes and ask for it at the same time; nothing where there is none.
+    pub(crate) fn between_gpus(&self, cuda: &Cuda) -> Result<Option<Arc<Communicator>>> {
+        if let Some(known) = self.1.between_gpus.get() {
+            return Ok(known.clone());
+        }
+        let found = parcels::join(cuda, self)?.map(Arc::new);
+        Ok(self.1.between_gpus.get_or_init(|| found).clone())
     }
 
     /// Hands a value over to another part of the same process, and returns at once.

@@ -1,13 +1,14 @@
 //! Slabs of device memory that go from part to part: fixed places of fixed size, copied from one GPU to another, or read there.
 //!
-//! The host waits for no GPU here. Each part waits for the others' threads to have put their share of an exchange on their streams;
-//! events keep the streams in order.
+//! The host waits for no GPU here, where parts are those of a process. Each part waits for the others' threads to have put their
+//! share of an exchange on their streams; events keep the streams in order. Between processes slabs go as [`Parcels`].
 
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Links;
+use super::parcels::{Parcels, Piece};
+use super::{Links, values};
 use crate::cuda::{Buffer, Cuda, Event, Pool};
 use crate::error::{Error, Problem, Result};
 
@@ -62,25 +63,21 @@ pub struct Slabs {
     halves: usize,
     exchanges: AtomicUsize,
     events: Arc<Events>,
-    /// Other parts, each once, with their GPUs and events.
+    /// Other parts of the process, each once, with their GPUs and events.
     peers: Vec<(usize, Cuda, Arc<Events>)>,
+    /// Way to parts that are other processes.
+    parcels: Option<Parcels>,
 }
 
 impl Slabs {
     /// Slabs for all `places`, zero, of which the other parts have the other ends: all parts make theirs at the same time. `what`
     /// names them when memory runs out.
-    ///
-    /// # Errors
-    /// Parts are processes, which do not see each other's memory.
     pub fn new(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
         Self::of_halves(1, cuda, pool, links, places, what)
     }
 
     /// Slabs of two halves, used in turn ([`Slabs::half`]): so nobody has to say when one may be written to, and kernels read what
     /// comes where it lies, as far as their GPUs reach. What has come is read before the next exchange.
-    ///
-    /// # Errors
-    /// As those of [`Slabs::new`].
     pub fn in_turn(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
         Self::of_halves(2, cuda, pool, links, places, what)
     }
@@ -88,6 +85,14 @@ impl Slabs {
     fn of_halves(halves: usize, cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
         let event = || cuda.event_without_time();
         let events = Arc::new(Events { free: event()?, sent: [event()?, event()?] });
+        let slab = |place: &Place| pool.alloc_zeros::<u8>(halves * place.bytes, what).map(Arc::new);
+        if !links.shares_memory() {
+            introduce(halves, links, places)?;
+            let pair = |place: &Place| Ok(Pair { place: *place, outgoing: slab(place)?, incoming: slab(place)?, to: None });
+            let (pairs, parcels) = (places.iter().map(pair).collect::<Result<_>>()?, Some(Parcels::new(cuda, links)?));
+            let (cuda, links, exchanges) = (cuda.clone(), links.clone(), AtomicUsize::new(0));
+            return Ok(Self { cuda, links, pairs, halves, exchanges, events, peers: Vec::new(), parcels });
+        }
         // Every part says which GPU it is on, so that the others know what they reach.
         for place in places {
             links.hand(place.part, Box::new(cuda.clone()))?;
@@ -96,8 +101,7 @@ impl Slabs {
         for place in places {
             let Ok(their) = links.take(place.part)?.downcast::<Cuda>() else { return Err(mismatch(place.part)) };
             let read_there = cuda.reach(&their)? && halves == 2;
-            let slab = || pool.alloc_zeros::<u8>(halves * place.bytes, what).map(Arc::new);
-            ends.push((slab()?, if read_there { None } else { Some(slab()?) }));
+            ends.push((slab(place)?, if read_there { None } else { Some(slab(place)?) }));
         }
         // Zeros are there before anybody writes.
         cuda.synchronize()?;
@@ -131,7 +135,7 @@ impl Slabs {
             pairs.push(Pair { place: *place, outgoing, incoming: incoming.unwrap_or(theirs), to });
         }
         let (cuda, links, exchanges) = (cuda.clone(), links.clone(), AtomicUsize::new(0));
-        Ok(Self { cuda, links, pairs, halves, exchanges, events, peers })
+        Ok(Self { cuda, links, pairs, halves, exchanges, events, peers, parcels: None })
     }
 
     /// Slab that goes to place `k`, to be written on the device.
@@ -150,12 +154,15 @@ impl Slabs {
     }
 
     /// Has all outgoing slabs, as the stream has written them by now, go to the others; what is put on the stream afterwards finds
-    /// theirs in the incoming ones. All parts call this alike. Does not wait for the device.
+    /// theirs in the incoming ones. All parts call this alike. Does not wait for the device, unless others are processes.
     ///
     /// # Errors
     /// Another part has failed.
     pub fn exchange(&self) -> Result<()> {
         let half = self.exchanges.fetch_add(1, Ordering::Relaxed) % self.halves;
+        if let Some(parcels) = &self.parcels {
+            return self.exchange_parcels(parcels, half);
+        }
         if self.halves == 1 {
             // Readers of the incoming slabs of the exchange before are ahead of this mark.
             self.cuda.record(&self.events.free)?;
@@ -181,6 +188,20 @@ impl Slabs {
         Ok(())
     }
 
+    /// Exchanges this half with parts that are other processes.
+    fn exchange_parcels(&self, parcels: &Parcels, half: usize) -> Result<()> {
+        let mut all: Vec<(usize, Vec<Piece>)> = Vec::new();
+        for Pair { place: Place { part, theirs, bytes }, outgoing, .. } in &self.pairs {
+            let at = half * bytes;
+            let piece = Piece { memory: outgoing.memory().clone(), at, bytes: *bytes, buffer: *theirs, to: at };
+            match all.iter_mut().find(|(other, _)| other == part) {
+                Some((_, pieces)) => pieces.push(piece),
+                None => all.push((*part, vec![piece])),
+            }
+        }
+        parcels.exchange(&all, |k| self.pairs.get(k).map(|pair| pair.incoming.memory()))
+    }
+
     /// Tells the others that this part's mark is in its stream.
     fn tell(&self) -> Result<()> {
         self.peers.iter().try_for_each(|(part, ..)| self.links.send(*part, Vec::new()))
@@ -190,6 +211,25 @@ impl Slabs {
     fn hear(&self, part: usize) -> Result<()> {
         if self.links.receive(part)?.is_empty() { Ok(()) } else { Err(mismatch(part)) }
     }
+}
+
+/// Compares places with those of parts that are other processes, which hold their ends.
+fn introduce(halves: usize, links: &Links, places: &[Place]) -> Result<()> {
+    for (own, place) in places.iter().enumerate() {
+        let card = [own, place.theirs, halves * place.bytes].map(|number| number as u64);
+        links.send(place.part, bytemuck::cast_slice(&card).to_vec())?;
+    }
+    let mut found = vec![false; places.len()];
+    for Place { part, .. } in places {
+        let card = links.receive(*part)?;
+        let &[theirs, own, bytes] = &values::<u64>(&card)[..] else { return Err(mismatch(*part)) };
+        let fits = |p: &Place| p.part == *part && p.theirs as u64 == theirs && (halves * p.bytes) as u64 == bytes;
+        match found.get_mut(own as usize) {
+            Some(found) if !*found && fits(&places[own as usize]) => *found = true,
+            _ => return Err(mismatch(*part)),
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Slabs {

@@ -106,15 +106,20 @@ fn a_cut_covers_every_tile_once_and_balances() {
     assert_eq!(Cut::whole([3, 2, 1]), Cut::new([3, 2, 1], &[0, 1], 1, |_| 1.0));
 }
 
-/// Slabs of parts on one GPU, of one half and of two: in a ring, where numbers keep two places of a pair apart.
+/// Kinds of memory of parts.
+const BOTH: [inside::Memory; 2] = [inside::Memory::Shared, inside::Memory::Apart];
+
+/// Slabs of parts on one GPU, of one half and of two: in a ring, where numbers keep two places of a pair apart; by copies and by
+/// messages.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn slabs_come_to_their_places() {
     if testing::gpu().is_none() {
         return;
     }
-    for (parts, halves) in [(2, 1), (3, 1), (2, 2), (3, 2)] {
-        let found = inside::run(parts, |links| {
+    let cases = [(2, 1), (3, 1), (2, 2), (3, 2)].into_iter().flat_map(|case| BOTH.map(|memory| (case, memory)));
+    for ((parts, halves), memory) in cases {
+        let found = inside::run_on(parts, memory, |links| {
             let cuda = Cuda::open(0)?;
             let (own, bytes) = (links.rank(), 4096);
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts];
@@ -143,7 +148,7 @@ fn slabs_come_to_their_places() {
         for (own, seen) in found.unwrap().into_iter().enumerate() {
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts].map(|part| 100 * part as u8);
             let expected: Vec<u8> = (0..25).flat_map(|turn| [below + 2 * turn + 1, above + 2 * turn]).collect();
-            assert_eq!(seen, expected, "part {own} of {parts}, {halves} halves");
+            assert_eq!(seen, expected, "part {own} of {parts}, {halves} halves, {memory:?}");
         }
     }
 }
@@ -155,14 +160,14 @@ fn ways_keep_their_order() {
     if testing::gpu().is_none() {
         return;
     }
-    for parts in [2, 3, 5] {
-        let found = inside::run(parts, |links| {
+    for (parts, memory) in [2, 3, 5].into_iter().flat_map(|parts| BOTH.map(|memory| (parts, memory))) {
+        let found = inside::run_on(parts, memory, |links| {
             let cuda = Cuda::open(0)?;
             let (own, last) = (links.rank(), parts - 1);
             let pool = cuda.pool();
-            let opened = Opened::new(&links, Arc::new(pool.alloc_zeros::<u64>(1 << 16, "test")?))?;
             let mut kept = pool.alloc_zeros::<u64>(40, "test")?;
             let mut ways = Ways::new(&cuda, &links, 3)?;
+            let opened = ways.open(Arc::new(pool.alloc_zeros::<u64>(1 << 16, "test")?))?;
             for turn in 0..40 {
                 if own > 0 {
                     ways.hear(own - 1)?;
@@ -181,7 +186,7 @@ fn ways_keep_their_order() {
         });
         for (own, seen) in found.unwrap().into_iter().enumerate() {
             let expected: Vec<u64> = (0..40).map(|turn| if own == 0 { 0 } else { turn * parts as u64 + own as u64 - 1 }).collect();
-            assert_eq!(seen, expected, "part {own} of {parts}");
+            assert_eq!(seen, expected, "part {own} of {parts}, {memory:?}");
         }
     }
 }

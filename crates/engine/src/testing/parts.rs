@@ -7,7 +7,7 @@ use crate::cuda::Cuda;
 use crate::device::{Cpu, Device};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::links::inside;
+use crate::links::inside::{self, Memory};
 use crate::profile::Profiler;
 use crate::record::{Check, Record, Row};
 use crate::run::{self, Options, Progress, Silent, Sink, checkpoint_path};
@@ -95,6 +95,7 @@ impl Sink for Keeping<'_> {
 /// One run of a comparison.
 struct Run<'a> {
     parts: usize,
+    memory: Memory,
     folder: &'a Path,
     resume: Option<&'a Path>,
     /// Step of a checkpoint to be kept, and the folder for it.
@@ -113,7 +114,7 @@ fn course<S: Solver>(open: fn() -> Result<Device>, config: &S::Config, input_fol
     let mut sink = Keeping { course: Course::default(), checkpoint: checkpoint_path(run.folder), keep: run.keep };
     let first = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut sink);
     let others = |links| run::run::<S>(config, &environment(links)?, &options, &mut Profiler::off(), &mut Silent);
-    let (summary, _) = inside::lead(run.parts, first, others)?;
+    let (summary, _) = inside::lead(run.parts, run.memory, first, others)?;
     let mut course = sink.course;
     (course.outcome, course.checks) = (Some(summary.outcome), summary.checks);
     let reader = Reader::open(checkpoint_path(run.folder), S::NAME)?;
@@ -129,23 +130,34 @@ fn course<S: Solver>(open: fn() -> Result<Device>, config: &S::Config, input_fol
 /// # Panics
 /// Where anything that a run gives is not bitwise identical.
 pub fn same_in_parts<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
-    same_on::<S>(|| Ok(Device::Cpu(Cpu::new(1)?)), name, config, input_folder, parts, early);
+    let set = (name, config, input_folder);
+    let resumed = |parts: &usize| (*parts, Memory::Shared);
+    let resumed: Vec<_> = parts.iter().skip(1).map(resumed).collect();
+    same_on::<S>(|| Ok(Device::Cpu(Cpu::new(1)?)), set, parts, &resumed, early);
 }
 
-/// [`same_in_parts`] of parts that share the first GPU.
+/// [`same_in_parts`] of parts that share the first GPU; those that go on from checkpoints do as processes that share no memory.
 ///
 /// # Panics
 /// Where anything that a run gives is not bitwise identical, or there is no GPU.
 pub fn same_in_parts_of_a_gpu<S: Solver>(name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
-    same_on::<S>(|| Ok(Device::Cuda(Cuda::open(0)?)), name, config, input_folder, parts, early);
+    let resumed: Vec<_> = parts.iter().map(|parts| (*parts, Memory::Apart)).collect();
+    same_on::<S>(|| Ok(Device::Cuda(Cuda::open(0)?)), (name, config, input_folder), parts, &resumed, early);
 }
 
-fn same_on<S: Solver>(open: fn() -> Result<Device>, name: &str, config: &S::Config, input_folder: &Path, parts: &[usize], early: u64) {
+/// Compares runs in one part with those in `parts`, and with those that go on in `resumed`, each from the checkpoint of another.
+fn same_on<S: Solver>(
+    open: fn() -> Result<Device>,
+    (name, config, input_folder): (&str, &S::Config, &Path),
+    parts: &[usize],
+    resumed: &[(usize, Memory)],
+    early: u64,
+) {
     let begin = std::env::temp_dir().join(format!("zellige-parts-{}-{}", std::process::id(), name.replace(['/', ' ', '.'], "_")));
-    let go = |parts: usize, resume: Option<&Path>, keep: Option<&Path>| {
+    let go = |parts: usize, memory: Memory, resume: Option<&Path>, keep: Option<&Path>| {
         let folder = begin.join(format!("run-{parts}"));
         let _ = std::fs::remove_dir_all(&folder);
-        let run = Run { parts, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
+        let run = Run { parts, memory, folder: &folder, resume, keep: keep.map(|folder| (early, folder)) };
         course::<S>(open, config, input_folder, &run).unwrap_or_else(|error| panic!("{name} in {parts} parts: {error}"))
     };
     let same = |a: &Course, b: &Course, what: String| {
@@ -154,18 +166,18 @@ fn same_on<S: Solver>(open: fn() -> Result<Device>, name: &str, config: &S::Conf
         }
     };
     let saved = begin.join("saved");
-    let one = go(1, None, Some(&saved));
+    let one = go(1, Memory::Shared, None, Some(&saved));
     assert!(!one.rows.is_empty() && !one.records.is_empty() && one.state.len() > 3, "{name} gives nothing to compare");
     let mut rest = one.clone();
     rest.rows.retain(|(step, _)| *step > early);
     rest.records.retain(|(step, ..)| *step > early);
-    for (k, parts) in parts.iter().enumerate() {
-        if k > 0 {
-            same(&rest, &go(*parts, Some(&saved), None), format!("in {parts} parts, resumed,"));
+    for parts in parts {
+        for (parts, memory) in resumed.iter().filter(|(resumed, _)| resumed == parts) {
+            same(&rest, &go(*parts, *memory, Some(&saved), None), format!("in {parts} parts, resumed,"));
         }
-        same(&one, &go(*parts, None, Some(&saved)), format!("in {parts} parts"));
+        same(&one, &go(*parts, Memory::Shared, None, Some(&saved)), format!("in {parts} parts"));
     }
-    same(&rest, &go(1, Some(&saved), None), "in one part, resumed from the last of these,".into());
+    same(&rest, &go(1, Memory::Shared, Some(&saved), None), "in one part, resumed from the last of these,".into());
     let _ = std::fs::remove_dir_all(&begin);
 }
 

@@ -5,7 +5,8 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::alone;
 use zellige_engine::profile::Profiler;
 
-use super::{Plasma, antennas, margin, on_host};
+use super::lasers::{antennas, margin};
+use super::{Plasma, on_host};
 use crate::config::Config;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid};
 use crate::loading::{Source, joined};

@@ -17,6 +17,7 @@ use zellige_engine::ops::fft::CudaPlans;
 use self::cuda::KernelConfig;
 use self::cuda::stream::plan::{self, StreamingPlan};
 use self::scheme::ObjectSumChoice;
+use crate::arrays::callers::write_bits;
 use crate::memory::{KeptData, MemoryBudget};
 use crate::model::{Model, State, View};
 use crate::modes;
@@ -238,6 +239,12 @@ pub trait Stages: Send {
 
     /// Probe and object.
     fn state(&mut self) -> Result<State>;
+
+    /// Bits of probe, then object, as complex values in the precision of the run: a word a value in single, two in double.
+    fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {
+        write_bits(&self.state()?, bits);
+        Ok(())
+    }
 
     /// Puts probe and object. Exit waves stay.
     fn set_state(&mut self, state: &State) -> Result<()>;

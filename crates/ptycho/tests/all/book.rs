@@ -26,9 +26,9 @@ fn keys_for_those_who_come_from_ptypy_exist() {
     let mut known = BTreeSet::new();
     properties(&zellige_engine::config::schema::<Ptycho>(), &mut known);
     let mut seen = 0;
-    // Entries `- PtyPy's names: keys here (remarks)`, which may go on over indented lines.
-    for entry in page.replace("\n  ", " ").lines().filter_map(|line| line.strip_prefix("- ")) {
-        let here = entry.rsplit_once(": ").map_or("", |(_, here)| here.split(" (").next().unwrap_or_default());
+    // Rows of PtyPy's names, keys here, remarks.
+    for row in page.lines().filter_map(|line| line.strip_prefix('|')) {
+        let here = row.split('|').nth(1).unwrap_or_default();
         for span in here.split('`').skip(1).step_by(2) {
             // Values, options and commands, names of files.
             if span.starts_with(['"', '-']) || span.starts_with("zellige") || span == "views.csv" {

@@ -28,6 +28,7 @@ mod start;
 mod streamed;
 mod streamed_cuda;
 mod subpixel;
+mod times_cuda;
 mod twins_cuda;
 mod twins_doubles;
 mod twins_engines;

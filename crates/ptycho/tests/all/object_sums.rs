@@ -16,7 +16,7 @@ use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig, new_with};
 use zellige_ptycho::stages::{self, ObjectLimits, Overlap, Stages};
 
 use super::common::Bench;
-use super::twins_cuda::{Case, PLAIN, close, model, off};
+use super::common::twins::{Case, PLAIN, close, model, off};
 
 /// An engine at work, sums taken in one of the two ways.
 fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {

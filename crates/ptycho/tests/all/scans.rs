@@ -10,7 +10,7 @@ use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 
-use super::twins_cuda::{Case, PLAIN, model};
+use super::common::twins::{Case, PLAIN, model};
 
 fn scan(name: &str, beam: Beam) -> Scan {
     Scan {

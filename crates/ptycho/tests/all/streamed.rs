@@ -17,9 +17,9 @@ use zellige_ptycho::stages::cuda::stream::plan::{self, StreamingPlan};
 use zellige_ptycho::stages::{self, Stages, cpu};
 
 use super::common::Bench;
+use super::common::twins::{Case, PLAIN, model};
 use super::physics::{from_truth, input};
 use super::streamed_cuda::{counted, streaming_plans};
-use super::twins_cuda::{Case, PLAIN, model};
 
 #[test]
 fn arrays_in_files_give_the_same_bits() {

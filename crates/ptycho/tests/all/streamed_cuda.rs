@@ -16,8 +16,8 @@ use zellige_ptycho::stages::cuda::stream::plan::{self, StreamingForecast, Stream
 use zellige_ptycho::stages::cuda::{new, new_within};
 
 use super::common::Bench;
+use super::common::twins::{Case, PLAIN, model, off};
 use super::streamed::{correlated, half_scans};
-use super::twins_cuda::{Case, PLAIN, model, off};
 
 fn demand(name: EngineName) -> KeptData {
     demand_of(&EngineConfig::new(name, 1))

@@ -67,7 +67,7 @@ fn the_start_is_a_fixed_point_of_every_engine() {
         let errors = done.errors().unwrap();
         // As on whole pixels.
         assert!(errors[0] < 1e-9 * done.model.power.mean.max(1.0), "{name:?}: {errors:?}");
-        let off = super::twins_cuda::off(&done.stages.state().unwrap().probe, &before.probe);
+        let off = super::common::twins::off(&done.stages.state().unwrap().probe, &before.probe);
         assert!(off < 1e-4, "{name:?}: {off:e}");
     }
 }

@@ -4,100 +4,16 @@
 //! `log2 n eps`: a few 1e-6 an iteration for errors and fields, which the difference map doubles or so from one to the next.
 
 use num_complex::Complex;
-use zellige_engine::profile::Profiler;
-use zellige_engine::rng::Philox;
 use zellige_engine::testing;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName};
-use zellige_ptycho::engines::{self, EngineState, ProblemSize};
-use zellige_ptycho::model::{MASKED, Model, Power, State, Storage, Transfer, View};
+use zellige_ptycho::engines;
+use zellige_ptycho::model::{Model, State};
 use zellige_ptycho::noise::of_frames;
-use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig, new_with};
+use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig};
 use zellige_ptycho::stages::{self, Likelihood, Noise, Overlap, Projection, Slot, Stages};
 
+use super::common::twins::{Case, PLAIN, all, bench, bench_of, close, model, off, part};
 use super::common::{Bench, Reference, mean};
-
-/// Case of a twin test.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Case {
-    pub(super) frame: [usize; 2],
-    pub(super) modes: [usize; 2],
-    /// Probes, and as many objects.
-    pub(super) sets: usize,
-    pub(super) near: bool,
-    pub(super) views: usize,
-    /// Rows and columns of the waves that are counted as one.
-    pub(super) bin: [usize; 2],
-    /// Views see the probe between pixels.
-    pub(super) between: bool,
-}
-
-pub(super) const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23, bin: [1, 1], between: false };
-
-/// A problem of noise: what is compared needs no solution.
-pub(super) fn model(case: Case) -> Model {
-    let Case { frame, modes, sets, near, views, bin, between } = case;
-    let philox = Philox::new(77, 5);
-    let uniform = |purpose: u64, i: usize| philox.uniforms(purpose, i as u64)[0];
-    let pixels = frame[0] * frame[1];
-    let shape = [frame[0] + 37, frame[1] + 45];
-    let layer = shape[0] * shape[1];
-    let wave = |purpose, i: usize| Complex::from_polar(0.3 + uniform(purpose, i), uniform(purpose + 1, i));
-    let start = State {
-        // Light near the middle, as a probe has it, and some everywhere.
-        probe: (0..sets * modes[0] * pixels)
-            .map(|i| {
-                let at = |i: usize, n: usize| (i as f64 / n as f64 - 0.5) * 3.0;
-                let (y, x) = (at(i % pixels / frame[1], frame[0]), at(i % frame[1], frame[1]));
-                wave(0, i) * ((-x * x - y * y).exp() + 0.05) * 20.0
-            })
-            .collect(),
-        object: (0..sets * modes[1] * layer).map(|i| wave(2, i)).collect(),
-    };
-    let views: Vec<View> = (0..views)
-        .map(|n| View {
-            probe: (n % sets) as u32,
-            object: (n % sets) as u32,
-            row: (uniform(4, n) * 38.0) as i32,
-            col: (uniform(5, n) * 46.0) as i32,
-        })
-        .collect();
-    let counted = pixels / (bin[0] * bin[1]);
-    let mag: Vec<f32> =
-        (0..views.len() * counted).map(|i| if uniform(6, i) < 0.03 { MASKED } else { (20.0 * uniform(7, i).powi(3)) as f32 }).collect();
-    Model {
-        frame,
-        bin,
-        modes,
-        probes: sets,
-        storages: (0..sets).map(|s| Storage { shape, offset: s * modes[1] * layer, origin: [0.0; 2] }).collect(),
-        subpixel: between,
-        shifts: (0..views.len()).map(|n| if between { [uniform(8, n) - 0.5, uniform(9, n) - 0.5] } else { [0.0; 2] }).collect(),
-        power: Power::of(&mag, counted),
-        transfer: if near { Transfer::Near((0..pixels).map(|i| Complex::cis(0.01 * i as f64)).collect()) } else { Transfer::Far },
-        views,
-        mag,
-        pixel: [1e-8; 2],
-        filter: vec![Complex::new(1.0, 0.0); pixels],
-        start,
-        begins: Vec::new(),
-        scans: vec![("noise".into(), 0)],
-        share: zellige_ptycho::share::Share::default(),
-    }
-}
-
-pub(super) fn off(a: &[Complex<f64>], b: &[Complex<f64>]) -> f64 {
-    assert!(a.iter().all(|v| v.is_finite()));
-    let norm = |x: f64| x.sqrt();
-    norm(a.iter().zip(b).map(|(a, b)| (a - b).norm_sqr()).sum()) / norm(b.iter().map(Complex::norm_sqr).sum())
-}
-
-pub(super) fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
-    for (n, (a, b)) in a.iter().zip(b).enumerate() {
-        for i in 0..3 {
-            assert!((a[i] - b[i]).abs() <= limit * b[i].abs(), "{what}, view {n}, {}: {} and {}", stages::ERRORS[i], a[i], b[i]);
-        }
-    }
-}
 
 const CASES: [Case; 36] = [
     PLAIN,
@@ -139,34 +55,6 @@ const CASES: [Case; 36] = [
     Case { between: true, near: true, ..PLAIN },
     Case { between: true, near: true, frame: [63, 50], modes: [2, 1], sets: 2, ..PLAIN },
 ];
-
-/// Part of a tolerance of single precision that a GPU in doubles keeps to, whose rounding is 2e-9 of it: 2e-5 becomes 1e-10.
-pub(super) fn part(double: bool) -> f64 {
-    if double { 5e-6 } else { 1.0 }
-}
-
-/// Stages on both, on the GPU in doubles or in pieces and as it chooses.
-pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda, double: bool) -> Vec<(&'static str, Box<dyn Stages>)> {
-    if double {
-        let cpu = stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true);
-        return vec![("processor", cpu), ("GPU in doubles", stages::cuda::new(model, cuda, true).unwrap())];
-    }
-    let kind = KernelConfig::of(model, cuda.properties(), false);
-    let mut list = vec![
-        ("processor", stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true)),
-        ("GPU in pieces", new_with(model, cuda, KernelConfig { processing: FrameProcessing::MultiPass, ..kind }).unwrap()),
-    ];
-    if kind.processing != FrameProcessing::MultiPass {
-        list.push(("GPU", new_with(model, cuda, kind).unwrap()));
-    }
-    if kind.processing == (FrameProcessing::Tiled { joined: true }) {
-        list.push((
-            "GPU, columns apart",
-            new_with(model, cuda, KernelConfig { processing: FrameProcessing::Tiled { joined: false }, ..kind }).unwrap(),
-        ));
-    }
-    list
-}
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
@@ -282,19 +170,6 @@ fn first_errors(model: &Model) -> Vec<[f64; 3]> {
     stages.exits_from_product().unwrap();
     stages.project(&Projection { a: 0.0, b: 1.0, c: 1.0, bound: 0.0, noise: 0.0, likelihood: true }).unwrap();
     stages.errors().unwrap()
-}
-
-/// A run on a GPU, as [`Bench`] makes one on the CPU.
-pub(super) fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, processing: Option<FrameProcessing>) -> Bench {
-    let kind = KernelConfig::of(model, cuda.properties(), false);
-    bench_of(model, config, cuda, KernelConfig { processing: processing.unwrap_or(kind.processing), ..kind })
-}
-
-pub(super) fn bench_of(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, kind: KernelConfig) -> Bench {
-    let engine = engines::engine(config, &ProblemSize::of(model, Compatibility::Ptypy, 1), 0);
-    let mut stages = new_with(model, cuda, kind).unwrap();
-    engines::begin(&*engine, &mut *stages, model.frame).unwrap();
-    Bench { stages, engine, memory: EngineState::default(), k: 0 }
 }
 
 #[test]
@@ -483,98 +358,4 @@ pub(super) fn goes_on(name: EngineName, between: bool, cuda: &zellige_engine::cu
         assert_eq!(run.step(None), again.step(None), "{name:?} {between}");
     }
     assert_eq!(run.stages.state().unwrap(), again.stages.state().unwrap(), "{name:?} {between}");
-}
-
-/// Times of iterations, milliseconds: run by hand with `--ignored --nocapture` on a quiet GPU. `ZELLIGE_CASES` names those wanted.
-#[test]
-#[ignore = "a measurement"]
-fn times() {
-    let Some(cuda) = testing::gpu() else { return };
-    let wanted = std::env::var("ZELLIGE_CASES").unwrap_or_default();
-    for (name, engine, frame, modes, views, processing) in [
-        ("dm-1000x128", EngineName::Dm, 128, 1, 1000, None),
-        ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(FrameProcessing::MultiPass)),
-        ("dm-500x128 between", EngineName::Dm, 128, 1, 500, None),
-        ("dm-500x256 between", EngineName::Dm, 256, 1, 500, None),
-        ("dm-1000x128 between", EngineName::Dm, 128, 1, 1000, None),
-        ("epie-1000x128 between", EngineName::Epie, 128, 1, 1000, None),
-        ("ml-1000x128 between", EngineName::Ml, 128, 1, 1000, None),
-        ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(FrameProcessing::MultiPass)),
-        ("lsqml-1000x128 between", EngineName::Lsqml, 128, 1, 1000, None),
-        ("dm-500x128", EngineName::Dm, 128, 1, 500, None),
-        ("dm-500x256", EngineName::Dm, 256, 1, 500, None),
-        ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::MultiPass)),
-        ("dm-500x256m4", EngineName::Dm, 256, 4, 500, None),
-        ("dm-500x256m4 plain", EngineName::Dm, 256, 4, 500, Some(FrameProcessing::MultiPass)),
-        ("epie-1000x128", EngineName::Epie, 128, 1, 1000, None),
-        ("ml-1000x128", EngineName::Ml, 128, 1, 1000, None),
-        ("ml-500x256", EngineName::Ml, 256, 1, 500, None),
-        ("epie-200x256", EngineName::Epie, 256, 1, 200, None),
-        ("epie-500x64", EngineName::Epie, 64, 1, 500, None),
-        ("epie-500x128m2", EngineName::Epie, 128, 2, 500, None),
-        ("epie-500x128m4", EngineName::Epie, 128, 4, 500, None),
-        ("epie-200x256m2", EngineName::Epie, 256, 2, 200, None),
-        ("epie-500x96", EngineName::Epie, 96, 1, 500, None),
-        ("lsqml-1000x128", EngineName::Lsqml, 128, 1, 1000, None),
-        ("dm-1000x100", EngineName::Dm, 100, 1, 1000, None),
-        ("dm-500x192", EngineName::Dm, 192, 1, 500, None),
-        ("dm-500x192m4", EngineName::Dm, 192, 4, 500, None),
-        ("dm-300x300", EngineName::Dm, 300, 1, 300, None),
-        ("dm-200x512", EngineName::Dm, 512, 1, 200, None),
-        ("dm-200x512m4", EngineName::Dm, 512, 4, 200, None),
-        ("dm-60x1024", EngineName::Dm, 1024, 1, 60, None),
-        ("dm-300x200", EngineName::Dm, 200, 1, 300, None),
-        ("dm-60x1024 plain", EngineName::Dm, 1024, 1, 60, Some(FrameProcessing::MultiPass)),
-        ("dm-500x192 plain", EngineName::Dm, 192, 1, 500, Some(FrameProcessing::MultiPass)),
-        ("dm-500x256 tiled", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::Tiled { joined: true })),
-        ("dm-500x256m4 tiled", EngineName::Dm, 256, 4, 500, Some(FrameProcessing::Tiled { joined: false })),
-        ("dm-1000x128 tiled", EngineName::Dm, 128, 1, 1000, Some(FrameProcessing::Tiled { joined: true })),
-        ("dm-16x2048", EngineName::Dm, 2048, 1, 16, None),
-        ("ml-500x192", EngineName::Ml, 192, 1, 500, None),
-        ("ml-200x512", EngineName::Ml, 512, 1, 200, None),
-        ("ml-60x1024", EngineName::Ml, 1024, 1, 60, None),
-        ("epie-200x192", EngineName::Epie, 192, 1, 200, None),
-        ("epie-200x512", EngineName::Epie, 512, 1, 200, None),
-        ("epie-60x1024", EngineName::Epie, 1024, 1, 60, None),
-    ] {
-        if !name.contains(&wanted) {
-            continue;
-        }
-        let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, between: name.ends_with("between"), ..PLAIN });
-        // A square scan with steps of a tenth of a frame.
-        let side = (views as f64).sqrt().ceil() as usize;
-        let shape = [frame + side * frame / 10 + 1; 2];
-        model.views = (0..views)
-            .map(|n| View { row: (n / side * frame / 10) as i32, col: (n % side * frame / 10) as i32, ..View::default() })
-            .collect();
-        model.shifts = (0..views).map(|n| if model.subpixel { [0.3, 0.01 * (n % 40) as f64 - 0.2] } else { [0.0; 2] }).collect();
-        model.storages[0].shape = shape;
-        model.start.object = (0..shape[0] * shape[1]).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();
-        model.mag = model.mag.repeat(views);
-        let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(1), ..EngineConfig::new(engine, 100) };
-        let mut run = bench(&model, &config, &cuda, processing);
-        let repeats = if matches!(engine, EngineName::Epie | EngineName::Lsqml) { 3 } else { 20 };
-        let mut off = Profiler::off();
-        let mut times: Vec<f64> = (0..7)
-            .map(|_| {
-                cuda.synchronize().unwrap();
-                let begin = std::time::Instant::now();
-                for _ in 0..repeats {
-                    run.engine.iterate(&mut *run.stages, run.k, &mut run.memory, None, &mut off).unwrap();
-                }
-                cuda.synchronize().unwrap();
-                begin.elapsed().as_secs_f64() * 1e3 / f64::from(repeats)
-            })
-            .skip(1)
-            .collect();
-        times.sort_by(f64::total_cmp);
-        let mut profiler = Profiler::new();
-        for _ in 0..repeats {
-            run.engine.iterate(&mut *run.stages, run.k, &mut run.memory, None, &mut profiler).unwrap();
-        }
-        for row in profiler.table() {
-            println!("  {:?} {}: {:.4} ms, {:.0} GB/s", row.clock, row.name, row.average * 1e3, row.gb_per_s.unwrap_or(0.0));
-        }
-        println!("{name:20} least {:.4} ms, median {:.4} ms an iteration; {:.2} GB", times[0], times[3], run.stages.memory() as f64 * 1e-9);
-    }
 }

@@ -14,8 +14,9 @@ use zellige_ptycho::stages::Stages;
 use zellige_ptycho::stages::cuda::{KernelConfig, new_with, new_within};
 
 use super::common::Bench;
+use super::common::twins::{Case, PLAIN, model};
 use super::streamed_cuda::{counted, demand_of, streaming_plans};
-use super::twins_cuda::{Case, PLAIN, RULES, goes_on, likelihood_agrees, model, projections_agree};
+use super::twins_cuda::{RULES, goes_on, likelihood_agrees, projections_agree};
 use super::twins_engines::engines_agree;
 use super::twins_places;
 

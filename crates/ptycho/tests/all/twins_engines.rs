@@ -12,8 +12,8 @@ use zellige_ptycho::positions::exact;
 use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig};
 use zellige_ptycho::stages::{self, Projection, Stages, Sweep};
 
+use super::common::twins::{Case, PLAIN, all, bench, bench_of, close, model, off, part};
 use super::common::{Bench, Reference, distance, seen};
-use super::twins_cuda::{Case, PLAIN, all, bench, bench_of, close, model, off, part};
 
 /// A run of an engine on both; what its errors, probe and object may differ by.
 pub(super) fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64, double: bool) {

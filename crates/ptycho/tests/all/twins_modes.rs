@@ -4,7 +4,7 @@ use num_complex::Complex;
 use zellige_engine::testing;
 use zellige_ptycho::{modes, stages};
 
-use super::twins_cuda::{Case, PLAIN, model};
+use super::common::twins::{Case, PLAIN, model};
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]

@@ -3,7 +3,7 @@
 use zellige_engine::testing;
 use zellige_ptycho::stages;
 
-use super::twins_cuda::{Case, PLAIN, model, part};
+use super::common::twins::{Case, PLAIN, model, part};
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]

@@ -10,8 +10,8 @@ use zellige_ptycho::stages::cuda::{KernelConfig, new_with};
 use zellige_ptycho::stages::{self, Likelihood, Noise, Slot, Stages};
 
 use super::common::Bench;
+use super::common::twins::{Case, PLAIN, all, model, off, part};
 use super::physics::{from_truth, input, made, restart_is_bit_equal};
-use super::twins_cuda::{Case, PLAIN, all, model, off, part};
 use super::twins_engines::engines_agree;
 
 /// Damping of probe and object.

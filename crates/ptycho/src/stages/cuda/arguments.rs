@@ -1,12 +1,16 @@
-//! The structures that kernels take, as `model.cu`, `constrain.cu`, `sequence.cu` and `sums.cu` declare them.
+//! The structs that kernels take, without `Argument` in their names there.
 
 use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::{device, device_source};
 
 use super::number::Number;
+use super::stream::tile_ranges;
+use super::{batches, lists};
+use crate::model;
 use crate::stages::{Overlap, Projection, Sweep};
 
-/// `Storage`.
-#[repr(C)]
+/// One object: modes `[O][height][width]` from `offset` in the array of all.
+#[device]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct StorageArgument {
     pub(super) offset: u64,
@@ -14,21 +18,25 @@ pub(super) struct StorageArgument {
     pub(super) width: u32,
 }
 
-/// `Model`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Arrays that all kernels share.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ModelArgument {
-    pub(super) probe: u64,
-    pub(super) object: u64,
-    pub(super) views: u64,
-    pub(super) storages: u64,
-    pub(super) near: u64,
-    pub(super) spectra: u64,
-    pub(super) shifts: u64,
+    /// `[sets][P][NY * NX]`.
+    pub(super) probe: *mut C,
+    pub(super) object: *mut C,
+    pub(super) views: *const View,
+    pub(super) storages: *const StorageArgument,
+    /// Kernel of the near field, in the order of the transform; null for a far detector.
+    pub(super) near: *const C,
+    /// Transforms of probes that `project` shifts for the views, in its order, and puts to `probe`; or null.
+    pub(super) spectra: *const C,
+    /// Shifts of the views, then.
+    pub(super) shifts: *const real2,
 }
 
-/// `Constraint`.
-#[repr(C)]
+/// Fourier constraint; a frame is let through `bound` (below 0: none) and the part `noise` of what photons make.
+#[device]
 #[derive(Debug, Clone, Copy, Zeroable)]
 pub(super) struct ConstraintArgument<T> {
     a: T,
@@ -56,21 +64,26 @@ impl<T: Number> From<&Sweep> for ConstraintArgument<T> {
     }
 }
 
-/// `PieStep`.
-#[repr(C)]
+/// Rule of engines that go from view to view.
+#[device]
 #[derive(Debug, Clone, Copy, Zeroable)]
 pub(super) struct PieStepArgument<T> {
-    by_object: T,
-    object_local: T,
-    by_probe: T,
-    probe_local: T,
+    /// `s_o`, `t_o`, `s_p`, `t_p`.
+    object_step: T,
+    object_mix: T,
+    probe_step: T,
+    probe_mix: T,
+    /// Range of the object's magnitude; `low` < 0: none.
     low: T,
     high: T,
+    /// Flags of what is updated.
     object: u32,
     probe: u32,
+    /// 1 if waves are kept, 0 if they begin as F(P O) every time.
     keep: u32,
     unused: u32,
-    support: u64,
+    /// 1 where probes may be and 0 elsewhere, or null for no support.
+    support: *const T,
 }
 
 // SAFETY: six numbers and four words, 40 or 64 bytes, and an address: no padding.
@@ -80,10 +93,10 @@ impl<T: Number> PieStepArgument<T> {
     /// `support`: address of the mask of the probes, or 0.
     pub(super) fn new(rule: &Sweep, keep: bool, support: u64) -> Self {
         let [low, high] = clip(rule.clip);
-        let [by_object, by_probe] = rule.step.map(T::from_wide);
-        let [object_local, probe_local] = rule.local.map(T::from_wide);
+        let [object_step, probe_step] = rule.step.map(T::from_wide);
+        let [object_mix, probe_mix] = rule.local.map(T::from_wide);
         let (object, probe, keep) = (rule.object.into(), rule.probe.into(), keep.into());
-        Self { by_object, object_local, by_probe, probe_local, low, high, object, probe, keep, unused: 0, support }
+        Self { object_step, object_mix, probe_step, probe_mix, low, high, object, probe, keep, unused: 0, support }
     }
 }
 
@@ -92,24 +105,35 @@ fn clip<T: Number>(range: Option<[f64; 2]>) -> [T; 2] {
     range.unwrap_or([-1.0; 2]).map(T::from_wide)
 }
 
-/// `Sums`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Lists that sums over views go by, and their places.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct SumsArgument {
-    pub(super) tiles: u64,
-    pub(super) visits: u64,
-    pub(super) parts: u64,
-    pub(super) first_part: u64,
-    pub(super) listed: u64,
-    pub(super) numerators: u64,
-    pub(super) weights: u64,
-    pub(super) before: u64,
-    pub(super) support: u64,
-    pub(super) inertia: u64,
-    pub(super) changes: u64,
-    pub(super) barrier: u64,
-    pub(super) passes: u64,
-    pub(super) pool: u64,
+    pub(super) tiles: *const Tile,
+    pub(super) visits: *const Visit,
+    pub(super) parts: *const Part,
+    /// First part of every set of probes, and the end.
+    pub(super) first_part: *const u32,
+    /// Views in the order of the parts.
+    pub(super) listed: *const u32,
+    /// `[parts][PROBES][NY * NX]`.
+    pub(super) numerators: *mut C,
+    /// `[parts][NY * NX]`.
+    pub(super) weights: *mut real,
+    /// Probes at the last test.
+    pub(super) before: *mut C,
+    /// `[NY * NX]`, or null.
+    pub(super) support: *const real,
+    /// Inertia of every set of probes.
+    pub(super) inertia: *const real,
+    /// `[sets][blocks]`.
+    pub(super) changes: *mut real2,
+    pub(super) barrier: *mut u32,
+    /// Number of passes that there were.
+    pub(super) passes: *mut u32,
+    /// Real and imaginary part and weight of every value of the objects, zero between sums; or null.
+    pub(super) pool: *mut real4,
+    /// Values of the objects.
     pub(super) values: u64,
     pub(super) tile_count: u32,
     pub(super) part_count: u32,
@@ -117,17 +141,21 @@ pub(super) struct SumsArgument {
     pub(super) views: u32,
 }
 
-/// `Update`.
-#[repr(C)]
+/// Update of object and probes from sums over views.
+#[device]
 #[derive(Debug, Clone, Copy, Zeroable)]
 pub(super) struct UpdateArgument<T> {
     object_inertia: T,
+    /// Range of the object's magnitude; `low` < 0: none.
     low: T,
     high: T,
     tolerance: T,
+    /// Passes at most.
     most: u32,
+    /// Flags of what is updated.
     object: u32,
     probe: u32,
+    /// 1 if the first pass leaves the object.
     probe_first: u32,
 }
 
@@ -162,12 +190,29 @@ impl<T: Number> From<&Overlap> for UpdateArgument<T> {
     }
 }
 
-/// `LineSearch`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+/// Search along a direction.
+#[device]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct LineSearchArgument {
     pub(super) views: u32,
     pub(super) floating: u32,
     pub(super) left_out: u32,
-    pub(super) unused: u32,
 }
+
+/// Structs of all programs, in the order of their use.
+pub(super) const ARGUMENTS: &[&str] = &device_source![
+    model::View,
+    StorageArgument,
+    ModelArgument,
+    ConstraintArgument,
+    PieStepArgument,
+    lists::Tile,
+    lists::Visit,
+    lists::Part,
+    SumsArgument,
+    UpdateArgument,
+    tile_ranges::TileRange,
+    tile_ranges::PartRange,
+    LineSearchArgument,
+    batches::Batch
+];

@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) view_brightness(Batch batch, 
 // The value; intensities become what waves are multiplied by.
 extern "C" __global__ void __launch_bounds__(TEAM) weigh(Batch batch, const real* factors, u32 left_out) {
     const u32 n = view_number(batch, blockIdx.y);
-    const real factor = factors[n], weight = batch.scale * batch.scale * (left_out ? 1.0f : factor);
+    const real factor = factors[n], weight = scale_of(batch) * scale_of(batch) * (left_out ? 1.0f : factor);
     real sum[1] = {0};
     EACH_COUNTED(pixel) {
         const real2 both = value_and_slope(batch.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor, magnitude(batch, n, pixel));
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) weigh(Batch batch, const real
 // First and second order of the value, where `first` and `second` [views][MODES][NY * NX] are the orders of the waves.
 extern "C" __global__ void __launch_bounds__(TEAM) bend(Batch batch, const C* first, const C* second, const real* factors) {
     const u32 n = view_number(batch, blockIdx.y);
-    const real factor = factors[n], scale = batch.scale * batch.scale * factor;
+    const real factor = factors[n], scale = scale_of(batch) * scale_of(batch) * factor;
     real sums[2] = {0, 0};
     EACH_COUNTED(pixel) {
         const real m = magnitude(batch, n, pixel), i = batch.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor;

@@ -184,7 +184,8 @@ impl<T: Number> Pass<'_, T> {
         let arrays = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
         let own = [&buffers.brightest, &buffers.clearest, &buffers.seen].map(Buffer::address);
         let own = [own[0], own[1], own[2], buffers.steps.address(), buffers.own.address()];
-        let all = [bytemuck::cast_slice(&[self.argument]), bytemuck::cast_slice(&[batch]), &arrays[..], &own[..]].concat();
+        let words = |bytes: &[u8]| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect() };
+        let all = [words(&self.argument.value()), words(&batch.value()), arrays.into(), own.into()].concat();
         all.into_iter().chain([real, apart, self.batch_size as u64]).collect()
     }
 }
@@ -245,18 +246,18 @@ impl Kernels {
                 operations.multiply(here, None, batch, views, -1)?;
             }
             operations.propagate(0, batch, views, false)?;
-            let launch = self.difference.launch((chunks, views as u32), TEAM).plain(batch).arg(waves).plain(formula);
+            let launch = self.difference.launch((chunks, views as u32), TEAM).arg(batch).arg(waves).plain(formula);
             // SAFETY: (Batch, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the group.
             unsafe { launch.run()? };
             operations.propagate(0, batch, views, true)?;
             for i in 0..views {
                 let clearest = buffers.clearest.from(first + i);
-                let launch = self.step_object.launch(chunks, TEAM).plain(here).plain(batch).arg(i as u32);
+                let launch = self.step_object.launch(chunks, TEAM).arg(here).arg(batch).arg(i as u32);
                 let launch = launch.arg(brightest_of).arg(clearest).plain(step);
                 // SAFETY: (Model, Batch, u32, const u32*, u32*, PieStep) as `step_object` declares.
                 unsafe { launch.run()? };
                 if rule.probe && !at_once {
-                    let launch = self.step_probe.launch(chunks, TEAM).plain(here).plain(batch).arg(i as u32);
+                    let launch = self.step_probe.launch(chunks, TEAM).arg(here).arg(batch).arg(i as u32);
                     let launch = launch.arg(clearest).plain(step).arg(T::from_wide(1.0) / T::from_wide(views as f64));
                     // SAFETY: (Model, Batch, u32, const u32*, PieStep, float, C*) as `step_probe` declares.
                     unsafe { launch.arg(steps).run()? };
@@ -275,7 +276,7 @@ impl Kernels {
             let brightest = |slot: usize| buffers.brightest.from(slot * sets).value();
             if at_once {
                 let more = u32::from(number + 1 < batches);
-                let launch = self.step_on.launch(chunks, TEAM).plain(argument).plain(batch).arg(more).arg(sets as u32);
+                let launch = self.step_on.launch(chunks, TEAM).arg(argument).arg(batch).arg(more).arg(sets as u32);
                 let launch = launch.arg(buffers.clearest.from(first)).arg(brightest(number)).arg(brightest(number + 1)).plain(step);
                 // SAFETY: (Model, Batch, u32, u32, const u32*, const u32*, u32*, PieStep) as `step_on` declares; there is another view if
                 // `more`.
@@ -291,7 +292,7 @@ impl Kernels {
         }
         cuda.copy(&buffers.brightest, batches * sets, &mut buffers.last, 0, sets)?;
         let batch = Batch { list: buffers.group.address(), ..operations.batch(frames, 0, 0) };
-        let launch = self.view_errors.launch((count as u32).div_ceil(TEAM), TEAM).plain(batch).arg(chunks).arg(count as u32);
+        let launch = self.view_errors.launch((count as u32).div_ceil(TEAM), TEAM).arg(batch).arg(chunks).arg(count as u32);
         // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the group has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }

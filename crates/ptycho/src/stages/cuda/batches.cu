@@ -4,18 +4,7 @@
 
 #include "constrain.cu"
 
-struct Batch {
-    const u32* list;        // numbers of the views, or null for `first` and those after it
-    const u32* mag_order;   // where a pixel's magnitude lies in its frame, or null
-    const u32* wave_order;  // and a wave's value
-    const float* mag;
-    C* work;       // [views][MODES][NY * NX]
-    real* power;   // [views][MY * MX]
-    double* sums;  // [views][CHUNKS][..]
-    word first;
-    real scale;  // what a transform to the detector leaves out
-};
-
+__device__ __forceinline__ real scale_of(const Batch& batch) { return real(batch.scale); }
 __device__ __forceinline__ u32 view_number(const Batch& batch, u32 i) { return batch.list ? batch.list[i] : batch.first + i; }
 __device__ __forceinline__ real magnitude(const Batch& batch, u32 n, u32 pixel) {
     return batch.mag[(u64)n * (MX * MY) + (batch.mag_order ? batch.mag_order[pixel] : pixel)];
@@ -78,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) intensity(Batch batch) {
             const u32 at = pixel_of(pixel, part);
             for (u32 k = 0; k < MODES; ++k) sum += power(work_of(batch, blockIdx.y, k)[at]);
         }
-        batch.power[(u64)blockIdx.y * (MX * MY) + pixel] = sum * batch.scale * batch.scale;
+        batch.power[(u64)blockIdx.y * (MX * MY) + pixel] = sum * scale_of(batch) * scale_of(batch);
     }
 }
 
@@ -104,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) change(Batch batch, const C* 
                 sum += a.x * b.x + a.y * b.y;
             }
         }
-        to[(u64)blockIdx.y * (MX * MY) + pixel] = sum * batch.scale * batch.scale;
+        to[(u64)blockIdx.y * (MX * MY) + pixel] = sum * scale_of(batch) * scale_of(batch);
     }
 }
 

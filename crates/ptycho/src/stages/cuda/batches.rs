@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
@@ -17,26 +17,27 @@ use super::recipes::batches_recipe;
 use super::subpixel::SubpixelProbe;
 use crate::model::{Model, Transfer, View};
 
-/// `Batch` of batches.cu.
-#[repr(C)]
+/// Views that are processed together.
+#[device]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Batch<T: Number> {
-    pub(super) list: u64,
-    pub(super) mag_order: u64,
-    pub(super) wave_order: u64,
-    pub(super) mag: u64,
-    pub(super) work: u64,
-    pub(super) power: u64,
-    pub(super) sums: u64,
-    pub(super) first: T::Word,
-    pub(super) scale: T,
+pub(super) struct Batch {
+    /// Numbers of the views, or null for `first` and those after it.
+    pub(super) list: *const u32,
+    /// Place of a pixel's magnitude in its frame, or null.
+    pub(super) mag_order: *const u32,
+    /// That of a wave's value.
+    pub(super) wave_order: *const u32,
+    pub(super) mag: *const f32,
+    /// `[views][MODES][NY * NX]`.
+    pub(super) work: *mut C,
+    /// `[views][MY * MX]`.
+    pub(super) power: *mut real,
+    /// `[views][CHUNKS][..]`.
+    pub(super) sums: *mut f64,
+    pub(super) first: u32,
+    /// Factor that a transform to the detector leaves out.
+    pub(super) scale: f64,
 }
-
-// SAFETY: addresses and numbers, which may all be zero.
-unsafe impl<T: Number> Zeroable for Batch<T> {}
-
-// SAFETY: seven addresses, and a word and a number of one size: no padding.
-unsafe impl<T: Number> Pod for Batch<T> {}
 
 /// Kernels and buffers, made when first asked for.
 pub(super) struct BatchOperations<T> {
@@ -141,7 +142,7 @@ impl<T: Number> BatchOperations<T> {
     }
 
     /// A batch of the views from `first` on, whose sums begin at number `sums`.
-    pub(super) fn batch(&self, frames: &Frames<T>, first: usize, sums: usize) -> Batch<T> {
+    pub(super) fn batch(&self, frames: &Frames<T>, first: usize, sums: usize) -> Batch {
         let address = |p: &Option<Buffer<u32>>| p.as_ref().map_or(0, Buffer::address);
         Batch {
             list: 0,
@@ -151,42 +152,35 @@ impl<T: Number> BatchOperations<T> {
             work: self.waves[0].address(),
             power: self.planes[0].address(),
             sums: self.sums.from(sums).value(),
-            first: (first as u32).into(),
-            scale: self.scale(),
+            first: first as u32,
+            scale: self.scale().wide(),
         }
     }
 
     /// `P O` of `count` views to the batch's waves; of `other` added, or with `axis` of the object's difference along it.
-    pub(super) fn multiply(
-        &self,
-        model: ModelArgument,
-        other: Option<ModelArgument>,
-        batch: Batch<T>,
-        count: usize,
-        axis: i32,
-    ) -> Result<()> {
+    pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, batch: Batch, count: usize, axis: i32) -> Result<()> {
         let grid = (self.chunks(), count as u32, self.config.exits() as u32);
-        let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(batch);
+        let launch = self.multiply.launch(grid, TEAM).arg(model).arg(other.unwrap_or(model)).arg(batch);
         // SAFETY: (Model, Model, Batch, u32, i32) as `multiply` declares; the batch's views exist and its waves have room for them.
         unsafe { launch.arg(u32::from(other.is_some())).arg(axis).run() }
     }
 
     /// Waves number `which` of `count` views to the detector or back, without the factor of [`BatchOperations::scale`].
-    pub(super) fn propagate(&mut self, which: usize, batch: Batch<T>, count: usize, back: bool) -> Result<()> {
+    pub(super) fn propagate(&mut self, which: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
         let Self { config, plans, apply_transfer, near, shifts, waves, .. } = self;
         carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (&mut waves[which], 0), (batch, count), back)
     }
 
     /// Propagates the waves of `count` views from value `at` on, likewise.
-    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C<T>>, at: usize, batch: Batch<T>, count: usize, back: bool) -> Result<()> {
+    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C<T>>, at: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
         let Self { config, plans, apply_transfer, near, shifts, .. } = self;
         carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (waves, at), (batch, count), back)
     }
 
     /// Modelled intensities of a batch to its plane.
-    pub(super) fn intensity(&self, batch: Batch<T>, count: usize) -> Result<()> {
+    pub(super) fn intensity(&self, batch: Batch, count: usize) -> Result<()> {
         // SAFETY: (Batch) as `intensity` declares; its waves and its plane hold `count` views.
-        unsafe { self.intensity.launch((self.chunks(), count as u32), TEAM).plain(batch).run() }
+        unsafe { self.intensity.launch((self.chunks(), count as u32), TEAM).arg(batch).run() }
     }
 
     /// Sums of `each` numbers, added up over the blocks of every view.
@@ -214,7 +208,7 @@ impl<T: Number> BatchOperations<T> {
             self.propagate(0, batch, count, false)?;
             self.intensity(batch, count)?;
             // SAFETY: (Batch) as `deviation` declares; there is room for a sum a block of every view.
-            unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).plain(batch).run()? };
+            unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).arg(batch).run()? };
         }
         let weights = self.cuda.download(&frames.weight)?;
         Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], [w, _])| sum * w.wide()).collect())
@@ -269,12 +263,12 @@ impl<T: Number> BatchOperations<T> {
                 } else {
                     self.propagate(1, batch, count, false)?;
                 }
-                let launch = self.change.launch(grid, TEAM).plain(batch).arg(&self.waves[1]).arg(&self.planes[1 + axis as usize]);
+                let launch = self.change.launch(grid, TEAM).arg(batch).arg(&self.waves[1]).arg(&self.planes[1 + axis as usize]);
                 // SAFETY: (Batch, const C*, float*) as `change` declares; waves and planes hold `count` views.
                 unsafe { launch.run()? };
             }
             // SAFETY: (Batch, const float*, const float*) as `slopes` declares; there is room for five sums a block of every view.
-            unsafe { self.slopes.launch(grid, TEAM).plain(batch).arg(&self.planes[1]).arg(&self.planes[2]).run()? };
+            unsafe { self.slopes.launch(grid, TEAM).arg(batch).arg(&self.planes[1]).arg(&self.planes[2]).run()? };
         }
         self.totals::<5>(0..views)
     }
@@ -287,7 +281,7 @@ impl<T: Number> BatchOperations<T> {
 
     /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with
     /// respect to the position along `axis`.
-    fn lean(&mut self, batch: Batch<T>, count: usize, axis: i32) -> Result<()> {
+    fn lean(&mut self, batch: Batch, count: usize, axis: i32) -> Result<()> {
         let Self { config, apply_transfer, near, shifts, waves, .. } = self;
         let pixels = config.frame[0] * config.frame[1];
         let values = count * config.exits() * pixels;
@@ -318,7 +312,7 @@ fn carry<T: Number>(
     apply_transfer: &Kernel,
     (near, shifts): (Option<&Buffer<C<T>>>, u64),
     (waves, at): (&mut Buffer<C<T>>, usize),
-    (batch, count): (Batch<T>, usize),
+    (batch, count): (Batch, usize),
     back: bool,
 ) -> Result<()> {
     let pixels = config.frame[0] * config.frame[1];

@@ -4,9 +4,7 @@
 
 #define GUARD real(1e-10)  // added to magnitudes in denominators
 
-struct Constraint {
-    real a, b, c, bound, noise;  // bound < 0: none; a frame is let through that and the part `noise` of what photons make
-};
+typedef ConstraintArgument<real> Constraint;
 
 // Square roots and quotients of what is not negative. Those of doubles by Newton's steps from an estimate of 20 bits: to two units in the last
 // place, without the branches that the last bit takes.

@@ -159,7 +159,7 @@ impl<T: Number> Frames<T> {
             let cluster = 1 << self.config.cluster();
             let launch = begin.launch(*blocks, self.config.threads()).shared(self.config.shared());
             let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
-            let launch = launch.plain(model).arg(&mut self.waves).arg(&mut self.exits).arg(views as u32).arg(u32::from(from_exits));
+            let launch = launch.arg(model).arg(&mut self.waves).arg(&mut self.exits).arg(views as u32).arg(u32::from(from_exits));
             // SAFETY: (Model, C*, C*, u32, u32) as `begin` declares; waves and exits hold all views.
             return unsafe { launch.run() };
         }
@@ -186,7 +186,7 @@ impl<T: Number> Frames<T> {
             let grid = (*blocks).min((views as u32).saturating_mul(cluster));
             let launch = project.launch(grid, self.config.threads()).shared(self.config.shared());
             let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
-            let launch = launch.plain(model).arg(&mut self.waves).arg(&mut self.exits).arg(&self.mag).arg(&self.weight);
+            let launch = launch.arg(model).arg(&mut self.waves).arg(&mut self.exits).arg(&self.mag).arg(&self.weight);
             // SAFETY: arguments as `project` declares; every array holds all views.
             return unsafe { launch.arg(&mut self.errors).arg(0u32).arg(views as u32).plain(rule).run() };
         }
@@ -222,7 +222,7 @@ impl<T: Number> Frames<T> {
         let launch = kernel.launch(cluster, config.threads()).shared(config.sequence_shared());
         let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
         let mag = mag.as_ref().unwrap_or(&self.mag);
-        let launch = launch.plain(model).arg(&mut self.waves).arg(mag).arg(&self.weight).arg(&mut self.errors);
+        let launch = launch.arg(model).arg(&mut self.waves).arg(mag).arg(&self.weight).arg(&mut self.errors);
         // SAFETY: arguments as `sequence` declares; the order was checked to hold numbers of views.
         unsafe { launch.arg(&self.order).arg(order.len() as u32).plain(rule).plain(step).run() }
     }

@@ -4,9 +4,7 @@
 #include "view_sums.cu"
 #include "noise.cu"
 
-struct LineSearch {
-    u32 views, floating, left_out, unused;
-};
+typedef LineSearchArgument LineSearch;
 
 // Waves of the gradient to `exits`, values to `values` [views][BLOCKS][2] (the second is nothing), brightness to `factors`.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)

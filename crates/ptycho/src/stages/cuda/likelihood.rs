@@ -110,7 +110,7 @@ impl<T: Number> LikelihoodKernels<T> {
     }
 
     fn search(views: &Range<usize>, rule: &Likelihood) -> LineSearchArgument {
-        LineSearchArgument { views: views.len() as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
+        LineSearchArgument { views: views.len() as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into() }
     }
 
     /// Values of the views, two each.
@@ -143,9 +143,9 @@ impl<T: Number> LikelihoodKernels<T> {
             return self.gradient_in_batches(argument, frames, operations, rule, views.start);
         };
         let values = self.values.from((views.start * 2) << self.config.cluster());
-        let launch = self.launch(gradient, *blocks).plain(argument).arg(&mut frames.exits).arg(&frames.mag).arg(values);
+        let launch = self.launch(gradient, *blocks).arg(argument).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `gradient` declares; every array holds the views.
-        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
+        unsafe { launch.arg(self.factors.from(views.start)).arg(Self::search(views, rule)).run()? };
         Ok(Vec::new())
     }
 
@@ -164,9 +164,9 @@ impl<T: Number> LikelihoodKernels<T> {
             return self.line_in_batches(argument, along, frames, operations, views.start);
         };
         let values = self.values.from((views.start * 2) << self.config.cluster());
-        let launch = self.launch(line, *blocks).plain(argument).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(values);
+        let launch = self.launch(line, *blocks).arg(argument).arg(along).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `line` declares; every array holds the views.
-        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
+        unsafe { launch.arg(self.factors.from(views.start)).arg(Self::search(views, rule)).run()? };
         Ok(Vec::new())
     }
 
@@ -177,7 +177,7 @@ impl<T: Number> LikelihoodKernels<T> {
         }
         let (list, pixels) = (sums.argument(0), (self.config.frame[0] * self.config.frame[1]) as u32);
         // SAFETY: (Sums, C*) as declared.
-        unsafe { self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(to).run() }
+        unsafe { self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).arg(list).arg(to).run() }
     }
 
     /// Gradient to `to`; gives the value of every view.
@@ -196,11 +196,11 @@ impl<T: Number> LikelihoodKernels<T> {
         let list = sums.argument(0);
         if rule.object && sums.atomic() {
             self.cuda.fill_zero(&mut to.object)?;
-            let launch = self.object_adds.launch(sums.blocks, TEAM).plain(argument).arg(&frames.exits).plain(list);
+            let launch = self.object_adds.launch(sums.blocks, TEAM).arg(argument).arg(&frames.exits).arg(list);
             // SAFETY: (Model, const C*, Sums, C*) as declared; every view lies in its object.
             unsafe { launch.arg(&mut to.object).run()? };
         } else if rule.object {
-            let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).plain(argument).arg(&frames.exits).plain(list);
+            let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).arg(argument).arg(&frames.exits).arg(list);
             // SAFETY: (Model, const C*, Sums, C*) as declared; every pixel of the objects is in a tile.
             unsafe { launch.arg(&mut to.object).run()? };
         } else {
@@ -215,7 +215,7 @@ impl<T: Number> LikelihoodKernels<T> {
         if rule.probe {
             let launch = self.probe_parts.launch(((pixels / pair(self.config.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
             // SAFETY: (Model, const C*, Sums) as declared.
-            unsafe { launch.plain(argument).arg(&frames.exits).plain(list).run()? };
+            unsafe { launch.arg(argument).arg(&frames.exits).arg(list).run()? };
         }
         self.probe_gradient(sums, rule, &mut to.probe)?;
         self.values(values)
@@ -272,12 +272,12 @@ impl<T: Number> LikelihoodKernels<T> {
                 // SAFETY: (Batch), (Batch, u32, u32, float*) as declared; there is room for two sums a block of the batch behind
                 // the values.
                 unsafe {
-                    brighten.launch(grid, TEAM).plain(behind).run()?;
-                    let launch = view_brightness.launch((count as u32).div_ceil(TEAM), TEAM).plain(behind);
+                    brighten.launch(grid, TEAM).arg(behind).run()?;
+                    let launch = view_brightness.launch((count as u32).div_ceil(TEAM), TEAM).arg(behind);
                     launch.arg(chunks).arg(count as u32).arg(factors()).run()?;
                 }
             }
-            let launch = weigh.launch(grid, TEAM).plain(batch).arg(factors());
+            let launch = weigh.launch(grid, TEAM).arg(batch).arg(factors());
             // SAFETY: (Batch, const float*, u32) as `weigh` declares.
             unsafe { launch.arg(u32::from(rule.floating_left_out)).run()? };
             operations.propagate_in(&mut frames.exits, first * wave, batch, count, true)?;
@@ -311,7 +311,7 @@ impl<T: Number> LikelihoodKernels<T> {
                 operations.propagate(which, batch, count, false)?;
             }
             operations.intensity(batch, count)?;
-            let launch = bend.launch((chunks, count as u32), TEAM).plain(batch).arg(&operations.waves[1]).arg(&operations.waves[2]);
+            let launch = bend.launch((chunks, count as u32), TEAM).arg(batch).arg(&operations.waves[1]).arg(&operations.waves[2]);
             // SAFETY: (Batch, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every
             // view.
             unsafe { launch.arg(self.factors.from(start)).run()? };

@@ -4,13 +4,14 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 use zellige_engine::parallel::{chunks, each, map, owned};
 
 use super::program::{TEAM, TILE_COLUMNS, TILE_ROWS, crowd, pair};
 use crate::model::{Model, View};
 
-/// `Tile` of sums.cu.
-#[repr(C)]
+/// Tile of an object, and the range of its visits.
+#[device]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(super) struct Tile {
     storage: u32,
@@ -27,11 +28,12 @@ impl Tile {
     }
 }
 
-/// `Visit`.
-#[repr(C)]
+/// View that touches a tile.
+#[device]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(super) struct Visit {
     view: u32,
+    /// Corner of the view as seen from the tile's: row and column, 16 bits each.
     corner: i32,
 }
 
@@ -42,8 +44,8 @@ impl Visit {
     }
 }
 
-/// `Part`.
-#[repr(C)]
+/// Views of one set of probes whose sums are taken together, in the order of the list.
+#[device]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(super) struct Part {
     probe: u32,

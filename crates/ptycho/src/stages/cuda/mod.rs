@@ -19,6 +19,7 @@ mod likelihood;
 mod lists;
 mod multi_pass;
 mod number;
+mod on_demand;
 mod positions;
 mod program;
 mod recipes;

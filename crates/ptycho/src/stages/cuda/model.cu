@@ -30,27 +30,9 @@ __device__ __forceinline__ C operator*(C a, C b) { return make_real2(a.x * b.x -
 __device__ __forceinline__ C conj(C a) { return make_real2(a.x, -a.y); }
 __device__ __forceinline__ real power(C a) { return a.x * a.x + a.y * a.y; }
 
-// A view of a scan: the set of probes, the object, and the corner of its patch there.
-struct View {
-    u32 probe, object;
-    i32 row, col;
-};
-
-// One object: modes [O][height][width] from `offset` in the array of all.
-struct Storage {
-    u64 offset;
-    u32 height, width;
-};
-
-struct Model {
-    C* probe;  // [sets][P][NY * NX]
-    C* object;
-    const View* views;
-    const Storage* storages;
-    const C* near;        // kernel of the near field, in the order of the transform; null for a far detector
-    const C* spectra;     // transforms of probes that `project` shifts for the views, in its order, and puts to `probe`; or null
-    const real2* shifts;  // of the views, then
-};
+#include "arguments.cuh"
+typedef StorageArgument Storage;
+typedef ModelArgument Model;
 
 // View `n`; where views see the probe between pixels (SHIFTED) every view has a probe of its own.
 __device__ __forceinline__ View view_at(const Model& model, u32 n) {

@@ -19,7 +19,7 @@ extern "C" __global__ void spread(Model model, C* exits, u32 first) {
 // list[..] or first + .., go back by what the probe was shifted in them; with `axis` 0 (rows) or 1 the derivative by the position of that is added,
 // of `still`. Grid: as many threads as values.
 extern "C" __global__ void apply_transfer(C* values, const C* factor, u64 count, u32 period, u32 conjugate, real scale,
-                                          const real2* shifts, const u32* list, word first, const C* still, i32 axis) {
+                                          const real2* shifts, const u32* list, u32 first, const C* still, i32 axis) {
     let_next_kernel_start(), wait_for_previous_kernel();
     u64 i = thread_index();
     if (i >= count) return;

@@ -100,7 +100,7 @@ impl<T: Number> MultiPass<T> {
     pub(super) fn spread(&self, model: ModelArgument, exits: &mut Buffer<C<T>>, group: &Group<T>) -> Result<()> {
         let grid = ((self.pixels() as u32).div_ceil(256), (group.count * self.config.exits()) as u32);
         // SAFETY: (Model, C*, u32) as `spread` declares; the group's views exist.
-        unsafe { self.spread.launch(grid, 256).early().plain(model).arg(exits).arg(group.first as u32).run() }
+        unsafe { self.spread.launch(grid, 256).early().arg(model).arg(exits).arg(group.first as u32).run() }
     }
 
     /// Transforms of the group to the detector.
@@ -151,7 +151,7 @@ impl<T: Number> MultiPass<T> {
         };
         let rows = (config.frame[0] as u32 * batch).div_ceil(tiles.rows.count);
         // SAFETY: (Model, C*, u32, u32) as `rows_out` declares; the group's views exist.
-        unsafe { tiles.rows.launch(rows_out, rows).plain(model).arg(&mut *exits).arg(first).arg(batch).run()? };
+        unsafe { tiles.rows.launch(rows_out, rows).arg(model).arg(&mut *exits).arg(first).arg(batch).run()? };
         match columns {
             Columns::Fused(columns) => {
                 let launch = tiles
@@ -212,7 +212,7 @@ impl<T: Number> MultiPass<T> {
         let launch =
             self.apply_transfer.launch((values as u32).div_ceil(256), 256).early().arg(data.from(at)).arg(factor).arg(values as u64);
         let launch = launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale);
-        let launch = launch.arg(if factor == 0 { 0 } else { group.shifts }).arg(0_u64).arg(T::Word::from(group.first as u32));
+        let launch = launch.arg(if factor == 0 { 0 } else { group.shifts }).arg(0_u64).arg(group.first as u32);
         // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the
         // values lie in the buffer.
         unsafe { launch.arg(0_u64).arg(-1_i32).run() }

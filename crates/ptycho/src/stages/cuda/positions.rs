@@ -62,7 +62,7 @@ impl PositionTrials {
     pub(super) fn trial<T: Number>(&mut self, argument: ModelArgument, frames: &Frames<T>, views: &[View]) -> Result<Vec<f64>> {
         self.cuda.upload(&mut self.moved, views)?;
         let argument = ModelArgument { views: self.moved.address(), ..argument };
-        let launch = self.launch(&self.trial).plain(argument).arg(&frames.mag).arg(&frames.weight).arg(&self.errors);
+        let launch = self.launch(&self.trial).arg(argument).arg(&frames.mag).arg(&frames.weight).arg(&self.errors);
         // SAFETY: (Model, const float*, const float*, float*, u32) as `trial` declares; every view was checked to lie in its object.
         unsafe { launch.arg(views.len() as u32).run()? };
         Ok(self.cuda.download(&self.errors)?.into_iter().map(f64::from).collect())
@@ -70,7 +70,7 @@ impl PositionTrials {
 
     /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
     pub(super) fn slope<T: Number>(&mut self, argument: ModelArgument, frames: &Frames<T>) -> Result<Vec<[f64; 5]>> {
-        let launch = self.launch(&self.slope).plain(argument).arg(&frames.mag).arg(&mut self.planes).arg(&mut self.values);
+        let launch = self.launch(&self.slope).arg(argument).arg(&frames.mag).arg(&mut self.planes).arg(&mut self.values);
         // SAFETY: (Model, const float*, float*, double*, u32) as `slope` declares; there are 96 floats a thread of the grid.
         unsafe { launch.arg(frames.views as u32).run()? };
         let values = self.cuda.download(&self.values)?;

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use zellige_engine::cuda::{Files, Recipe};
 use zellige_engine::cuda_files;
 
+use super::arguments::ARGUMENTS;
 use super::handover::handover_recipe;
 use super::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd};
 use crate::modes;
@@ -15,6 +16,8 @@ const FILES: &Files = cuda_files![
     "adds.cu",
     "apart.cu",
     "atomic.cu",
+    "batch_difference.cu",
+    "batch_directions.cu",
     "batch_least_squares.cu",
     "batch_likelihood.cu",
     "batch_sweep.cu",
@@ -55,7 +58,8 @@ const FILES: &Files = cuda_files![
     "tiles.cu",
     "vectors.cu",
     "view_sums.cu",
-    "wavefield.cu",
+    "wavefield.cu";
+    "arguments.cuh" => ARGUMENTS,
 ];
 
 /// A program of the files `roots` and what they include.
@@ -242,7 +246,12 @@ pub(super) fn sweeps_recipe(config: &KernelConfig) -> Recipe {
         "products",
         "add",
     ];
-    recipe(config, "sweeps in pieces", &["batch_sweep.cu", "batch_least_squares.cu"], &kernels)
+    recipe(
+        config,
+        "sweeps in pieces",
+        &["batch_difference.cu", "batch_sweep.cu", "batch_least_squares.cu", "batch_directions.cu"],
+        &kernels,
+    )
 }
 
 /// Kernels of sub-pixel shifts.

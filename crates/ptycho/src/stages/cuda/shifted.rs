@@ -89,7 +89,7 @@ impl<T: Number> ShiftsInRegisters<T> {
         let launch = self.shift_probes.launch(grid, self.config.threads()).shared(self.config.shifted_shared(false));
         let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
         // SAFETY: (Model, const C*, const float2*, C*, u32) as `shift_probes` declares; there is room for the modes of the views.
-        unsafe { launch.plain(argument).arg(&self.spectra).arg(shifts).arg(to).arg(views as u32).run() }
+        unsafe { launch.arg(argument).arg(&self.spectra).arg(shifts).arg(to).arg(views as u32).run() }
     }
 
     /// Adds what the waves of the views of `frames`, or what P O leaves of them, say of the probes, to sums in parts.
@@ -102,7 +102,7 @@ impl<T: Number> ShiftsInRegisters<T> {
         rest: bool,
         (sums, norms): (&Buffer<C<T>>, &Buffer<T>),
     ) -> Result<()> {
-        let launch = self.launch(&self.gather[usize::from(rest)], parts, true).plain(argument).arg(&frames.exits).arg(shifts);
+        let launch = self.launch(&self.gather[usize::from(rest)], parts, true).arg(argument).arg(&frames.exits).arg(shifts);
         // SAFETY: (Model, const C*, const float2*, u32, u32, C*, float*) as `gather_back` declares; there is room for all parts.
         unsafe { launch.arg(frames.views as u32).arg(added as u32).arg(sums).arg(norms).run() }
     }

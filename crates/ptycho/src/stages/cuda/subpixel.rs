@@ -161,14 +161,14 @@ impl<T: Number> SubpixelProbe<T> {
         &self,
         operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        batch: Batch<T>,
+        batch: Batch,
         count: usize,
         (to, at): (&mut Buffer<C<T>>, usize),
         axis: i32,
     ) -> Result<()> {
         let grid = (operations.chunks(), count as u32, self.config.modes[0] as u32);
         let launch =
-            self.tilt.launch(grid, TEAM).plain(argument).plain(batch).arg(self.shifts.from(self.first)).arg(&self.spectra).arg(to.from(at));
+            self.tilt.launch(grid, TEAM).arg(argument).arg(batch).arg(self.shifts.from(self.first)).arg(&self.spectra).arg(to.from(at));
         // SAFETY: (Model, Batch, const float2*, const C*, C*, i32) as `tilt` declares; there is room for the modes of the batch from `at`
         // on.
         unsafe { launch.arg(axis).run()? };
@@ -282,13 +282,13 @@ impl<T: Number> SubpixelProbe<T> {
         &mut self,
         operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        batch: Batch<T>,
+        batch: Batch,
         count: usize,
         rest: bool,
     ) -> Result<()> {
         self.need_back(count)?;
         let grid = (operations.chunks(), count as u32, self.config.modes[0] as u32);
-        let launch = self.probe_numerator.launch(grid, TEAM).plain(argument).plain(batch).arg(u32::from(rest)).arg(&self.back);
+        let launch = self.probe_numerator.launch(grid, TEAM).arg(argument).arg(batch).arg(u32::from(rest)).arg(&self.back);
         // SAFETY: (Model, Batch, u32, C*) as `probe_numerator` declares; there is room for the modes of the batch.
         unsafe { launch.run()? };
         self.add_shifted_back(operations, argument, batch, count, true)
@@ -299,15 +299,14 @@ impl<T: Number> SubpixelProbe<T> {
         &mut self,
         operations: &mut BatchOperations<T>,
         argument: ModelArgument,
-        batch: Batch<T>,
+        batch: Batch,
         count: usize,
         norms: bool,
     ) -> Result<()> {
         operations.transform_at(&mut self.back, 0, count * self.config.modes[0], Direction::Forward)?;
         let pixels = self.config.frame[0] * self.config.frame[1];
         let grid = ((pixels as u32).div_ceil(TEAM), self.sets as u32, self.parts as u32);
-        let launch =
-            self.gather_shifted_back.launch(grid, TEAM).plain(argument).plain(batch).arg(self.shifts.from(self.first)).arg(&self.back);
+        let launch = self.gather_shifted_back.launch(grid, TEAM).arg(argument).arg(batch).arg(self.shifts.from(self.first)).arg(&self.back);
         let launch = launch.arg(count as u32).arg(T::from_wide(1.0 / pixels as f64)).arg(self.added as u32).arg(&self.sums);
         self.added += count;
         // SAFETY: (Model, Batch, const float2*, const C*, u32, float, u32, C*, float*) as `gather_shifted_back` declares; there is room for
@@ -415,7 +414,7 @@ impl<T: Number> SubpixelProbe<T> {
         for first in (0..frames.views).step_by(1 << 15) {
             let count = (frames.views - first).min(1 << 15);
             let grid = (operations.chunks(), count as u32, self.config.exits() as u32);
-            let launch = self.shift_waves.launch(grid, TEAM).plain(operations.batch(frames, first, 0)).arg(self.shifts.from(self.first));
+            let launch = self.shift_waves.launch(grid, TEAM).arg(operations.batch(frames, first, 0)).arg(self.shifts.from(self.first));
             // SAFETY: (Batch, const float2*, C*) as `shift_waves` declares; the waves hold the views.
             unsafe { launch.arg(&frames.waves).run()? };
         }

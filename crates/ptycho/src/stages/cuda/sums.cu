@@ -8,47 +8,8 @@
 // TEAM threads a block; a tile is 32 columns wide and TILE_ROWS high, at most TEAM / 32.
 #define CREWS (TEAM / WARP)
 
-struct Tile {
-    u32 storage;
-    i32 row, col;
-    u32 begin, end;  // of its visits
-};
-// A view that touches a tile: where the view's corner lies as seen from the tile's.
-struct Visit {
-    u32 view;
-    i32 corner;  // row and column, 16 bits each
-};
-// Views of one set of probes whose sums are taken together, in the order of the list.
-struct Part {
-    u32 probe;
-    u32 begin, end;
-};
-
-struct Sums {
-    const Tile* tiles;
-    const Visit* visits;
-    const Part* parts;
-    const u32* first_part;  // of every set of probes, and the end
-    const u32* listed;      // views in the order of the parts
-    C* numerators;          // [parts][PROBES][NY * NX]
-    real* weights;          // [parts][NY * NX]
-    C* before;              // the probes at the last test
-    const real* support;    // [NY * NX], or null
-    const real* inertia;    // of every set of probes
-    real2* changes;         // [sets][blocks]
-    u32* barrier;
-    u32* passes;  // how many there were
-    real4* pool;  // real and imaginary part and weight of every value of the objects, zero between sums; or null
-    u64 values;   // of the objects
-    u32 tile_count, part_count, sets, views;
-};
-
-struct Update {
-    real object_inertia;
-    real low, high;  // of the object's magnitude; low < 0: none
-    real tolerance;
-    u32 most, object, probe, probe_first;  // passes; whether each is updated; whether the first pass leaves the object
-};
+typedef SumsArgument Sums;
+typedef UpdateArgument<real> Update;
 
 // Four numbers past the first-level cache, and at their last use.
 #if DOUBLE

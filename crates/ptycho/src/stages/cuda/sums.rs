@@ -215,7 +215,7 @@ impl<T: Number> Sums<T> {
     }
 
     fn launch(&self, model: ModelArgument, exits: &Buffer<C<T>>, argument: SumsArgument, update: UpdateArgument<T>) -> Result<()> {
-        let launch = self.overlap.launch(self.blocks, TEAM).cooperative().plain(model).arg(exits).plain(argument).plain(update);
+        let launch = self.overlap.launch(self.blocks, TEAM).cooperative().arg(model).arg(exits).arg(argument).plain(update);
         // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
         unsafe { launch.run() }
     }

@@ -73,7 +73,7 @@ impl<T: Number> Sweeps<T> {
     /// Errors of all views of the order from the sums of their blocks.
     fn errors(&self, operations: &BatchOperations<T>, frames: &Frames<T>, views: usize) -> Result<()> {
         let batch = Batch { list: self.order.address(), ..operations.batch(frames, 0, 0) };
-        let launch = self.view_errors.launch((views as u32).div_ceil(TEAM), TEAM).plain(batch).arg(operations.chunks()).arg(views as u32);
+        let launch = self.view_errors.launch((views as u32).div_ceil(TEAM), TEAM).arg(batch).arg(operations.chunks()).arg(views as u32);
         // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the order has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }
@@ -132,7 +132,7 @@ impl<T: Number> Sweeps<T> {
             operations.propagate(0, batch, views.len(), false)?;
             let poisson = u32::from(rule.noise == Noise::Poisson);
             // SAFETY: (Batch, u32) as `residual` declares; the sums hold all views of the order.
-            unsafe { self.residual.launch((chunks, count), TEAM).plain(batch).arg(poisson).run()? };
+            unsafe { self.residual.launch((chunks, count), TEAM).arg(batch).arg(poisson).run()? };
             operations.propagate(0, batch, views.len(), true)?;
             self.cuda.fill_zero(&mut direction.object)?;
             self.cuda.fill_zero(&mut direction.probe)?;
@@ -168,7 +168,7 @@ impl<T: Number> Sweeps<T> {
             let steps = Batch { sums: operations.sums.from(behind).value(), ..batch };
             // SAFETY: (Model, Model, Batch) as `products` declares; five sums a block of every view of the batch lie behind those of the
             // errors.
-            unsafe { self.products.launch((chunks, count), TEAM).plain(argument).plain(along).plain(steps).run()? };
+            unsafe { self.products.launch((chunks, count), TEAM).arg(argument).arg(along).arg(steps).run()? };
             let sums = self.cuda.download_range(&operations.sums, behind..behind + 5 * (count * chunks) as usize)?;
             let mut mean = [0.0; 2];
             for view in sums.chunks_exact(5 * chunks as usize) {
@@ -197,7 +197,7 @@ impl<T: Number> Sweeps<T> {
         &mut self,
         model: &Model,
         argument: ModelArgument,
-        batch: Batch<T>,
+        batch: Batch,
         count: u32,
         to: &Pair<T>,
         damping: f64,
@@ -206,7 +206,7 @@ impl<T: Number> Sweeps<T> {
         if self.atomic {
             self.cuda.fill_zero(&mut self.norms)?;
             let chunks = (model.pixels() as u32).div_ceil(4 * TEAM);
-            let launch = self.object_scatter.launch((chunks, count), TEAM).plain(argument).plain(batch).arg(&to.object).arg(&self.norms);
+            let launch = self.object_scatter.launch((chunks, count), TEAM).arg(argument).arg(batch).arg(&to.object).arg(&self.norms);
             // SAFETY: (Model, Batch, C*, float*) as `object_scatter` declares; the norms hold a layer of every object.
             unsafe { launch.run()? };
         }
@@ -219,7 +219,7 @@ impl<T: Number> Sweeps<T> {
             } else {
                 let [height, width] = storage.shape.map(|n| n as u32);
                 let grid = (width.div_ceil(32), height.div_ceil(TEAM / 32));
-                let launch = self.object_direction.launch(grid, TEAM).plain(argument).plain(batch).arg(number as u32).arg(count);
+                let launch = self.object_direction.launch(grid, TEAM).arg(argument).arg(batch).arg(number as u32).arg(count);
                 // SAFETY: (Model, Batch, u32, u32, C*, float*, u32*) as `object_direction` declares; the norms hold a layer of every
                 // object.
                 unsafe { launch.arg(&to.object).arg(self.norms.from(at)).arg(self.brightest.from(largest + number)).run()? };
@@ -244,7 +244,7 @@ impl<T: Number> Sweeps<T> {
         &self,
         model: &Model,
         argument: ModelArgument,
-        batch: Batch<T>,
+        batch: Batch,
         count: u32,
         operations: &mut BatchOperations<T>,
         subpixel: &mut SubpixelProbe<T>,
@@ -278,7 +278,7 @@ impl<T: Number> Sweeps<T> {
         &self,
         model: &Model,
         argument: ModelArgument,
-        batch: Batch<T>,
+        batch: Batch,
         count: u32,
         to: &Pair<T>,
         damping: f64,
@@ -287,7 +287,7 @@ impl<T: Number> Sweeps<T> {
     ) -> Result<()> {
         let size = model.modes[0] * model.pixels();
         for set in 0..model.probes {
-            let launch = self.probe_direction.launch(chunks, TEAM).plain(argument).plain(batch).arg(set as u32).arg(count);
+            let launch = self.probe_direction.launch(chunks, TEAM).arg(argument).arg(batch).arg(set as u32).arg(count);
             // SAFETY: (Model, Batch, u32, u32, C*, float*, u32*) as `probe_direction` declares; the norms hold a frame.
             unsafe { launch.arg(&to.probe).arg(&self.norms).arg(self.brightest.from(largest + set)).run()? };
             let launch = self.divide.launch((model.pixels() as u32).div_ceil(TEAM), TEAM).arg(to.probe.from(set * size)).arg(&self.norms);

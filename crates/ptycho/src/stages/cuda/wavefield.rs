@@ -41,13 +41,13 @@ impl Wavefield {
         // in a tile or has its slot in the pool, and the arrays are shaped as objects and probes.
         unsafe {
             if sums.atomic() {
-                self.scatter.launch(sums.blocks, TEAM).plain(argument).plain(list).run()?;
-                self.divide_pool.launch(sums.blocks, TEAM).plain(list).arg(&to.object).arg(object).run()?;
+                self.scatter.launch(sums.blocks, TEAM).arg(argument).arg(list).run()?;
+                self.divide_pool.launch(sums.blocks, TEAM).arg(list).arg(&to.object).arg(object).run()?;
             } else {
-                self.object.launch(sums.tiles.len() as u32, TEAM).plain(argument).plain(list).arg(&to.object).arg(object).run()?;
+                self.object.launch(sums.tiles.len() as u32, TEAM).arg(argument).arg(list).arg(&to.object).arg(object).run()?;
             }
-            self.parts.launch(grid(list.part_count), TEAM).plain(argument).plain(list).run()?;
-            self.probe.launch(grid(list.sets), TEAM).plain(list).arg(&to.probe).arg(probe).run()
+            self.parts.launch(grid(list.part_count), TEAM).arg(argument).arg(list).run()?;
+            self.probe.launch(grid(list.sets), TEAM).arg(list).arg(&to.probe).arg(probe).run()
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Helpers shared by the tests.
 #![allow(dead_code, unreachable_pub)]
 
+pub(crate) mod twins;
+
 use std::path::Path;
 
 use num_complex::Complex;

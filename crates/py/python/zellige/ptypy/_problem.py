@@ -1,6 +1,6 @@
 """PtyPy's containers as the arrays of one problem, and the way back."""
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Problem:
         self._engine = engine
         self.probes, self.objects = _Storages(engine.pr), _Storages(engine.ob)
         self._probe, self._object = self.probes.all, self.objects.all
+        self._shapes = [s.data.shape for s in self._storages()]
         self._views = []
         frames, masks = [], []
         for storage in engine.di.storages.values():
@@ -147,12 +148,25 @@ class Problem:
         """Objects, (modes, rows, columns) each."""
         return [np.ascontiguousarray(s.data) for s in self._object]
 
-    def put(self, probe: Any, objects: list) -> None:
-        """Writes probes and objects into PtyPy's storages."""
-        for storage, values in zip(self._probe, np.asarray(probe)):
-            storage.data[:] = values
-        for storage, values in zip(self._object, objects):
-            storage.data[:] = np.asarray(values)
+    def state(self) -> list:
+        """Probes, then objects, (modes, rows, columns) each: the storages' own arrays where they are in C order."""
+        return [np.ascontiguousarray(s.data) for s in self._storages()]
+
+    def fill(self, write: Callable[[list], None]) -> None:
+        """Lets `write` fill arrays as those of `state`, in place where a storage's own array is one that can be filled."""
+        storages = self._storages()
+        arrays = [s.data if s.data.flags.carray else np.empty(s.data.shape, dtype=s.data.dtype) for s in storages]
+        write(arrays)
+        for storage, values in zip(storages, arrays):
+            if values is not storage.data:
+                storage.data[:] = values
+
+    def reshaped(self) -> bool:
+        """Returns True if a storage has another shape than it had."""
+        return [s.data.shape for s in self._storages()] != self._shapes
+
+    def _storages(self) -> list:
+        return [*self._probe, *self._object]
 
     def brightness(self, poisson: bool) -> dict:
         """Factor of each frame's brightness that fits PtyPy's probes and objects best, by name of the view."""

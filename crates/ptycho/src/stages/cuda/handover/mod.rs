@@ -133,28 +133,29 @@ impl<T: Number> Handover<T> {
         let program = handover_recipe(&config).build(cuda)?;
         let blocks = BlockSums::of_lists(model, cuda, pool, &program, &Touched { tiles: tiles_here, slots, pieces })?;
         let values = model.modes[1] * TILE_ROWS * TILE_COLUMNS;
+        // A word in each round of tiles and of probes, and three times at which all settle.
+        let mut ways = Ways::new(cuda, links, 2 * parts + 3)?;
         Ok(Self {
-            // A word in each round of tiles and of probes, and three times at which all settle.
-            ways: Ways::new(cuda, links, 2 * parts + 3)?,
             tiles: tile_rounds,
-            held: Opened::new(links, blocks.held.clone())?,
-            held_weights: Opened::new(links, blocks.held_weights.clone())?,
+            held: ways.open(blocks.held.clone())?,
+            held_weights: ways.open(blocks.held_weights.clone())?,
             slot: values * TEAM as usize / TILE_COLUMNS,
             completed: Completed {
                 out: program.kernel("tiles_out")?,
                 back: program.kernel("tiles_in")?,
                 tiles: pool.buffer_from(&completed.concat(), what)?,
                 first: firsts(&completed),
-                packed: Opened::new(links, Arc::new(pool.alloc_zeros(tiles.len() * values, what)?))?,
+                packed: ways.open(Arc::new(pool.alloc_zeros(tiles.len() * values, what)?))?,
                 values,
             },
             taken: false,
             probes: probe_rounds,
-            numerators: Opened::new(links, sums.numerators.clone())?,
-            weights: Opened::new(links, sums.weights.clone())?,
+            numerators: ways.open(sums.numerators.clone())?,
+            weights: ways.open(sums.weights.clone())?,
             sizes: [model.modes[0] * model.pixels(), model.pixels()],
             summed,
             used: false,
+            ways,
             views: views.len(),
             blocks,
             share,
@@ -198,7 +199,7 @@ impl<T: Number> Handover<T> {
             if count == 0 {
                 return Ok(());
             }
-            let launch = kernel.launch(count as u32, TEAM).plain(model).plain(sums.argument(0)).arg(tiles.from(begin)).arg(values);
+            let launch = kernel.launch(count as u32, TEAM).arg(model).arg(sums.argument(0)).arg(tiles.from(begin)).arg(values);
             // SAFETY: (Model, Sums, const u32*, C*, C*) as `tiles_out` and `tiles_in` declare; the tiles are those of the lists, the
             // values those of all objects, and there is a place for each tile.
             unsafe { launch.arg(packed.own().from(begin * *size)).run() }
@@ -220,7 +221,7 @@ impl<T: Number> Handover<T> {
     pub(super) fn probes(&mut self, model: ModelArgument, exits: &Buffer<C<T>>, sums: &Sums<T>) -> Result<()> {
         let first = self.share.own(self.views).start;
         let Self { ways, blocks, probes, numerators, weights, sizes, summed, taken, used, .. } = self;
-        let copy = |ways: &Ways, part: usize, begin: usize, count: usize| {
+        let copy = |ways: &mut Ways, part: usize, begin: usize, count: usize| {
             let [at, n] = [begin * sizes[0], count * sizes[0]];
             ways.copy(numerators.own(), at, numerators, part, at, n)?;
             let [at, n] = [begin * sizes[1], count * sizes[1]];

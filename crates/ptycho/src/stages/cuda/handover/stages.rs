@@ -5,7 +5,7 @@ use zellige_engine::error::Result;
 use super::super::CudaStages;
 use super::super::arguments::UpdateArgument;
 use super::super::number::Number;
-use super::super::stages::absent;
+use super::super::on_demand::absent;
 use super::super::stream::sums::Target;
 use super::super::supports::Supports;
 use crate::stages::{Likelihood, Overlap};

@@ -150,6 +150,11 @@ impl<T: Number> Stages for StreamedStages<T> {
         self.inner.state()
     }
 
+    fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {
+        self.flush()?;
+        self.inner.copy_state(bits)
+    }
+
     fn set_state(&mut self, state: &State) -> Result<()> {
         self.flush()?;
         self.inner.set_state(state)

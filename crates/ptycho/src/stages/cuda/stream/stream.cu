@@ -3,16 +3,6 @@
 
 #include "probe_sums.cu"
 
-struct TileRange {
-    u32 tile, begin, end;  // visits of the tile that are in the block
-    u32 slot;              // of its sums between blocks
-    u32 state;             // bit 0: the first of the tile, bit 1: the last
-};
-struct PartRange {
-    u32 part, begin, end;  // of the list of views
-    u32 state;             // as above
-};
-
 // conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
 // `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the block.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD)

@@ -130,7 +130,7 @@ impl<T: Number> BlockSums<T> {
         }
         // Pieces of a block are at most the parts: some hundred a probe.
         let launch = self.probe.launch(((self.pixels / self.pair).div_ceil(TEAM), pieces.len() as u32), TEAM);
-        let launch = launch.plain(model).arg(exits).arg(first as u32).plain(sums.argument(0)).arg(self.operations.from(pieces.start));
+        let launch = launch.arg(model).arg(exits).arg(first as u32).arg(sums.argument(0)).arg(self.operations.from(pieces.start));
         // SAFETY: (Model, const C*, u32, Sums, const Piece*) as declared; the pieces name views of the block.
         unsafe { launch.run() }
     }
@@ -153,7 +153,7 @@ impl<T: Number> BlockSums<T> {
             Target::Gradient(to) => (UpdateArgument::none(), to.address()),
             Target::Probe => unreachable!("the probes have no tiles"),
         };
-        let launch = self.object.launch(touches.len() as u32, TEAM).plain(model).arg(exits).arg(first as u32).plain(sums.argument(0));
+        let launch = self.object.launch(touches.len() as u32, TEAM).arg(model).arg(exits).arg(first as u32).arg(sums.argument(0));
         let launch = launch.arg(self.tile_ranges.from(touches.start)).arg(&*self.held).arg(&*self.held_weights);
         // SAFETY: (Model, const C*, u32, Sums, const Touch*, C*, float*, Update, C*) as declared; the tile_ranges name views of the block and
         // slots that are there; `to` is as long as the objects.
@@ -163,7 +163,7 @@ impl<T: Number> BlockSums<T> {
     /// The squared relative change of the probes, waited for.
     pub(in crate::stages::cuda) fn moved(&self, cuda: &Cuda, sums: &Sums<T>) -> Result<T> {
         // SAFETY: (Sums, u32, float*) as declared; so many blocks have left their changes.
-        unsafe { self.change.launch(1, TEAM).plain(sums.argument(0)).arg(sums.blocks).arg(&self.moved).run()? };
+        unsafe { self.change.launch(1, TEAM).arg(sums.argument(0)).arg(sums.blocks).arg(&self.moved).run()? };
         cuda.synchronize()?;
         Ok(self.moved.get(0))
     }

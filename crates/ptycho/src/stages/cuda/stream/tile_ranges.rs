@@ -5,11 +5,12 @@
 //! frames, bit for bit, and the memory that they take is that of the tiles that are open at a time.
 
 use bytemuck::{Pod, Zeroable};
+use zellige_device_macro::device;
 
 use crate::stages::cuda::lists::{Part, Tile, Visit};
 
-/// `TileRange` of stream.cu.
-#[repr(C)]
+/// Visits of a tile that are in a block, and the slot of its sums between blocks.
+#[device]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(in crate::stages::cuda) struct TileRange {
     pub(in crate::stages::cuda) tile: u32,
@@ -38,8 +39,8 @@ impl TileRange {
     }
 }
 
-/// `PartRange` of stream.cu.
-#[repr(C)]
+/// Piece of the list of views that a block adds to a part.
+#[device]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(in crate::stages::cuda) struct PartRange {
     pub(in crate::stages::cuda) part: u32,
