@@ -120,7 +120,7 @@ fn pixels_of_a_gpu_have_the_bits_of_the_hosts_sums() {
                 let (len, strides, begin) = shape;
                 let (scale, shift, zeros) = (0.3, 0.07, [1, 2]);
                 let plane =
-                    PlaneOnGpu { strides, begin, scale, shift, zeros, double_in_record, ..PlaneOnGpu::new(&buffer, true, len, centring) };
+                    PlaneOnGpu { double_in_record, begin, strides, scale, shift, zeros, ..PlaneOnGpu::new(&buffer, true, len, centring) };
                 let value = |i: usize, j: usize| {
                     let v = if i < 1 || j < 2 { 0.0 } else { values[begin + i * strides[0] + j * strides[1]] * scale + shift };
                     if double_in_record { v } else { f64::from(v as f32) }
