@@ -199,6 +199,33 @@ def finished(browser, zellige, work, shots):
     assert run.stop() == 0
 
 
+def queue(browser, zellige, work, shots):
+    """The list of a queue, with the page of a run that has ended, from its folder, and of one under way."""
+    out = work / "queue"
+    shutil.rmtree(out, ignore_errors=True)
+    few = ["--set", "pic.t_end=30,1e5,1e4", "--device", "cpu", "--threads", "1"]
+    run = Run(zellige, "run", EXAMPLES / "pic/two_stream.toml", "-o", out, "--live", *few)
+    page = browser.page()
+    page.size(1280, 900)
+    page.open(run.url)
+    states = "[...document.querySelectorAll('#runs .pill')].map((p) => p.textContent)"
+    page.until(f"{states}.join() === 'finished,running,waiting' && document.querySelectorAll('#runs a').length === 2")
+    assert page.js("document.getElementById('counts').textContent") == "1 finished, 1 running, 1 waiting"
+    shot(page, shots, "queue", height=420)
+    shot(page, None, "queue on a phone", 390, 800, phone=True)
+    links = page.js("[...document.querySelectorAll('#runs a')].map((a) => a.href)")
+    assert not page.errors, page.errors
+    for number, link in enumerate(links):
+        assert link == f"{run.url}{number}/"
+        one = browser.page()
+        one.size(1280, 900)
+        one.open(link)
+        look(one)
+        assert one.js("document.getElementById('status').textContent") == ("finished" if number == 0 else "running")
+        assert not one.errors, one.errors
+    run.stop()
+
+
 def anything(browser, zellige, work, shots):
     """A folder with no run in it: a volume with all its planes, an array of four axes, complex numbers, and what cannot be shown."""
     folder = work / "anything"
@@ -242,7 +269,7 @@ def main():
     browser = Browser()
     try:
         wanted = sys.argv[4:]
-        for test in (t for t in (plasma, others, finished, anything) if not wanted or t.__name__ in wanted):
+        for test in (t for t in (plasma, others, finished, queue, anything) if not wanted or t.__name__ in wanted):
             began = time.monotonic()
             test(browser, zellige, work, shots)
             print(f"{test.__name__}: passed in {time.monotonic() - began:.0f} s", flush=True)

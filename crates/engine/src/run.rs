@@ -126,6 +126,11 @@ pub trait Sink {
     fn wish(&mut self) -> Wish {
         Wish::default()
     }
+    /// Returns true if pictures of the end of the run are wished for before its results are handed over: where these are whole
+    /// fields, and pictures take less.
+    fn wishes_end(&mut self) -> bool {
+        false
+    }
     /// The pictures that a wish asked for.
     fn view(&mut self, _view: View) {}
 }

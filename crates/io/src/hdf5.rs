@@ -123,6 +123,9 @@ pub(crate) fn write_moment(path: &Path, records: &[&Record], stamp: Option<Stamp
             Record::Patches(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` is no field: it goes into VTK", record.name())));
             }
+            Record::Planes(_) => {
+                return Err(Error::format(path, FORMAT, format!("of `{}` there are only pictures", record.name())));
+            }
             Record::Mesh(_) | Record::Table(_) | Record::Method(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` belongs into an openPMD file", record.name())));
             }

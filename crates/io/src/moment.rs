@@ -43,6 +43,7 @@ fn bytes(record: &Record) -> usize {
     match record {
         Record::Field(f) | Record::Stack(f) => of(&f.values),
         Record::Wave(w) => 8 * w.values.len(),
+        Record::Planes(p) => p.pixels.iter().map(|pixels| 4 * pixels.len()).sum(),
         Record::Mesh(m) => m.components.iter().map(|c| of(&c.values)).sum(),
         Record::Curve(c) => 8 * (1 + c.lines.len()) * c.x.len(),
         Record::Measured(m) => 8 * (1 + 2 * m.curve.lines.len()) * m.curve.x.len(),
@@ -225,6 +226,8 @@ fn plan<'a>(folder: &Path, records: &'a [Record], formats: &[Format], stamp: Sta
                 plan.picture(&measured.curve.name, record);
             }
             Record::Patches(patches) => plan.patches(patches, records),
+            // Of somebody who watches: no results.
+            Record::Planes(_) => {}
             Record::Wave(wave) => plan.wave(wave),
             Record::Archive(archive) => plan.push(&archive.name, archive.ending, move |path| hdf5::write_archive(path, archive)),
             Record::Mesh(mesh) => {
@@ -245,7 +248,7 @@ fn plan<'a>(folder: &Path, records: &'a [Record], formats: &[Format], stamp: Sta
             Record::Field(_) | Record::Stack(_) | Record::Curve(_) | Record::Measured(_) => true,
             Record::Wave(wave) => !wave.live,
             Record::Table(table) => !holds_particles(table),
-            Record::Mesh(_) | Record::Patches(_) | Record::Archive(_) | Record::Method(_) => false,
+            Record::Mesh(_) | Record::Planes(_) | Record::Patches(_) | Record::Archive(_) | Record::Method(_) => false,
         };
         if fits {
             together.push(record);

@@ -1,11 +1,11 @@
 //! Frames: what a picture on the page shows of one record at one moment, small enough to send.
 
 use serde::Serialize;
-use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Patches, Record, Values, Wave};
+use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Patches, Planes, Record, Values, Wave};
 use zellige_io::picture;
 
 /// Pixels of a picture along each axis at most; larger fields are averaged over the area of each pixel.
-pub const MOST: usize = 512;
+pub const MOST: usize = Planes::MOST;
 /// Points of a curve at most.
 const POINTS: usize = 2048;
 /// Layers of a wave that are shown.
@@ -79,11 +79,15 @@ pub fn frames(records: &[Record]) -> Vec<Content> {
 
 fn of_record(record: &Record, all: &[Record], named: impl Fn(&str) -> bool) -> Vec<Content> {
     match record {
-        Record::Field(field) => of_field(field),
+        Record::Field(field) => of_field(field, &field.values),
+        Record::Planes(planes) => of_planes(planes),
         Record::Stack(field) => of_stack(field),
         Record::Mesh(mesh) => {
             let missing = |i: &usize| !named(&mesh.field_name(*i));
-            (0..mesh.components.len()).filter(missing).flat_map(|i| of_field(&mesh.field(i))).collect()
+            (0..mesh.components.len())
+                .filter(missing)
+                .flat_map(|i| of_field(&mesh.field_without_values(i), &mesh.components[i].values))
+                .collect()
         }
         Record::Wave(wave) => of_wave(wave).into_iter().collect(),
         Record::Curve(curve) => vec![of_curve(curve)],
@@ -96,26 +100,28 @@ fn of_record(record: &Record, all: &[Record], named: impl Fn(&str) -> bool) -> V
 /// Letters of axes in names of pictures.
 const AXES: [&str; 3] = ["x", "y", "z"];
 
-/// Number of a plane that cuts a third axis, with its name.
-fn planes(axes: usize) -> &'static [(usize, usize)] {
-    if axes == 2 { &[(0, 1)] } else { &[(0, 1), (0, 2), (1, 2)] }
+/// Axes of the planes of a field that are shown.
+fn planes(field: &Field) -> Vec<(usize, usize)> {
+    Planes::axes_of(&field.axes.iter().map(|a| a.len).collect::<Vec<_>>())
 }
 
-fn of_field(field: &Field) -> Vec<Content> {
+/// The values are those of the field, or lie in the mesh that it is a component of.
+fn of_field(field: &Field, values: &Values) -> Vec<Content> {
     let count = field.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.len));
-    if field.palette == Palette::Undrawn || count != Some(field.values.len()) || field.values.is_empty() {
+    if field.palette == Palette::Undrawn || count != Some(values.len()) || values.is_empty() {
         return Vec::new();
     }
     match field.axes.len() {
-        1 => vec![of_line(field)],
-        // An axis of one value makes no plane.
-        2 | 3 => planes(field.axes.len())
-            .iter()
-            .filter(|(i, j)| field.axes.len() == 2 || field.axes[*i].len > 1 && field.axes[*j].len > 1)
-            .map(|axes| image(field, *axes))
-            .collect(),
-        _ => Vec::new(),
+        1 => vec![of_line(field, values)],
+        _ => planes(field).into_iter().map(|axes| image(field, axes, picture::pixels(field, values, axes))).collect(),
     }
+}
+
+fn of_planes(Planes { field, pixels }: &Planes) -> Vec<Content> {
+    if field.palette == Palette::Undrawn {
+        return Vec::new();
+    }
+    planes(field).into_iter().zip(pixels).map(|(axes, pixels)| image(field, axes, pixels.clone())).collect()
 }
 
 /// The first field of a stack.
@@ -129,28 +135,10 @@ fn of_stack(stack: &Field) -> Vec<Content> {
         Values::F32(v) => Values::F32(v[..len].to_vec()),
         Values::F64(v) => Values::F64(v[..len].to_vec()),
     };
-    let title = format!("{}, 1 of {}", stack.title, count.len);
-    of_field(&Field { axes: axes.to_vec(), values, title, ..stack.clone_without_values() })
-}
-
-/// Fields without their numbers, which may be large.
-trait WithoutValues {
-    fn clone_without_values(&self) -> Self;
-}
-
-impl WithoutValues for Field {
-    fn clone_without_values(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            title: self.title.clone(),
-            unit: self.unit.clone(),
-            dimension: self.dimension,
-            axes: Vec::new(),
-            centring: self.centring,
-            values: Values::F32(Vec::new()),
-            palette: self.palette,
-        }
-    }
+    let mut field = Field::bare(stack.name.clone(), axes.to_vec(), stack.centring, Values::F32(Vec::new()));
+    field.title = format!("{}, 1 of {}", stack.title, count.len);
+    (field.unit, field.dimension, field.palette) = (stack.unit.clone(), stack.dimension, stack.palette);
+    of_field(&field, &values)
 }
 
 /// Offset of the first value on an axis, in spacings.
@@ -158,17 +146,13 @@ fn first_value(centring: Centring) -> f64 {
     if centring == Centring::Node { 0.0 } else { 0.5 }
 }
 
-fn image(field: &Field, (i, j): (usize, usize)) -> Content {
+/// Picture of a plane of these pixels.
+fn image(field: &Field, (i, j): (usize, usize), pixels: Vec<f32>) -> Content {
     let (x, y) = (&field.axes[i], &field.axes[j]);
     let rest = (0..field.axes.len()).find(|a| *a != i && *a != j);
     let at = rest.map_or(0, |a| field.axes[a].len / 2);
     let (nx, ny) = (x.len.min(MOST), y.len.min(MOST));
     let reduced = x.len > MOST || y.len > MOST;
-    let values = if reduced {
-        picture::plane(field, (i, j), at, [nx, ny]).into_iter().map(|v| v as f32).collect()
-    } else {
-        as_they_are(field, (i, j), rest.map(|a| (a, at)))
-    };
     let edges = |axis: &Axis| {
         // Nodes are drawn as cells around them, unless pixels are averages from the first node to the last.
         let (before, cells) = match field.centring {
@@ -207,7 +191,7 @@ fn image(field: &Field, (i, j): (usize, usize)) -> Content {
             name,
             title,
         },
-        values,
+        values: pixels,
     }
 }
 
@@ -218,19 +202,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { number } else { format!("{number} {unit}") }
 }
 
-/// The values of a plane, rows from the top.
-fn as_they_are(field: &Field, (i, j): (usize, usize), cut: Option<(usize, usize)>) -> Vec<f32> {
-    let stride = |axis: usize| field.axes[..axis].iter().map(|a| a.len).product::<usize>();
-    let (nx, ny, dx, dy) = (field.axes[i].len, field.axes[j].len, stride(i), stride(j));
-    let start = cut.map_or(0, |(axis, at)| at * stride(axis));
-    let mut values = Vec::with_capacity(nx * ny);
-    for row in (0..ny).rev() {
-        values.extend((0..nx).map(|column| field.values.get(start + row * dy + column * dx) as f32));
-    }
-    values
-}
-
-fn of_line(field: &Field) -> Content {
+fn of_line(field: &Field, values: &Values) -> Content {
     let axis = &field.axes[0];
     let shift = first_value(field.centring);
     let label = picture::symbol(field).to_owned();
@@ -240,7 +212,7 @@ fn of_line(field: &Field) -> Content {
         x_label: with_brackets(&axis.name, &axis.unit),
         y_label: with_brackets(&label, &field.unit),
         x: (0..axis.len).map(|i| axis.origin + (i as f64 + shift) * axis.spacing).collect(),
-        lines: vec![(label, (0..axis.len).map(|i| field.values.get(i)).collect())],
+        lines: vec![(label, (0..axis.len).map(|i| values.get(i)).collect())],
         log_y: field.palette == Palette::Density,
     })
 }

@@ -1,7 +1,7 @@
 //! Requests and responses of HTTP/1.1, one a connection, with limits on bytes and time.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Bytes of a request at most.
@@ -14,6 +14,8 @@ const TO_ASK: Duration = Duration::from_secs(5);
 const TO_TAKE: Duration = Duration::from_secs(5);
 /// Time in which a client must take a whole response.
 const TO_TAKE_ALL: Duration = Duration::from_secs(60);
+/// Time in which a server of this host must take a connection.
+const TO_CONNECT: Duration = Duration::from_secs(1);
 /// Bytes of such a part.
 const PART: usize = 1 << 16;
 
@@ -162,6 +164,36 @@ pub(crate) fn respond(stream: &mut TcpStream, status: u16, kind: &str, body: &[u
 /// Sends a status with a line of text.
 pub(crate) fn refuse(stream: &mut TcpStream, status: u16) -> Result<(), Refusal> {
     respond(stream, status, "text/plain; charset=utf-8", format!("{status} {}\n", reason(status)).as_bytes())
+}
+
+/// Hands a request on to a server of this program on this host, and its response back as it comes: `path` is what stands behind the
+/// token there. A server that says nothing for `patience` is left.
+pub(crate) fn forward(
+    stream: &mut TcpStream,
+    request: &Request,
+    to: (SocketAddr, &str),
+    path: &str,
+    patience: Duration,
+) -> Result<(), Refusal> {
+    let (address, token) = to;
+    let failed = |_| Refusal::Status(503);
+    let mut server = TcpStream::connect_timeout(&address, TO_CONNECT).map_err(failed)?;
+    server.set_read_timeout(Some(patience)).map_err(failed)?;
+    server.set_write_timeout(Some(TO_TAKE)).map_err(failed)?;
+    let (method, mark) = (if request.method == Method::Get { "GET" } else { "POST" }, if request.query.is_empty() { "" } else { "?" });
+    let query = &request.query;
+    let head = format!("{method} /{token}/{path}{mark}{query} HTTP/1.1\r\nHost: {address}\r\n{TOKEN}: {token}\r\n\r\n");
+    server.write_all(head.as_bytes()).map_err(failed)?;
+    let (mut part, mut begun) = (vec![0; PART], false);
+    loop {
+        match server.read(&mut part) {
+            Ok(0) => return if begun { Ok(()) } else { Err(Refusal::Status(503)) },
+            Ok(n) => send(stream, &part[..n])?,
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return Err(if begun { Refusal::Gone } else { Refusal::Status(503) }),
+        }
+        begun = true;
+    }
 }
 
 /// Begins a stream of events.

@@ -48,6 +48,12 @@ pub fn page(data: Option<&Value>) -> String {
     HTML.replace("/*style*/", &bare(STYLE)).replace("/*script*/", &script)
 }
 
+/// The page that lists the runs of a queue.
+pub(crate) fn queue_page() -> String {
+    let script = format!("\"use strict\";\n{}", bare(include_str!("page/queue.js")));
+    include_str!("page/queue.html").replace("/*style*/", &bare(STYLE)).replace("/*script*/", &script)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,15 +76,17 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_one_file_that_loads_nothing_from_elsewhere() {
+    fn the_pages_are_one_file_each_that_loads_nothing_from_elsewhere() {
         let page = page(None);
+        let all = format!("{page}{}", queue_page());
         for outside in ["http://", "https://", "//cdn", "@import", "url(", "import("] {
-            let found = page.find(outside).map(|at| &page[at..(at + 60).min(page.len())]);
+            let found = all.find(outside).map(|at| &all[at..(at + 60).min(all.len())]);
             // A name space of SVG is no address.
             assert!(found.is_none_or(|text| text.starts_with("http://www.w3.org/")), "{found:?}");
         }
         assert!(page.len() < 58_000, "{} bytes", page.len());
-        assert!(!page.contains("/*style*/") && !page.contains("/*script*/"));
+        assert!(!all.contains("/*style*/") && !all.contains("/*script*/"));
+        assert!(!queue_page().contains("innerHTML") && queue_page().len() < 10_000, "{} bytes", queue_page().len());
         let saved = super::page(Some(&serde_json::json!({ "title": "</script><b>" })));
         assert!(!saved.contains("</script><b>") && saved.contains("\\u003c/script>"));
     }

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::lock::host_name;
 
 use crate::address::Address;
 use crate::http::{self, Method, Refusal, Request};
 use crate::hub::{Command, Hub, Told};
-use crate::page::page;
+use crate::page::{page, queue_page};
+use crate::queue::{Queue, RunPage};
 
 /// Connections at most; others are sent away.
 pub(crate) const CONNECTIONS: usize = 64;
@@ -78,9 +80,15 @@ impl Security {
     }
 }
 
+/// State that a server shows.
+enum Shown {
+    Run(Arc<Hub>),
+    Queue(Arc<Queue>),
+}
+
 /// State that the threads share.
 struct Shared {
-    hub: Arc<Hub>,
+    shown: Shown,
     security: Security,
     connections: AtomicUsize,
     streams: AtomicUsize,
@@ -98,14 +106,23 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at an address and answers from now on.
+    /// Listens at an address and shows a run from now on.
     pub fn start(address: &Address, hub: Arc<Hub>) -> Result<Self> {
+        Self::of(address, Shown::Run(hub))
+    }
+
+    /// Listens at an address and shows a queue from now on, the runs behind their numbers.
+    pub fn of_queue(address: &Address, queue: Arc<Queue>) -> Result<Self> {
+        Self::of(address, Shown::Queue(queue))
+    }
+
+    fn of(address: &Address, shown: Shown) -> Result<Self> {
         let listener = address.listen()?;
         let begun = Instant::now();
         let security = Security::new(address.host)?;
         let (connections, streams, closed, answered) =
             (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
-        let shared = Arc::new(Shared { hub, security, connections, streams, closed, answered, begun });
+        let shared = Arc::new(Shared { shown, security, connections, streams, closed, answered, begun });
         let failed = |e: std::io::Error| Error::Device {
             device: "host".into(),
             message: format!("the live page cannot be served: {e}"),
@@ -156,7 +173,10 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::SeqCst);
-        self.shared.hub.close();
+        match &self.shared.shown {
+            Shown::Run(hub) => hub.close(),
+            Shown::Queue(queue) => queue.close(),
+        }
         // It waits for a connection.
         let mut own = self.address;
         if own.ip().is_unspecified() {
@@ -234,7 +254,7 @@ const BINARY: &str = "application/octet-stream";
 const JSON: &str = "application/json";
 
 fn answer(stream: &mut TcpStream, request: &Request, shared: &Arc<Shared>) -> Result<(), Refusal> {
-    let Shared { hub, security, .. } = &**shared;
+    let Shared { shown, security, .. } = &**shared;
     if !security.is_own_name(request.host.as_deref()) {
         return Err(Refusal::Status(421));
     }
@@ -243,9 +263,51 @@ fn answer(stream: &mut TcpStream, request: &Request, shared: &Arc<Shared>) -> Re
         // No different from a path that is not there.
         return Err(Refusal::Status(404));
     }
-    match (request.method, rest) {
+    // A header that pages of other sites cannot set without being asked, and they are not.
+    if request.method == Method::Post && !request.token.as_deref().is_some_and(|token| security.is_token(token)) {
+        return Err(Refusal::Status(403));
+    }
+    match shown {
+        Shown::Run(hub) => of_run(stream, request, rest, hub, shared),
+        Shown::Queue(queue) => of_queue(stream, request, rest, queue, shared),
+    }
+}
+
+/// Answers what is asked of a queue, or of one of its runs.
+fn of_queue(stream: &mut TcpStream, request: &Request, path: &str, queue: &Queue, shared: &Arc<Shared>) -> Result<(), Refusal> {
+    if let Some((number, rest)) = path.split_once('/') {
+        let number = number.parse().map_err(|_| Refusal::Status(404))?;
+        return match queue.page(number).ok_or(Refusal::Status(404))? {
+            RunPage::Process(address, token) => {
+                let _counted =
+                    if rest == "events" { Some(Counted::one(shared, |s| &s.streams, STREAMS).ok_or(Refusal::Status(503))?) } else { None };
+                http::forward(stream, request, (address, &token), rest, 3 * ALIVE)
+            }
+            RunPage::Folder(folder) => {
+                let hub = queue.opened(number, folder).ok_or(Refusal::Status(503))?;
+                of_run(stream, request, rest, &hub, shared)
+            }
+        };
+    }
+    match (request.method, path) {
+        (Method::Get, "") => http::respond(stream, 200, HTML, queue_page().as_bytes()),
+        (Method::Get, "all") => http::respond(stream, 200, JSON, queue.list().to_string().as_bytes()),
+        (Method::Get, "events") => {
+            let mut told = 0;
+            events(stream, shared, || queue.news(&mut told, ALIVE))
+        }
+        _ => Err(Refusal::Status(404)),
+    }
+}
+
+/// Answers what is asked of a run.
+fn of_run(stream: &mut TcpStream, request: &Request, path: &str, hub: &Hub, shared: &Arc<Shared>) -> Result<(), Refusal> {
+    match (request.method, path) {
         (Method::Get, "") => http::respond(stream, 200, HTML, page(None).as_bytes()),
-        (Method::Get, "events") => events(stream, shared),
+        (Method::Get, "events") => {
+            let (_watch, mut told) = (hub.watch(), Told::default());
+            events(stream, shared, || hub.news(&mut told, ALIVE))
+        }
         (Method::Get, "all") => http::respond(stream, 200, JSON, hub.all().to_string().as_bytes()),
         (Method::Get, "frames") => {
             let wanted = wanted(&request.query).ok_or(Refusal::Status(400))?;
@@ -261,10 +323,6 @@ fn answer(stream: &mut TcpStream, request: &Request, shared: &Arc<Shared>) -> Re
             http::respond(stream, 200, BINARY, &body)
         }
         (Method::Post, path) => {
-            // A header that pages of other sites cannot set without being asked, and they are not.
-            if !request.token.as_deref().is_some_and(|token| security.is_token(token)) {
-                return Err(Refusal::Status(403));
-            }
             let command = Command::named(path).ok_or(Refusal::Status(404))?;
             let status = if hub.command(command) { 202 } else { 403 };
             http::respond(stream, status, JSON, b"{}")
@@ -280,12 +338,10 @@ fn wanted(query: &str) -> Option<Vec<(usize, u64)>> {
 }
 
 /// Sends the news as they come.
-fn events(stream: &mut TcpStream, shared: &Arc<Shared>) -> Result<(), Refusal> {
+fn events(stream: &mut TcpStream, shared: &Arc<Shared>, mut news: impl FnMut() -> Option<Value>) -> Result<(), Refusal> {
     let _counted = Counted::one(shared, |s| &s.streams, STREAMS).ok_or(Refusal::Status(503))?;
-    let _watch = shared.hub.watch();
     http::begin_events(stream).map_err(|_| Refusal::Gone)?;
-    let mut told = Told::default();
-    while let Some(news) = shared.hub.news(&mut told, ALIVE) {
+    while let Some(news) = news() {
         let text = if news.is_null() { ":\n\n".to_owned() } else { format!("data: {news}\n\n") };
         http::send(stream, text.as_bytes()).map_err(|_| Refusal::Gone)?;
         if !shared.closed.load(Ordering::SeqCst) {

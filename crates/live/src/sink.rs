@@ -29,13 +29,15 @@ pub struct Watched<'a> {
     created: Instant,
     looks: u64,
     spent: Duration,
+    /// Step of the last look that had pictures made where fields lie.
+    made: Option<u64>,
 }
 
 impl<'a> Watched<'a> {
     /// Shows to `hub` what goes to the sink `behind`.
     pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
         let now = Instant::now();
-        Self { hub, behind, next: now, told: now, begun: false, created: now, looks: 0, spent: Duration::ZERO }
+        Self { hub, behind, next: now, told: now, begun: false, created: now, looks: 0, spent: Duration::ZERO, made: None }
     }
 
     /// Looks so far, in words, and the part of the wall time in which the run stood still for them; `None` if there were none.
@@ -72,8 +74,8 @@ impl Sink for Watched<'_> {
     }
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
-        // Those on a schedule take their turn; the last ones are always shown.
-        if last || self.hub.is_watched() && Instant::now() >= self.next {
+        // Those on a schedule take their turn; the last ones are always shown, unless a look at the end has been.
+        if (last && self.made != Some(clock.step)) || (!last && self.hub.is_watched() && Instant::now() >= self.next) {
             self.show(*clock, &records, Duration::ZERO);
         }
         self.behind.records(clock, records, last)
@@ -102,8 +104,13 @@ impl Sink for Watched<'_> {
         Wish { pictures: watched && Instant::now() >= self.next, save, next }
     }
 
+    fn wishes_end(&mut self) -> bool {
+        self.made.is_some()
+    }
+
     fn view(&mut self, view: View) {
         self.hub.stages(&view.stages);
+        self.made = view.records.iter().any(|r| matches!(r, Record::Planes(_))).then_some(view.clock.step);
         self.show(view.clock, &view.records, view.taken);
     }
 }
@@ -144,6 +151,33 @@ mod tests {
         drop(watch);
         assert_eq!(sink.wish(), Wish::default());
         assert_eq!(hub.newer(&[(0, 0)])[0].id, 2);
+    }
+
+    #[test]
+    fn the_end_is_looked_at_where_pictures_take_less_than_records() {
+        let hub = Arc::new(Hub::new(RunNames::default()));
+        let mut silent = Silent;
+        let mut sink = Watched::new(hub.clone(), &mut silent);
+        sink.view(view(1, Duration::ZERO));
+        assert!(!sink.wishes_end(), "whole fields");
+        let of_gpu = |step: u64| {
+            let View { clock, records, stages, taken } = view(step, Duration::ZERO);
+            let planes = |r| match r {
+                Record::Field(field) => Record::Planes(zellige_io::picture::planes(field)),
+                other => other,
+            };
+            View { clock, records: records.into_iter().map(planes).collect(), stages, taken }
+        };
+        sink.view(of_gpu(2));
+        assert!(sink.wishes_end());
+        let frames = |hub: &Hub| hub.all()["frames"].as_array().map_or(0, Vec::len);
+        let Clock { step: _, time } = view(3, Duration::ZERO).clock;
+        sink.view(of_gpu(3));
+        let before = frames(&hub);
+        sink.records(&Clock { step: 3, time }, view(3, Duration::ZERO).records, true).unwrap();
+        assert_eq!(frames(&hub), before, "the same moment once more");
+        sink.records(&Clock { step: 4, time }, view(4, Duration::ZERO).records, true).unwrap();
+        assert_eq!(frames(&hub), before + 1);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use zellige_engine::run::{self, Options, Silent, Sink, Summary, checkpoint_path}
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Clock, Environment};
 use zellige_engine::testing::toy::{Config, Toy};
-use zellige_live::{Address, Command, Hub, RunNames, Server, Watched};
+use zellige_live::{Address, Command, Hub, Queue, RunNames, RunPage, Server, Watched};
 
 fn start(commands: Vec<Command>) -> (Arc<Hub>, Server, String) {
     let hub = Arc::new(Hub::new(RunNames { name: "toy".into(), commands, ..RunNames::default() }));
@@ -249,4 +249,69 @@ fn save_and_stop_reach_the_run() {
     });
     assert!(matches!(&ended, Error::Interrupted { reason: "the live page", checkpoint: Some(_), .. }), "{ended}");
     assert_eq!(ended.exit_code(), 75);
+}
+
+/// A queue lists its runs; behind the number of one is the page of its process, or that of its folder.
+#[test]
+fn a_queue_lists_its_runs_and_has_the_page_of_each_behind_it() {
+    let (hub, run, token) = start(vec![Command::Save]);
+    let queue = Arc::new(Queue::new("a queue", ["under way", "over", "waiting"].map(String::from)));
+    let server = Server::of_queue(&Address::default(), queue.clone()).unwrap();
+    let (address, own) = (server.address(), server.url().trim_end_matches('/').rsplit('/').next().unwrap().to_owned());
+    queue.show(0, RunPage::of_url(&run.url()));
+    let opened = Arc::new(AtomicBool::new(false));
+    let mark = opened.clone();
+    let folder = move || {
+        assert!(!mark.swap(true, Ordering::SeqCst), "opened once");
+        let hub = Hub::new(RunNames { name: "from a folder".into(), ..RunNames::default() });
+        hub.end("finished", "it is over");
+        Arc::new(hub)
+    };
+    queue.show(1, Some(RunPage::Folder(Arc::new(folder))));
+
+    let page = get(address, &format!("/{own}/"));
+    assert!(status(&page) == 200 && page.contains("id=\"runs\"") && page.contains("frame-ancestors 'none'"), "{page:.300}");
+    let list = get(address, &format!("/{own}/all"));
+    assert!(list.contains("\"name\":\"waiting\"") && list.matches("\"page\":true").count() == 2, "{list}");
+    let events = watch(address, &own);
+
+    // The page of the run, and its state, through the queue.
+    hub.notice("told by the run");
+    assert!(get(address, &format!("/{own}/0/")).contains("id=\"pictures\""));
+    assert!(get(address, &format!("/{own}/0/all")).contains("told by the run"));
+    assert!(!hub.is_watched());
+    let seen = watch(address, &format!("{own}/0"));
+    assert!(hub.is_watched());
+    for _ in 0..2 {
+        assert!(get(address, &format!("/{own}/1/all")).contains("it is over"));
+    }
+    assert!(opened.load(Ordering::SeqCst));
+
+    // Nothing without the token of the queue, nothing for other sites, nothing that is not there.
+    for (path, expected) in [
+        (format!("/{token}/0/all"), 404),
+        (format!("/{own}/2/"), 404),
+        (format!("/{own}/3/"), 404),
+        (format!("/{own}/x/"), 404),
+        (format!("/{own}/0/nothing"), 404),
+        (format!("/{own}/0/../../{token}/all"), 404),
+    ] {
+        assert_eq!(status(&get(address, &path)), expected, "{path}");
+    }
+    let stranger = format!("GET /{own}/0/all HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_eq!(status(&ask(address, stranger.as_bytes())), 421);
+    let save = |header: &str| status(&ask(address, format!("POST /{own}/0/save HTTP/1.1\r\nHost: {address}\r\n{header}\r\n").as_bytes()));
+    assert_eq!((save(""), save(&format!("X-Zellige-Token: {token}\r\n"))), (403, 403));
+    let mut silent = Silent;
+    let mut sink = Watched::new(hub.clone(), &mut silent);
+    assert!(!sink.wish().save);
+    assert_eq!(save(&format!("X-Zellige-Token: {own}\r\n")), 202);
+    assert!(sink.wish().save);
+    drop((seen, events));
+
+    // Its process ends: the next request tells so, until there is a folder.
+    drop(run);
+    assert_eq!(status(&get(address, &format!("/{own}/0/all"))), 503);
+    queue.show(0, None);
+    assert_eq!(status(&get(address, &format!("/{own}/0/all"))), 404);
 }

@@ -2,7 +2,7 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::position;
-use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Method, Note, Palette, Record, Table, UnitDimension, Values};
+use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Method, Note, Palette, Planes, Record, Table, UnitDimension, Values};
 
 use crate::config::Config;
 use crate::config::diagnostics::ParticlesConfig;
@@ -43,22 +43,23 @@ struct Quantity {
     scale: f64,
 }
 
-/// Adds the named quantities, the components of a field together. Those that are zero everywhere are left out unless they
-/// were asked for.
-pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, out: &mut Vec<Record>) -> Result<()> {
+/// Adds the named quantities, the components of a field together; only their pictures where `whole` is false and those are made
+/// where the fields lie. Those that are zero everywhere are left out unless they were asked for.
+pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, whole: bool, out: &mut Vec<Record>) -> Result<()> {
     let named = |name: &String| Component::ALL.into_iter().find(|c| c.name() == name);
     for first in 0..3 {
         let members = Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| named(name) == Some(*c)));
-        let mut components = Vec::new();
+        let (mut components, mut pictures) = (Vec::new(), false);
         for component in members {
-            let values = plasma.stages.cells(component, quantity(plasma, first).scale)?;
+            let scale = quantity(plasma, first).scale;
+            let picture = if whole { None } else { plasma.stages.picture(component, scale)? };
+            pictures = picture.is_some();
+            let values = picture.map_or_else(|| plasma.stages.cells(component, scale), |pixels| Ok(Values::F32(pixels)))?;
             let name = ["x", "y", "z"][component as usize % 3];
             components.push(piece(plasma, name, component.stagger(), values));
         }
         components.retain(|c| asked || notable(&c.values));
-        if !components.is_empty() {
-            out.push(Record::Mesh(mesh(config, plasma, quantity(plasma, first), components)));
-        }
+        add(mesh(config, plasma, quantity(plasma, first), components), pictures, out);
     }
     for name in what.iter().filter(|name| named(name).is_none()) {
         let wanted = name.strip_prefix("charge.");
@@ -68,13 +69,29 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
         let scale = plasma.model.units.charge;
         let quantity = Quantity { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
-        let values = plasma.stages.charge_cells(&species, scale)?;
+        let picture = if whole { None } else { plasma.stages.charge_picture(&species, scale)? };
+        let pictures = picture.is_some();
+        let values = picture.map_or_else(|| plasma.stages.charge_cells(&species, scale), |pixels| Ok(Values::F32(pixels)))?;
         let density = piece(plasma, "", [0.0; 2], values);
-        if asked || notable(&density.values) {
-            out.push(Record::Mesh(mesh(config, plasma, quantity, vec![density])));
-        }
+        let components = if asked || notable(&density.values) { vec![density] } else { Vec::new() };
+        add(mesh(config, plasma, quantity, components), pictures, out);
     }
     Ok(())
+}
+
+/// Adds a mesh if it has components; where these are pictures, each by itself.
+fn add(mut mesh: Mesh, pictures: bool, out: &mut Vec<Record>) {
+    if mesh.components.is_empty() {
+        return;
+    }
+    if !pictures {
+        out.push(Record::Mesh(mesh));
+        return;
+    }
+    for i in 0..mesh.components.len() {
+        let Values::F32(pixels) = std::mem::replace(&mut mesh.components[i].values, Values::F32(Vec::new())) else { continue };
+        out.push(Record::Planes(Planes { field: mesh.field(i), pixels: vec![pixels] }));
+    }
 }
 
 /// True if some value is not zero.

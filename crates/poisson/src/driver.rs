@@ -454,6 +454,18 @@ impl Driver {
         let (grid, mean) = (&self.grid, self.mean);
         Ok(on_host(&self.device, || shifted(grid, u, mean)))
     }
+
+    /// Pixels of the solution over a grid of so many axes, as [`Stages::picture`] gives them. `None` too where a mean is asked for,
+    /// of which all nodes are a part.
+    pub(crate) fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+        if self.grid.singular() || dimensions < 2 {
+            return Ok(None);
+        }
+        match &mut self.backend {
+            Backend::Stages(stages) => stages.picture(dimensions, double_in_record),
+            Backend::Direct(direct) => direct.picture(dimensions, double_in_record),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The solution as records: the fields `solution` and `rhs`, and the residual's course.
 
-use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values};
+use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Planes, Record, Values};
 
 use crate::config::{COUNTER, Config};
 use crate::problem::Precision;
@@ -52,6 +52,24 @@ pub fn residuals(relative: Vec<f64>) -> Record {
 
 fn in_precision(config: &Config, u: &[f64]) -> Values {
     if config.precision == Precision::F32 { Values::F32(u.iter().map(|v| *v as f32).collect()) } else { Values::F64(u.to_vec()) }
+}
+
+/// True if records of the solution have doubles.
+pub fn in_doubles(config: &Config) -> bool {
+    config.precision != Precision::F32
+}
+
+/// The solution as pictures show it.
+pub fn solution_seen(config: &Config, pixels: Vec<Vec<f32>>) -> Record {
+    Record::Planes(Planes { field: on_grid(config, "solution", "solution u", Values::F32(Vec::new())), pixels })
+}
+
+/// A field as pictures show it; other records as they are.
+pub fn seen(record: Record) -> Record {
+    match record {
+        Record::Field(field) => Record::Planes(zellige_io::picture::planes(field)),
+        other => other,
+    }
 }
 
 /// The solution, in the precision that it was computed in.

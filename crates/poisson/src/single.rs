@@ -32,6 +32,8 @@ pub(crate) struct Single {
     levels: Vec<Level>,
     /// Root mean square of the right-hand side without its mean, which an imbalance is measured against.
     reference: f64,
+    /// Pictures of the right-hand side, which stays as it is; none before somebody looks.
+    rhs_seen: Option<Record>,
 }
 
 /// An imbalance above this share of the right-hand side is said.
@@ -159,7 +161,7 @@ impl Single {
         let reference = folded.reference.l2;
         driver.load(folded)?;
         driver.begin(&mut Profiler::off())?;
-        Ok(Self { config: config.clone(), device, problem, driver, levels, reference })
+        Ok(Self { config: config.clone(), device, problem, driver, levels, reference, rhs_seen: None })
     }
 
     pub(crate) fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -274,15 +276,31 @@ impl Single {
 
     pub(crate) fn records(&mut self) -> Result<Vec<Record>> {
         let u = self.driver.solution()?;
+        Ok(vec![output::solution(&self.config, u), self.right_hand_side(), self.residual_curve()])
+    }
+
+    pub(crate) fn pictures(&mut self) -> Result<Vec<Record>> {
+        let double = output::in_doubles(&self.config);
+        let Some(pixels) = self.driver.picture(self.config.dimensions(), double)? else { return self.records() };
+        let solution = output::solution_seen(&self.config, pixels);
+        if self.rhs_seen.is_none() {
+            let rhs = self.right_hand_side();
+            self.rhs_seen = Some(on_host(&self.device, || output::seen(rhs)));
+        }
+        Ok([Some(solution), self.rhs_seen.clone(), Some(self.residual_curve())].into_iter().flatten().collect())
+    }
+
+    fn right_hand_side(&self) -> Record {
+        let rhs = &self.problem.rhs;
+        let rhs = Values::F64(on_host(&self.device, || copied(rhs)));
+        output::field(&self.config, "rhs", "right-hand side", rhs)
+    }
+
+    fn residual_curve(&self) -> Record {
         let monitor = self.driver.monitor();
         let scale = if monitor.reference() > 0.0 { 1.0 / monitor.reference() } else { 1.0 };
         let relative: Vec<f64> = monitor.history().iter().map(|r| r * scale).collect();
-        let rhs = Values::F64(on_host(&self.device, || copied(&self.problem.rhs)));
-        Ok(vec![
-            output::solution(&self.config, u),
-            output::field(&self.config, "rhs", "right-hand side", rhs),
-            output::residual_curve(&relative, &self.step_name()),
-        ])
+        output::residual_curve(&relative, &self.step_name())
     }
 
     pub(crate) fn checks(&mut self) -> Result<Vec<Check>> {

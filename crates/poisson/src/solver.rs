@@ -5,6 +5,7 @@ use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::links::Division;
+use zellige_engine::ops::plane;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Outcome, Plan, Solver, WorkEstimate};
@@ -171,7 +172,7 @@ impl Solver for Poisson {
         } else {
             vec![stages::cuda::recipe(choice.precision)]
         };
-        Ok(solving.into_iter().chain([on_gpu::recipe()]).collect())
+        Ok(solving.into_iter().chain([on_gpu::recipe(), plane::recipe()]).collect())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -213,6 +214,13 @@ impl Solver for Poisson {
     fn records(&mut self) -> Result<Vec<Record>> {
         match &mut self.0 {
             Run::One(one) => one.records(),
+            Run::Many(many) => Ok(many.records()),
+        }
+    }
+
+    fn pictures(&mut self) -> Result<Vec<Record>> {
+        match &mut self.0 {
+            Run::One(one) => one.pictures(),
             Run::Many(many) => Ok(many.records()),
         }
     }

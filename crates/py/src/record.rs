@@ -90,7 +90,7 @@ pub(crate) fn all(py: Python<'_>, records: Vec<Record>) -> PyResult<Vec<Named>> 
             }
             Record::Curve(one) => out.push(curve(py, one)?),
             Record::Measured(one) => out.push(curve(py, one.curve)?),
-            Record::Wave(_) | Record::Archive(_) | Record::Method(_) | Record::Patches(_) => {}
+            Record::Wave(_) | Record::Planes(_) | Record::Archive(_) | Record::Method(_) | Record::Patches(_) => {}
         }
     }
     Ok(out)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -28,18 +29,38 @@ pub(super) fn show(folder: &Path, address: &Address) -> Result<u8> {
     }
     let summary = zellige_io::json::read(folder.join(SUMMARY)).ok();
     let live = Live::start(address, names(folder, summary.as_ref()))?;
-    let hub = live.hub();
-    fill(&hub, folder, summary.as_ref().map(clock))?;
-    if let Err(error) = rows(&hub, &folder.join(ROWS)) {
-        report::note(&format!("no rows are shown: {error}"));
-    }
-    end(&hub, summary.as_ref(), folder.join(RESOLVED).exists());
+    open(&live.hub(), folder, summary.as_ref(), &report::note)?;
     report::note("Ctrl-C ends it");
     let signals = Signals::listen(None)?;
     while signals.stop_reason().is_none() {
         std::thread::sleep(PAUSE);
     }
     Ok(0)
+}
+
+/// State of the page of a folder, with all that there is to say among its messages.
+pub(super) fn hub(folder: &Path) -> Arc<Hub> {
+    let summary = zellige_io::json::read(folder.join(SUMMARY)).ok();
+    let hub = Hub::new(names(folder, summary.as_ref()));
+    // A run that was stopped has rows, and nothing to draw.
+    if let Err(error) = open(&hub, folder, summary.as_ref(), &|_| ()) {
+        hub.notice(&format!("no pictures: {error}"));
+    }
+    Arc::new(hub)
+}
+
+/// Shows a folder; `say` is given what stands among the messages too.
+fn open(hub: &Hub, folder: &Path, summary: Option<&Value>, say: &dyn Fn(&str)) -> Result<()> {
+    let tell = |text: &str| {
+        say(text);
+        hub.notice(text);
+    };
+    let filled = fill(hub, folder, summary.map(clock), &tell);
+    if let Err(error) = rows(hub, &folder.join(ROWS)) {
+        tell(&format!("no rows are shown: {error}"));
+    }
+    end(hub, summary, folder.join(RESOLVED).exists());
+    filled
 }
 
 fn text(value: &Value, key: &str) -> String {
@@ -70,7 +91,7 @@ fn stepped(stem: &str) -> (&str, Option<u64>) {
 }
 
 /// Shows what can be drawn, in the order of the steps.
-fn fill(hub: &Hub, folder: &Path, end: Option<Clock>) -> Result<()> {
+fn fill(hub: &Hub, folder: &Path, end: Option<Clock>, tell: &dyn Fn(&str)) -> Result<()> {
     let mut moments: BTreeMap<u64, Vec<(String, Source)>> = BTreeMap::new();
     let mut of_end = Vec::new();
     let Found { sources, others } = in_folder(folder)?;
@@ -91,7 +112,7 @@ fn fill(hub: &Hub, folder: &Path, end: Option<Clock>) -> Result<()> {
             match read(&source.path) {
                 Ok(Drawable { record, notes }) => {
                     for text in &notes {
-                        tell(hub, text);
+                        tell(text);
                     }
                     let mut contents = frame::frames(&[named(record, &name)]);
                     for content in &mut contents {
@@ -102,12 +123,12 @@ fn fill(hub: &Hub, folder: &Path, end: Option<Clock>) -> Result<()> {
                     let time = if step == last.step { last.time } else { None };
                     hub.frames(Clock { step, time }, contents);
                 }
-                Err(error) => tell(hub, &format!("not shown: {error}")),
+                Err(error) => tell(&format!("not shown: {error}")),
             }
         }
     }
     for text in &others {
-        tell(hub, text);
+        tell(text);
     }
     Ok(())
 }
@@ -127,12 +148,6 @@ fn named(mut record: Record, name: &str) -> Record {
         _ => {}
     }
     record
-}
-
-/// Says something here and on the page.
-fn tell(hub: &Hub, text: &str) {
-    report::note(text);
-    hub.notice(text);
 }
 
 /// `energy [J]` as its name and its unit.

@@ -13,7 +13,7 @@ use zellige_live::{Address, Command, Hub, RunNames, Server};
 use crate::report::{self, VERSION};
 
 /// Time that clients have at the end of a run to ask for the last pictures.
-const FAREWELL: Duration = Duration::from_secs(3);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(3);
 
 /// Page at work.
 pub(crate) struct Live {
@@ -51,16 +51,21 @@ pub(crate) fn of_folder(folder: &Path) -> RunNames {
     }
 }
 
+/// Says where a page is.
+pub(crate) fn tell_address(server: &Server) {
+    report::line("live", &server.url());
+    match server.tunnel() {
+        Some(tunnel) => report::line("", &format!("from another machine first: {tunnel}")),
+        None => report::note("the live page is open to the network, without encryption: who has its address sees the run"),
+    }
+}
+
 impl Live {
     /// Starts a page, and says where.
     pub(crate) fn start(address: &Address, names: RunNames) -> Result<Self> {
         let hub = Arc::new(Hub::new(names));
         let server = Server::start(address, hub.clone())?;
-        report::line("live", &server.url());
-        match server.tunnel() {
-            Some(tunnel) => report::line("", &format!("from another machine first: {tunnel}")),
-            None => report::note("the live page is open to the network, without encryption: who has its address sees the run"),
-        }
+        tell_address(&server);
         Ok(Self { hub, server })
     }
 

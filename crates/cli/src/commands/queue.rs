@@ -1,6 +1,8 @@
 //! `zellige run A B C`, `--set KEY=V1,V2`: independent runs over the devices. Each is a process of its own with its own folder, so
 //! that one that fails takes no other with it.
 
+mod page;
+
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -15,6 +17,7 @@ use zellige_engine::files;
 use zellige_engine::signal::{self, Signals};
 use zellige_io::csv;
 
+use self::page::Page;
 use crate::another_process;
 use crate::args::RunArgs;
 use crate::commands::gpus;
@@ -73,6 +76,11 @@ fn values(text: &str) -> (&str, Vec<&str>) {
     (key, parts)
 }
 
+/// Folder above those of the runs.
+fn above(arguments: &RunArgs) -> PathBuf {
+    arguments.output.clone().unwrap_or_else(|| PathBuf::from("out"))
+}
+
 /// The runs: each input with each combination of the values that are scanned, and the keys that are.
 fn jobs(arguments: &RunArgs) -> Result<(Vec<Job>, Vec<String>)> {
     let (mut keys, mut combinations) = (Vec::new(), vec![(Vec::new(), Vec::new())]);
@@ -99,7 +107,7 @@ fn jobs(arguments: &RunArgs) -> Result<(Vec<Job>, Vec<String>)> {
             })
             .collect();
     }
-    let above = arguments.output.clone().unwrap_or_else(|| PathBuf::from("out"));
+    let above = above(arguments);
     let mut jobs: Vec<Job> = Vec::new();
     for input in &arguments.inputs {
         let stem = input.file_stem().map_or_else(|| "run".into(), |s| s.to_string_lossy().into_owned());
@@ -136,11 +144,6 @@ fn devices(asked: Option<&str>) -> Result<Vec<String>> {
 
 /// The command.
 pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
-    if arguments.live.is_some() {
-        let problem = Problem::new("--live", "one run is shown at a time, and these are several");
-        let hint = "run one of them with `--live`, or look at finished ones with `zellige view DIR --live`";
-        return Err(Error::input("command line", problem.hint(hint)));
-    }
     if arguments.resume.is_some() {
         let problem = Problem::new("--resume", "one run is resumed at a time").hint("name the folder of that run, and no other input");
         return Err(Error::input("command line", problem));
@@ -162,7 +165,12 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
         return Ok(code);
     }
     report::heading(&format!("zellige {VERSION}: {} runs on {}", jobs.len(), devices.join(", ")));
-    let ended = work(&jobs, &devices, arguments)?;
+    let names = jobs.iter().map(|job| job.name.clone());
+    let mut page = arguments.live.as_ref().map(|address| Page::start(address, &above(arguments), names)).transpose()?;
+    let ended = work(&jobs, &devices, arguments, page.as_mut())?;
+    if let Some(page) = page {
+        page.close((0..jobs.len()).filter(|k| ended[*k].is_none()));
+    }
     write_table(arguments, &jobs, &keys, &ended)?;
     let done = |code: u8| ended.iter().flatten().filter(|e| (e.code == 0) == (code == 0)).count();
     let never = ended.iter().filter(|e| e.is_none()).count();
@@ -198,6 +206,9 @@ fn command(job: &Job, device: &str, arguments: &RunArgs) -> Result<Command> {
         (arguments.force, "--force"),
         (arguments.keep_going, "--keep-going"),
         (arguments.profile, "--profile"),
+        // Of each run on the loopback: the queue hands it on.
+        (arguments.live.is_some() && !arguments.dry_run, "--live"),
+        (arguments.steer && !arguments.dry_run, "--steer"),
     ] {
         if given {
             command.arg(flag);
@@ -219,7 +230,7 @@ struct Running {
 }
 
 /// Works through the queue; `None` for runs that were not begun because the queue was stopped.
-fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs) -> Result<Vec<Option<Ended>>> {
+fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs, mut page: Option<&mut Page>) -> Result<Vec<Option<Ended>>> {
     let signals = Signals::listen(None)?;
     let mut ended = vec![None; jobs.len()];
     let mut waiting: VecDeque<usize> = (0..jobs.len()).collect();
@@ -232,12 +243,17 @@ fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs) -> Result<Vec<Opt
             free.pop_front();
             let begun = Instant::now();
             match start(&jobs[job], &devices[device], arguments) {
-                Ok(child) => running.push(Running { job, device, child, begun }),
+                Ok(child) => {
+                    running.push(Running { job, device, child, begun });
+                    if let Some(page) = &page {
+                        page.begun(job, &devices[device]);
+                    }
+                }
                 Err(error) => {
                     free.push_back(device);
                     let message = error.to_string();
                     ended[job] = Some(Ended { device: devices[device].clone(), seconds: 0.0, code: error.exit_code(), message });
-                    tell(&bar, job, jobs, ended[job].as_ref());
+                    tell(&bar, job, jobs, ended[job].as_ref(), page.as_deref());
                 }
             }
         }
@@ -259,12 +275,19 @@ fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs) -> Result<Vec<Opt
                     let message = if code == 0 { String::new() } else { last_error(&jobs[run.job].folder) };
                     let seconds = run.begun.elapsed().as_secs_f64();
                     ended[run.job] = Some(Ended { device: devices[run.device].clone(), seconds, code, message });
-                    tell(&bar, run.job, jobs, ended[run.job].as_ref());
+                    tell(&bar, run.job, jobs, ended[run.job].as_ref(), page.as_deref());
                 }
             }
         }
+        if let Some(page) = &mut page {
+            page.under_way(running.iter().map(|r| (r.job, jobs[r.job].folder.as_path(), r.begun)));
+        }
         if !bar.is_hidden() {
-            let names: Vec<_> = running.iter().map(|r| format!("{} {}", jobs[r.job].name, progress(&jobs[r.job].folder))).collect();
+            let names = running.iter().map(|r| {
+                let percent = percentage(&jobs[r.job].folder).map(|percent| format!("{percent} %")).unwrap_or_default();
+                format!("{} {percent}", jobs[r.job].name)
+            });
+            let names: Vec<_> = names.collect();
             bar.set_message(format!("{} waiting; {}", waiting.len(), names.join(", ")));
             bar.tick();
         }
@@ -291,9 +314,12 @@ fn exit_code(status: ExitStatus) -> u8 {
     status.code().map_or(70, |code| code as u8)
 }
 
-/// A line for a run that ended.
-fn tell(bar: &ProgressBar, job: usize, jobs: &[Job], ended: Option<&Ended>) {
+/// A line for a run that ended, here and on the page.
+fn tell(bar: &ProgressBar, job: usize, jobs: &[Job], ended: Option<&Ended>, page: Option<&Page>) {
     let Some(ended) = ended else { return };
+    if let Some(page) = page {
+        page.ended(job, jobs[job].folder.clone(), ended);
+    }
     let verdict = if ended.code == 0 { "done".to_owned() } else { format!("exit code {}: {}", ended.code, ended.message) };
     let wide = jobs.iter().map(|j| j.name.chars().count()).max().unwrap_or(0);
     let text = format!("{:wide$}  {:8} {:>9}  {verdict}", jobs[job].name, ended.device, report::seconds(ended.seconds));
@@ -323,10 +349,9 @@ fn last_error(folder: &Path) -> String {
 }
 
 /// The last percentage that a run has told.
-fn progress(folder: &Path) -> String {
-    let text = tail(folder);
-    let found = text.lines().rev().find_map(|line| line.split_once(" %").and_then(|(before, _)| before.split_whitespace().last()));
-    found.map(|percent| format!("{percent} %")).unwrap_or_default()
+fn percentage(folder: &Path) -> Option<f64> {
+    let number = |line: &str| line.split_once(" %").and_then(|(before, _)| before.split_whitespace().last()?.parse().ok());
+    tail(folder).lines().rev().find_map(number)
 }
 
 /// All runs with the values scanned, how they ended and where.
@@ -343,7 +368,7 @@ fn write_table(arguments: &RunArgs, jobs: &[Job], keys: &[String], ended: &[Opti
         fields.extend([device, &seconds, &code, message]);
         let _ = writeln!(text, "{}", fields.into_iter().map(csv::cell).collect::<Vec<_>>().join(","));
     }
-    let path = arguments.output.as_deref().unwrap_or(Path::new("out")).join(TABLE);
+    let path = above(arguments).join(TABLE);
     fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(|e| Error::file("write", &path, e))?;
     files::atomic_write(&path, |out| std::io::Write::write_all(out, text.as_bytes()))?;
     report::line("table", &path.display().to_string());

@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, ChildStderr, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::common::{SMALL, command, names, zellige};
 
-/// Runs an example with a client that takes its events until the end; the events, and the exit code.
-fn watched(folder: &Path, arguments: &[&str]) -> (String, i32) {
+/// Starts a program with a page; the address of that, and what it says afterwards.
+fn started(folder: &Path, arguments: &[&str]) -> (Child, BufReader<ChildStderr>, String) {
     let mut child = command(folder, &[arguments, &["--live"]].concat()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut told = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
@@ -19,6 +20,22 @@ fn watched(folder: &Path, arguments: &[&str]) -> (String, i32) {
             break url.trim().to_owned();
         }
     };
+    (child, told, url)
+}
+
+/// Asks for a path of a page; the response with its head.
+fn get(url: &str, path: &str) -> String {
+    let (address, own) = url.split_once('/').expect("a path with a token");
+    let mut stream = TcpStream::connect(address).expect("the page is there");
+    write!(stream, "GET /{own}{path} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("a request");
+    let mut text = Vec::new();
+    let _ = stream.read_to_end(&mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Runs an example with a client that takes its events until the end; the events, and the exit code.
+fn watched(folder: &Path, arguments: &[&str]) -> (String, i32) {
+    let (mut child, mut told, url) = started(folder, arguments);
     let (address, path) = url.split_once('/').expect("a path with a token");
     let mut stream = TcpStream::connect(address).expect("the page is there");
     write!(stream, "GET /{path}events HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("a request");
@@ -76,6 +93,52 @@ fn watched_runs_have_the_same_bits() {
     }
 }
 
+/// A queue lists its runs; the page of one is there while it is under way, and from its folder when it has ended.
+#[test]
+fn a_queue_has_a_page_with_those_of_its_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/poisson/dipole.toml").display().to_string();
+    let set = ["poisson.grid.nodes=[257, 257]", "poisson.method=jacobi", "poisson.max_cycles=2000000", "poisson.tolerance=1e-13,1e-12"];
+    let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+    let run = [&["run", &input, "--device", "cpu", "--threads", "1", "-o", "queue", "--steer"][..], &set].concat();
+    let (mut child, mut told, url) = started(folder.path(), &run);
+    assert!(get(&url, "").contains("id=\"runs\""));
+    let until = |wanted: &dyn Fn(&str) -> bool| {
+        let begun = Instant::now();
+        loop {
+            let list = get(&url, "all");
+            if wanted(&list) {
+                return list;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{list}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let list = until(&|list| list.contains("\"page\":true"));
+    assert!(list.contains("\"state\":\"running\"") && list.contains("\"state\":\"waiting\""), "{list}");
+    assert!(get(&url, "0/").contains("id=\"pictures\""));
+    let state = get(&url, "0/all");
+    assert!(state.contains("\"solver\":\"poisson\"") && state.contains("\"end\":null"), "{state:.400}");
+    // Stopped from their pages, one after the other.
+    let stop = |number: usize| {
+        let (address, path) = url.split_once('/').expect("a path with a token");
+        let token = path.trim_end_matches('/');
+        let mut stream = TcpStream::connect(address).expect("the page is there");
+        write!(stream, "POST /{path}{number}/stop HTTP/1.1\r\nHost: {address}\r\nX-Zellige-Token: {token}\r\n\r\n").expect("a request");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("a response");
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    };
+    stop(0);
+    until(&|list| list.contains("\"state\":\"stopped\"") && list.matches("\"page\":true").count() == 2);
+    let state = get(&url, "0/all");
+    assert!(state.contains("the folder has no summary") && state.contains("relative_residual"), "{state:.400}");
+    stop(1);
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).expect("messages are text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(75), "{rest}");
+}
+
 #[test]
 fn pages_that_cannot_be_served_are_refused_before_anything_is_computed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -86,7 +149,7 @@ fn pages_that_cannot_be_served_are_refused_before_anything_is_computed() {
         (&["run", "small.toml", "--live=example.org"], "is no address"),
         (&["run", "small.toml", &port], "cannot listen at 127.0.0.1:"),
         (&["run", "small.toml", "--steer"], "--live"),
-        (&["run", "small.toml", "small.toml", "--live"], "one run is shown at a time"),
+        (&["run", "small.toml", "small.toml", &port], "cannot listen at 127.0.0.1:"),
         (&["view", "small.toml", "--live"], "is no folder"),
     ];
     for (arguments, message) in cases {

@@ -170,6 +170,11 @@ impl Mesh {
 
     /// Component `i` as a field of its own: `E_x`, its axes beginning where its first value sits.
     pub fn field(&self, i: usize) -> Field {
+        Field { values: self.components[i].values.clone(), ..self.field_without_values(i) }
+    }
+
+    /// Component `i` as a field of its own, whose values stay in the mesh.
+    pub fn field_without_values(&self, i: usize) -> Field {
         let component = &self.components[i];
         let (alone, name) = (component.name.is_empty(), self.field_name(i));
         let shifted = |(axis, position): (&Axis, &f64)| Axis { origin: axis.origin + position * axis.spacing, ..axis.clone() };
@@ -180,7 +185,7 @@ impl Mesh {
             dimension: self.dimension,
             axes: self.axes.iter().zip(&component.position).map(shifted).collect(),
             centring: Centring::Node,
-            values: component.values.clone(),
+            values: Values::F32(Vec::new()),
             palette: self.palette,
         }
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use archive::{Archive, Content, Leaf};
 pub use mesh::{Axis, Centring, Component, Field, Mesh, Palette, UnitDimension, Values};
 pub use particles::{Column, Entries, Method, Note, Table};
-pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Wave};
+pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Planes, Wave};
 
 /// Anything a solver writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,8 @@ pub enum Record {
     Archive(Archive),
     /// A field on a grid.
     Field(Field),
+    /// A field of which only what pictures show is there: of a run that is watched, never of its results.
+    Planes(Planes),
     /// Fields of one kind on one grid of two or three axes: the last axis, one more, counts them.
     Stack(Field),
     /// Curves.
@@ -46,6 +48,7 @@ impl Record {
             Self::Wave(w) => &w.name,
             Self::Archive(a) => &a.name,
             Self::Field(f) | Self::Stack(f) => &f.name,
+            Self::Planes(p) => &p.field.name,
             Self::Curve(c) => &c.name,
             Self::Mesh(m) => &m.name,
             Self::Table(t) => &t.name,

@@ -1,10 +1,11 @@
-//! Records that are drawn: [`Curve`], [`Measured`] with error bars, [`Patches`] in the plane, a complex [`Wave`].
+//! Records that are drawn: [`Curve`], [`Measured`] with error bars, [`Planes`] of a field, [`Patches`] in the plane, a complex
+//! [`Wave`].
 
 use std::sync::Arc;
 
 use num_complex::Complex;
 
-use super::{Axis, Record};
+use super::{Axis, Field, Record};
 
 /// One or more curves over a shared abscissa, for a line plot and a CSV file.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,31 @@ pub struct Curve {
     pub lines: Vec<(String, Vec<f64>)>,
     /// Logarithmic ordinate; values that are not positive are left out of the picture.
     pub log_y: bool,
+}
+
+/// Planes of a field of two or three axes, averaged to the pixels of pictures where the field lies: the rest of it stays there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planes {
+    /// The field without its values.
+    pub field: Field,
+    /// Pixels of each plane of [`Planes::axes_of`], in rows from the top: as many a side as there are values, at most
+    /// [`Planes::MOST`].
+    pub pixels: Vec<Vec<f32>>,
+}
+
+impl Planes {
+    /// Pixels of a plane along each axis at most; larger ones are averaged over the area of each pixel.
+    pub const MOST: usize = 512;
+
+    /// Axes to the right and upwards of the planes that are shown of a field of these lengths. A third axis is cut in its middle.
+    pub fn axes_of(len: &[usize]) -> Vec<(usize, usize)> {
+        match len.len() {
+            2 => vec![(0, 1)],
+            // An axis of one value makes no plane.
+            3 => [(0, 1), (0, 2), (1, 2)].into_iter().filter(|(i, j)| len[*i] > 1 && len[*j] > 1).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Curves of measured or averaged quantities, each with its standard errors: a line plot with error bars and a CSV file.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::recent::RecentRows;
 use super::state::{PendingResults, Saver, TemporaryCheckpoint};
-use super::{Options, Progress, Sink, Summary, agree, checkpoint_path, diagnostics, guard, parts, watch, write_records};
+use super::{Options, Progress, Sink, Summary, Wish, agree, checkpoint_path, diagnostics, guard, parts, watch, write_records};
 use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Links, Traffic};
@@ -187,6 +187,9 @@ impl<S: Solver> Running<S> {
         let traffic = self.links.traffic().since(self.traffic);
         times::switch_to(Phase::End);
         times::within(Phase::Output, || self.recent.write_rows(1, sink))?;
+        let wish = Wish { pictures: sink.wishes_end(), ..Wish::default() };
+        let (_, _, wish) = agree(&self.links, None, wall, wish)?;
+        watch::grant(wish, &mut self.solver, &self.device, &self.saver, profiler, sink)?;
         write_records(&mut self.solver, &self.device, &self.saver, Some(&outcome), sink)?;
         if self.keeps && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
             times::within(Phase::Checkpoints, || self.saver.save_or_notice(&mut self.solver, sink));

@@ -17,7 +17,8 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::atomic_write;
-use zellige_engine::record::{Curve, Field, Palette, Record, Wave};
+use zellige_engine::ops::plane::picture_pixels;
+use zellige_engine::record::{Curve, Field, Palette, Planes, Record, Values, Wave};
 
 pub use canvas::{Canvas, Rgb};
 pub use colour::{ColourMap, MAPS};
@@ -44,7 +45,13 @@ pub fn write(path: &Path, record: &Record, options: &Options) -> Result<()> {
         Record::Curve(curve) => write_png(path, &plot::draw(curve, options), &curve.title),
         Record::Wave(wave) => write_wave(path, wave),
         Record::Measured(m) => write_png(path, &plot::draw_measured(m, options), &m.curve.title),
-        Record::Mesh(_) | Record::Stack(_) | Record::Table(_) | Record::Method(_) | Record::Archive(_) | Record::Patches(_) => {
+        Record::Mesh(_)
+        | Record::Planes(_)
+        | Record::Stack(_)
+        | Record::Table(_)
+        | Record::Method(_)
+        | Record::Archive(_)
+        | Record::Patches(_) => {
             let message = format!("`{}` is drawn a component at a time, as fields; particles have no picture", record.name());
             Err(Error::format(path, "PNG", message))
         }
@@ -93,10 +100,28 @@ pub fn thumbnail(field: &Field, columns: usize, rows: usize, options: &Options) 
     (values.iter().map(|&v| scale.colour(v)).collect(), scale.low, scale.high)
 }
 
-/// The plane of two axes of a field on `width` times `height` pixels, rows from the top, averaged over the area of each; a third
-/// axis is cut at its index `at`.
-pub fn plane(field: &Field, axes: (usize, usize), at: usize, [width, height]: [usize; 2]) -> Vec<f64> {
-    resample::Plane::new(field, axes, at).sample(width, height)
+/// The pixels of a plane of a field, as [`Planes`] has them: averages, or the values where they are few enough. The values are
+/// those of the field, or lie elsewhere in its order.
+pub fn pixels(field: &Field, values: &Values, (i, j): (usize, usize)) -> Vec<f32> {
+    let rest = (0..field.axes.len()).find(|a| *a != i && *a != j);
+    let at = rest.map_or(0, |a| field.axes[a].len / 2);
+    let [nx, ny] = [field.axes[i].len, field.axes[j].len];
+    let (size, _) = picture_pixels([nx, ny], field.centring);
+    if size != [nx, ny] {
+        return resample::Plane::of(field, values, (i, j), at).sample(size[0], size[1]).into_iter().map(|v| v as f32).collect();
+    }
+    let stride = |axis: usize| field.axes[..axis].iter().map(|a| a.len).product::<usize>();
+    let (dx, dy, start) = (stride(i), stride(j), rest.map_or(0, |axis| at * stride(axis)));
+    let row = |row: usize| (0..nx).map(move |column| values.get(start + row * dy + column * dx) as f32);
+    (0..ny).rev().flat_map(row).collect()
+}
+
+/// Pixels of a field of two or three axes as pictures show it.
+pub fn planes(mut field: Field) -> Planes {
+    let axes = Planes::axes_of(&field.axes.iter().map(|a| a.len).collect::<Vec<_>>());
+    let pixels = axes.into_iter().map(|axes| pixels(&field, &field.values, axes)).collect();
+    field.values = Values::F32(Vec::new());
+    Planes { field, pixels }
 }
 
 /// A label with its unit in brackets.

@@ -1,8 +1,9 @@
 //! A plane of a field at the resolution of the picture: large fields are averaged over the area of each pixel, so that
 //! nothing is skipped; small ones are interpolated between nodes, or drawn as crisp cells.
 
+use zellige_engine::ops::plane::pixel_weights;
 use zellige_engine::parallel::{chunks_mut, each_with};
-use zellige_engine::record::{Centring, Field, Palette, Values};
+use zellige_engine::record::{Field, Palette, Values};
 
 /// Rows of pixels that a thread makes in a row.
 const BAND: usize = 32;
@@ -11,6 +12,8 @@ const BAND: usize = 32;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plane<'a> {
     pub(super) field: &'a Field,
+    /// Those of the field, or of a mesh that it is a component of.
+    values: &'a Values,
     /// The axes to the right and upwards.
     pub(super) axes: (usize, usize),
     pub(super) offset: usize,
@@ -19,13 +22,18 @@ pub(super) struct Plane<'a> {
 impl<'a> Plane<'a> {
     /// The plane of the axes `(i, j)`; the remaining axis, if there is one, is cut at its index `at`.
     pub(super) fn new(field: &'a Field, axes: (usize, usize), at: usize) -> Self {
+        Self::of(field, &field.values, axes, at)
+    }
+
+    /// Likewise of a field whose values lie elsewhere.
+    pub(super) fn of(field: &'a Field, values: &'a Values, axes: (usize, usize), at: usize) -> Self {
         let rest = (0..field.axes.len()).find(|a| *a != axes.0 && *a != axes.1);
-        Self { field, axes, offset: rest.map_or(0, |a| at * stride(field, a)) }
+        Self { field, values, axes, offset: rest.map_or(0, |a| at * stride(field, a)) }
     }
 
     /// A field of one axis, as a plane of one row.
     pub(super) fn line(field: &'a Field) -> Self {
-        Self { field, axes: (0, field.axes.len()), offset: 0 }
+        Self { field, values: &field.values, axes: (0, field.axes.len()), offset: 0 }
     }
 
     /// The plane on `width` times `height` pixels, rows from the top. Angles are averaged on the circle.
@@ -41,8 +49,8 @@ impl<'a> Plane<'a> {
     fn resample(&self, width: usize, height: usize, f: impl Fn(f64) -> f64 + Copy + Sync) -> Vec<f64> {
         let length = |axis: usize| self.field.axes.get(axis).map_or(1, |a| a.len);
         let (nx, ny) = (length(self.axes.0), length(self.axes.1));
-        let columns = taps(nx, width, self.field.centring);
-        let rows = taps(ny, height, self.field.centring);
+        let columns = pixel_weights(nx, width, self.field.centring);
+        let rows = pixel_weights(ny, height, self.field.centring);
         let mut out = vec![0.0; width * height];
         let make = || {
             // Neighbouring pixel rows share at most their outermost two field rows.
@@ -76,7 +84,7 @@ impl<'a> Plane<'a> {
 
     fn row(&self, j: usize, out: &mut [f64], f: impl Fn(f64) -> f64) {
         let (si, start) = (stride(self.field, self.axes.0), self.offset + j * stride(self.field, self.axes.1));
-        match &self.field.values {
+        match self.values {
             Values::F32(v) => out.iter_mut().zip(v[start..].iter().step_by(si)).for_each(|(o, v)| *o = f(f64::from(*v))),
             Values::F64(v) => out.iter_mut().zip(v[start..].iter().step_by(si)).for_each(|(o, v)| *o = f(*v)),
         }
@@ -87,44 +95,9 @@ fn stride(field: &Field, axis: usize) -> usize {
     field.axes[..axis].iter().map(|a| a.len).product()
 }
 
-/// The values that make one pixel: `weights[k]` of the value `first + k`; the weights add up to one.
-#[derive(Debug)]
-struct PixelWeights {
-    first: usize,
-    weights: Vec<f64>,
-}
-
-fn taps(n: usize, pixels: usize, centring: Centring) -> Vec<PixelWeights> {
-    let nodes = centring == Centring::Node;
-    let length = if nodes { n as f64 - 1.0 } else { n as f64 };
-    if length <= 0.0 {
-        return (0..pixels).map(|_| PixelWeights { first: 0, weights: vec![1.0] }).collect();
-    }
-    let pitch = length / pixels as f64;
-    (0..pixels)
-        .map(|p| {
-            let (from, to) = (p as f64 * pitch, (p + 1) as f64 * pitch);
-            if nodes && pitch < 1.0 {
-                let at = f64::midpoint(from, to);
-                let first = (at as usize).min(n - 2);
-                let t = at - first as f64;
-                return PixelWeights { first, weights: vec![1.0 - t, t] };
-            }
-            // Node i owns [i - 1/2, i + 1/2], cell i owns [i, i + 1].
-            let shift = if nodes { 0.5 } else { 0.0 };
-            let (from, to) = (from + shift, to + shift);
-            let (first, last) = ((from as usize).min(n - 1), ((to - 1e-9).max(from) as usize).min(n - 1));
-            let overlap = |i: usize| (to.min(i as f64 + 1.0) - from.max(i as f64)).max(0.0);
-            let sum: f64 = (first..=last).map(overlap).sum();
-            PixelWeights { first, weights: (first..=last).map(|i| overlap(i) / sum).collect() }
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use zellige_engine::record::Axis;
+    use zellige_engine::record::{Axis, Centring};
 
     use super::*;
 
@@ -139,18 +112,6 @@ mod tests {
             centring,
             values: Values::F64((0..nx * ny).map(|k| f(k % nx, k / nx)).collect()),
             palette: Palette::Sequential,
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn weights_add_up_to_one_and_stay_inside(n in 1usize..300, pixels in 1usize..300, nodes: bool) {
-            let centring = if nodes { Centring::Node } else { Centring::Cell };
-            for tap in taps(n, pixels, centring) {
-                prop_assert!(tap.first + tap.weights.len() <= n);
-                prop_assert!((tap.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-                prop_assert!(tap.weights.iter().all(|w| *w >= 0.0));
-            }
         }
     }
 

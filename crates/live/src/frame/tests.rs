@@ -123,3 +123,21 @@ fn outlines_are_segments_and_what_is_drawn_on_request_is_left_out() {
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].head.kind, all[0].values.clone()), (Kind::Outline, vec![0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 2.0]));
 }
+
+#[test]
+fn planes_that_were_made_elsewhere_are_shown_like_the_field() {
+    let shapes: [&[usize]; 5] = [&[700, 3], &[40, 31], &[513, 515], &[600, 5, 520], &[1, 4, 6]];
+    for shape in shapes {
+        for centring in [Centring::Node, Centring::Cell] {
+            let axes = shape.iter().enumerate().map(|(i, n)| axis(i, *n)).collect();
+            let whole = field(axes, centring, |i| ((i * 7919) % 1009) as f64);
+            let [of_field, of_planes] = [Record::Field(whole.clone()), Record::Planes(picture::planes(whole))].map(|r| frames(&[r]));
+            assert_eq!(of_field.len(), of_planes.len());
+            assert!(!of_field.is_empty());
+            for (a, b) in of_field.iter().zip(&of_planes) {
+                assert_eq!(serde_json::to_string(&a.head).unwrap(), serde_json::to_string(&b.head).unwrap());
+                assert!(a.values == b.values && a.values.len() == a.head.nx * a.head.ny, "{shape:?}, {centring:?}");
+            }
+        }
+    }
+}

@@ -205,7 +205,7 @@ impl Diagnostics {
         for f in &mut self.fields {
             if f.due(clock, wall) {
                 with_fields = true;
-                output::fields(config, plasma, &f.what.what, named, &mut records)?;
+                output::fields(config, plasma, &f.what.what, named, true, &mut records)?;
             }
         }
         for p in &mut self.phase_spaces {
@@ -225,12 +225,13 @@ impl Diagnostics {
         Ok(records)
     }
 
-    /// Everything as it stands; without particles one by one, which have no pictures, unless `whole`.
+    /// Everything as it stands; unless `whole` as far as pictures need it: pixels of fields where these are made on the device, and
+    /// no particles one by one.
     pub fn records(&mut self, config: &Config, plasma: &mut Plasma, whole: bool) -> Result<Vec<Record>> {
         self.settle(plasma)?;
         let mut records = Vec::new();
         for f in &self.fields {
-            output::fields(config, plasma, &f.what.what, self.named, &mut records)?;
+            output::fields(config, plasma, &f.what.what, self.named, whole, &mut records)?;
         }
         for p in &self.phase_spaces {
             records.push(histogram::record(config, plasma, &p.what)?);

@@ -49,14 +49,19 @@ fn scaled<T: RealScalar, R: RealScalar>(
             to.iter_mut().zip(&from[BELOW..]).for_each(|(to, v)| *to = R::from_f64(v.to_f64() * scale));
         });
     }
-    // A mirror image of the other sign is zero on the wall itself.
-    for axis in 0..2 {
-        for (node, ..) in images::guards(grid, axis, quantity).into_iter().filter(|image| image.0 == 0) {
-            debug_assert!(node == 0);
-            if axis == 0 { out.iter_mut().step_by(nx).for_each(|v| *v = R::ZERO) } else { out[..nx].fill(R::ZERO) }
-        }
+    if zero_at_wall(grid, 0, quantity) {
+        out.iter_mut().step_by(nx).for_each(|v| *v = R::ZERO);
+    }
+    if zero_at_wall(grid, 1, quantity) {
+        out[..nx].fill(R::ZERO);
     }
     Ok(out)
+}
+
+/// Returns true if the first cells of an axis are zero whatever the array holds: a mirror image of the other sign is zero on the
+/// wall itself.
+pub fn zero_at_wall(grid: &Grid, axis: usize, quantity: Quantity) -> bool {
+    images::guards(grid, axis, quantity).iter().any(|image| image.0 == 0)
 }
 
 #[cfg(test)]

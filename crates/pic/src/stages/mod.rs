@@ -244,6 +244,17 @@ pub trait Stages: Send {
     /// The charge density of some species together likewise.
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values>;
 
+    /// The pixels of a picture of [`Stages::cells`], as [`zellige_engine::record::Planes`] has them, made where the field lies.
+    /// `None` where it lies on the host or in several parts.
+    fn picture(&mut self, _component: Component, _scale: f64) -> Result<Option<Vec<f32>>> {
+        Ok(None)
+    }
+
+    /// The pixels of [`Stages::charge_cells`] likewise.
+    fn charge_picture(&mut self, _species: &[usize], _scale: f64) -> Result<Option<Vec<f32>>> {
+        Ok(None)
+    }
+
     /// Puts E or B as it stands at the end of list `list`, for [`Stages::kept`], without waiting. False where there is no room or
     /// nothing to be won by it: then [`Stages::component`] has it.
     fn keep(&mut self, _list: usize, _component: Component) -> Result<bool> {

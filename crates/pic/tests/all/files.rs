@@ -105,7 +105,7 @@ fn goes_on(units: &Value, weighting: &str) {
     let described = config(table.clone());
     let mut records = Vec::new();
     let names = ["ex", "ey", "ez", "bx", "by", "bz"].map(String::from);
-    output::fields(&described, first.plasma(), &names, true, &mut records).unwrap();
+    output::fields(&described, first.plasma(), &names, true, true, &mut records).unwrap();
     let all = ParticlesConfig { species: "e".into(), select: None, limit: 1 << 20, every: None };
     records.push(Record::Table(output::particles(&described, first.plasma(), &all).unwrap()));
     write_records(folder.path(), &records, &[Format::Hdf5], Stamp { step: 6, time: Some(1.0), numbered: true }).unwrap();

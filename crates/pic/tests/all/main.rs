@@ -17,6 +17,7 @@ mod parts;
 mod parts_cuda;
 mod paths;
 mod physics;
+mod pictures_cuda;
 mod refusals;
 mod start;
 mod teams;

@@ -14,7 +14,9 @@ use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
 use zellige_engine::large::zeros;
 use zellige_engine::ops::fft::{CudaPlans, CudaReal};
+use zellige_engine::ops::plane::{PlaneOnGpu, PlaneReducer};
 use zellige_engine::parallel::{chunks, chunks_mut, each};
+use zellige_engine::record::Centring;
 
 use self::arguments::{Field, LEVELS, LineLayout, Modes};
 use self::axis::Lines;
@@ -178,6 +180,8 @@ pub(super) struct Solver<T> {
     norms: Mapped<f64>,
     solve: Option<Graph>,
     polish: Option<Graph>,
+    /// None before somebody looks.
+    reducer: Option<PlaneReducer>,
 }
 
 impl<T: Real> Solver<T> {
@@ -251,6 +255,7 @@ impl<T: Real> Solver<T> {
             norms: cuda.mapped(3 * systems)?,
             solve: None,
             polish: None,
+            reducer: None,
             cuda: cuda.clone(),
             pool,
         })
@@ -285,6 +290,15 @@ impl<T: Real> Solver<T> {
             from.iter().zip(to).for_each(|(from, to)| *to = from.to_f64());
         });
         Ok(solution)
+    }
+
+    /// Pixels of the solution, as [`crate::stages::Stages::picture`] gives them. Waits.
+    pub(super) fn picture(&mut self, len: &[usize], double_in_record: bool) -> Result<Vec<Vec<f32>>> {
+        let strides: Vec<usize> = (0..len.len()).map(|axis| len[..axis].iter().product()).collect();
+        let mut plane = PlaneOnGpu::new(&self.u, size_of::<T>() == size_of::<f64>(), [len[0], len[1]], Centring::Node);
+        let reducer = PlaneReducer::of(&mut self.reducer, &self.cuda, &self.pool)?;
+        plane.double_in_record = double_in_record;
+        reducer.planes(&plane, len, &strides)
     }
 
     /// The means that were taken off the right-hand sides of a singular problem. Waits.

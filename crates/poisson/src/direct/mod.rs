@@ -208,6 +208,16 @@ impl Direct {
         }
     }
 
+    /// Pixels of the solution of the only system, as [`stages::Stages::picture`] gives them.
+    pub(crate) fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+        let len = self.grid.nodes();
+        match &mut self.backend {
+            Backend::F32(_) | Backend::F64(_) => Ok(None),
+            Backend::CudaF32(solver) => solver.picture(&len[..dimensions], double_in_record).map(Some),
+            Backend::CudaF64(solver) => solver.picture(&len[..dimensions], double_in_record).map(Some),
+        }
+    }
+
     /// Polishes as [`Direct::polish`] does, after [`Direct::solve_borrowed`].
     pub(crate) fn polish_borrowed(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
         let (omega, cost) = (damping(&self.grid), self.polish_cost());

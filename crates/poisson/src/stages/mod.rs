@@ -122,6 +122,12 @@ pub trait Stages: Send {
     /// The solution over all nodes of the finest grid.
     fn solution(&mut self) -> Result<Vec<f64>>;
 
+    /// Pixels of the planes that pictures show of the solution, as [`zellige_engine::record::Planes`] has them, made where it lies;
+    /// a record has doubles or not. `None` where it lies on the host or in several parts.
+    fn picture(&mut self, _dimensions: usize, _double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+        Ok(None)
+    }
+
     /// Loads as [`Stages::load`] does with a zero guess, from a right-hand side in the memory of the stages' GPU whose largest
     /// magnitude at the unknowns is `largest`.
     fn load_on_gpu(&mut self, _f: &Buffer<f64>, _largest: f64) -> Result<()> {

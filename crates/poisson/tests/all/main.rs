@@ -16,6 +16,7 @@ mod parts;
 mod parts_cuda;
 mod passes;
 mod physics;
+mod pictures_cuda;
 mod plans;
 mod robustness;
 mod solves;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
+use zellige_engine::ops::plane::PlaneReducer;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -100,6 +101,8 @@ pub(super) struct Fields {
     corners: Option<Corners>,
     /// None where it is not added up.
     work: Option<Work>,
+    /// None before somebody looks.
+    reducer: Option<PlaneReducer>,
 }
 
 impl Fields {
@@ -154,6 +157,7 @@ impl Fields {
             snapshots: Vec::new(),
             corners: None,
             work: None,
+            reducer: None,
             cuda: cuda.clone(),
             grid,
             precision,

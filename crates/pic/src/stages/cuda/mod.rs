@@ -25,6 +25,7 @@ use std::sync::Arc;
 use zellige_engine::cuda::{Buffer, Cuda, Launch, Mapped, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Links;
+use zellige_engine::ops::plane;
 
 use self::arguments::Domain;
 pub use self::capacity::memory;
@@ -106,7 +107,8 @@ pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> 
 
 fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(KernelConfig) -> KernelConfig) -> Vec<Recipe> {
     let kinds = setup.species.iter().enumerate().map(|(k, species)| adapt(kernel_config(setup, expected(setup, k), gpu).of(species)));
-    kinds.map(|kernel_config| recipe(&kernel_config)).chain([fields::recipe(setup.precision)]).collect()
+    let pictures = (setup.grid.dimensions == 2).then(plane::recipe);
+    kinds.map(|kernel_config| recipe(&kernel_config)).chain([fields::recipe(setup.precision)]).chain(pictures).collect()
 }
 
 /// Particles of a species that are expected on the rows that `setup` has.

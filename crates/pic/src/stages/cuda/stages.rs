@@ -298,6 +298,24 @@ impl Stages for CudaStages {
         self.fields.charge_cells(&charge, scale)
     }
 
+    fn picture(&mut self, component: Component, scale: f64) -> Result<Option<Vec<f32>>> {
+        if !self.fields.makes_pictures() {
+            return Ok(None);
+        }
+        if component as usize >= Component::Jx as usize {
+            self.read_current()?;
+        }
+        self.fields.picture(component, scale).map(Some)
+    }
+
+    fn charge_picture(&mut self, species: &[usize], scale: f64) -> Result<Option<Vec<f32>>> {
+        if !self.fields.makes_pictures() {
+            return Ok(None);
+        }
+        let charge = self.charge_of(species, false)?;
+        self.fields.charge_picture(&charge, scale).map(Some)
+    }
+
     fn keep(&mut self, list: usize, component: Component) -> Result<bool> {
         self.fields.keep(list, component)
     }

@@ -26,6 +26,7 @@ mod host;
 mod norms;
 mod parts;
 mod passes;
+mod pictures;
 mod program;
 mod sines;
 mod smoother;
@@ -36,6 +37,7 @@ use std::collections::HashMap;
 use zellige_engine::cuda::{Buffer, Cuda, Graph};
 use zellige_engine::error::Result;
 use zellige_engine::links::Links;
+use zellige_engine::ops::plane::PlaneReducer;
 use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
@@ -96,6 +98,7 @@ fn open(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>, links: &Links) ->
         removed: 0.0,
         bound: operator::norm_bound(setup.grid()),
         recurrence: None,
+        reducer: None,
         graphs: HashMap::new(),
     }))
 }
@@ -119,6 +122,8 @@ struct CudaStages {
     bound: f64,
     /// Recurrence of a Chebyshev polynomial on the solution, once it has begun.
     recurrence: Option<Chebyshev>,
+    /// None before somebody looks.
+    reducer: Option<PlaneReducer>,
 }
 
 /// The power of two next to `1 / largest`; 1 if that is no number.
@@ -186,6 +191,10 @@ impl Stages for CudaStages {
 
     fn solution(&mut self) -> Result<Vec<f64>> {
         self.dense(self.data.levels[0].u_at)
+    }
+
+    fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+        self.pixels(dimensions, double_in_record)
     }
 
     fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {

@@ -33,6 +33,11 @@ impl Charge {
     pub(super) fn fetch(&self, cuda: &Cuda, at: usize, to: &mut [f64]) -> Result<()> {
         cuda.download_to(&self.rho, at, to)
     }
+
+    /// The accumulated sum at all corners with guards.
+    pub(super) fn values(&self) -> &Buffer<f64> {
+        &self.rho
+    }
 }
 
 /// Work of E on J.

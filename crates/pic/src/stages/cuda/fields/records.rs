@@ -1,11 +1,13 @@
-//! Records of the fields, some rows at a time.
+//! Records of the fields, some rows at a time, and their pictures, of which only pixels go to the host.
 
 use zellige_engine::error::Result;
+use zellige_engine::ops::plane::{PlaneOnGpu, PlaneReducer};
 use zellige_engine::real::RealScalar;
-use zellige_engine::record::Values;
+use zellige_engine::record::{Centring, Values};
 
 use super::{Charge, Fields, bytes};
-use crate::stages::cells::cells;
+use crate::grid::{BELOW, Grid};
+use crate::stages::cells::{cells, zero_at_wall};
 use crate::stages::images::Quantity;
 use crate::stages::{Component, Precision};
 
@@ -55,4 +57,40 @@ impl Fields {
         }
         cells(&self.grid, Quantity::Charge, self.precision, scale, |range, to| charge.fetch(&self.cuda, range.start, to))
     }
+
+    /// Returns true if the whole plane lies here.
+    pub(in crate::stages::cuda) fn makes_pictures(&self) -> bool {
+        self.grid.dimensions == 2 && self.grid.part.is_none()
+    }
+
+    /// Pixels of a component, as [`crate::stages::Stages::picture`] gives them. Waits.
+    pub(in crate::stages::cuda) fn picture(&mut self, component: Component, scale: f64) -> Result<Vec<f32>> {
+        let c = component as usize;
+        if c >= 6 {
+            self.j()?;
+        }
+        let Self { cuda, pool, advancing, current, grid, precision, reducer, .. } = self;
+        let (array, begin) = if c < 6 { (&advancing[0][c], 0) } else { (&*current, (c - 6) * grid.len()) };
+        let double = *precision == Precision::F64;
+        let mut plane = PlaneOnGpu::new(array, double, grid.cells, Centring::Node);
+        (plane.begin, plane.scale) = (begin, scale);
+        between_guards(grid, Quantity::Vector(component), &mut plane);
+        PlaneReducer::of(reducer, cuda, pool)?.pixels(&plane)
+    }
+
+    /// Pixels of a charge likewise.
+    pub(in crate::stages::cuda) fn charge_picture(&mut self, charge: &Charge, scale: f64) -> Result<Vec<f32>> {
+        let mut plane = PlaneOnGpu::new(charge.values(), true, self.grid.cells, Centring::Node);
+        (plane.double_in_record, plane.scale) = (self.precision == Precision::F64, scale);
+        between_guards(&self.grid, Quantity::Charge, &mut plane);
+        PlaneReducer::of(&mut self.reducer, &self.cuda, &self.pool)?.pixels(&plane)
+    }
+}
+
+/// Narrows a plane to the cells of the box, its array over all corners with guards beginning at `plane.begin`.
+fn between_guards(grid: &Grid, quantity: Quantity, plane: &mut PlaneOnGpu<'_>) {
+    let pitch = grid.pitch();
+    plane.begin += BELOW * pitch + BELOW;
+    plane.strides = [1, pitch];
+    plane.zeros = [0, 1].map(|axis| usize::from(zero_at_wall(grid, axis, quantity)));
 }
