@@ -91,22 +91,22 @@ pub(crate) struct Words<'py> {
 
 impl<'py> Words<'py> {
     /// Takes arrays in this precision, aligned to whole words; only those that are `written` have to let it happen.
-    pub(crate) fn of(arrays: &[Bound<'py, PyAny>], double: bool, written: bool) -> PyResult<Vec<Self>> {
-        let one = |array: &Bound<'py, PyAny>| {
+    pub(crate) fn of(arrays: Vec<Bound<'py, PyAny>>, double: bool, written: bool) -> PyResult<Vec<Self>> {
+        let one = |array: Bound<'py, PyAny>| {
             let read_only: bool = array.getattr("__array_interface__")?.get_item("data")?.get_item(1)?.extract()?;
             if written && read_only {
                 return Err(PyTypeError::new_err("an array is read-only (allowed: arrays that can be written)"));
             }
             let words = |found: std::result::Result<&[u64], PodCastError>| found.map(|words| (words.as_ptr().cast_mut(), words.len()));
             let found = if double {
-                words(bytemuck::try_cast_slice(Values::<Complex<f64>>::new(array)?.values()))
+                words(bytemuck::try_cast_slice(Values::<Complex<f64>>::new(&array)?.values()))
             } else {
-                words(bytemuck::try_cast_slice(Values::<Complex<f32>>::new(array)?.values()))
+                words(bytemuck::try_cast_slice(Values::<Complex<f32>>::new(&array)?.values()))
             };
             let (at, len) = found.map_err(|_| PyTypeError::new_err("an array does not begin at a multiple of 8 bytes"))?;
-            Ok(Self { at, len, _owner: array.clone() })
+            Ok(Self { at, len, _owner: array })
         };
-        arrays.iter().map(one).collect()
+        arrays.into_iter().map(one).collect()
     }
 
     pub(crate) fn words(&self) -> &[u64] {

@@ -150,8 +150,8 @@ impl PtychoEngine {
             return Err(PyTypeError::new_err(format!("`probe` has the shape {shape:?} (allowed: (probes, modes, rows, columns))")));
         };
         let (mut shapes, mut object, mut layers) = (Vec::new(), Vec::new(), 0);
-        for one in &objects {
-            let (shape, values) = waves(one)?;
+        for one in objects {
+            let (shape, values) = waves(&one)?;
             let &[of_this, height, width] = &shape[..] else {
                 return Err(PyTypeError::new_err(format!("an object has the shape {shape:?} (allowed: (modes, rows, columns))")));
             };
@@ -182,7 +182,7 @@ impl PtychoEngine {
             ArrayEngine::new(&config, problem.model(&probe, object)?, bounds.as_deref(), first, &device)
         };
         let mut engine = py.detach(|| set_up().map_err(named)).for_python(py)?;
-        let arrays = Words::of(&arrays, engine.double(), false)?;
+        let arrays = Words::of(arrays, engine.double(), false)?;
         engine.remember_state(&arrays.iter().map(Words::words).collect::<Vec<_>>()).map_err(named).for_python(py)?;
         let device = engine.device().to_owned();
         Ok(Self { engine: Mutex::new(engine), device })
@@ -209,7 +209,7 @@ impl PtychoEngine {
 
     /// Writes probes, and then objects, each `(modes, rows, columns)`, into arrays in the precision of the engine, C order.
     fn write_state(&self, py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
-        let mut arrays = Words::of(&arrays, self.take()?.double(), true)?;
+        let mut arrays = Words::of(arrays, self.take()?.double(), true)?;
         let mut words: Vec<&mut [u64]> = arrays.iter_mut().map(Words::words_mut).collect();
         self.apart(py, |engine| engine.write_state(&mut words))
     }
@@ -217,7 +217,7 @@ impl PtychoEngine {
     /// Takes probes and objects from such arrays where they differ in any bit from what was written last, or what the engine was
     /// made with; tells if so. Exit waves stay.
     fn take_state(&self, py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>) -> PyResult<bool> {
-        let arrays = Words::of(&arrays, self.take()?.double(), false)?;
+        let arrays = Words::of(arrays, self.take()?.double(), false)?;
         let words: Vec<&[u64]> = arrays.iter().map(Words::words).collect();
         self.apart(py, |engine| engine.take_state(&words))
     }

@@ -114,7 +114,7 @@ pub(crate) fn identifier(cuda: &Cuda) -> Result<Vec<u8>> {
 }
 
 /// Bytes of memory that go to another process, or come from it.
-pub(crate) struct Bytes<'a> {
+pub(crate) struct Portion<'a> {
     pub(crate) part: usize,
     pub(crate) memory: &'a Memory,
     pub(crate) at: usize,
@@ -139,15 +139,15 @@ impl Communicator {
     ///
     /// # Panics
     /// If bytes do not lie in their memory.
-    pub(crate) fn exchange(&self, out: &[Bytes<'_>], back: &[Bytes<'_>]) -> Result<()> {
-        for Bytes { memory, at, bytes, .. } in out.iter().chain(back) {
+    pub(crate) fn exchange(&self, out: &[Portion<'_>], back: &[Portion<'_>]) -> Result<()> {
+        for Portion { memory, at, bytes, .. } in out.iter().chain(back) {
             assert!(memory.has(*at, *bytes), "{bytes} bytes at {at} of {memory:?}");
         }
         let Self { functions, handle, cuda } = self;
         cuda.bind()?;
         let _turn = cuda.turn();
-        let carried = |transfer: &Transfer, all: &[Bytes<'_>], doing: &str| {
-            all.iter().filter(|of| of.bytes > 0).try_for_each(|Bytes { part, memory, at, bytes }| {
+        let carried = |transfer: &Transfer, all: &[Portion<'_>], doing: &str| {
+            all.iter().filter(|of| of.bytes > 0).try_for_each(|Portion { part, memory, at, bytes }| {
                 let address = memory.address(*at) as *mut c_void;
                 // SAFETY: the bytes lie in memory of this GPU that is held: who frees it waits for the stream.
                 let status = unsafe { transfer(address, *bytes, BYTES, *part as c_int, *handle, cuda.stream().cast()) };
@@ -188,7 +188,7 @@ mod tests {
         let alone = Communicator::new(&cuda, &identifier(&cuda).unwrap(), 0, 1).unwrap();
         let from = cuda.buffer_from(&(0..5000_u32).collect::<Vec<_>>(), "test").unwrap();
         let to = cuda.alloc_zeros::<u32>(5000, "test").unwrap();
-        let of = |memory, at, bytes| Bytes { part: 0, memory, at, bytes };
+        let of = |memory, at, bytes| Portion { part: 0, memory, at, bytes };
         for turn in 0..20 {
             let out = [of(from.memory(), 400, 4000), of(from.memory(), 16, 4 * turn)];
             alone.exchange(&out, &[of(to.memory(), 8000, 4000), of(to.memory(), 0, 4 * turn)]).unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::slabs::mismatch;
 use super::{Links, values};
-use crate::cuda::nccl::{self, Bytes, Communicator};
+use crate::cuda::nccl::{self, Communicator, Portion};
 use crate::cuda::{Cuda, Memory, Pinned, library};
 use crate::error::Result;
 use crate::notice;
@@ -84,12 +84,12 @@ impl Parcels {
         }
         let (mut out, mut back) = (Vec::new(), Vec::new());
         for (part, pieces) in parcels {
-            out.extend(pieces.iter().map(|Piece { memory, at, bytes, .. }| Bytes { part: *part, memory, at: *at, bytes: *bytes }));
+            out.extend(pieces.iter().map(|Piece { memory, at, bytes, .. }| Portion { part: *part, memory, at: *at, bytes: *bytes }));
             let message = self.links.receive(*part)?;
             let (pieces, data) = read(&message).ok_or_else(|| mismatch(*part))?;
             for [number, at, bytes] in pieces {
                 let memory = buffer(number).filter(|memory| data.is_empty() && memory.has(at, bytes)).ok_or_else(|| mismatch(*part))?;
-                back.push(Bytes { part: *part, memory, at, bytes });
+                back.push(Portion { part: *part, memory, at, bytes });
             }
         }
         direct.exchange(&out, &back)
