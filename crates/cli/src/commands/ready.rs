@@ -18,12 +18,12 @@ use crate::report::{self, VERSION};
 /// Largest number of threads that can be requested, as in the input.
 const THREADS: usize = 4096;
 
-/// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what
-/// there are no kernels for GPUs for: `auto` is the CPU then.
+/// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says why
+/// no GPU is used where none is asked for: `auto` is the CPU then.
 pub(crate) fn open(target: &RunTarget, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
     let mut spec = spec(target, device)?;
-    if let (Some(what), DeviceSpec::Auto) = (without, &spec) {
-        report::note(&format!("no GPU is used: there are no kernels for {what}"));
+    if let (Some(why), DeviceSpec::Auto) = (without, &spec) {
+        report::note(&format!("no GPU is used: {why}"));
         spec = DeviceSpec::Cpu;
     }
     // The input's number is checked with the input.
@@ -105,17 +105,19 @@ impl<S: Solver> Ready<S> {
         let target = &RunTarget { device: first.or_else(|| target.device.clone()), ..target.clone() };
         // As it was read: the threads of each part are its own matter.
         links.must_agree("the input", &input.resolved::<S>()?)?;
-        let mut without = S::only_on_cpu(&input.config).join(", ");
-        if parts.count() > 1 {
-            without = "several parts".into();
-        }
+        let cpu_alone = S::only_on_cpu(&input.config);
+        let without = match parts.count() {
+            1 if cpu_alone.is_empty() => None,
+            1 => Some(format!("there are no kernels for {}", cpu_alone.join(", "))),
+            _ => Some("several parts are on GPUs where `--device cuda` asks for it".to_owned()),
+        };
         let asked = parts.threads(target.threads.unwrap_or(input.run.threads));
         let spec = spec(target, &input.run.device)?;
-        let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
+        let device = match chosen::<S>(&spec, without.is_none(), &input, asked)? {
             Some(processor) => processor,
             None => {
                 let target = RunTarget { threads: Some(asked), ..target.clone() };
-                links.together(open(&target, &input.run.device, asked, (!without.is_empty()).then_some(&without)))?
+                links.together(open(&target, &input.run.device, asked, without.as_deref()))?
             }
         };
         parts.refuse::<S>(&input.config, &device)?;
