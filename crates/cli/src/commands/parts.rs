@@ -102,7 +102,8 @@ impl Parts {
         if !links.is_alone() && !gpus.is_empty() {
             if here[0] == 0 && here[1] > gpus.len() {
                 let host = links.host().unwrap_or_default();
-                report::note(&format!("{} processes share {} GPUs of {host}: one process a GPU is faster", here[1], gpus.len()));
+                let plural = if gpus.len() == 1 { "" } else { "s" };
+                report::note(&format!("{} processes share {} GPU{plural} of {host}: one process a GPU is faster", here[1], gpus.len()));
             }
             gpus = vec![gpus[here[0] % gpus.len()]];
         }

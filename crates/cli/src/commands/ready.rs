@@ -95,10 +95,11 @@ impl<S: Solver> Ready<S> {
         let asked = gpus::asked(target.device.as_deref());
         let list = match asked.as_deref().unwrap_or(&input.run.device) {
             // Each process has one of its host.
-            "cuda" if !links.is_alone() => gpus::all()?,
-            text if asked.is_some() => gpus::listed(text)?.unwrap_or_default(),
-            _ => Vec::new(),
+            "cuda" if !links.is_alone() => gpus::all(),
+            text if asked.is_some() => gpus::listed(text).map(Option::unwrap_or_default),
+            _ => Ok(Vec::new()),
         };
+        let list = links.together(list)?;
         let parts = Parts::new::<S>(&input.config, arguments, list, links)?;
         // The first one is the device of the run, as far as there is one.
         let first = parts.gpus().first().map(|gpu| format!("cuda:{gpu}"));
