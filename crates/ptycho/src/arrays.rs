@@ -293,8 +293,7 @@ impl ArrayEngine {
 
     /// Faults of arrays of the caller that have other sizes than probes and objects.
     fn long_state(&self, words: usize) -> Result<()> {
-        let size = if self.double { 2 } else { 1 };
-        long("probes and objects", words / size, self.callers.len() / size)
+        long("64-bit words of probes and objects", words, self.callers.len())
     }
 
     /// Exit waves `[n][K][ny][nx]`, `k = p O + o`, where the engine keeps them; nothing otherwise.

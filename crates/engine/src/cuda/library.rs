@@ -112,11 +112,15 @@ pub fn nccl() -> (&'static LibraryStatus, Option<String>) {
     (&library.found, version.clone())
 }
 
-/// The opened NCCL; nothing where it is not usable, or turned off by `ZELLIGE_NCCL=off`.
+/// Returns true if `ZELLIGE_NCCL=off` keeps NCCL from being used.
+pub(crate) fn nccl_is_off() -> bool {
+    std::env::var("ZELLIGE_NCCL").is_ok_and(|value| value == "off")
+}
+
+/// The opened NCCL; nothing where it is not usable, or turned off.
 pub(super) fn nccl_handle() -> Option<&'static Handle> {
-    let off = std::env::var("ZELLIGE_NCCL").is_ok_and(|value| value == "off");
     let (library, _) = nccl_library();
-    library.handle.as_ref().filter(|_| library.found.usable() && !off)
+    library.handle.as_ref().filter(|_| library.found.usable() && !nccl_is_off())
 }
 
 fn nccl_library() -> &'static (OpenLibrary, Option<String>) {

@@ -47,7 +47,8 @@ pub(super) fn join(cuda: &Cuda, links: &Links) -> Result<Option<Communicator>> {
     let shared = gpus.windows(2).any(|pair| pair[0] == pair[1]);
     let why = match &version {
         _ if shared => "two of them are on one GPU",
-        _ if all.iter().any(|(other, _)| *other != all[0].0) => "their hosts have different versions of NCCL",
+        _ if all.iter().any(|(other, _)| *other != all[0].0) => "not all have the same version of NCCL",
+        None if library::nccl_is_off() => "`ZELLIGE_NCCL` is `off`",
         None => "NCCL is not used: `zellige devices` says why",
         Some(_) => "",
     };

@@ -3,7 +3,7 @@
 use num_complex::Complex;
 use zellige_engine::device::{Cpu, Device};
 use zellige_ptycho::arrays::{ArrayEngine, ArrayProblem, Propagator};
-use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, ScanConfig};
+use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, Precision, ScanConfig};
 use zellige_ptycho::model::{State, View};
 use zellige_ptycho::scan::Mask;
 
@@ -92,6 +92,42 @@ fn exit_waves_carry_an_engine_on() {
     let whole = whole.state().unwrap();
     let [with, without] = [apart(second, &whole), apart(fresh, &whole)];
     assert!(with < 1e-5 && without > 1e-2, "{with:e} with the waves, {without:e} without");
+}
+
+/// Probes and objects are written where the caller keeps them, in the precision of the run, and taken back where a bit has changed.
+#[test]
+fn the_state_goes_to_the_arrays_of_the_caller_and_back() {
+    let mut reference = Reference::open();
+    let start = start(&mut reference);
+    for double in [true, false] {
+        let mut config = config(EngineConfig::new(EngineName::Dm, 6));
+        config.precision = if double { Precision::F64 } else { Precision::F32 };
+        let mut engine = engine(&mut reference, &start, &config, 0);
+        engine.iterate(2, None).unwrap();
+        let (before, words) = (engine.state().unwrap(), if double { 2 } else { 1 });
+        let (mut probe, mut object) = (vec![0; words * before.probe.len()], vec![0; words * before.object.len()]);
+        engine.write_state(&mut [&mut probe, &mut object]).unwrap();
+        let numbers = |bits: &[u64]| -> Vec<Complex<f64>> {
+            if double {
+                return bytemuck::cast_slice(bits).to_vec();
+            }
+            bytemuck::cast_slice::<_, Complex<f32>>(bits).iter().map(|v| Complex::new(v.re.into(), v.im.into())).collect()
+        };
+        // In single precision the phase of the sample plane is taken off with one more rounding.
+        let near = |a: &[Complex<f64>], b: &[Complex<f64>]| distance(a, b, |_| true) <= if double { 0.0 } else { 1e-7 };
+        assert!(near(&numbers(&probe), &before.probe) && near(&numbers(&object), &before.object), "double {double}");
+        // The engine does not take what it has written itself.
+        assert!(!engine.take_state(&[&probe, &object]).unwrap());
+        assert_eq!(engine.state().unwrap(), before);
+        // The last bit of the imaginary part of the last value.
+        *object.last_mut().unwrap() ^= if double { 1 } else { 1 << 32 };
+        assert!(engine.take_state(&[&probe, &object]).unwrap());
+        assert_eq!(engine.state().unwrap().object.last(), numbers(&object).last());
+        assert_ne!(engine.state().unwrap().object.last(), before.object.last());
+        assert!(!engine.take_state(&[&probe, &object]).unwrap());
+        let short = engine.write_state(&mut [&mut probe[1..], &mut object]).unwrap_err().to_string();
+        assert!(short.contains("probes and objects"), "{short}");
+    }
 }
 
 /// Frames within their own bound are let through, the others are not.
