@@ -379,10 +379,14 @@ pub trait Bench {
     fn checks(&mut self) -> Result<Vec<Check>>;
     /// Model cost of the last timed work.
     fn cost(&self) -> Cost;
+    /// Steps of the last timed work, as a run counts them.
+    fn steps(&self) -> u64;
     /// Memory held on the device, bytes.
     fn memory(&self) -> u64;
-    /// Further figures for the table, for example `("cycles", 5.0)`.
-    fn figures(&self) -> Vec<(&'static str, f64)>;
+    /// Further figures for the table, for example `("sweeps", 5.0)`.
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
     /// Figures that other programs state for their stages of the same work.
     fn peer_times(&self) -> &'static [PeerTime] {
         &[]

@@ -288,12 +288,12 @@ impl Bench for Toy {
         Cost { bytes: 3200.0, flops: 5000.0, items: 1.0 }
     }
 
-    fn memory(&self) -> u64 {
-        16
+    fn steps(&self) -> u64 {
+        self.step
     }
 
-    fn figures(&self) -> Vec<(&'static str, f64)> {
-        vec![("steps", self.step as f64)]
+    fn memory(&self) -> u64 {
+        16
     }
 }
 
@@ -307,7 +307,7 @@ mod tests {
         let device = Device::Cpu(Cpu::new(1).unwrap());
         let result = crate::bench::bench::<Toy>(&Toy::cases()[0], &device, "1.2.3", "abc").unwrap();
         assert!(result.ok() && result.seconds.repetitions >= 5 && result.seconds.min > 0.0, "{result:?}");
-        assert_eq!(result.figures["steps"], 100.0);
+        assert_eq!(result.steps, 100);
         let json = serde_json::to_value(&result).unwrap();
         for key in ["name", "device", "threads", "items", "seconds", "gb_per_s", "fraction_of_bandwidth", "checks", "version", "git_hash"] {
             assert!(!json[key].is_null(), "{key}");
