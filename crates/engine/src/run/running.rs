@@ -197,7 +197,7 @@ impl<S: Solver> Running<S> {
         Ok(None)
     }
 
-    /// Waits for the row of the last step, if it is not there yet, and hands it over: before anybody looks at the run between steps.
+    /// Waits for the row of the last step where it is not there yet, and hands it over: before anybody looks at the run.
     pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<()> {
         let Some((clock, due)) = self.waiting.take() else { return Ok(()) };
         let row = self.solver.row();
