@@ -261,8 +261,10 @@ impl Store {
         cells.filter(|cell| self.tiling.owns(*cell)).map(|cell| self.grid.index(cell) as u32).collect()
     }
 
-    /// Puts particles into an empty store, in their order within each tile.
-    pub(super) fn fill(&mut self, p: &Particles) -> Result<()> {
+    /// Puts particles into an empty store, in their order within each tile. Those of a cell are shared out among the tiles that
+    /// share it; particles put `back` stand tile by tile as [`Store::export`] gave them, and only the lengths are to be found
+    /// (`set_lengths`).
+    pub(super) fn fill(&mut self, p: &Particles, back: bool) -> Result<()> {
         self.reserve(p.len())?;
         let (tiles, species) = (self.tiling.len(), self.config.species);
         let tile_and_slot = |i: usize| self.tiling.tile_and_slot(self.grid.cell(p.cell[i] as usize));
@@ -276,12 +278,17 @@ impl Store {
         }
         let layers = self.tiling.layers as u32;
         if layers > 1 {
-            // As they stand, so that only the lengths of the layers are to be kept to have them again (`set_lengths`).
-            let all: Vec<u32> = stay.iter().step_by(layers as usize).copied().collect();
+            // By cell, so that tiles get as many of each, or by place as they stand.
+            let cells = if back { 1 } else { self.config.cells() };
+            let group = |tile: u32, key: u16| (tile / layers) as usize * cells + usize::from(key) / species % cells;
+            let mut all = vec![0_u32; tiles / layers as usize * cells];
+            for (tile, key) in &keys {
+                all[group(*tile, *key)] += 1;
+            }
             let mut seen = vec![0_u32; all.len()];
             stay.fill(0);
-            for (tile, _) in &mut keys {
-                let at = (*tile / layers) as usize;
+            for (tile, key) in &mut keys {
+                let at = group(*tile, *key);
                 *tile += (u64::from(seen[at]) * u64::from(layers) / u64::from(all[at])) as u32;
                 seen[at] += 1;
                 stay[*tile as usize] += 1;
