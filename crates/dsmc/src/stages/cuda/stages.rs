@@ -87,7 +87,7 @@ impl Gas {
     /// True if injections are counted before the gas has moved, which takes no time of its own then: not where they follow the gas
     /// within.
     fn tallied(&self) -> bool {
-        self.store.config.recorded && !self.store.config.follows
+        !self.store.config.follows
     }
 
     /// Flights that hit something, and injected particles.
@@ -101,7 +101,7 @@ impl Gas {
             if let Some([_, _, gather]) = &store.kernels.exchange {
                 let (links, linked) = self.beyond.as_ref().map_or((0, 0), Beyond::sent);
                 let blocks = (linked + store.tiling.len() as u32).div_ceil(8).max(1);
-                gather.launch(blocks, 256).arg(st).arg(links).arg(linked).run()?;
+                store.early(gather.launch(blocks, 256)).arg(st).arg(links).arg(linked).run()?;
             }
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
