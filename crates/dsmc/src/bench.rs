@@ -208,6 +208,8 @@ struct Steps {
     each: u64,
     start: Totals,
     begin: (Ledger, u64),
+    /// Particles before each repetition: a flow that piles up gains some.
+    particles: Vec<u64>,
     /// Drag coefficient at the start, where there is a body.
     drag: Option<f64>,
 }
@@ -230,7 +232,7 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     }
     let work = WORK[usize::from(matches!(device, Device::Cuda(_)))];
     let each = ((work / start.particles as f64) as u64).max(1);
-    Ok(Box::new(Steps { case: case.name, flow, each, start, begin, drag }))
+    Ok(Box::new(Steps { case: case.name, flow, each, start, begin, particles: Vec::new(), drag }))
 }
 
 /// Drag coefficient over the first steps.
@@ -268,6 +270,7 @@ impl Steps {
 impl Bench for Steps {
     /// The gas goes on from where it is.
     fn reset(&mut self) -> Result<()> {
+        self.particles.push(self.flow.ledger()?.there());
         Ok(())
     }
 
@@ -315,7 +318,8 @@ impl Bench for Steps {
     }
 
     fn cost(&self) -> Cost {
-        let one = cost(&self.flow.model, self.start.particles, self.case.starts_with("dsmc/sampled"));
+        let mean = self.particles.iter().sum::<u64>() / self.particles.len().max(1) as u64;
+        let one = cost(&self.flow.model, mean, self.case.starts_with("dsmc/sampled"));
         let n = self.each as f64;
         Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
     }

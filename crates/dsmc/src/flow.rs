@@ -180,7 +180,7 @@ impl Flow {
             return Err(reader.content_error("columns of particles do not fit together or into the domain of this input"));
         }
         self.stages.clear()?;
-        self.stages.insert(&p)?;
+        self.stages.put_back(&p)?;
         self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.content_error(message))?;
         self.step = reader.u64("step")?;
         self.samples.restore(&self.model, reader, &mut *self.stages)

@@ -171,8 +171,13 @@ pub trait Stages: Send {
     /// Puts particles in, those in cells of this part. Cells and species have been checked.
     fn insert(&mut self, particles: &Particles) -> Result<()>;
 
-    /// All particles, cell by cell within tiles: put into an empty store they come to lie as they did. Of a run in parts they are
-    /// at the first one, and nothing at the others, as all sums of surfaces are.
+    /// Puts particles into an empty store as [`Stages::particles`] gave them, so that they come to lie as they did.
+    fn put_back(&mut self, particles: &Particles) -> Result<()> {
+        self.insert(particles)
+    }
+
+    /// All particles, cell by cell within tiles. Of a run in parts they are at the first one, and nothing at the others, as all
+    /// sums of surfaces are.
     fn particles(&mut self) -> Result<Particles>;
 
     /// Removes all particles.

@@ -57,6 +57,10 @@ pub(super) struct Store {
     pub(super) link: *mut u32,
     /// Of small gases: particles that are FAR or PENDING.
     pub(super) wanderers: *mut uint2,
+    /// Tiles that are begun first, class by class, and how many of each there are (turns.cu): those of more particles than
+    /// `full`.
+    pub(super) turns: *mut u32,
+    pub(super) full: u32,
     pub(super) counters: *mut Counters,
     pub(super) cells: [i32; 2],
     pub(super) tiles: [i32; 2],

@@ -31,12 +31,13 @@ __device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u3
     u32 lane = lane_index(), before = base + warp_scan(lists.coming) - lists.coming;
     for (u32 turn = threadIdx.x / 32; turn < 8; turn += blockDim.x / 32) {
         u32 way = Lists::way_of(turn), at = __shfl_sync(FULL_WARP, before, way), begin = lists.begin,
-            part = list_part(lists.end - begin);
-        // Lane w has the end of list w where they stand one behind the other.
-        u32 ends = warp_scan(lists.length), all_of_them = __shfl_sync(FULL_WARP, ends, 31);
+            part = list_part(lists.end - begin), ends = lists.length;
         if (turn + blockDim.x / 32 < 8) lists.look(st, turn + blockDim.x / 32);
         u32 coming = __shfl_sync(FULL_WARP, lists.coming, way);
         if (coming == 0) continue;
+        // Lane w has the end of list w where they stand one behind the other.
+        ends = warp_scan(ends);
+        u32 all_of_them = __shfl_sync(FULL_WARP, ends, 31);
 #if PARTS
         u32 from = __shfl_sync(FULL_WARP, lists.origin, way);
         int2 origin = tile_coordinates(st, from);
@@ -52,15 +53,18 @@ __device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u3
 #pragma unroll
             for (u32 r = 0; r < AHEAD; r++) {
                 u32 k = k0 + 32 * r, w = 0, before = 0;
+                entries[r] = NONE;
+                if (k - lane >= all_of_them) continue;
 #pragma unroll
                 for (u32 half = LISTS / 2; half > 0; half /= 2) {
                     u32 end = __shfl_sync(FULL_WARP, ends, w + half - 1);
                     if (k >= end) w += half, before = end;
                 }
-                entries[r] = k < all_of_them ? __ldcg(st.old_list + begin + w * part + k - before) : 0xffffffffu;
+                if (k < all_of_them) entries[r] = __ldcg(st.old_list + begin + w * part + k - before);
             }
 #pragma unroll
             for (u32 r = 0; r < AHEAD; r++) {
+                if (k0 - lane + 32 * r >= all_of_them) continue;
                 bool mine = entries[r] >> 28 == way;
                 u32 all = __ballot_sync(FULL_WARP, mine);
                 if (mine) arrivals(st)[at + __popc(all & ((1u << lane) - 1))] = begin + (entries[r] & INDEX);

@@ -8,6 +8,15 @@ struct Source {
     const u32* arrive;
 };
 
+// A number of particles of a tile: a short one where it fits.
+template <bool FITS> struct CountOf {
+    typedef u32 Type;
+};
+template <> struct CountOf<true> {
+    typedef u16 Type;
+};
+template <bool FITS> using Count = typename CountOf<FITS>::Type;
+
 // Slots and keys of the candidates k, k + 32 and so on below `end`, NONE where there is none. All are asked for before any is looked at:
 // each round of a warp would else wait for memory.
 template <u32 BATCH>

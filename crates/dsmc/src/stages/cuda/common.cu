@@ -133,10 +133,8 @@ __device__ __forceinline__ bool halted(const Store& st) {
     return WEIGHTED && *reinterpret_cast<const volatile u32*>(&st.counters->refused) > 0;
 }
 
-// Waits for the kernel ahead where launches are recorded: then a kernel is there before that one has ended.
+// Waits for the kernel ahead: a kernel is there before that one has ended.
 __device__ __forceinline__ void in_turn() {
-#if RECORDED
     let_next_kernel_start();
     wait_for_previous_kernel();
-#endif
 }

@@ -3,42 +3,53 @@
 
 #include "arrive.cu"
 #include "sides.cu"
+#include "turns.cu"
 
-// One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`, and a second block finds meanwhile
-// how many arrive.
+// Four numbers of a list, 0 behind its end.
+__device__ __forceinline__ uint4 four(const u32* list, u32 at, u32 end) {
+    if (at + 4 <= end) return *reinterpret_cast<const uint4*>(list + at);
+    return {at < end ? list[at] : 0, at + 1 < end ? list[at + 1] : 0, at + 2 < end ? list[at + 2] : 0, 0};
+}
+__device__ __forceinline__ void put_four(u32* list, u32 at, u32 end, uint4 v) {
+    if (at + 4 <= end) {
+        *reinterpret_cast<uint4*>(list + at) = v;
+        return;
+    }
+    if (at < end) list[at] = v.x;
+    if (at + 1 < end) list[at + 1] = v.y;
+    if (at + 2 < end) list[at + 2] = v.z;
+}
+
+// One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`. A second block finds
+// meanwhile how many are injected, where that does not depend on the gas.
 extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st, const __grid_constant__ Domain d,
                                                           const __grid_constant__ Inflow in, const u64* before, u64* clock) {
     __shared__ u32 sums[32], carry;
-    const u32 EACH = 4;
     in_turn();
     if (halted(st)) return;
     if (blockIdx.x > 0) {
-        tally(d, st, in, *before + 1);
+        tally(d, st, in, RECORDED ? *before + 1 : d.step);
         return;
     }
+    if (!RECORDED && threadIdx.x < CLASSES) st.turns[TURNS + threadIdx.x] = 0;
     if (threadIdx.x == 0) {
         carry = 0;
         if (RECORDED) st.counters->special = 0;
         if (clock) *clock = *before + 1;
     }
     __syncthreads();
-    for (u32 from = 0; from < st.count; from += EACH * 1024) {
-        u32 n[EACH], sum = 0;
-#pragma unroll
-        for (u32 k = 0; k < EACH; k++) {
-            u32 tile = from + threadIdx.x * EACH + k;
-            n[k] = 0;
-            if (tile < st.count) {
-                u32 near = st.near_in[tile], far = st.far_in[tile];
-                st.near_n[tile] = near;
-                st.far_n[tile] = far;
-                st.near_in[tile] = st.far_in[tile] = 0;
-                st.filled[tile] = 0;
-                n[k] = st.stay[tile] + near + far;
-                if (n[k] > INDEX) atomicMax(&st.counters->fullest, n[k]);
-            }
-            sum += n[k];
-        }
+    for (u32 from = 0; from < st.count; from += 4 * 1024) {
+        u32 tile = from + threadIdx.x * 4;
+        const uint4 none{}, near = four(st.near_in, tile, st.count), far = four(st.far_in, tile, st.count),
+                          stay = four(st.stay, tile, st.count);
+        uint4 n{stay.x + near.x + far.x, stay.y + near.y + far.y, stay.z + near.z + far.z, stay.w + near.w + far.w};
+        put_four(st.near_n, tile, st.count, near);
+        put_four(st.far_n, tile, st.count, far);
+        put_four(st.near_in, tile, st.count, none);
+        put_four(st.far_in, tile, st.count, none);
+        put_four(st.filled, tile, st.count, none);
+        u32 most = greatest(greatest(n.x, n.y), greatest(n.z, n.w)), sum = n.x + n.y + n.z + n.w;
+        if (most > INDEX) atomicMax(&st.counters->fullest, most);
         u32 scan = warp_scan(sum), warp = threadIdx.x / 32;
         if (lane_index() == 31) sums[warp] = scan;
         __syncthreads();
@@ -47,12 +58,7 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
         u32 at = carry + (warp ? sums[warp - 1] : 0) + scan - sum;
         __syncthreads();
         if (threadIdx.x == 0) carry += sums[31];
-#pragma unroll
-        for (u32 k = 0; k < EACH; k++) {
-            u32 tile = from + threadIdx.x * EACH + k;
-            if (tile < st.count) st.next_first[tile] = at;
-            at += n[k];
-        }
+        put_four(st.next_first, tile, st.count, {at, at + n.x, at + n.x + n.y, at + n.x + n.y + n.z});
         __syncthreads();
     }
     if (threadIdx.x == 0) {
@@ -73,10 +79,11 @@ __device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 beyond) {
 }
 
 // Those that go far, injected particles, and behind these what comes from other parts' tiles that are not beside, into the slots of their
-// tiles, in no order.
+// tiles, in no order; and tiles into the list of those that are begun first.
 extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st) {
     in_turn();
     if (halted(st)) return;
+    list_full_tiles(st);
     u32 begin = st.first[st.count], beyond = begin + st.counters->fresh, special = st.counters->special;
     for (u64 k = thread_index(); k < u64(special) + beyond - begin + st.counters->far; k += thread_count())
         put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special), beyond);

@@ -6,6 +6,21 @@
 #define FALL 0.9f
 #define MARGIN 1.05f
 
+// Asks for what is kept of the cells of a tile, of which one pair after the other is looked at later.
+__device__ __forceinline__ void ask_for_majorants(const Gas& gas, u32 tile) {
+    if (SCHEME == 0 || threadIdx.x % TEAM > 0) return;
+    auto ask_for = [](const float* number) { asm volatile("prefetch.global.L2 [%0];" ::"l"(number)); };
+    for (u32 slot = threadIdx.x / TEAM; slot < CELLS; slot += THREADS / TEAM) {
+        u64 at = u64(tile) * CELLS + slot;
+        ask_for(gas.rate + at);
+        for (u32 p = 0; p < PAIRS; p++) {
+            ask_for(gas.sigma_g_max + p * gas.stride + at);
+            ask_for(gas.seen + p * gas.stride + at);
+            ask_for(gas.attempts + p * gas.stride + at);
+        }
+    }
+}
+
 // The largest of what the threads of a cell have seen.
 __device__ __forceinline__ float largest_seen(u32 slot, u32 lane, float seen) {
 #if TEAMS

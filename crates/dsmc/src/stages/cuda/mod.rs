@@ -6,6 +6,7 @@
 //! their new tiles which slots to read in the next step (`exchange.cu`). The few that hit a side or a body fly in a kernel of
 //! their own (`wander.cu`, `flight.cu`), shared out evenly, together with the injected ones (`emit.cu`).
 //!
+//! Tiles that do not fit into shared memory are begun first (`turns.cu`), and kernels are there before the ones ahead have ended.
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
 //! faces and positions, and what is added up at once are whole numbers. Nothing in a step waits for the host.
 //! The launches of small gases are recorded, and put on the stream several steps at a time (`recorded.rs`); their tiles find their

@@ -9,8 +9,9 @@
 
 // Orders the candidates by key, equal ones as they stood: each warp counts its part, and then writes it behind those before it. Where
 // the tile fits, keys and their ranks stay in registers in between.
+// `counts` has one for each warp and key.
 template <bool FITS>
-__device__ __forceinline__ void order(const Store& st, const Source& from, const Sorted& s, u32* start, u32 (*counts)[KEYS]) {
+__device__ __forceinline__ void order(const Store& st, const Source& from, const Sorted& s, u32* start, Count<FITS> (*counts)[KEYS]) {
     __shared__ u32 sums[WARPS];
     const u32 warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
     const u32 part = (from.all + THREADS - 1) / THREADS * 32, begin = warp * part, end = least(begin + part, from.all);
@@ -22,7 +23,7 @@ __device__ __forceinline__ void order(const Store& st, const Source& from, const
         u32 alike = __match_any_sync(FULL_WARP, key), rank = 0;
         if (key != NONE) rank = counts[warp][key] + __popc(alike & below);
         __syncwarp();
-        if (key != NONE && !(alike & below)) counts[warp][key] = rank + __popc(alike);
+        if (key != NONE && !(alike & below)) counts[warp][key] = Count<FITS>(rank + __popc(alike));
         __syncwarp();
         return rank;
     };
@@ -65,7 +66,7 @@ __device__ __forceinline__ void order(const Store& st, const Source& from, const
             if (key + 1 == KEYS) start[KEYS] = at + own[e];
             for (u32 w = 0; w < WARPS; w++) {
                 u32 n = counts[w][key];
-                counts[w][key] = at;
+                counts[w][key] = Count<FITS>(at);
                 at += n;
             }
         }

@@ -53,6 +53,7 @@ const FILES: &Files = cuda_files![
     "tile.cu",
     "totals.cu",
     "trajectory.cu",
+    "turns.cu",
     "wander.cu";
     "real.cuh" => &[real::CUDA],
     "physics.cuh" => PHYSICS,
@@ -70,6 +71,10 @@ const FILES: &Files = cuda_files![
 
 /// Marks by which the threads that share a cell find out who waits for whom; a power of two. Two particles may share one.
 const MARKS: usize = 2048;
+
+/// Tiles that blocks take first, at most, and their classes: turns.cu.
+pub(super) const TURNS: u32 = 256;
+pub(super) const CLASSES: usize = 4;
 
 /// Kernel configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,10 +161,12 @@ impl KernelConfig {
         22 + 4 * usize::from(self.rotates) + 2 * self.level_words() + 4 * usize::from(self.tagged)
     }
 
-    /// Bytes of shared memory that a block asks for: counts of each warp by key, and the columns of the particles in order.
+    /// Bytes of shared memory that a block asks for: counts of each warp by key, and the columns of the particles in order. Counts
+    /// are twice as long where those do not fit, and lie where columns would.
     pub(super) fn shared(&self) -> u32 {
         let order = if self.scheme == Scheme::Pairing { 4 } else { 0 };
-        (self.lists() * self.keys() * 4 + self.capacity * (self.particle() + order)) as u32
+        let counts = (2 * self.lists() * self.keys()).next_multiple_of(4);
+        (counts + (self.capacity * (self.particle() + order)).max(counts)) as u32
     }
 
     /// True if more threads than a warp share the attempts of a cell: where tiles have few cells, and attempts may be made at once.
@@ -192,6 +199,8 @@ impl KernelConfig {
             define("LANES", &self.lanes),
             define("TEAMS", &u8::from(self.teams())),
             define("MARKS", &MARKS),
+            define("TURNS", &TURNS),
+            define("CLASSES", &CLASSES),
             define("ROTATES", &u8::from(self.rotates)),
             define("VIBRATES", &self.modes),
             define("KEPT", &self.kept()),
@@ -263,7 +272,9 @@ impl Kernels {
 }
 
 /// Definitions that flights depend on, and batches.
-const OF_FLIGHTS: [&str; 15] = [
+const OF_FLIGHTS: [&str; 17] = [
+    "TURNS",
+    "CLASSES",
     "SPECIES",
     "COMPONENTS",
     "SX",

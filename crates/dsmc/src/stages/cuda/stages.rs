@@ -87,7 +87,7 @@ impl Gas {
     /// True if injections are counted before the gas has moved, which takes no time of its own then: not where they follow the gas
     /// within.
     fn tallied(&self) -> bool {
-        self.store.config.recorded && !self.store.config.follows
+        !self.store.config.follows
     }
 
     /// Flights that hit something, and injected particles.
@@ -101,7 +101,7 @@ impl Gas {
             if let Some([_, _, gather]) = &store.kernels.exchange {
                 let (links, linked) = self.beyond.as_ref().map_or((0, 0), Beyond::sent);
                 let blocks = (linked + store.tiling.len() as u32).div_ceil(8).max(1);
-                gather.launch(blocks, 256).arg(st).arg(links).arg(linked).run()?;
+                store.early(gather.launch(blocks, 256)).arg(st).arg(links).arg(linked).run()?;
             }
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
@@ -197,27 +197,11 @@ impl Stages for Gas {
     }
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
-        self.flush(&mut Profiler::off())?;
-        let (here, particles) = (self.store.used()?, &*self.own_of(particles));
-        if here > 0 {
-            let mut all = self.particles()?;
-            all.append(particles.clone());
-            self.store.clear()?;
-            self.store.fill(&all)?;
-        } else {
-            let n = particles.len();
-            // Room for injections until the host looks again.
-            let spare = if self.is_fed() || self.beyond.is_some() {
-                n / self.spare() + 8 * self.tables.bound as usize + 2 * self.copies as usize + 1024
-            } else {
-                0
-            };
-            self.store.reserve((n + spare).max(1))?;
-            self.store.fill(particles)?;
-        }
-        self.inserted += particles.len() as u64;
-        self.most = self.store.used()? as u64;
-        Ok(())
+        self.put(particles, false)
+    }
+
+    fn put_back(&mut self, particles: &Particles) -> Result<()> {
+        self.put(particles, true)
     }
 
     fn particles(&mut self) -> Result<Particles> {
@@ -338,6 +322,31 @@ impl Stages for Gas {
 }
 
 impl Gas {
+    /// Puts particles in, those that were here as they lay.
+    fn put(&mut self, particles: &Particles, back: bool) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
+        let (here, particles) = (self.store.used()?, &*self.own_of(particles));
+        if here > 0 {
+            let mut all = self.particles()?;
+            all.append(particles.clone());
+            self.store.clear()?;
+            self.store.fill(&all, false)?;
+        } else {
+            let n = particles.len();
+            // Room for injections until the host looks again.
+            let spare = if self.is_fed() || self.beyond.is_some() {
+                n / self.spare() + 8 * self.tables.bound as usize + 2 * self.copies as usize + 1024
+            } else {
+                0
+            };
+            self.store.reserve((n + spare).max(1))?;
+            self.store.fill(particles, back)?;
+        }
+        self.inserted += particles.len() as u64;
+        self.most = self.store.used()? as u64;
+        Ok(())
+    }
+
     /// Has all sums in double precision.
     pub(super) fn fold(&mut self) -> Result<()> {
         self.flush(&mut Profiler::off())?;

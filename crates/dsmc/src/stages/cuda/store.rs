@@ -12,13 +12,13 @@ use zellige_engine::parallel::{indices, items, map};
 use super::arguments::{self, Counters};
 use super::beyond;
 use super::columns::{Set, arranged, narrowed, slots, tags, widened};
-use super::program::{KernelConfig, Kernels};
+use super::program::{CLASSES, KernelConfig, Kernels, TURNS};
 use super::tiling::Tiling;
 use crate::grid::Grid;
 use crate::particles::Particles;
 
 /// Blocks that put those that go far into the slots of their tiles.
-const PLACERS: u32 = 264;
+const PLACERS: u32 = 792;
 
 /// Columns of the set not in use in which lists of common.cu lie: `wanderers`, `copies_of`, `goals`.
 const LISTS: [usize; 4] = [0, 1, COPIES, 4];
@@ -41,6 +41,8 @@ pub(super) struct Store {
     left: [Buffer<u32>; 2],
     near: [Buffer<u32>; 2],
     special: Buffer<u32>,
+    /// Tiles that are begun first: turns.cu.
+    turns: Buffer<u32>,
     /// stay, `near_in`, `far_in`, `near_n`, `far_n`, filled: by tile.
     by_tile: [Buffer<u32>; 6],
     /// Of a small gas: `chains`, `link`, and `wanderers`.
@@ -74,6 +76,7 @@ impl Store {
             left: [words(tiles * config.lists())?, small(tiles * config.lists())?],
             near: [words(9 * tiles)?, small(9 * tiles)?],
             special: words(tiles * config.lists())?,
+            turns: words(TURNS as usize + CLASSES)?,
             by_tile: [words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?],
             chains: small(config.threads as usize * tiles)?,
             link: words(0)?,
@@ -113,6 +116,8 @@ impl Store {
             chains: self.chains.address(),
             link: self.link.address(),
             wanderers: self.wanderers.address(),
+            turns: self.turns.address(),
+            full: self.config.capacity as u32,
             counters: self.counters.address(),
             cells: self.grid.cells.map(|n| n as i32),
             tiles: self.tiling.tiles.map(|n| n as i32),
@@ -145,18 +150,18 @@ impl Store {
         unsafe {
             layout.arg(st).arg(domain).arg(inflow).arg(before).arg(clock).run()?;
             let Some([place, deliver, _]) = &self.kernels.exchange else { return Ok(()) };
-            place.launch(PLACERS, 256).arg(st).run()?;
+            self.early(place.launch(PLACERS, 256)).arg(st).run()?;
             if tiles == 0 {
                 return Ok(());
             }
-            deliver.launch(tiles, 256).arg(st).run()
+            self.early(deliver.launch(tiles, 256)).arg(st).run()
         }
     }
 
-    /// A launch that is there before the kernel ahead has ended (`in_turn` of common.cu), where launches are recorded and the GPU
-    /// has that.
+    /// A launch that is there before the kernel ahead has ended (`in_turn` of common.cu), where the GPU has that. Not of a run in
+    /// parts, between whose launches streams wait for each other.
     pub(super) fn early<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
-        if self.config.recorded && self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
+        if self.config.parts { launch } else { launch.early() }
     }
 
     /// The pass over all tiles: 0 only puts in order, 1 is a step, 2 one with samples.
@@ -165,7 +170,8 @@ impl Store {
         if tiles == 0 {
             return Ok(());
         }
-        let launch = self.early(self.kernels.advance[mode].launch(tiles, config.threads)).shared(config.shared());
+        let first = if config.recorded { 0 } else { TURNS };
+        let launch = self.early(self.kernels.advance[mode].launch(first + tiles, config.threads)).shared(config.shared());
         // SAFETY: the arguments as declared.
         unsafe { launch.arg(st).arg(gas).arg(pass).run() }
     }
@@ -261,8 +267,10 @@ impl Store {
         cells.filter(|cell| self.tiling.owns(*cell)).map(|cell| self.grid.index(cell) as u32).collect()
     }
 
-    /// Puts particles into an empty store, in their order within each tile.
-    pub(super) fn fill(&mut self, p: &Particles) -> Result<()> {
+    /// Puts particles into an empty store, in their order within each tile. Those of a cell are shared out among the tiles that
+    /// share it; particles put `back` stand tile by tile as [`Store::export`] gave them, and only the lengths are to be found
+    /// (`set_lengths`).
+    pub(super) fn fill(&mut self, p: &Particles, back: bool) -> Result<()> {
         self.reserve(p.len())?;
         let (tiles, species) = (self.tiling.len(), self.config.species);
         let tile_and_slot = |i: usize| self.tiling.tile_and_slot(self.grid.cell(p.cell[i] as usize));
@@ -276,12 +284,17 @@ impl Store {
         }
         let layers = self.tiling.layers as u32;
         if layers > 1 {
-            // As they stand, so that only the lengths of the layers are to be kept to have them again (`set_lengths`).
-            let all: Vec<u32> = stay.iter().step_by(layers as usize).copied().collect();
+            // By cell, so that tiles get as many of each, or by place as they stand.
+            let cells = if back { 1 } else { self.config.cells() };
+            let group = |tile: u32, key: u16| (tile / layers) as usize * cells + usize::from(key) / species % cells;
+            let mut all = vec![0_u32; tiles / layers as usize * cells];
+            for (tile, key) in &keys {
+                all[group(*tile, *key)] += 1;
+            }
             let mut seen = vec![0_u32; all.len()];
             stay.fill(0);
-            for (tile, _) in &mut keys {
-                let at = (*tile / layers) as usize;
+            for (tile, key) in &mut keys {
+                let at = group(*tile, *key);
                 *tile += (u64::from(seen[at]) * u64::from(layers) / u64::from(all[at])) as u32;
                 seen[at] += 1;
                 stay[*tile as usize] += 1;

@@ -117,7 +117,8 @@ fn teams_give_the_bits_of_warps() {
     assert!(runs[0].0.collisions > 10_000);
 }
 
-/// With a body, open sides, samples from some step on, and more injected particles than there is room for at first.
+/// With a body, open sides, samples from some step on, and more injected particles than there is room for at first; and once
+/// with tiles of which most do not fit into shared memory, more than are begun first.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn recorded_steps_give_the_bits_of_single_launches() {
@@ -133,7 +134,8 @@ fn recorded_steps_give_the_bits_of_single_launches() {
         Ok(())
     })
     .unwrap();
-    let runs = [true, false].map(|recorded| {
+    let least = KernelConfig { capacity: 64, ..kernels };
+    let runs = [(kernels, true), (kernels, false), (least, false)].map(|(kernels, recorded)| {
         let mut gas = new_with(&model, &cuda, KernelConfig { recorded, ..kernels }, &Links::default()).unwrap();
         if recorded {
             gas.insert(&particles).unwrap();
@@ -150,5 +152,6 @@ fn recorded_steps_give_the_bits_of_single_launches() {
         (gas.ledger().unwrap(), gas.particles().unwrap(), cells, surfaces)
     });
     assert!(runs[0] == runs[1], "{:?}, {:?}", runs[0].0, runs[1].0);
+    assert!(runs[0] == runs[2], "{:?}, {:?}", runs[0].0, runs[2].0);
     assert!(runs[0].0.collisions > 0 && runs[0].3.iter().any(|v| *v != 0.0));
 }

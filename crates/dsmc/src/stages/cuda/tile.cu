@@ -2,19 +2,21 @@
 
 #include "attempts.cu"
 #include "free_flight.cu"
+#include "majorant.cu"
 #include "order.cu"
 #include "pairing.cu"
 #include "sample.cu"
 
 // MODE 0: only sorts, no particle moves; 1: a step; 2: a step with samples.
 template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass& p, const Sorted& s,
-                                                                    const Source& from, u32 n, u32* start, u32 (*counts)[KEYS],
-                                                                    u32* near, u32* marks) {
+                                                                    const Source& from, const u32& tile, u32 n, u32* start,
+                                                                    char* counts, u32* near, u32* marks) {
     __shared__ u32 tally[4];
-    const u32 tile = own_tile(st, blockIdx.x), warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
+    const u32 warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
     const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
     if (threadIdx.x < 4) tally[threadIdx.x] = 0;
-    order<FITS>(st, from, s, start, counts);
+    if (MODE > 0) ask_for_majorants(gas, tile);
+    order<FITS>(st, from, s, start, reinterpret_cast<Count<FITS>(*)[KEYS]>(counts));
     if (MODE > 0) {
 #if FOLLOWS
         observe(p, tile, s, start);

@@ -25,9 +25,11 @@ const BLOCKS: f64 = 4.0;
 /// Particles expected in a cell from which on a cell of 65 536 is not far: there one word of 32 bits has fewer values than there
 /// are pairs.
 const CROWDED: f64 = 512.0;
-/// Particles of one of several tiles that share a cell: so many that what a finite number of them makes is below what is tested,
-/// about 1/N.
-const LAYER: f64 = 2048.0;
+/// Particles of one of several tiles that share crowded cells, and the most cells that they share. So many particles that what a
+/// finite number of them in a cell makes, about 1/N, is below what is tested; so many cells that few particles leave a tile in a
+/// step, each of which costs several times what one costs that stays.
+const CROWD: f64 = 2048.0;
+const CROWD_CELLS: usize = 4;
 /// Particles below which launches take longer than what they do.
 const RECORDED: f64 = 1e6;
 /// Particles for each thread that a small gas's tile has room for at most: their keys stay in registers.
@@ -180,13 +182,18 @@ fn kernel_config_with(model: &Model, properties: &Properties, (best, resident): 
         }
         shift[axis] += 1;
     }
+    let mut layers = 1;
+    if shift == [0; 2] && is_crowded(model) {
+        shift = shift_of_crowd(model.grid.cells, most.min(CROWD_CELLS));
+        layers = (f64::from(1 << (shift[0] + shift[1])) * model.per_cell / CROWD) as u32;
+    }
     let cells = 1_usize << (shift[0] + shift[1]);
     let geometry = &model.geometry;
     let mut config = KernelConfig {
         components: model.components,
         species,
         shift,
-        layers: layers_of(model, cells),
+        layers,
         capacity: 0,
         threads: THREADS,
         resident,
@@ -210,9 +217,11 @@ fn kernel_config_with(model: &Model, properties: &Properties, (best, resident): 
     let mean = cells as f64 * model.per_cell / f64::from(config.layers);
     let most = mean + 6.0 * mean.sqrt();
     let [least, whole] = [1.0, if even(model) { 1.0 } else { 2.0 }].map(|times| 32 * ((most * times + 32.0) / 32.0).ceil() as usize);
-    let none = config.shared() + config.declared();
+    config.capacity = 2048;
+    let twice = config.shared();
     config.capacity = 1024;
-    let each = (config.shared() + config.declared() - none) / 1024;
+    let each = (twice - config.shared()) / 1024;
+    let none = config.shared() - 1024 * each + config.declared();
     let room = |shared: u32| (shared.saturating_sub(none) / each / 32 * 32) as usize;
     let fits = room(properties.shared_per_block);
     // But not so many that blocks become fewer: those hide each other's waits, and the few tiles that are fuller are sorted in device memory.
@@ -228,13 +237,23 @@ fn kernel_config_with(model: &Model, properties: &Properties, (best, resident): 
     config
 }
 
-/// Tiles that share a cell, where tiles have one each: so many that each has [`LAYER`] particles, which shared memory holds. Not
-/// where neighbours of a cell, positions in it or single tiles count: nearest-neighbour partners and the last ones, parts of
-/// cells, weights, sides that follow the gas.
-fn layers_of(model: &Model, cells: usize) -> u32 {
+/// True if cells are so full that several tiles share them. Not where neighbours of a cell, positions in it or single tiles count:
+/// nearest-neighbour partners and the last ones, parts of cells, weights, sides that follow the gas.
+fn is_crowded(model: &Model) -> bool {
     let plain =
         model.geometry.is_empty() && !model.weighted() && model.given.iter().all(Option::is_none) && !model.collisions.partner.tagged();
-    if cells == 1 && plain && model.per_cell >= 2.0 * LAYER { (model.per_cell / LAYER) as u32 } else { 1 }
+    plain && model.per_cell >= 2.0 * CROWD
+}
+
+/// Logarithms of the cells of a tile that is shared, along each axis: squares where the grid has them.
+fn shift_of_crowd(grid: [usize; 2], most: usize) -> [u32; 2] {
+    let mut shift = [0_u32; 2];
+    while 2 << (shift[0] + shift[1]) <= most {
+        let axes = [0, 1].into_iter().filter(|d: &usize| 2 << shift[*d] <= grid[*d]);
+        let Some(axis) = axes.min_by_key(|d| shift[*d]) else { break };
+        shift[axis] += 1;
+    }
+    shift
 }
 
 #[cfg(test)]
@@ -281,6 +300,27 @@ mod tests {
                 }
             }
             assert_eq!(owned, grid.len());
+        }
+    }
+
+    /// Cells of so many particles share tiles by four, or as many as there are.
+    #[test]
+    fn crowded_cells_share_tiles() {
+        let gpu = Properties::usual("sm_90").unwrap();
+        let mut config = crate::bench::config("dsmc/dense-cells").unwrap();
+        for (cells, per_cell, shift, layers) in [
+            ([8, 8], 1e5, [1, 1], 195),
+            ([5, 3], 5000.0, [1, 1], 9),
+            ([300, 1], 1e4, [2, 0], 19),
+            ([1, 7], 1e4, [0, 2], 19),
+            ([1, 1], 1e6, [0, 0], 488),
+            ([8, 8], 4000.0, [0, 0], 1),
+        ] {
+            (config.grid.cells, config.particles_per_cell) = (cells.to_vec(), Some(per_cell));
+            config.grid.size = cells.map(|n| 1e-5 * n as f64).to_vec();
+            let kernels = kernel_config(&Model::new(&config, std::path::Path::new(""), 1).unwrap(), &gpu);
+            assert_eq!((kernels.shift, kernels.layers), (shift, layers), "{cells:?}");
+            assert!(layers == 1 || (2304..3000).contains(&kernels.capacity), "{cells:?}: {}", kernels.capacity);
         }
     }
 

@@ -28,11 +28,12 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
     if (ROTATES) st.next.rotation[slot] = float(a.rotation);
     if (VIBRATES) st.next.level[slot] = Level(a.level);
     st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
-    u32 tile = tile_of(st, f.cell[0], f.cell[1], number);
+    // By the golden ratio: all layers get as many.
+    u32 layer = LAYERS == 1 ? 0 : __umulhi(number * 0x9e3779b1u, LAYERS), tile = tile_of(st, f.cell[0], f.cell[1], layer);
     goes_to(st, tile, slot, copies);
 #if PARTS
     if (tile == NONE) {
-        send_far(st, f.cell[0], f.cell[1], number, slot, copies, rank);
+        send_far(st, f.cell[0], f.cell[1], layer, slot, copies, rank);
         return;
     }
 #endif
