@@ -45,7 +45,7 @@ struct Fiber {
     unsigned long long given;
     std::vector<char> stack;
 };
-alignas(64) static char shared[260 << 10];
+alignas(64) static char shared[460 << 10];
 static std::vector<Fiber> fibers;
 static ucontext_t home;
 static unsigned now;

@@ -11,9 +11,6 @@
 #include "twisted.cu"
 
 #define VALUES 16
-#ifndef ASYNC
-#define ASYNC 1
-#endif
 #define THREADS (1024 >> CL)
 #define BLOCKS (1 << CL)
 #define FRAME_WARPS (BLOCKS * THREADS / WARP)
@@ -33,10 +30,8 @@ struct Place {
 #endif
         lane = thread % 16, block = blockIdx.x & (BLOCKS - 1), rank = thread / RANK << CL | block, team = thread % RANK / 16;
     }
-    // Its rank's part of the room.
-    __device__ __forceinline__ C* part_of(C* room) const { return room + thread / RANK * (RANK * VALUES); }
-    // Slot of its value 0 while it waits, or comes from other ranks; value r lies r * RANK further.
-    __device__ __forceinline__ C* slot_of(C* room) const { return part_of(room) + thread % RANK; }
+    // Slot of its value 0 in the room, among those of its team; value r lies 16 r further.
+    __device__ __forceinline__ C* slot_of(C* room) const { return room + (thread - lane) * VALUES + lane; }
     // Of value 0 in real space, where value r lies 8 r further along; and at the detector.
     __device__ __forceinline__ int x() const { return lane & 7; }
     __device__ __forceinline__ int y() const { return 64 * (lane >> 3) + 4 * team + rank; }
@@ -48,40 +43,33 @@ struct Place {
 
 // Shared memory of a block.
 struct Shared {
-    C* room;         // VALUES * THREADS: exchanges, and e while it waits
-    real2* misfits;  // FRAME_WARPS: of all warps of the frame
-    real* changes;   // FRAME_WARPS: likewise, in the first block
-    u64* exchanged;  // barriers of what comes from all blocks
-    u64* summed;
-    C* roots;        // NX: exp(-2 pi i k / NX)
-    C* probe;        // HELD * THREADS: values of the probe
-};
-// Bytes behind the room: must agree with program.rs.
-#define CLUSTER_SUMS (FRAME_WARPS * 24 + 16 + NX * 16)
-// Bytes that an exchange brings to a block: three of four values.
-#define EXCHANGED (VALUES * THREADS * 12)
+    C* room;           // VALUES * THREADS: exchanges, and e between
+    C* roots;          // NX: exp(-2 pi i k / NX)
+    real2* misfits;    // FRAME_WARPS: of all warps of the frame
+    View* views;       // of every rank's threads: the view to come
+    Storage* storages; // and its object
+    real* changes;     // FRAME_WARPS: as misfits, in the first block
 
-__device__ __forceinline__ Shared shared_of(C* room) {
-    Shared s;
-    s.room = room, s.misfits = (real2*)(room + VALUES * THREADS), s.changes = (real*)(s.misfits + FRAME_WARPS);
-    s.exchanged = (u64*)(s.changes + FRAME_WARPS), s.summed = s.exchanged + 1, s.roots = (C*)(s.summed + 1), s.probe = s.roots + NX;
-    return s;
-}
+    __device__ __forceinline__ Shared(C* all) {
+        room = all, roots = room + VALUES * THREADS, misfits = roots + NX, views = (View*)(misfits + FRAME_WARPS);
+        storages = (Storage*)(views + THREADS / RANK), changes = (real*)(storages + THREADS / RANK);
+    }
+};
 
 // Row of value r at the detector, counted from that of value 0.
 __device__ __forceinline__ constexpr int row_beyond(int r) { return 8 * (r / 4) + 32 * (r % 4); }
 
-// Value r of lane l becomes value l of lane r. Slots turn around so that neither way two lanes come to one bank.
+// Value r of lane l becomes value l of lane r, in the slots of a team. They turn around so that neither way two lanes come to one bank.
 __device__ __forceinline__ void across_lanes(C* v, C* room) {
     const Place p;
     C* own = room + (p.thread - p.lane) * VALUES;
+    __syncwarp();
 #pragma unroll
     for (int r = 0; r < VALUES; ++r) own[r * 16 + (p.lane ^ r)] = v[r];
     __syncwarp();
     own += p.lane * 16;
 #pragma unroll
     for (int r = 0; r < VALUES; ++r) v[r] = own[p.lane ^ r];
-    __syncwarp();
 }
 
 // The threads of a rank wait for each other.
@@ -93,42 +81,49 @@ __device__ __forceinline__ void rank_barrier() {
 #endif
 }
 
-// Value r of team t becomes value t of team r.
+// Value r of team t becomes value t of team r. From here on a thread has slots of its own in the room.
 __device__ __forceinline__ void across_teams(C* v, C* room) {
     const Place p;
-    C* own = p.part_of(room) + p.lane;
+    C* others = room + p.thread / RANK * (RANK * VALUES) + p.team * 16 + p.lane;
     rank_barrier();
 #pragma unroll
-    for (int r = 0; r < VALUES; ++r) own[r * RANK + p.team * 16] = v[r];
+    for (int r = 0; r < VALUES; ++r) others[r * RANK] = v[r];
     rank_barrier();
 #pragma unroll
-    for (int r = 0; r < VALUES; ++r) v[r] = own[p.team * RANK + r * 16];
+    for (int r = 0; r < VALUES; ++r) v[r] = p.slot_of(room)[r * 16];
 }
 
-// Value 4 m + q of rank c becomes value 4 m + c of rank q. All threads have said that they are `cluster_ready`. `more`: bytes that come besides. From here
-// on a thread reads slots that no other thread of its block reads.
-__device__ __forceinline__ void send_to_ranks(const C* v, const Shared& s, u32 more) {
+// Value 4 m + q of rank c becomes value 4 m + c of rank q. All threads have said that they are `cluster_ready`.
+__device__ __forceinline__ void send_to_ranks(const C* v, const Shared& s) {
     const Place p;
-    if (ASYNC && p.thread == 0) expect_stores(s.exchanged, EXCHANGED + more);
-    const unsigned here = shared_address(s.room + p.rank * RANK + p.thread % RANK), barrier = shared_address(s.exchanged);
     cluster_wait();
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
         if (q == p.rank) continue;
-        const unsigned there = remote(here, q & (BLOCKS - 1)) + (q >> CL) * (RANK * VALUES) * (u32)sizeof(C);
-        const unsigned arrived = remote(barrier, q & (BLOCKS - 1));
+        C* to = s.room + ((q >> CL) * RANK + p.team * 16) * VALUES + p.rank * 16 + p.lane;
+        const unsigned there = remote(shared_address(to), q & (BLOCKS - 1));
 #pragma unroll
-        for (int m = 0; m < VALUES / 4; ++m) { if (ASYNC) store(there + m * 4 * RANK * (u32)sizeof(C), v[4 * m + q], arrived); else send(there + m * 4 * RANK * (u32)sizeof(C), v[4 * m + q]); }
+        for (int m = 0; m < VALUES / 4; ++m) send(there + m * 64 * (u32)sizeof(C), v[4 * m + q]);
     }
-    if (!ASYNC) cluster_arrive();
+    cluster_arrive();
 }
-__device__ __forceinline__ void take_from_ranks(C* v, const Shared& s, u32 phase) {
+__device__ __forceinline__ void take_from_ranks(C* v, const Shared& s) {
     const Place p;
-    if (ASYNC) wait_stores(s.exchanged, phase);
-    else cluster_wait();
+    cluster_wait();
 #pragma unroll
     for (int r = 0; r < VALUES; ++r)
-        if (r % 4 != p.rank) v[r] = p.slot_of(s.room)[r * RANK];
+        if (r % 4 != p.rank) v[r] = p.slot_of(s.room)[r * 16];
+}
+
+// A view on its way before it is needed, then its object, which must have come when the threads of a rank next wait for each other: loads that depend
+// on one another take as long as a transform.
+__device__ __forceinline__ void fetch_view(const Shared& s, const Model& model, u32 n) {
+    const Place p;
+    if (p.thread % RANK == 0) copy_ahead(s.views + p.thread / RANK, model.views + n);
+}
+__device__ __forceinline__ void fetch_storage(const Shared& s, const Model& model) {
+    const Place p;
+    if (p.thread % RANK == 0) copy_ahead(s.storages + p.thread / RANK, model.storages + s.views[p.thread / RANK].object);
 }
 
 // Forward until the ranks' values are on their way.
@@ -147,7 +142,7 @@ __device__ __forceinline__ void forward(C* v, const Shared& s) {
     cluster_ready();
     if (Place().ky0()) twisted<16>(v, KnownRoots<-1>(), 4);
     else twisted<16>(v, KnownRoots<-1>(), 0);
-    send_to_ranks(v, s, 0);
+    send_to_ranks(v, s);
 }
 // The rest of it.
 __device__ __forceinline__ void forward_over_ranks(C* v, const Shared& s) {
@@ -157,17 +152,18 @@ __device__ __forceinline__ void forward_over_ranks(C* v, const Shared& s) {
 #pragma unroll
     for (int m = 0; m < 4; ++m) twisted<4>(v + 4 * m, table, first + 8 * m);
 }
-__device__ __forceinline__ void inverse(C* v, const Shared& s, u32 more, u32 phase) {
+__device__ __forceinline__ void inverse(C* v, const Shared& s) {
     const TableRoots<1> table = {s.roots};
 #pragma unroll
     for (int m = 0; m < 4; ++m) twisted<4>(v + 4 * m, KnownRoots<1>(), 0);
-    send_to_ranks(v, s, more);
-    take_from_ranks(v, s, phase);
+    send_to_ranks(v, s);
+    take_from_ranks(v, s);
     const int rank = Place().rank;
     if (rank == 0) twisted<16>(v, KnownRoots<1>(), 0);
     else if (rank == 1) twisted<16>(v, KnownRoots<1>(), 2);
     else if (rank == 2) twisted<16>(v, KnownRoots<1>(), 4);
     else twisted<16>(v, KnownRoots<1>(), 6);
+    wait_copies();  // of what `fetch_storage` asked for
     across_teams(v, s.room);
     {
         const Place p;
@@ -176,7 +172,6 @@ __device__ __forceinline__ void inverse(C* v, const Shared& s, u32 more, u32 pha
         for (int r = 0; r < 8; ++r) butterfly(v[r], v[r + 8], w);
     }
     twisted<8>(v, KnownRoots<1>(), 0), twisted<8>(v + 8, KnownRoots<1>(), 0);
-    rank_barrier();
     across_lanes(v, s.room);
     twisted<16>(v, table, Place().x());
 }
@@ -188,111 +183,89 @@ template <class T> __device__ __forceinline__ T all_lanes(T value) {
 }
 
 // A frame's misfits, in all of its threads, in one order.
-__device__ __forceinline__ real2 cluster_misfits(real2 sum, const Shared& s, u32 phase) {
+__device__ __forceinline__ real2 cluster_misfits(real2 sum, const Shared& s) {
     const Place p;
     sum = make_real2(all_lanes(sum.x), all_lanes(sum.y));
-    if (p.thread == 0) expect_stores(s.summed, FRAME_WARPS * sizeof(real2));
-    if (p.thread % WARP < BLOCKS)
-        store(remote(shared_address(s.misfits + p.warp()), p.thread % WARP), sum, remote(shared_address(s.summed), p.thread % WARP));
-    wait_stores(s.summed, phase);
+    const int block = p.thread % WARP;
+    if (block < BLOCKS) send(remote(shared_address(s.misfits + p.warp()), block), sum);
+    cluster_arrive();
+    cluster_wait();
     sum = s.misfits[p.thread % WARP];
     return make_real2(all_lanes(sum.x), all_lanes(sum.y));
-}
-
-#ifndef HELD
-#define HELD 0
-#endif
-#ifndef OS
-#define OS 0
-#endif
-__device__ __forceinline__ const C* object_at(const Model& model, u32 n) {
-    const Place p;
-    const View view = model.views[n];
-    return model.object + patch_of(model, view, 0) + (u64)p.y() * model.storages[view.object].width + p.x();
-}
-__device__ __forceinline__ void fetch_object(C* to, const Model& model, u32 n) {
-    const C* object = object_at(model, n);
-#pragma unroll
-    for (int r = VALUES - OS; r < VALUES; ++r) copy_ahead(to + r * THREADS, object + 8 * r);
 }
 
 // Views from `first` on. Grid: persistent clusters.
 extern "C" __global__ void __launch_bounds__(THREADS, CL)
     project(Model model, C* waves, C* exits, const float* mag, const real2* weight, real* errors, u32 first, u32 count,
             Constraint rule, real scale) {
-    extern __shared__ C room[];
-    const Shared s = shared_of(room);
-    if (threadIdx.x == 0) init_store_barrier(s.exchanged), init_store_barrier(s.summed);
+    extern __shared__ C everything[];
+    const Shared s(everything);
     if (threadIdx.x < NX) s.roots[threadIdx.x] = root_of<-1, NX>(threadIdx.x);
-    cluster_arrive();
-    cluster_wait();
-    u32 phase = 0, seen = ~0u;
-    C* ahead = s.probe + (HELD - (VALUES - OS)) * THREADS;
-    if (OS && (blockIdx.x >> CL) < count) fetch_object(ahead + threadIdx.x, model, first + (blockIdx.x >> CL)), wait_copies();
-    for (u32 i = blockIdx.x >> CL; i < count; i += gridDim.x >> CL, phase ^= 1) {
+    __syncthreads();
+    const u32 groups = gridDim.x >> CL;
+    u32 i = blockIdx.x >> CL;
+    if (i < count) fetch_view(s, model, first + i), wait_copies(), fetch_storage(s, model), wait_copies();
+    __syncthreads();
+    for (; i < count; i += groups) {
         const u32 n = first + i;
         const u64 frame = (u64)n * (NX * NY);
         C v[VALUES];
         {
             const Place p;
-            // What this block has at the detector, two rows at a time, while the product is on its way there.
+            // Rows of this block at the detector, two at a time.
             if (p.thread < NY / 2 / BLOCKS) {
                 const u64 rows = frame + (p.thread * BLOCKS + p.block) * (2 * NX);
                 expect(waves + rows, 2 * NX * sizeof(C)), expect(mag + rows, 2 * NX * sizeof(float));
             }
-            const View view = model.views[n];
+            const View view = s.views[p.thread / RANK];
+            const Storage storage = s.storages[p.thread / RANK];
             const C* probe = model.probe + (u64)view.probe * (NX * NY) + p.in_real();
-            const C* object = object_at(model, n);
-            C* held = s.probe + p.thread;
-            if (HELD && seen != view.probe) {
-                seen = view.probe;
+            const C* object = model.object + storage.offset + (u64)(view.row + p.y()) * storage.width + view.col + p.x();
 #pragma unroll
-                for (int r = 0; r < HELD; ++r) held[r * THREADS] = probe[8 * r];
-            }
-#pragma unroll
-            for (int r = 0; r < VALUES; ++r) v[r] = (r < HELD ? held[r * THREADS] : probe[8 * r]) * (r >= VALUES - OS ? ahead[r * THREADS + p.thread] : object[8 * r]);
-            if (OS && i + (gridDim.x >> CL) < count) fetch_object(ahead + p.thread, model, n + (gridDim.x >> CL));
+            for (int r = 0; r < VALUES; ++r) v[r] = probe[8 * r] * object[8 * r];
         }
         forward(v, s);
+        if (i + groups < count) fetch_view(s, model, n + groups);
         const Place p;
         const float* magnitudes = mag + frame + p.at_detector();
         float m[VALUES];
 #pragma unroll
         for (int r = 0; r < VALUES; ++r) m[r] = __ldcs(magnitudes + row_beyond(r) * NX);
-        take_from_ranks(v, s, 0);
-        C* held = p.slot_of(s.room);
+        take_from_ranks(v, s);
+        C* e = p.slot_of(s.room);
         C* wave = waves + frame + p.at_detector();
 #pragma unroll
-        for (int r = 0; r < VALUES; ++r) copy_ahead(held + r * RANK, wave + row_beyond(r) * NX);
+        for (int r = 0; r < VALUES; ++r) copy_ahead(e + r * 16, wave + row_beyond(r) * NX);
         forward_over_ranks(v, s);
         real2 sum = make_real2(0, 0);
         real q[VALUES];
         wait_copies();
 #pragma unroll
         for (int r = 0; r < VALUES; ++r) {
-            const real root = root_of_power(power(v[r] * (rule.c * scale) + held[r * RANK] * (1 - rule.c)));
+            const real root = root_of_power(power(v[r] * (rule.c * scale) + e[r * 16] * (1 - rule.c)));
             sum = sum + misfit_of_root(power(v[r]) * (scale * scale), root, m[r]);
             q[r] = ratio_of_root(root, m[r]);
         }
-        sum = cluster_misfits(sum, s, phase);
-        const real error = sum.y * weight[n].x;
-        Blend blend = blend_of(rule, relaxation_of(rule, error, weight[n]));
+        if (i + groups < count) fetch_storage(s, model);
+        const real2 weighed = weight[n];
+        sum = cluster_misfits(sum, s);
+        const real error = sum.y * weighed.x;
+        Blend blend = blend_of(rule, relaxation_of(rule, error, weighed));
         blend.g *= scale, blend.g_ratio *= scale;
         real change = 0;
 #pragma unroll
         for (int r = 0; r < VALUES; ++r) {
-            const C old = held[r * RANK];
+            const C old = e[r * 16];
             const C now = v[r] * fma(blend.g_ratio, q[r], blend.g) + old * fma(blend.e_ratio, q[r], blend.e);
             change += power(now - old);
             __stcs(wave + row_beyond(r) * NX, now);
             v[r] = now * scale;
         }
         change = all_lanes(change);
-        if (p.thread % WARP == 0 && ASYNC) store(remote(shared_address(s.changes + p.warp()), 0), change, remote(shared_address(s.exchanged), 0));
-        if (p.thread % WARP == 0 && !ASYNC) send(remote(shared_address(s.changes + p.warp()), 0), change);
+        if (p.thread % WARP == 0) send(remote(shared_address(s.changes + p.warp()), 0), change);
         if (p.block == 0 && p.thread == 0) errors[3 * (u64)n] = error, errors[3 * (u64)n + 1] = sum.x / (NX * NY);
         cluster_ready();
-        inverse(v, s, p.block == 0 ? FRAME_WARPS * sizeof(real) : 0, 1);
+        inverse(v, s);
         {
             const Place p;
             C* exit = exits + frame + p.in_real();

@@ -57,32 +57,6 @@ __device__ __forceinline__ void send(unsigned there, double value) {
 __device__ __forceinline__ void send(unsigned there, double2 value) {
     asm volatile("st.shared::cluster.v2.f64 [%0], {%1, %2};" ::"r"(there), "d"(value.x), "d"(value.y) : "memory");
 }
-// A barrier that stores to this block complete, from any block of the cluster: what they have brought is seen by all who waited. It takes part once a cluster barrier
-// has come between. The wait is for as many bytes as one thread says to `expect_stores`, before they come or after.
-__device__ __forceinline__ void init_store_barrier(u64* barrier) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(shared_address(barrier)) : "memory");
-}
-__device__ __forceinline__ void expect_stores(u64* barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void store(unsigned there, double value, unsigned barrier) {
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f64 [%0], %1, [%2];" ::"r"(there), "d"(value), "r"(barrier)
-                 : "memory");
-}
-__device__ __forceinline__ void store(unsigned there, double2 value, unsigned barrier) {
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [%0], {%1, %2}, [%3];" ::"r"(there), "d"(value.x),
-                 "d"(value.y), "r"(barrier)
-                 : "memory");
-}
-__device__ __forceinline__ void wait_stores(u64* barrier, u32 phase) {
-    u32 open;
-    do {
-        asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
-                     : "=r"(open)
-                     : "r"(shared_address(barrier)), "r"(phase)
-                     : "memory");
-    } while (!open);
-}
 // 16 bytes into this block's shared memory, which are there for the thread that has waited.
 __device__ __forceinline__ void copy_ahead(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
@@ -93,7 +67,7 @@ __device__ __forceinline__ void expect(const void* from, unsigned bytes) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 #else
-// Programs with CL > 0 or FETCH are not made for these devices; only the compiler comes by, and tests on the processor with one block.
+// Programs with CL > 0 or FETCH are not made for these devices; only the compiler comes by, and tests on the CPU with one block.
 __device__ __forceinline__ void cluster_arrive() {}
 __device__ __forceinline__ void cluster_wait() { __syncthreads(); }
 __device__ __forceinline__ void cluster_ready() {}
@@ -102,10 +76,6 @@ template <class T> __device__ __forceinline__ void send(unsigned there, T value)
 __device__ __forceinline__ void init_barrier(u64*) {}
 __device__ __forceinline__ void fetch(void*, const void*, unsigned, u64*) {}
 __device__ __forceinline__ void wait_barrier(u64*, u32) {}
-__device__ __forceinline__ void init_store_barrier(u64*) {}
-__device__ __forceinline__ void expect_stores(u64*, unsigned) {}
-template <class T> __device__ __forceinline__ void store(unsigned there, T value, unsigned) { send(there, value); }
-__device__ __forceinline__ void wait_stores(u64*, u32) { __syncthreads(); }
 __device__ __forceinline__ void copy_ahead(void* to, const void* from) { *(float4*)to = *(const float4*)from; }
 __device__ __forceinline__ void wait_copies() {}
 __device__ __forceinline__ void expect(const void*, unsigned) {}

@@ -40,7 +40,7 @@ pub(super) struct MultiPass<T> {
     config: KernelConfig,
     spread: Kernel,
     apply_transfer: Kernel,
-    /// Where the Fourier step leaves sums of the errors of views.
+    /// Errors of views from the sums that a Fourier step leaves, if it does.
     frame_errors: Option<Kernel>,
     passes: FrameKernels,
     plans: CudaPlans,

@@ -31,6 +31,8 @@ pub(super) fn pair(frame: [usize; 2], number: usize) -> usize {
 /// Rows and columns of the frames of [`FrameProcessing::Clustered`], and values that a thread of theirs holds.
 const CLUSTERED: [usize; 2] = [128, 128];
 const CLUSTERED_VALUES: u32 = 16;
+/// Bytes of what blocks have in shared memory besides values: `Shared` of clustered.cu.
+const CLUSTERED_SHARED: u32 = 16 * CLUSTERED[1] as u32 + 32 * 24 + 4 * 32;
 
 /// Floats of a warp's part of the exchange.
 const PART: u32 = 1056;
@@ -203,7 +205,7 @@ impl KernelConfig {
 
     /// Threads of a block of clustered.cu.
     pub(super) fn clustered_threads(&self) -> u32 {
-        (self.frame[0] * self.frame[1]) as u32 / CLUSTERED_VALUES >> self.cluster()
+        ((self.frame[0] * self.frame[1]) as u32 / CLUSTERED_VALUES) >> self.cluster()
     }
 
     /// Returns true if the last exchange has memory of its own: `WIDE` of dft.cu.
@@ -221,8 +223,7 @@ impl KernelConfig {
     /// Bytes of shared memory of a block of `project`.
     pub(super) fn shared(&self) -> u32 {
         if let FrameProcessing::Clustered { .. } = self.processing {
-            // `room` and `CLUSTER_SUMS` of clustered.cu.
-            return self.clustered_threads() * CLUSTERED_VALUES * 16 + 32 * 24 + 16 + 16 * CLUSTERED[1] as u32;
+            return CLUSTERED_SHARED + CLUSTERED_VALUES * 16 * self.clustered_threads();
         }
         let FrameProcessing::Fused { fetch, .. } = self.processing else { return 0 };
         let big = if fetch || self.wide() || self.exits() > 1 { 32 * self.threads() * 8 } else { 0 };

@@ -102,7 +102,8 @@ impl<T: Number> ShiftsInRegisters<T> {
         rest: bool,
         (sums, norms): (&Buffer<C<T>>, &Buffer<T>),
     ) -> Result<()> {
-        let launch = self.launch(&self.gather[usize::from(rest)], parts, true).arg(argument).arg(&frames.exits).arg(shifts);
+        let launch = self.launch(&self.gather[usize::from(rest)], parts, true).early();
+        let launch = launch.arg(argument).arg(&frames.exits).arg(shifts);
         // SAFETY: (Model, const C*, const float2*, u32, u32, C*, float*) as `gather_back` declares; there is room for all parts.
         unsafe { launch.arg(frames.views as u32).arg(added as u32).arg(sums).arg(norms).run() }
     }

@@ -25,7 +25,7 @@ template <int SIGN> struct KnownRoots {
     }
 };
 
-// The same from a table, those of a quarter turn from the one before.
+// Roots of that order from a table.
 template <int SIGN> struct TableRoots {
     const C* table;  // exp(-2 pi i k / 128)
 

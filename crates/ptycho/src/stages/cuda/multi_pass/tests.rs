@@ -51,7 +51,7 @@ fn problem(frame: [usize; 2], bin: [usize; 2], modes: usize, views: usize) -> (M
     (Model { mag, start, ..model }, other)
 }
 
-/// Errors of the views after each of two steps by the kernels, and what the last of them leaves behind the sample, if it goes so far.
+/// Errors of the views after each of two steps by the kernels, and exit waves of the last, if it goes so far.
 fn by_kernels(host: &Host, config: &KernelConfig, model: &Model, now: &State, rule: &Projection) -> (Vec<Vec<f64>>, Vec<Wave>) {
     let clustered = matches!(config.processing, FrameProcessing::Clustered { .. });
     let (views, pixels, exits) = (model.views.len(), model.pixels(), model.exits());
