@@ -156,7 +156,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) target: RunTarget,
     /// Parts of the domain, which share the threads: the same results, bit for bit, on any number. With several GPUs each has a
-    /// part (`pic` so far). Under `mpirun` or `srun` each process is a part.
+    /// part. Under `mpirun` or `srun` each process is a part.
     #[arg(long, value_name = "N")]
     pub(crate) parts: Option<usize>,
     /// Set a key of the input: `--set poisson.tolerance=1e-10`, `--set output.formats.0=bov`. May be repeated. Values with commas

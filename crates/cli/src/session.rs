@@ -257,18 +257,19 @@ impl<S: Solver> Driven<S> {
         let (running, profiler, run) = self.started()?;
         let mut sink = Keeping { run, output: None };
         let first = running.solver().clock().step;
-        loop {
-            let step = running.solver().clock().step;
-            if step - first >= n {
-                return Ok(step - first);
-            }
+        let mut made = 0;
+        while made < n {
             if let Some(reason) = signals.stop_reason() {
-                return Err(Error::Interrupted { reason, step, checkpoint: None });
+                running.settle(&mut sink)?;
+                return Err(Error::Interrupted { reason, step: first + made, checkpoint: None });
             }
             if running.advance(None, profiler, &mut sink)?.is_some() {
-                return Ok(step - first);
+                break;
             }
+            made = running.solver().clock().step - first;
         }
+        running.settle(&mut sink)?;
+        Ok(made)
     }
 
     fn run_to_end(&mut self) -> Result<PathBuf> {

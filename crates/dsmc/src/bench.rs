@@ -320,13 +320,17 @@ impl Bench for Steps {
         Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
     }
 
+    fn steps(&self) -> u64 {
+        self.each
+    }
+
     fn memory(&self) -> u64 {
         self.flow.stages.memory()
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
         let bytes = self.flow.stages.memory() as f64 / self.start.particles as f64;
-        let mut figures = vec![("steps", self.flow.step as f64), ("bytes_per_particle", bytes)];
+        let mut figures = vec![("bytes_per_particle", bytes)];
         let (sparta, must) = others(self.case);
         figures.extend(sparta);
         figures.extend(must.map(|must| ("must_reach_million_per_s", must)));

@@ -54,6 +54,8 @@ pub struct BenchResult {
     pub items: f64,
     /// Times of one repetition.
     pub seconds: Seconds,
+    /// Steps of a repetition.
+    pub steps: u64,
     /// Median time per item, nanoseconds.
     pub ns_per_item: f64,
     /// Bytes per item by the cost model.
@@ -118,6 +120,7 @@ pub fn bench_for<S: Solver>(case: &Case, device: &Device, patience: f64, version
         threads: device.threads(),
         items: cost.items,
         seconds,
+        steps: work.steps(),
         ns_per_item: 1e9 * seconds.median / items,
         bytes_per_item: cost.bytes / items,
         gb_per_s: cost.bytes / seconds.median / 1e9,

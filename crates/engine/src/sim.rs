@@ -266,6 +266,17 @@ pub trait Solver: Sized + Send + 'static {
     /// The scalars of this step.
     fn row(&mut self) -> Result<Row>;
 
+    /// Returns true if the last step is still at work on a device and its row can wait until the next one was put there: the loop
+    /// then asks for [`Solver::row_before`] after that, or for [`Solver::row`] before anything else looks at the run.
+    fn row_can_wait(&self) -> bool {
+        false
+    }
+
+    /// The scalars of the step before the last, where its row could wait.
+    fn row_before(&mut self) -> Result<Row> {
+        self.row()
+    }
+
     /// The results as they stand: asked for when `output.every` falls due, and at the end of the run.
     fn records(&mut self) -> Result<Vec<Record>>;
 
@@ -368,10 +379,14 @@ pub trait Bench {
     fn checks(&mut self) -> Result<Vec<Check>>;
     /// Model cost of the last timed work.
     fn cost(&self) -> Cost;
+    /// Steps of the last timed work, as a run counts them.
+    fn steps(&self) -> u64;
     /// Memory held on the device, bytes.
     fn memory(&self) -> u64;
-    /// Further figures for the table, for example `("cycles", 5.0)`.
-    fn figures(&self) -> Vec<(&'static str, f64)>;
+    /// Further figures for the table, for example `("sweeps", 5.0)`.
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
     /// Figures that other programs state for their stages of the same work.
     fn peer_times(&self) -> &'static [PeerTime] {
         &[]

@@ -383,7 +383,7 @@ impl Bench for SolveBench {
     fn cost(&self) -> Cost {
         let (scheme, precision) = (self.driver.choice().scheme, self.driver.choice().precision);
         let step = cost::step(&self.levels, scheme, precision);
-        let steps = f64::from(self.steps.unwrap_or(self.driver.steps() as u32));
+        let steps = self.steps() as f64;
         let mut total = Cost { bytes: steps * step.bytes, flops: steps * step.flops, items: step.items };
         match scheme {
             Scheme::Cycles { fmg: Some(cycles), .. } => {
@@ -399,13 +399,16 @@ impl Bench for SolveBench {
         total
     }
 
+    fn steps(&self) -> u64 {
+        self.steps.map_or(self.driver.steps() as u64, u64::from)
+    }
+
     fn memory(&self) -> u64 {
         self.driver.memory()
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
-        let steps = self.steps.map_or(self.driver.steps() as f64, f64::from);
-        let mut figures = vec![("steps", steps)];
+        let mut figures = Vec::new();
         if self.steps.is_none() {
             figures.push(("relative residual", self.driver.monitor().relative()));
         }

@@ -247,7 +247,7 @@ impl ArrayEngine {
     /// Errors of each view in the last iteration ([`crate::stages::ERRORS`]).
     pub fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
         let errors = self.run.stages.errors()?;
-        self.run.finite(&errors)?;
+        Reconstruction::finite(&errors, self.run.done)?;
         Ok(errors)
     }
 

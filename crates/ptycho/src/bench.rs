@@ -294,12 +294,16 @@ impl Bench for Iterations {
         Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
     }
 
+    fn steps(&self) -> u64 {
+        self.each
+    }
+
     fn memory(&self) -> u64 {
         self.reconstruction.stages.memory()
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
-        let mut figures = vec![("iterations_each", self.each as f64), ("frames", self.reconstruction.model.views.len() as f64)];
+        let mut figures = vec![("frames", self.reconstruction.model.views.len() as f64)];
         figures.extend(self.copies.map(|ms| ("copies_ms", ms)));
         figures
     }

@@ -18,6 +18,15 @@ use crate::modes;
 use crate::positions::{self, Affine, RefinementContext};
 use crate::stages::{self, Stages};
 
+/// An iteration that was made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Iteration {
+    /// Its number among those of all engines, from 1.
+    pub done: u64,
+    /// Its engine and its number there, from 1.
+    of_engine: Option<(usize, u64)>,
+}
+
 /// A reconstruction at work.
 pub struct Reconstruction {
     /// The problem, without its start.
@@ -156,28 +165,45 @@ impl Reconstruction {
     /// Mean errors over the views; an error where they are not finite.
     pub fn errors(&mut self) -> Result<[f64; 3]> {
         let errors = self.stages.errors()?;
-        self.finite(&errors)?;
-        self.note_rest(&errors);
+        self.mean_errors(&errors, self.iteration())
+    }
+
+    /// The last iteration, of all engines and of its own.
+    pub(crate) fn iteration(&self) -> Iteration {
+        let (engine, k) = self.at;
+        // The engine of the last iteration, and how many it has made.
+        let last = engine.checked_sub(1).map(|last| (last, self.engines[last].0.iterations()));
+        Iteration { done: self.done, of_engine: if k > 0 { Some((engine, k)) } else { last } }
+    }
+
+    /// Means of the errors of all views after an iteration; an error where they are not finite.
+    pub(crate) fn mean_errors(&mut self, errors: &[[f64; 3]], iteration: Iteration) -> Result<[f64; 3]> {
+        Self::finite(errors, iteration.done)?;
+        self.note_rest(errors, iteration.of_engine);
         Ok([0, 1, 2].map(|i| errors.iter().map(|e| e[i]).sum::<f64>() / errors.len().max(1) as f64))
     }
 
-    /// An error where those of some view are not finite.
-    pub(crate) fn finite(&self, errors: &[[f64; 3]]) -> Result<()> {
+    /// An error where those of some view are not finite after iteration `done`.
+    pub(crate) fn finite(errors: &[[f64; 3]], done: u64) -> Result<()> {
         let sum: f64 = errors.as_flattened().iter().sum();
         if sum.is_finite() {
             return Ok(());
         }
         let view = errors.iter().position(|e| e.iter().any(|v| !v.is_finite())).unwrap_or(0);
-        let place = format!("iteration {}, frame {view}", self.done);
+        let place = format!("iteration {done}, frame {view}");
         Err(Error::Numerics { what: "error of the reconstruction".into(), place, message: "it is not finite any more".into() })
     }
 
+    /// Begins to copy the errors of the last iteration while the next one is at work; false where that cannot be, or where the
+    /// end of an engine or its positions wait for the device in any case.
+    pub(crate) fn begin_errors(&mut self) -> Result<bool> {
+        let waits = self.at.1 == 0 || self.engine().positions.is_some();
+        Ok(!waits && self.stages.begin_errors()?)
+    }
+
     /// Notes the first iteration of an engine after which its frames are at rest.
-    fn note_rest(&mut self, errors: &[[f64; 3]]) {
-        let (number, k) = self.at;
-        // The engine of the last iteration, and how many it has made.
-        let last = number.checked_sub(1).map(|last| (last, self.engines[last].0.iterations()));
-        let Some((number, k)) = (if k > 0 { Some((number, k)) } else { last }) else { return };
+    fn note_rest(&mut self, errors: &[[f64; 3]], of_engine: Option<(usize, u64)>) {
+        let Some((number, k)) = of_engine else { return };
         if self.rest.iter().all(|(before, _)| *before != number) && self.engines[number].1.at_rest(errors) {
             tracing::warn!("{}", at_rest(self.engines[number].0.name.as_str(), k));
             self.rest.push((number, k));

@@ -20,7 +20,7 @@ use crate::half_sets::{self, HalfSets, TruthComparison};
 use crate::model::Model;
 use crate::noise::NoiseStatistics;
 use crate::output::{self, Results};
-use crate::reconstruction::Reconstruction;
+use crate::reconstruction::{Iteration, Reconstruction};
 use crate::scan::{Beam, Truth};
 use crate::{bench, engines, peak, plan, programs, resolution, setup, streaming};
 
@@ -38,8 +38,10 @@ pub struct Ptycho {
     /// Errors of each view in each iteration, if the input asks for them.
     local: Vec<[f32; 3]>,
     live: Agenda,
-    /// Errors of the last iteration.
+    /// Errors of the last iteration that is not `waiting`.
     errors: [f64; 3],
+    /// The last iteration, while its errors are on their way from the device.
+    waiting: Option<Iteration>,
     /// Objects beside their truths, from the records of a moment to its checks.
     comparisons: Option<Vec<TruthComparison>>,
     device: Device,
@@ -80,6 +82,37 @@ impl Ptycho {
             all += one;
         }
         Ok(all.unexplained())
+    }
+
+    /// Waits for the errors of the last iteration where they are on their way.
+    fn settle(&mut self) -> Result<()> {
+        let Some(iteration) = self.waiting.take() else { return Ok(()) };
+        let errors = self.whole.stages.begun_errors()?;
+        self.take_errors(&errors, iteration)
+    }
+
+    /// Keeps the errors of all views after an iteration.
+    fn take_errors(&mut self, errors: &[[f64; 3]], iteration: Iteration) -> Result<()> {
+        self.errors = self.whole.mean_errors(errors, iteration)?;
+        self.history.push(self.errors);
+        if self.config.output.local_errors {
+            self.local.extend(errors.iter().map(|e| e.map(|v| v as f32)));
+        }
+        Ok(())
+    }
+
+    /// Scalars of an iteration of the last engine.
+    fn row_of(&self, errors: [f64; 3]) -> Row {
+        let mut row = Row::default();
+        let measured = engines::measured(self.whole.last_engine());
+        let names = ["fourier_error", "likelihood_error", "exit_error"];
+        for (i, name) in names.into_iter().enumerate().filter(|(i, _)| measured[*i]) {
+            row.push(name, "", errors[i]);
+        }
+        if self.config.engine.iter().any(|e| e.positions.is_some()) {
+            row.push("positions_moved", "px", self.whole.moved);
+        }
+        row
     }
 
     /// Objects beside their truths: found once for a moment.
@@ -136,6 +169,7 @@ impl Ptycho {
     /// Passes the contents of the records to `work`; the model of frame `frame` (the brightest if none is named) is computed for
     /// them. Contents are whole on every part of a run.
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
+        self.settle()?;
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let (own, pixels) = (model.own(), model.counted());
         let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
@@ -224,6 +258,7 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
         local: Vec::new(),
         live,
         errors: [0.0; 3],
+        waiting: None,
         comparisons: None,
         device: device.clone(),
     })
@@ -289,12 +324,26 @@ impl Solver for Ptycho {
         if let Some(half_sets) = &mut self.half_sets {
             profiler.stage_with("half-sets", Cost::default(), |profiler| half_sets.advance(profiler))?;
         }
-        self.errors = self.whole.errors()?;
-        self.history.push(self.errors);
-        if self.config.output.local_errors {
-            self.local.extend(self.whole.stages.errors()?.into_iter().map(|e| e.map(|v| v as f32)));
+        // Begun before those of the iteration before are waited for: the device has work meanwhile.
+        let begun = self.whole.begin_errors()?;
+        self.settle()?;
+        let iteration = self.whole.iteration();
+        if begun {
+            self.waiting = Some(iteration);
+            return Ok(());
         }
-        Ok(())
+        let errors = self.whole.stages.errors()?;
+        self.take_errors(&errors, iteration)
+    }
+
+    fn row_can_wait(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    fn row_before(&mut self) -> Result<Row> {
+        let last = usize::from(self.waiting.is_none());
+        let errors = self.history.iter().rev().nth(last).copied().unwrap_or_default();
+        Ok(self.row_of(errors))
     }
 
     fn outcome(&self) -> Option<Outcome> {
@@ -319,16 +368,8 @@ impl Solver for Ptycho {
     }
 
     fn row(&mut self) -> Result<Row> {
-        let mut row = Row::default();
-        let measured = engines::measured(self.whole.last_engine());
-        let names = ["fourier_error", "likelihood_error", "exit_error"];
-        for (i, name) in names.into_iter().enumerate().filter(|(i, _)| measured[*i]) {
-            row.push(name, "", self.errors[i]);
-        }
-        if self.config.engine.iter().any(|e| e.positions.is_some()) {
-            row.push("positions_moved", "px", self.whole.moved);
-        }
-        Ok(row)
+        self.settle()?;
+        Ok(self.row_of(self.errors))
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
@@ -347,6 +388,7 @@ impl Solver for Ptycho {
     }
 
     fn next_section(&mut self) -> Result<bool> {
+        self.settle()?;
         if self.whole.finished() {
             return Ok(false);
         }
@@ -373,6 +415,7 @@ impl Solver for Ptycho {
     }
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        self.settle()?;
         writer.json("engines", &self.config.engine)?;
         self.whole.save("whole.", writer)?;
         if let Some(half_sets) = &mut self.half_sets {
@@ -386,6 +429,7 @@ impl Solver for Ptycho {
     fn restore(&mut self, reader: &Reader) -> Result<()> {
         let before: Vec<EngineConfig> = reader.json("engines")?;
         self.config.goes_on(&before).map_err(|message| reader.mismatch(message))?;
+        self.settle()?;
         self.whole.restore("whole.", reader, &before)?;
         if let Some(half_sets) = &mut self.half_sets {
             half_sets.restore(reader, &before)?;

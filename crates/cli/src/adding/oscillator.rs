@@ -229,11 +229,11 @@ impl Bench for Oscillator {
         Cost { bytes: n * one.bytes, flops: n * one.flops, items: one.items }
     }
 
-    fn memory(&self) -> u64 {
-        8 * self.path.capacity() as u64
+    fn steps(&self) -> u64 {
+        self.step
     }
 
-    fn figures(&self) -> Vec<(&'static str, f64)> {
-        vec![("steps", self.step as f64)]
+    fn memory(&self) -> u64 {
+        8 * self.path.capacity() as u64
     }
 }

@@ -110,7 +110,8 @@ fn stages(result: &BenchResult, on_gpu: bool) -> String {
 
 fn row(result: &BenchResult) -> String {
     let seconds = &result.seconds;
-    let figures: Vec<_> = result.figures.iter().map(|(k, v)| format!("{k} {v}")).collect();
+    let steps = format!("steps {}", result.steps);
+    let figures: Vec<_> = [steps].into_iter().chain(result.figures.iter().map(|(k, v)| format!("{k} {v}"))).collect();
     let passed = result.checks.iter().filter(|c| c.ok).count();
     format!(
         "{:26} {:>12} {:>10} {:>10} {:>9.4} {:>9.1} {:>8.1} {:>9.1} {:>7.1} {:>11}  {passed} of {} ok; {}",

@@ -87,15 +87,14 @@ pub(super) fn runs(arguments: &BenchArgs) -> Result<u8> {
 
 fn whole_run(name: &str, device: &Device, wall: f64, summary: &Value, alone: &BenchResult) -> WholeRun {
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
-    let items = number(&summary["items"]);
     WholeRun {
         name: name.to_owned(),
         device: device.name().to_owned(),
         threads: device.threads(),
         wall,
         steps: summary["steps"].as_u64().unwrap_or(0),
-        step: 1e-9 * number(&summary["ns_per_item"]) * items,
-        step_alone: 1e-9 * alone.ns_per_item * items,
+        step: 1e-9 * number(&summary["ns_per_item"]) * number(&summary["items"]),
+        step_alone: alone.seconds.median / alone.steps.max(1) as f64,
         times: summary["times"].clone(),
         ok: summary["exit_code"] == 0 && alone.ok(),
     }

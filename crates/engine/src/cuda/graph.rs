@@ -100,6 +100,16 @@ impl Drop for CaptureGuard<'_> {
 }
 
 impl Graph {
+    /// Loads what the recorded launches need onto the device, so that the first replay does not.
+    pub fn load(&mut self) -> Result<()> {
+        let cuda = Cuda(self.inner.clone());
+        cuda.bind()?;
+        cuda.not_capturing("the loading of a graph")?;
+        let _turn = cuda.turn();
+        // SAFETY: graph and stream are alive.
+        unsafe { sys::cuGraphUpload(self.executable, self.inner.stream) }.result().map_err(|e| cuda.failed("a graph cannot be loaded", e))
+    }
+
     /// Puts the recorded launches on the stream, without waiting.
     ///
     /// # Safety

@@ -30,6 +30,7 @@
 mod cache;
 mod compiling;
 mod context;
+mod downloads;
 mod event;
 mod graph;
 mod include;
@@ -49,6 +50,7 @@ mod stream;
 mod tests;
 
 pub use context::{Cuda, Properties};
+pub use downloads::Downloads;
 pub use event::Event;
 pub use graph::Graph;
 pub(crate) use graph::no_captures;

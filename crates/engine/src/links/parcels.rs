@@ -70,6 +70,11 @@ impl Parcels {
         Ok(Self { cuda: cuda.clone(), links: links.clone(), direct: links.between_gpus(cuda)?, host: Mutex::new(None) })
     }
 
+    /// Way from GPU to GPU, where there is one: for pieces that both ends know.
+    pub(super) fn direct(&self) -> Option<&Communicator> {
+        self.direct.as_deref()
+    }
+
     /// Sends a parcel to each of these parts, of what the stream has written by now, and puts the pieces of theirs into the buffers
     /// of these numbers, behind what is on the stream. All of them call this alike.
     ///

@@ -11,6 +11,7 @@ use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Links, Traffic};
 use crate::profile::{Profiler, per_item};
+use crate::record::Row;
 use crate::schedule::{Schedule, Trigger};
 use crate::signal;
 use crate::sim::{Clock, Ending, Environment, Outcome, Solver};
@@ -37,6 +38,8 @@ pub struct Running<S: Solver> {
     /// Checkpoints were asked for.
     keeps: bool,
     recent: RecentRows,
+    /// The last step, whose row waits for the next one, and the mark of a row that fell due.
+    waiting: Option<(Clock, bool)>,
     /// Messages up to the start.
     traffic: Traffic,
 }
@@ -72,6 +75,7 @@ impl<S: Solver> Running<S> {
             temporary: None,
             keeps: false,
             recent: RecentRows::default(),
+            waiting: None,
             traffic: Traffic::default(),
         })
     }
@@ -117,8 +121,11 @@ impl<S: Solver> Running<S> {
         if let Some(outcome) = self.outcome() {
             return Ok(Some(outcome));
         }
-        let Self { solver, saver, device, links, first, recent, .. } = self;
-        let (stop, agreed, wish) = agree(links, stop, self.started.elapsed(), sink.wish())?;
+        let (stop, agreed, wish) = agree(&self.links, stop, self.started.elapsed(), sink.wish())?;
+        if stop.is_some() || wish != Wish::default() {
+            self.settle(sink)?;
+        }
+        let Self { solver, saver, device, .. } = self;
         if let Some(reason) = stop {
             let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(solver, &self.pending, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
@@ -136,8 +143,15 @@ impl<S: Solver> Running<S> {
         let before = solver.clock().step;
         profiler.next_step();
         if let Err(error) = solver.step(profiler) {
-            return Err(recent.write_last_rows(error, before, S::STEP, sink));
+            // A row that was waited for does not come any more.
+            let before = self.waiting.take().map_or(before, |(clock, _)| clock.step.saturating_sub(1));
+            return Err(self.recent.write_last_rows(error, before, S::STEP, sink));
         }
+        if let Some((clock, due)) = self.waiting.take() {
+            let row = self.solver.row_before();
+            self.hand_over(row, clock, due, sink)?;
+        }
+        let Self { solver, links, .. } = self;
         let (clock, wall) = (solver.clock(), if links.is_alone() { self.started.elapsed() } else { agreed });
         if clock.step == before && signal::stop_reason().is_some() {
             // It gave way to a signal, and has no row yet.
@@ -147,34 +161,59 @@ impl<S: Solver> Running<S> {
         let failed = ended == Some(Ending::Failed);
         let due = self.rows.due(clock, wall);
         if S::ROW_EACH_STEP || due || ended.is_some() {
-            // A row waits for the step. A solver that knows that it failed says it better than the guard could.
-            let row = solver.row().and_then(|row| if failed { Ok(row) } else { guard(row, S::STEP, clock) });
-            let row = row.map_err(|error| recent.write_last_rows(error, before, S::STEP, sink))?;
-            if due {
-                times::within(Phase::Output, || sink.row(&clock, &row))?;
+            if ended.is_none() && solver.row_can_wait() {
+                self.waiting = Some((clock, due));
+            } else {
+                let row = solver.row();
+                self.hand_over(row, clock, due, sink)?;
             }
-            recent.push(clock, row, due);
         }
+        let saves_records = ended.is_none() && self.records.as_mut().is_some_and(|t| t.due(clock, wall));
+        // A state that failed is none to go on from, and must not take the place of one that is.
+        let saves = !failed && self.checkpoints.as_mut().is_some_and(|t| t.due(clock, wall));
+        let temporary = self.temporary.as_ref().is_some_and(|temporary| !failed && temporary.due(wall));
+        if saves_records || saves || temporary {
+            self.settle(sink)?;
+        }
+        let Self { solver, saver, device, first, recent, .. } = self;
         let row = recent.row();
         let steps = (clock.step - first.step) as f64;
         let items_per_second = steps * solver.cost().items / self.started.elapsed().as_secs_f64().max(1e-9);
         let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
         times::within(Phase::Output, || sink.progress(&progress, row));
         diagnostics(solver, saver, wall, self.records.is_some(), sink)?;
-        if self.records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
+        if saves_records {
             write_records(solver, device, saver, None, sink)?;
         }
-        // A state that failed is none to go on from, and must not take the place of one that is.
-        if self.checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) && !failed {
+        if saves {
             times::after_steps(device, Phase::Checkpoints, || {
                 saver.save_or_notice(solver, sink);
                 Ok(())
             })?;
         }
-        if let Some(temporary) = self.temporary.as_mut().filter(|_| !failed) {
+        if let Some(temporary) = self.temporary.as_mut().filter(|_| temporary) {
             times::within(Phase::Checkpoints, || temporary.save(wall, saver, solver, sink))?;
         }
         Ok(None)
+    }
+
+    /// Waits for the row of the last step where it is not there yet, and hands it over: before anybody looks at the run.
+    pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        let Some((clock, due)) = self.waiting.take() else { return Ok(()) };
+        let row = self.solver.row();
+        self.hand_over(row, clock, due, sink)
+    }
+
+    /// Hands a row over if it fell due. A solver that knows that it failed says it better than the guard could.
+    fn hand_over(&mut self, row: Result<Row>, clock: Clock, due: bool, sink: &mut dyn Sink) -> Result<()> {
+        let failed = self.solver.outcome().is_some_and(|o| o.ending == Ending::Failed);
+        let row = row.and_then(|row| if failed { Ok(row) } else { guard(row, S::STEP, clock) });
+        let row = row.map_err(|error| self.recent.write_last_rows(error, clock.step.saturating_sub(1), S::STEP, sink))?;
+        if due {
+            times::within(Phase::Output, || sink.row(&clock, &row))?;
+        }
+        self.recent.push(clock, row, due);
+        Ok(())
     }
 
     /// Hands the results over and sums the run up.

@@ -200,11 +200,13 @@ impl TemporaryCheckpoint {
         self.saved
     }
 
-    /// Saves one if it is time, `wall` into the run.
+    /// Returns true if it is time for one, `wall` into the run.
+    pub(super) fn due(&self, wall: Duration) -> bool {
+        wall >= self.next
+    }
+
+    /// Saves one, `wall` into the run.
     pub(super) fn save<S: Solver>(&mut self, wall: Duration, saver: &Saver<S>, solver: &mut S, sink: &mut dyn Sink) -> Result<()> {
-        if wall < self.next {
-            return Ok(());
-        }
         let begun = Instant::now();
         saver.save_or_notice(solver, sink);
         let taken = saver.links.first_says(begun.elapsed())?;

@@ -41,6 +41,8 @@ pub struct Config {
     pub file: Option<String>,
     /// Schedule of the diagnostic `velocity`.
     pub sample_every: Option<Schedule>,
+    /// Rows can wait until the next step, as where a device is still at work.
+    pub rows_wait: bool,
 }
 
 impl Default for Config {
@@ -56,6 +58,7 @@ impl Default for Config {
             bound: 1.0,
             file: None,
             sample_every: None,
+            rows_wait: false,
         }
     }
 }
@@ -69,6 +72,8 @@ pub struct Toy {
     config: Config,
     /// Position and velocity.
     state: [f64; 2],
+    /// The state one step ago.
+    before: [f64; 2],
     history: Vec<f64>,
     step: u64,
     /// The step at hand gave way when it was half done.
@@ -96,6 +101,13 @@ impl Toy {
     }
 }
 
+fn row_of([position, velocity]: [f64; 2]) -> Row {
+    let mut row = Row::default();
+    row.push("position", "", position);
+    row.push("velocity", "", velocity);
+    row
+}
+
 impl Solver for Toy {
     const NAME: &'static str = "toy";
     const STEP: &'static str = "step";
@@ -117,7 +129,8 @@ impl Solver for Toy {
     }
 
     fn setup_prepared((): (), config: &Config, _: &Environment) -> Result<Self> {
-        Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0, half: false, agenda: Self::agenda(config, 0) })
+        let (state, agenda) = ([1.0, 0.0], Self::agenda(config, 0));
+        Ok(Self { config: config.clone(), state, before: state, history: vec![1.0], step: 0, half: false, agenda })
     }
 
     fn programs(_: &Config, _: &Environment, _: &Properties) -> Result<Vec<Recipe>> {
@@ -153,6 +166,7 @@ impl Solver for Toy {
                 message: "it has no bound".into(),
             });
         }
+        self.before = s;
         self.state = match (self.diverged(), past(self.config.poison_after)) {
             (true, _) => [f64::INFINITY; 2],
             (_, true) => [f64::NAN; 2],
@@ -179,10 +193,15 @@ impl Solver for Toy {
     }
 
     fn row(&mut self) -> Result<Row> {
-        let mut row = Row::default();
-        row.push("position", "", self.state[0]);
-        row.push("velocity", "", self.state[1]);
-        Ok(row)
+        Ok(row_of(self.state))
+    }
+
+    fn row_can_wait(&self) -> bool {
+        self.config.rows_wait
+    }
+
+    fn row_before(&mut self) -> Result<Row> {
+        Ok(row_of(self.before))
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
@@ -269,12 +288,12 @@ impl Bench for Toy {
         Cost { bytes: 3200.0, flops: 5000.0, items: 1.0 }
     }
 
-    fn memory(&self) -> u64 {
-        16
+    fn steps(&self) -> u64 {
+        self.step
     }
 
-    fn figures(&self) -> Vec<(&'static str, f64)> {
-        vec![("steps", self.step as f64)]
+    fn memory(&self) -> u64 {
+        16
     }
 }
 
@@ -288,7 +307,7 @@ mod tests {
         let device = Device::Cpu(Cpu::new(1).unwrap());
         let result = crate::bench::bench::<Toy>(&Toy::cases()[0], &device, "1.2.3", "abc").unwrap();
         assert!(result.ok() && result.seconds.repetitions >= 5 && result.seconds.min > 0.0, "{result:?}");
-        assert_eq!(result.figures["steps"], 100.0);
+        assert_eq!(result.steps, 100);
         let json = serde_json::to_value(&result).unwrap();
         for key in ["name", "device", "threads", "items", "seconds", "gb_per_s", "fraction_of_bandwidth", "checks", "version", "git_hash"] {
             assert!(!json[key].is_null(), "{key}");

@@ -33,6 +33,7 @@ enum Raise {
 struct Notes {
     rows: Vec<(u64, f64)>,
     records: Vec<(u64, bool)>,
+    rows_before_records: Vec<usize>,
     samples: Vec<u64>,
     notices: Vec<String>,
     fraction: f64,
@@ -82,6 +83,7 @@ impl Sink for Notes {
             signal::interruption().check()?;
         }
         self.records.push((clock.step, last));
+        self.rows_before_records.push(self.rows.len());
         Ok(())
     }
     fn saving(&mut self) -> Result<()> {
@@ -190,6 +192,37 @@ fn values_that_are_not_finite_end_the_run_at_once() {
     let poisoned = Config { poison_after: Some(4), ..config(100) };
     let error = go(&poisoned, &Options::new(folder.path()), &mut Notes::default()).unwrap_err();
     assert_eq!(error.exit_code(), 3);
+    assert!(error.to_string().contains("position at step 5"), "{error}");
+}
+
+/// A device may be at work on the next step already.
+#[test]
+fn rows_that_wait_are_the_same_and_come_before_anything_else_looks() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let options = |rows: u64, records| Options {
+        rows: Schedule::Steps(rows),
+        records: Some(Schedule::Steps(records)),
+        checkpoint: Some(Schedule::Steps(25)),
+        ..Options::new(folder.path())
+    };
+    for (rows, records) in [(1, 10), (7, 14), (7, 3), (1, 1)] {
+        let told = |rows_wait| {
+            let mut notes = Notes::default();
+            let summary = go(&Config { rows_wait, ..config(100) }, &options(rows, records), &mut notes).unwrap();
+            (notes.rows, notes.records, notes.rows_before_records, notes.saving, summary.row)
+        };
+        assert_eq!(told(true), told(false), "rows every {rows}, records every {records}");
+    }
+    // The step that finds no row for the one before: that one is missing.
+    let mut notes = Notes::default();
+    let broken = Config { break_after: Some(50), rows_wait: true, ..config(100) };
+    go(&broken, &Options { rows: Schedule::Steps(40), ..Options::new(folder.path()) }, &mut notes).unwrap_err();
+    assert_eq!(notes.rows.iter().map(|r| r.0).collect::<Vec<_>>(), [40, 42, 43, 44, 45, 46, 47, 48, 49]);
+    assert!(notes.notices.iter().any(|n| n.contains("stops after step 49")), "{:?}", notes.notices);
+    // A value that is not finite is found with the row, one step later, and named by its own step.
+    let poisoned = Config { poison_after: Some(4), rows_wait: true, ..config(100) };
+    let error = go(&poisoned, &Options::new(folder.path()), &mut Notes::default()).unwrap_err();
     assert!(error.to_string().contains("position at step 5"), "{error}");
 }
 

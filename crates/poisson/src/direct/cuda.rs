@@ -178,6 +178,7 @@ pub(super) struct Solver<T> {
     active: Buffer<u8>,
     partial: Buffer<f64>,
     norms: Mapped<f64>,
+    /// Launches of a solve: none while it is set up.
     solve: Option<Graph>,
     polish: Option<Graph>,
     /// None before somebody looks.
@@ -232,7 +233,7 @@ impl<T: Real> Solver<T> {
         let [segments, _, modes] = cut(eliminated(axes[2]));
         let blocks = field.tiles.iter().product::<u32>() as usize;
         let values = grid.len() * systems;
-        Ok(Self {
+        let mut solver = Self {
             kernels,
             systems,
             nodes: grid.len(),
@@ -258,7 +259,12 @@ impl<T: Real> Solver<T> {
             reducer: None,
             cuda: cuda.clone(),
             pool,
-        })
+        };
+        // At set-up, since it loads kernels, cuFFT's too: a first solve took twice as long as the next.
+        let mut graph = cuda.capture(|| solver.enqueue())?;
+        graph.load()?;
+        solver.solve = Some(graph);
+        Ok(solver)
     }
 
     pub(super) fn memory(&self) -> u64 {
@@ -311,14 +317,8 @@ impl<T: Real> Solver<T> {
 
     /// Enqueues the solution of the loaded problem.
     pub(super) fn solve(&mut self) -> Result<()> {
-        let mut graph = match self.solve.take() {
-            Some(graph) => graph,
-            None => self.cuda.clone().capture(|| self.enqueue())?,
-        };
         // SAFETY: buffers, plans and kernels of the graph are those of `self`.
-        unsafe { graph.launch()? };
-        self.solve = Some(graph);
-        Ok(())
+        self.solve.as_mut().map_or(Ok(()), |graph| unsafe { graph.launch() })
     }
 
     /// Puts a sweep of the systems that are `active` on the stream, `omega` over the diagonal, with the norms after it.

@@ -128,7 +128,10 @@ pub(super) fn ptyr(results: &Results) -> Archive {
     Archive { name: "result".into(), ending: "ptyr", leaves }
 }
 
-/// The errors: of every iteration by itself, as PtyPy's plots take them, and in one array.
+/// Iterations that are written by themselves, at most: each takes six objects of a file, half a millisecond.
+const INFOS: usize = 500;
+
+/// The errors: of iterations by themselves, as PtyPy's plots take them, evenly among all where there are many; and in one array.
 fn runtime(results: &Results, leaves: &mut Vec<Leaf>) {
     let history = results.history;
     leaves.push(group("content/runtime", "param"));
@@ -137,14 +140,19 @@ fn runtime(results: &Results, leaves: &mut Vec<Leaf>) {
     leaves.push(typed("content/runtime/error", Content::Reals(vec![history.len(), 3], all), "array"));
     leaves.push(group("content/runtime/iter_info", "list"));
     let mut engines = results.config.engine.iter().flat_map(|e| (1..=e.iterations()).map(move |i| (e, i)));
+    let every = history.len().div_ceil(INFOS).max(1);
     for (i, error) in history.iter().enumerate() {
+        let engine = engines.next();
+        if (i + 1) % every != 0 && i + 1 != history.len() {
+            continue;
+        }
         // Items of a list are in the order of their names.
         let path = format!("content/runtime/iter_info/{i:09}");
         let field = |key: &str| format!("{path}/{key}");
         leaves.push(group(path.clone(), "dict"));
         leaves.push(typed(field("error"), Content::Reals(vec![3], error.to_vec()), "array"));
         leaves.push(whole(field("iterations"), i + 1));
-        if let Some((engine, iteration)) = engines.next() {
+        if let Some((engine, iteration)) = engine {
             leaves.push(whole(field("iteration"), iteration as usize));
             leaves.push(whole(field("numiter"), engine.iterations() as usize));
             leaves.push(text(field("engine"), engine.name.as_str()));

@@ -237,6 +237,20 @@ pub trait Stages: Send {
     /// Errors of the last pass, a view: mean squared deviation of the moduli, likelihood, mean squared change of the exit wave.
     fn errors(&mut self) -> Result<Vec<[f64; 3]>>;
 
+    /// Begins to copy the errors of the last pass while the device goes on; false where they cannot be had so. They are taken by
+    /// [`Stages::begun_errors`], in the order in which they were begun, before two more passes.
+    fn begin_errors(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The errors that were begun first.
+    ///
+    /// # Panics
+    /// If none were.
+    fn begun_errors(&mut self) -> Result<Vec<[f64; 3]>> {
+        unreachable!("no errors were begun")
+    }
+
     /// Probe and object.
     fn state(&mut self) -> Result<State>;
 

@@ -21,6 +21,7 @@ mod plans;
 mod ptypy;
 mod recipes;
 mod resample;
+mod rows_cuda;
 mod scans;
 mod several;
 mod simulate;

@@ -87,20 +87,36 @@ fn environment(folder: &Path) -> Environment {
 }
 
 /// The results of a few iterations on a `.ptyd` as they are written.
-fn results(folder: &Path) -> File {
+fn results(folder: &Path, iterations: u64) -> File {
     let small = SimulateConfig { frames: 9, size: Pair::Same(16), ..SimulateConfig::default() };
     let mut scan = simulate(&small, "s", folder, 1).unwrap();
     write::write_ptyd(folder.join("s.ptyd"), &mut scan).unwrap();
     let entry = ScanConfig { name: Some("a scan".into()), file: Some("s.ptyd".into()), ..ScanConfig::default() };
-    let mut config = Config::new(entry, EngineConfig::new(EngineName::Dm, 2));
+    let mut config = Config::new(entry, EngineConfig::new(EngineName::Dm, iterations));
     config.probe.modes = 2;
     let mut run = Ptycho::setup(&config, &environment(folder)).unwrap();
     while run.outcome().is_none() {
         run.step(&mut Profiler::off()).unwrap();
     }
-    let stamp = zellige_io::Stamp { step: 2, time: None, numbered: false };
+    let stamp = zellige_io::Stamp { step: iterations, time: None, numbered: false };
     zellige_io::write_records(folder, &run.records().unwrap(), &[], stamp).unwrap();
     File::open(folder.join("result.ptyr")).unwrap()
+}
+
+/// All errors in one array, those of some iterations by themselves: a file of thousands of small objects takes seconds.
+#[test]
+fn results_of_many_iterations_list_some_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = results(folder.path(), 1201);
+    assert_eq!(file.shape("content/runtime/error").unwrap().unwrap(), [1201, 3]);
+    let listed = file.children("content/runtime/iter_info").unwrap();
+    // Every third one, and the last.
+    assert_eq!(listed.len(), 401);
+    for (name, iteration) in [(&listed[0], 3.0), (&listed[399], 1200.0), (&listed[400], 1201.0)] {
+        for key in ["iteration", "iterations"] {
+            assert_eq!(file.number(&format!("content/runtime/iter_info/{name}/{key}")).unwrap(), Some(iteration), "{name}");
+        }
+    }
 }
 
 /// A header that says which kind of file it is, storages with every field that PtyPy makes an object of, parameters, and the errors
@@ -108,7 +124,7 @@ fn results(folder: &Path) -> File {
 #[test]
 fn results_have_what_ptypy_demands() {
     let folder = tempfile::tempdir().unwrap();
-    let file = results(folder.path());
+    let file = results(folder.path(), 2);
     assert_eq!(file.text("header/kind").unwrap().as_deref(), Some("minimal"));
     for (kind, shape) in [("probe", vec![2.0, 16.0, 16.0]), ("obj", vec![1.0])] {
         let of = |key: &str| format!("content/{kind}/Sa_scanG00/{key}");
@@ -144,7 +160,7 @@ fn results_have_what_ptypy_demands() {
 #[test]
 fn a_start_brings_refined_positions() {
     let folder = tempfile::tempdir().unwrap();
-    drop(results(folder.path()));
+    drop(results(folder.path(), 2));
     let entry = |label: Option<&str>, read: ReadConfig| {
         let read = ReadConfig { start: Some("result.ptyr".into()), start_label: label.map(Into::into), ..read };
         ScanConfig { name: Some("a scan".into()), file: Some("s.ptyd".into()), read, ..ScanConfig::default() }

@@ -35,7 +35,7 @@ mod sweeps;
 mod tiles;
 mod wavefield;
 
-use zellige_engine::cuda::{Argument, Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Argument, Buffer, Cuda, Downloads, Pool};
 use zellige_engine::error::{Error, Result};
 
 use self::arguments::{ModelArgument, StorageArgument};
@@ -153,6 +153,8 @@ struct CudaStages<T: Number> {
     wavefield: Option<Wavefield>,
     /// Errors of the views per pixel, where the last pass was one over the likelihood.
     likelihoods: Option<Vec<f64>>,
+    /// Copies of the errors to the host, once some were begun.
+    downloads: Option<Downloads<T>>,
 }
 
 impl<T: Number> CudaStages<T> {
@@ -198,6 +200,7 @@ impl<T: Number> CudaStages<T> {
             supports: None,
             wavefield: None,
             likelihoods: None,
+            downloads: None,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::Downloads;
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map};
 
@@ -15,6 +16,11 @@ use super::supports::Supports;
 use super::wavefield::Wavefield;
 use crate::model::{State, View};
 use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep, in_one_part};
+
+/// Errors of each view, from the device's values in a row.
+fn of_views<T: Number>(errors: &[T]) -> Vec<[f64; 3]> {
+    errors.as_chunks::<3>().0.iter().map(|errors| errors.map(T::wide)).collect()
+}
 
 impl<T: Number> Stages for CudaStages<T> {
     fn exits_from_product(&mut self) -> Result<()> {
@@ -265,7 +271,25 @@ impl<T: Number> Stages for CudaStages<T> {
             return Ok(values.iter().map(|v| [0.0, *v, 0.0]).collect());
         }
         let errors = self.cuda.download(&self.frames.errors)?;
-        self.model.share.gathered(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(T::wide)).collect())
+        self.model.share.gathered(of_views(&errors))
+    }
+
+    fn begin_errors(&mut self) -> Result<bool> {
+        // Those of a likelihood are on the host; other parts would have to wait for each other.
+        if self.likelihoods.is_some() || !self.model.share.is_alone() {
+            return Ok(false);
+        }
+        let errors = &self.frames.errors;
+        let downloads = match &mut self.downloads {
+            Some(downloads) => downloads,
+            none => none.insert(Downloads::new(&self.cuda, errors.len(), "ptycho: errors")?),
+        };
+        downloads.begin(errors)?;
+        Ok(true)
+    }
+
+    fn begun_errors(&mut self) -> Result<Vec<[f64; 3]>> {
+        self.downloads.as_mut().map_or_else(|| Err(absent()), |downloads| Ok(of_views(downloads.take()?)))
     }
 
     fn state(&mut self) -> Result<State> {
