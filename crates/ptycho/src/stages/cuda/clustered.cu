@@ -1,5 +1,5 @@
 // The Fourier step in one kernel for frames of 128 x 128 doubles: a cluster of 2^CL blocks holds a frame in registers, 16 values a thread. State and order
-// of values are those of columns.cu. Transforms go in four passes with exchanges of register bits for bits of the thread between them:
+// of values are those of columns.cu. Clusters of two blocks of 512 threads: of four, two a multiprocessor, an H200 holds 62, of two 66. Transforms go in four passes with exchanges of register bits for bits of the thread between them:
 //   x = 8 x1 + x0,                  kx = k1 + 16 k0;
 //   y = 64 ya + 4 yc + rank,        ky = ky0 + 2 kc + 32 kd;
 //   pass 1: x1 to k1; pass 2: x0 to k0 and ya to ky0; pass 3: yc to kc; pass 4: rank to kd.
@@ -14,7 +14,7 @@
 #define THREADS (1024 >> CL)
 #define BLOCKS (1 << CL)
 #define FRAME_WARPS (BLOCKS * THREADS / WARP)
-// Threads that lie between the ranks of a block.
+// Threads of a rank, of which a block has 4 / BLOCKS.
 #define RANK 256
 
 // Place of a thread in its frame, made anew for every part of the way: what the compiler derives from one that it has seen before waits in

@@ -369,7 +369,7 @@ mod tests {
         for recipe in programs.iter().chain(&others).chain(&streamed).chain(&[sums_recipe(&even), sums_recipe(&doubles)]) {
             zellige_engine::testing::compiles(recipe);
         }
-        let clustered = KernelConfig { double: true, ..config([128, 128], [1, 1], FrameProcessing::Clustered { cluster: 2 }) };
+        let clustered = KernelConfig { double: true, ..config([128, 128], [1, 1], FrameProcessing::Clustered { cluster: 1 }) };
         zellige_engine::testing::compiles(&frames_recipe(&clustered));
         // The formulae are those of the kernels in registers, which take the compiler ten times as long.
         for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
