@@ -32,7 +32,7 @@ const EVERY: u64 = 64;
 pub const ROOM: usize = 8;
 /// Least multiple, below which it grows, and the largest, above which it shrinks after some steps: slabs are copied whole, and the
 /// room at the start is that for all that might come.
-const MARGIN: [usize; 2] = [2, 32];
+const MARGIN: [usize; 2] = [2, 12];
 /// Steps after which rooms shrink.
 const SETTLED: u64 = 16;
 const WHAT: &str = "dsmc: exchange between parts";
