@@ -65,7 +65,8 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, p
         Device::Cuda(gpu) => {
             let cut: Vec<usize> = (0..=parts).map(|p| p * views / parts).collect();
             let (common, chained) = common(model, &cut);
-            let sums = probe_sums(model, gpu.properties().multiprocessors) as f64 * (2 * model.modes[0] + 1) as f64 * pixels;
+            let sums =
+                probe_sums(model, gpu.properties().multiprocessors, number as usize) as f64 * (2 * model.modes[0] + 1) as f64 * pixels;
             // Values of a part's tiles and its sums of the probes to each other one, and those of tiles that the next one goes on
             // with, of every warp that adds to a tile.
             let shared = (objects * 2.0 / 3.0 + sums) * others / parts as f64 + objects * common * WARPS;

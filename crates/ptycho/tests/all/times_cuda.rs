@@ -5,9 +5,9 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::testing;
 use zellige_ptycho::config::{EngineConfig, EngineName};
 use zellige_ptycho::model::View;
-use zellige_ptycho::stages::cuda::FrameProcessing;
+use zellige_ptycho::stages::cuda::{FrameProcessing, KernelConfig};
 
-use super::common::twins::{Case, PLAIN, bench, model};
+use super::common::twins::{Case, PLAIN, bench_of, model};
 
 /// Times of iterations, milliseconds: run by hand with `--ignored --nocapture` on a quiet GPU. `ZELLIGE_CASES` names those wanted.
 #[test]
@@ -26,6 +26,8 @@ fn times() {
         ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(FrameProcessing::MultiPass)),
         ("lsqml-1000x128 between", EngineName::Lsqml, 128, 1, 1000, None),
         ("dm-500x128", EngineName::Dm, 128, 1, 500, None),
+        ("dm-500x128 doubles", EngineName::Dm, 128, 1, 500, None),
+        ("dm-500x128 tiled doubles", EngineName::Dm, 128, 1, 500, Some(FrameProcessing::Tiled { joined: true })),
         ("dm-500x256", EngineName::Dm, 256, 1, 500, None),
         ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(FrameProcessing::MultiPass)),
         ("dm-500x256m4", EngineName::Dm, 256, 4, 500, None),
@@ -76,7 +78,8 @@ fn times() {
         model.start.object = (0..shape[0] * shape[1]).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();
         model.mag = model.mag.repeat(views);
         let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(1), ..EngineConfig::new(engine, 100) };
-        let mut run = bench(&model, &config, &cuda, processing);
+        let kind = KernelConfig::of(&model, cuda.properties(), name.ends_with("doubles"));
+        let mut run = bench_of(&model, &config, &cuda, KernelConfig { processing: processing.unwrap_or(kind.processing), ..kind });
         let repeats = if matches!(engine, EngineName::Epie | EngineName::Lsqml) { 3 } else { 20 };
         let mut off = Profiler::off();
         let mut times: Vec<f64> = (0..7)

@@ -20,9 +20,9 @@ use super::twins_cuda::{RULES, goes_on, likelihood_agrees, projections_agree};
 use super::twins_engines::engines_agree;
 use super::twins_places;
 
-/// One of each sort: frames that single precision holds in registers, in tiles and around cuFFT; several modes and objects, near
+/// One of each sort: frames in tiles, over clusters where a device has them, and around cuFFT; several modes and objects, near
 /// fields, bins, odd edges, probes between pixels.
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     PLAIN,
     Case { frame: [96, 100], modes: [2, 2], sets: 2, views: 11, ..PLAIN },
     Case { frame: [63, 45], bin: [3, 1], modes: [2, 1], views: 11, ..PLAIN },
@@ -30,7 +30,11 @@ const CASES: [Case; 7] = [
     Case { between: true, views: 11, ..PLAIN },
     Case { between: true, frame: [63, 45], modes: [2, 1], sets: 2, views: 11, ..PLAIN },
     Case { between: true, near: true, frame: [45, 64], modes: [2, 1], views: 11, ..PLAIN },
+    CLUSTERED,
 ];
+
+/// Frames whose Fourier step is one kernel of clusters of blocks.
+const CLUSTERED: Case = Case { frame: [128, 128], sets: 2, views: 11, ..PLAIN };
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
@@ -45,7 +49,7 @@ fn projections_in_doubles_agree() {
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn likelihoods_in_doubles_agree() {
     let Some(cuda) = testing::gpu() else { return };
-    for (case, rules) in CASES.into_iter().zip([0..4, 1..3, 3..4, 1..2, 1..2, 2..3, 1..2]) {
+    for (case, rules) in CASES.into_iter().zip([0..4, 1..3, 3..4, 1..2, 1..2, 2..3, 1..2, 1..2]) {
         likelihood_agrees(case, &RULES[rules], &cuda, true);
     }
 }
@@ -74,7 +78,7 @@ fn engines_in_doubles_agree() {
     let early = |name| EngineConfig { probe_update_start: Some(0), ..EngineConfig::new(name, 2) };
     let steps = |name, batch| EngineConfig { object_step: Some(0.3), probe_step: Some(0.2), batch: Some(batch), ..with(name, 1) };
     let least = |noise| EngineConfig { batch: Some(5), noise, ..with(EngineName::Lsqml, 2) };
-    for case in [CASES[0], CASES[1], CASES[3], CASES[5]] {
+    for case in [CASES[0], CASES[1], CASES[3], CASES[5], CLUSTERED] {
         let smooth = EngineConfig { object_smooth: Some(1.5), ..early(EngineName::Dm) };
         let ml = EngineConfig { smooth_gradient: Some(2.0), smoothness: Some(0.01), ..early(EngineName::Ml) };
         let preconditioned =
@@ -116,7 +120,8 @@ fn streamed_runs_in_doubles_give_the_bits_of_resident_ones() {
         (errors, run.stages.state().unwrap(), run.stages.memory())
     };
     let kinds = [dm, EngineConfig::new(EngineName::Ml, 3), EngineConfig::new(EngineName::Sdr, 2), EngineConfig::new(EngineName::Lsqml, 2)];
-    for case in [Case { views: 61, ..PLAIN }, Case { between: true, frame: [61, 45], views: 61, ..PLAIN }] {
+    let spread = Case { views: 61, ..CLUSTERED };
+    for case in [Case { views: 61, ..PLAIN }, Case { between: true, frame: [61, 45], views: 61, ..PLAIN }, spread] {
         let model = counted(model(case));
         for config in &kinds {
             let kind = KernelConfig::of(&model, cuda.properties(), true);

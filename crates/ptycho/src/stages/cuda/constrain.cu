@@ -6,40 +6,52 @@
 
 typedef ConstraintArgument<real> Constraint;
 
-// Square roots and quotients of what is not negative. Those of doubles by Newton's steps from an estimate of 20 bits: to two units in the last
-// place, without the branches that the last bit takes.
+// Square roots and quotients of what is not negative. Those of doubles by a step of third order from an estimate of 20 bits: to two units in the
+// last place, without the branches that the last bit takes. `chosen` is no branch either: the compiler would have one pixel wait for another.
 #if DOUBLE && defined(__CUDA_ARCH__)
 __device__ __forceinline__ real root_of_power(real x) {
     real y;
-    const real above = x + 1e-290;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(above));
-    for (int i = 0; i < 2; ++i) y = y * fma(-0.5 * above * y, y, 1.5);
-    return x * y;
+    const int high = max(__double2hiint(x), 0x03c00000);  // 1e-290, of which the estimate is finite
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(__hiloint2double(high, 0)));
+    const real root = x * y, rest = fma(-root, y, 1.0);
+    return fma(root * rest, fma(0.375, rest, 0.5), root);
 }
 __device__ __forceinline__ real quotient(real x, real by) {
     real y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(by));
-    for (int i = 0; i < 2; ++i) y = fma(fma(-by, y, 1.0), y, y);
-    return x * y;
+    const real rest = fma(-by, y, 1.0);
+    return x * fma(fma(rest, rest, rest), y, y);
+}
+__device__ __forceinline__ real chosen(bool first, real a, real b) {
+    real c;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tselp.f64 %0, %1, %2, p;\n\t}" : "=d"(c) : "d"(a), "d"(b), "r"((u32)first));
+    return c;
 }
 #else
 __device__ __forceinline__ real root_of_power(real x) { return sqrt(x); }
 __device__ __forceinline__ real quotient(real x, real by) { return x / by; }
+__device__ __forceinline__ real chosen(bool first, real a, real b) { return first ? a : b; }
 #endif
 
-// A pixel's part of E_LL and E_F: intensities of the model and of the estimate, measured magnitude (negative where there is none).
-__device__ __forceinline__ real2 misfit(real model, real estimate, real m) {
+// A pixel's part of E_LL and E_F: intensity of the model, root of that of the estimate, measured magnitude (negative where there is none).
+__device__ __forceinline__ real2 misfit_of_root(real model, real root, float m) {
     // Chosen before and not after: a branch here would have the loads of one pixel wait for those of the last.
     const bool none = m < 0;
-    const real s = none ? 0.0f : m, d = (none ? 0.0f : model) - s * s, off = root_of_power(none ? 0.0f : estimate) - s;
+    const real s = none ? 0.0f : m, d = (none ? 0.0f : model) - s * s, off = (none ? 0.0f : root) - s;
     return make_real2(quotient(d * d, s * s + 1), off * off);
+}
+__device__ __forceinline__ real2 misfit(real model, real estimate, float m) {
+    return misfit_of_root(model, root_of_power(m < 0 ? 0.0f : estimate), m);
 }
 
 // Measured over estimated magnitude; 1 where nothing was measured. f is multiplied by pull + (1 - pull) times this, where `pull` is 0 if
 // magnitudes are taken over and 1 if nothing is to change. Not a number never comes of it: f is 0 where the estimate is.
-__device__ __forceinline__ real ratio(real estimate, real m) {
+__device__ __forceinline__ real ratio_of_root(real root, float m) {
+    return chosen(m < 0, 1, quotient(m < 0 ? 0.0f : m, root + GUARD));  // GUARD added as on the CPU
+}
+__device__ __forceinline__ real ratio(real estimate, float m) {
 #if DOUBLE
-    return m < 0 ? 1.0 : quotient(m, root_of_power(estimate) + GUARD);  // GUARD added as on the CPU
+    return ratio_of_root(root_of_power(estimate), m);
 #else
     return m < 0 ? 1.0f : m * rsqrt(estimate + 1e-20f);
 #endif

@@ -60,7 +60,7 @@ pub(super) struct Frames<T> {
 impl<T: Number> Frames<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let kernels = match config.processing {
-            FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => {
+            FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } | FrameProcessing::Clustered { .. } => {
                 Kernels::MultiPass(Box::new(MultiPass::new(cuda, pool, config, model.own().len())?))
             }
             FrameProcessing::Fused { cluster, .. } => {
@@ -195,7 +195,7 @@ impl<T: Number> Frames<T> {
         };
         for first in (0..views).step_by(group) {
             let group = Group { first, count: group.min(views - first), near: near.as_ref(), shifts: *shifts };
-            plain.project(model, rule, (&mut *waves, &mut *exits), (mag, weight), &group)?;
+            plain.project(model, rule, (&mut *waves, &mut *exits), (mag, weight), &mut *errors, &group)?;
         }
         plain.frame_errors(views, weight, errors)
     }

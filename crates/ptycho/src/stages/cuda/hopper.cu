@@ -27,7 +27,7 @@ __device__ __forceinline__ void send(unsigned there, float4 value) {
                  "f"(value.w)
                  : "memory");
 }
-__device__ __forceinline__ void send(unsigned there, C value) {
+__device__ __forceinline__ void send(unsigned there, float2 value) {
     asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x), "f"(value.y) : "memory");
 }
 
@@ -51,19 +51,32 @@ __device__ __forceinline__ void wait_barrier(u64* barrier, u32 phase) {
                      : "memory");
     } while (!open);
 }
+__device__ __forceinline__ void send(unsigned there, double value) {
+    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(there), "d"(value) : "memory");
+}
+__device__ __forceinline__ void send(unsigned there, double2 value) {
+    asm volatile("st.shared::cluster.v2.f64 [%0], {%1, %2};" ::"r"(there), "d"(value.x), "d"(value.y) : "memory");
+}
+// 16 bytes into this block's shared memory, which are there for the thread that has waited.
+__device__ __forceinline__ void copy_ahead(void* to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+}
+__device__ __forceinline__ void wait_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 // Into the second-level cache, a multiple of 16 bytes.
 __device__ __forceinline__ void expect(const void* from, unsigned bytes) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 #else
-// Programs with CL > 0 or FETCH are not made for these devices; only the compiler comes by.
+// Programs with CL > 0 or FETCH are not made for these devices; only the compiler comes by, and tests on the CPU with one block.
 __device__ __forceinline__ void cluster_arrive() {}
-__device__ __forceinline__ void cluster_wait() {}
+__device__ __forceinline__ void cluster_wait() { __syncthreads(); }
 __device__ __forceinline__ void cluster_ready() {}
 __device__ __forceinline__ unsigned remote(unsigned address, int) { return address; }
-template <class T> __device__ __forceinline__ void send(unsigned, T) {}
+template <class T> __device__ __forceinline__ void send(unsigned there, T value) { *(T*)__cvta_shared_to_generic(there) = value; }
 __device__ __forceinline__ void init_barrier(u64*) {}
 __device__ __forceinline__ void fetch(void*, const void*, unsigned, u64*) {}
 __device__ __forceinline__ void wait_barrier(u64*, u32) {}
+__device__ __forceinline__ void copy_ahead(void* to, const void* from) { *(float4*)to = *(const float4*)from; }
+__device__ __forceinline__ void wait_copies() {}
 __device__ __forceinline__ void expect(const void*, unsigned) {}
 #endif

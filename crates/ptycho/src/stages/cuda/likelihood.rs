@@ -213,7 +213,9 @@ impl<T: Number> LikelihoodKernels<T> {
             return self.values(values);
         }
         if rule.probe {
-            let launch = self.probe_parts.launch(((pixels / pair(self.config.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
+            let launch = self
+                .probe_parts
+                .launch(((pixels / pair(self.config.frame, self.config.number()) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
             // SAFETY: (Model, const C*, Sums) as declared.
             unsafe { launch.arg(argument).arg(&frames.exits).arg(list).run()? };
         }

@@ -176,21 +176,21 @@ pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
 }
 
 /// Number of the parts that sums of the probes are taken in ([`parts`]).
-pub(crate) fn probe_sums(model: &Model, multiprocessors: u32) -> usize {
-    parts(model, &model.views, multiprocessors).1.len()
+pub(crate) fn probe_sums(model: &Model, multiprocessors: u32, number: usize) -> usize {
+    parts(model, &model.views, multiprocessors, number).1.len()
 }
 
 /// Views of a part of the probes' sums from which on one more of them costs less than a twentieth.
 const MANY: usize = 48;
 
 /// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts
-/// as keep a device of so many multiprocessors busy.
-pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
+/// as keep a device of so many multiprocessors busy, where a number takes so many bytes.
+pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32, number: usize) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
     // In the order of the views for each probe.
     listed.sort_by_key(|n| views[*n as usize].probe);
-    let groups = (model.pixels() / pair(model.frame)).div_ceil(TEAM as usize);
-    let wanted = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1);
+    let groups = (model.pixels() / pair(model.frame, number)).div_ceil(TEAM as usize);
+    let wanted = ((multiprocessors * crowd(model.exits(), number)) as usize).div_ceil(groups).max(1);
     let length = views.len().div_ceil(wanted).max(1);
     let (mut parts, mut first) = (Vec::new(), vec![0]);
     let mut begin = 0;
@@ -298,7 +298,7 @@ pub(super) mod tests {
             let begin = std::time::Instant::now();
             let (tiles, visits) = pool.install(|| tiles(&model, &model.views));
             let first = begin.elapsed().as_secs_f64();
-            let (_, parts, _) = pool.install(|| parts(&model, &model.views, 132));
+            let (_, parts, _) = pool.install(|| parts(&model, &model.views, 132, 4));
             let all = begin.elapsed().as_secs_f64();
             println!(
                 "{threads:2} threads: {first:.3} s for {} visits of {} tiles, {:.3} s for {} parts",
@@ -313,7 +313,7 @@ pub(super) mod tests {
     #[test]
     fn parts_hold_every_view_once_by_probe() {
         let model = model();
-        let (listed, parts, first) = parts(&model, &model.views, 132);
+        let (listed, parts, first) = parts(&model, &model.views, 132, 4);
         assert_eq!(first.len(), 3);
         let mut seen = vec![0; model.views.len()];
         for (i, part) in parts.iter().enumerate() {

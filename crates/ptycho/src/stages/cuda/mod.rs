@@ -4,10 +4,11 @@
 //! and one back serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b
 //! pixels, both transforms stay in the registers of a block, or of a cluster of blocks, to a near detector too; other shapes go
 //! through memory, in tiles of lines (`tiles.cu`) or around cuFFT (`multi_pass.cu`), and so do batches and LSQML (`batches.rs`,
-//! `sweeps.rs`). Doubles go in pieces whatever the shape. Engines that go from view to view replay recorded launches
-//! (`batch_sequence.rs`). The overlap loop is one launch whose blocks wait for each other (`overlap.cu`); its sums have one order,
-//! so that equal runs give equal bits, unless atomic ones are asked for ([`KernelConfig::atomic`]). In a run of several parts each
-//! has a range of the frames, and these sums go from part to part (`handover`).
+//! `sweeps.rs`). Doubles go in pieces whatever the shape; the Fourier step of 128 x 128 pixels and one mode is one kernel
+//! (`clustered.cu`). Engines that go from view to view replay recorded launches (`batch_sequence.rs`). The overlap loop is one
+//! launch whose blocks wait for each other (`overlap.cu`); its sums have one order, so that equal runs give equal bits, unless
+//! atomic ones are asked for ([`KernelConfig::atomic`]). In a run of several parts each has a range of the frames, and these sums
+//! go from part to part (`handover`).
 
 mod arguments;
 mod batch_sequence;

@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(TEAM)
     real2 sum = make_real2(0, 0);
 #pragma unroll 2
     for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += PARTS * TEAM) {
-        const real m = mag[(u64)n * (MX * MY) + pixel];
+        const float m = mag[(u64)n * (MX * MY) + pixel];
         real model = 0, estimate = 0;
         EACH_PART(part) {
             const u32 i = pixel_of(pixel, part);

@@ -23,6 +23,11 @@ enum FrameKernels {
         columns: Columns,
         rows_back: Kernel,
     },
+    /// All in one kernel, by at most so many blocks.
+    Clustered {
+        project: Kernel,
+        blocks: u32,
+    },
 }
 
 enum Columns {
@@ -35,7 +40,8 @@ pub(super) struct MultiPass<T> {
     config: KernelConfig,
     spread: Kernel,
     apply_transfer: Kernel,
-    frame_errors: Kernel,
+    /// Errors of views from the sums that a Fourier step leaves, if it does.
+    frame_errors: Option<Kernel>,
     passes: FrameKernels,
     plans: CudaPlans,
     /// Measured over estimated moduli of a group of frames.
@@ -61,12 +67,20 @@ impl<T: Number> MultiPass<T> {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, config: KernelConfig, views: usize) -> Result<Self> {
         let program = frames_recipe(&config).build(cuda)?;
         let kernel = |name| program.kernel(name);
+        let clustered = matches!(config.processing, FrameProcessing::Clustered { .. });
+        let sums = if clustered { 0 } else { views };
         Ok(Self {
             config,
             spread: kernel("spread")?,
             apply_transfer: kernel("apply_transfer")?,
-            frame_errors: kernel("frame_errors")?,
+            frame_errors: if clustered { None } else { Some(kernel("frame_errors")?) },
             passes: match config.tiles() {
+                None if clustered => {
+                    let project = kernel("project")?;
+                    let cluster = config.cluster();
+                    let blocks = project.clusters(1 << cluster, config.clustered_threads(), config.shared())? << cluster;
+                    FrameKernels::Clustered { project, blocks }
+                }
                 None => FrameKernels::Cufft { measure: kernel("measure")?, constrain: kernel("constrain")? },
                 Some(tiles) => FrameKernels::Tiles {
                     tiles,
@@ -81,9 +95,9 @@ impl<T: Number> MultiPass<T> {
             },
             plans: CudaPlans::new(cuda)?,
             ratios: pool.alloc_zeros(ratios(&config, views), "ptycho: ratios of moduli")?,
-            sums: pool.alloc_zeros(2 * config.parts() as usize * views, "ptycho: sums")?,
-            changes: pool.alloc_zeros(config.changes() as usize * views, "ptycho: sums")?,
-            turns: pool.alloc_zeros(2 * views, "ptycho: sums")?,
+            sums: pool.alloc_zeros(2 * config.parts() as usize * sums, "ptycho: sums")?,
+            changes: pool.alloc_zeros(config.changes() as usize * sums, "ptycho: sums")?,
+            turns: pool.alloc_zeros(2 * sums, "ptycho: sums")?,
         })
     }
 
@@ -117,6 +131,7 @@ impl<T: Number> MultiPass<T> {
         rule: ConstraintArgument<T>,
         (waves, exits): (&mut Buffer<C<T>>, &mut Buffer<C<T>>),
         (mag, weight): (&Buffer<f32>, &Buffer<[T; 2]>),
+        errors: &mut Buffer<T>,
         group: &Group<T>,
     ) -> Result<()> {
         let (first, scale) = (group.first as u32, self.scale(group.near.is_some()));
@@ -126,6 +141,14 @@ impl<T: Number> MultiPass<T> {
             // SAFETY: arguments as `measure` declares; the group's views exist, ratios have room for them, sums for all.
             unsafe { launch.arg(first).plain(rule).arg(scale).run() }
         };
+        if let FrameKernels::Clustered { project, blocks } = &self.passes {
+            let cluster = 1 << self.config.cluster();
+            let grid = (*blocks).min((group.count as u32).saturating_mul(cluster));
+            let launch = project.launch(grid, self.config.clustered_threads()).shared(self.config.shared()).cluster(cluster);
+            let launch = launch.arg(model).arg(waves).arg(exits).arg(mag).arg(weight).arg(errors);
+            // SAFETY: arguments as `project` declares; every array holds all views, among them the group's.
+            return unsafe { launch.arg(first).arg(group.count as u32).plain(rule).arg(scale).run() };
+        }
         if let FrameKernels::Cufft { .. } = self.passes {
             self.spread(model, exits, group)?;
             self.propagate(exits, group, false)?;
@@ -148,6 +171,7 @@ impl<T: Number> MultiPass<T> {
                 return self.propagate(exits, group, true);
             }
             FrameKernels::Tiles { tiles, rows_out, columns, rows_back } => (tiles, rows_out, columns, rows_back),
+            FrameKernels::Clustered { .. } => unreachable!("launched above"),
         };
         let rows = (config.frame[0] as u32 * batch).div_ceil(tiles.rows.count);
         // SAFETY: (Model, C*, u32, u32) as `rows_out` declares; the group's views exist.
@@ -180,7 +204,8 @@ impl<T: Number> MultiPass<T> {
 
     /// Errors of all views after their Fourier step.
     pub(super) fn frame_errors(&mut self, views: usize, weight: &Buffer<[T; 2]>, errors: &mut Buffer<T>) -> Result<()> {
-        let launch = self.frame_errors.launch(views as u32, TEAM).early().arg(&self.sums).arg(&self.changes).arg(weight).arg(errors);
+        let Some(frame_errors) = &self.frame_errors else { return Ok(()) };
+        let launch = frame_errors.launch(views as u32, TEAM).early().arg(&self.sums).arg(&self.changes).arg(weight).arg(errors);
         // SAFETY: (const float*, const float*, const float2*, float*, u32*) as `frame_errors` declares; all hold all views.
         unsafe { launch.arg(&mut self.turns).run() }
     }
@@ -229,14 +254,19 @@ pub(super) fn group(config: &KernelConfig, views: usize, bytes: usize) -> usize 
     (bytes / (4 * config.number() * config.exits() * config.frame[0] * config.frame[1])).clamp(1, views.max(1)).min(4096)
 }
 
+/// Returns true if the Fourier step keeps nothing between its passes.
+fn in_place(config: &KernelConfig) -> bool {
+    matches!(config.processing, FrameProcessing::Tiled { joined: true } | FrameProcessing::Clustered { .. })
+}
+
 /// Views that go through the Fourier step at a time: where all happens in place, as many as there are.
 pub(super) fn step_group(config: &KernelConfig, views: usize) -> usize {
-    group(config, views, if config.processing == (FrameProcessing::Tiled { joined: true }) { 16 * GROUP } else { 2 * GROUP })
+    group(config, views, if in_place(config) { 16 * GROUP } else { 2 * GROUP })
 }
 
 /// Numbers that are kept between the passes of the Fourier step.
 pub(super) fn ratios(config: &KernelConfig, views: usize) -> usize {
-    if config.processing == (FrameProcessing::Tiled { joined: true }) { 0 } else { step_group(config, views) * config.counted() }
+    if in_place(config) { 0 } else { step_group(config, views) * config.counted() }
 }
 
 #[cfg(test)]

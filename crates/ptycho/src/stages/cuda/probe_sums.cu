@@ -2,14 +2,13 @@
 
 #include "sums.cu"
 
-// Neighbouring pixels that a thread sums over: two where rows hold whole pairs.
-#define PAIR (NX % 2 ? 1 : 2)
+// PAIR neighbouring pixels are a thread's: `pair` of program.rs.
 
 // conj(O) exit and |O|^2 of PAIR neighbouring pixels, over the listed views `begin .. end`; `exits` begins with view `first`.
 __device__ __forceinline__ void add_views(const Model& model, const C* exits, u32 first, const u32* listed, u32 begin, u32 end,
                                           u32 pixel, C* numerator, real2& weight) {
     const int x = pixel % NX, y = pixel / NX;
-#pragma unroll(PROBES > 1 && PROBES <= 4 ? 8 : 4)
+#pragma unroll(PROBES > 1 && PROBES <= 4 || PAIR == 1 ? 8 : 4)
     for (u32 j = begin; j < end; ++j) {
         const u32 n = listed[j];
         const View view = model.views[n];
@@ -21,7 +20,7 @@ __device__ __forceinline__ void add_views(const Model& model, const C* exits, u3
                 model.object + storage.offset + ((u64)o * storage.height + view.row + y) * storage.width + view.col + x;
             C a = object[0];
             weight.x += power(a);
-#if NX % 2
+#if PAIR == 1
 #pragma unroll
             for (int q = 0; q < PROBES; ++q) add_overlap(numerator[q], a, __ldcs(exit + (q * OBJECTS + o) * (NX * NY)));
 #else
@@ -40,7 +39,7 @@ __device__ __forceinline__ void add_views(const Model& model, const C* exits, u3
 
 // The sums of part `p` at PAIR neighbouring pixels, kept from one block of frames to the next.
 __device__ __forceinline__ void keep_part(const Sums& sums, u32 p, u32 pixel, const C* numerator, real2 weight) {
-#if NX % 2
+#if PAIR == 1
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel] = numerator[q];
     sums.weights[(u64)p * (NX * NY) + pixel] = weight.x;

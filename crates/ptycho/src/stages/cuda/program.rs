@@ -12,16 +12,27 @@ pub(crate) const TEAM: u32 = 256;
 pub(super) const TILE_ROWS: usize = 4;
 /// Columns of a tile: the lanes of a warp.
 pub(super) const TILE_COLUMNS: usize = 32;
-/// Blocks of it that a multiprocessor is to hold: with several modes, fewer with more registers for what is under way each (four
-/// modes of 256 x 256: 566 us for 691).
-pub(super) fn crowd(exits: usize) -> u32 {
-    if exits > 1 { 2 } else { 4 }
+/// Blocks of it that a multiprocessor is to hold, where a number takes so many bytes: with several modes, fewer with more registers
+/// for what is under way each (four modes of 256 x 256: 566 us for 691), and fewer of doubles.
+pub(super) fn crowd(exits: usize, number: usize) -> u32 {
+    match (exits, number) {
+        (1, 8) => 3,
+        (1, _) => 4,
+        _ => 2,
+    }
 }
 
-/// `PAIR` of probe_sums.cu: neighbouring pixels of a frame that a thread sums over.
-pub(super) fn pair(frame: [usize; 2]) -> usize {
-    if frame[1].is_multiple_of(2) { 2 } else { 1 }
+/// `PAIR` of probe_sums.cu: number of neighbouring pixels of a frame that a thread sums over. Of doubles one value is as much as a
+/// thread loads at once (with [`crowd`], the overlap of 500 x 128 x 128 on an H200: 125 to 107 us).
+pub(super) fn pair(frame: [usize; 2], number: usize) -> usize {
+    if number == 4 && frame[1].is_multiple_of(2) { 2 } else { 1 }
 }
+
+/// Rows and columns of the frames of [`FrameProcessing::Clustered`], and values that a thread of theirs holds.
+const CLUSTERED: [usize; 2] = [128, 128];
+const CLUSTERED_VALUES: u32 = 16;
+/// Bytes of what blocks have in shared memory besides values: `Shared` of clustered.cu.
+const CLUSTERED_SHARED: u32 = 16 * CLUSTERED[1] as u32 + 32 * 24 + 4 * 32;
 
 /// Floats of a warp's part of the exchange.
 const PART: u32 = 1056;
@@ -35,6 +46,12 @@ pub enum FrameProcessing {
     Tiled {
         /// All that happens to columns is one kernel (`columns.cu`).
         joined: bool,
+    },
+    /// Processing in pieces, with a Fourier step in one kernel, whose clusters of blocks hold frames of doubles in registers
+    /// (`clustered.cu`).
+    Clustered {
+        /// Logarithm of the blocks of a cluster.
+        cluster: u32,
     },
     /// Processing in registers.
     Fused {
@@ -97,6 +114,11 @@ impl KernelConfig {
             }
             _ => config,
         };
+        let joined = config.processing == (FrameProcessing::Tiled { joined: true });
+        let clustered = Self { processing: FrameProcessing::Clustered { cluster: 1 }, ..config };
+        if double && hopper && joined && config.frame == CLUSTERED && fits(&clustered) {
+            return clustered;
+        }
         if double
             || model.bin != [1, 1]
             || (config.shifted && config.near)
@@ -172,13 +194,18 @@ impl KernelConfig {
     pub(super) fn cluster(&self) -> u32 {
         match self.processing {
             FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => 0,
-            FrameProcessing::Fused { cluster, .. } => cluster,
+            FrameProcessing::Clustered { cluster } | FrameProcessing::Fused { cluster, .. } => cluster,
         }
     }
 
     /// Threads of a block that has a frame, or its part of one.
     pub(super) fn threads(&self) -> u32 {
         32 << self.bits()[3]
+    }
+
+    /// Threads of a block of clustered.cu.
+    pub(super) fn clustered_threads(&self) -> u32 {
+        ((self.frame[0] * self.frame[1]) as u32 / CLUSTERED_VALUES) >> self.cluster()
     }
 
     /// Returns true if the last exchange has memory of its own: `WIDE` of dft.cu.
@@ -195,6 +222,9 @@ impl KernelConfig {
 
     /// Bytes of shared memory of a block of `project`.
     pub(super) fn shared(&self) -> u32 {
+        if let FrameProcessing::Clustered { .. } = self.processing {
+            return CLUSTERED_SHARED + CLUSTERED_VALUES * 16 * self.clustered_threads();
+        }
         let FrameProcessing::Fused { fetch, .. } = self.processing else { return 0 };
         let big = if fetch || self.wide() || self.exits() > 1 { 32 * self.threads() * 8 } else { 0 };
         big + self.context() + if self.shifted { self.ramps() } else { 0 }
@@ -238,7 +268,7 @@ impl KernelConfig {
     /// Configuration without a wave that is fetched ahead.
     pub(super) fn unfetched(self) -> Self {
         match self.processing {
-            FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } => self,
+            FrameProcessing::MultiPass | FrameProcessing::Tiled { .. } | FrameProcessing::Clustered { .. } => self,
             FrameProcessing::Fused { cluster, .. } => Self { processing: FrameProcessing::Fused { cluster, fetch: false }, ..self },
         }
     }

@@ -7,7 +7,7 @@ use zellige_engine::cuda_files;
 
 use super::arguments::ARGUMENTS;
 use super::handover::handover_recipe;
-use super::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd};
+use super::program::{FrameProcessing, KernelConfig, TEAM, TILE_ROWS, crowd, pair};
 use crate::modes;
 use crate::stages::Noise;
 
@@ -24,6 +24,7 @@ const FILES: &Files = cuda_files![
     "batches.cu",
     "begin.cu",
     "bins.cu",
+    "clustered.cu",
     "columns.cu",
     "constrain.cu",
     "dft.cu",
@@ -56,6 +57,7 @@ const FILES: &Files = cuda_files![
     "sums.cu",
     "supports.cu",
     "tiles.cu",
+    "twisted.cu",
     "vectors.cu",
     "view_sums.cu",
     "wavefield.cu";
@@ -76,8 +78,9 @@ pub(super) fn recipe(config: &KernelConfig, name: &str, roots: &[&str], kernels:
         define("SETS", &if config.several { 2 } else { 1 }),
         define("SHIFTED", &u8::from(config.shifted)),
         define("TEAM", &TEAM),
-        define("CROWD", &crowd(config.exits())),
+        define("CROWD", &crowd(config.exits(), config.number())),
         define("TILE_ROWS", &TILE_ROWS),
+        define("PAIR", &pair(config.frame, config.number())),
     ];
     if config.double {
         defines.push(define("DOUBLE", &1));
@@ -191,6 +194,9 @@ pub(super) fn frames_recipe(config: &KernelConfig) -> Recipe {
             plain(config, "frames", &["multi_pass.cu"], &["spread", "apply_transfer", "measure", "constrain", "frame_errors"])
         }
         FrameProcessing::Tiled { joined } => tiled(config, joined),
+        FrameProcessing::Clustered { cluster } => {
+            defined(plain(config, "frames", &["clustered.cu"], &["spread", "apply_transfer", "project"]), "CL", cluster)
+        }
         FrameProcessing::Fused { .. } => recipe(config, "frames", &["project.cu"], &["begin", "project"]),
     }
 }
@@ -363,6 +369,8 @@ mod tests {
         for recipe in programs.iter().chain(&others).chain(&streamed).chain(&[sums_recipe(&even), sums_recipe(&doubles)]) {
             zellige_engine::testing::compiles(recipe);
         }
+        let clustered = KernelConfig { double: true, ..config([128, 128], [1, 1], FrameProcessing::Clustered { cluster: 1 }) };
+        zellige_engine::testing::compiles(&frames_recipe(&clustered));
         // The formulae are those of the kernels in registers, which take the compiler ten times as long.
         for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
             zellige_engine::testing::compiles(&batch_likelihood_recipe(&operations, noise));

@@ -39,11 +39,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #define PIXEL(r) (row_of(thread, r) * NX + ((r) & ((1 << XR) - 1)) * 32 + thread.lane)
 
 // Sums of a set back from their transforms: in place without `probe`, in natural order. With it probes make the step that they say, over inertia and norms, and
-// lose what lies outside of the support; `before` are the new probes, `changes` [sets][PROBES] their squared change since `before` and their square. Grid: (BLOCKS, PROBES, sets).
+// lose what lies outside of the support; `before` are the new probes, `spectra` their transforms, `changes` [sets][PROBES] their squared change since
+// `before` and their square. Grid: (BLOCKS, PROBES, sets).
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    end_sums(C* sums, const float* norms, const float* inertia, const float* support, C* probe, C* before, float2* changes) {
+    end_sums(C* sums, const float* norms, const float* inertia, const float* support, C* probe, C* before, C* spectra,
+             float2* changes) {
     extern __shared__ __align__(128) char shared[];
     const FrameContext context = shifted_context((C*)shared + RAMPS);
+    wait_for_previous_kernel();
     const ThreadContext& thread = context.thread;
     const u32 set = blockIdx.z, mode = set * PROBES + blockIdx.y;
     const u64 frame = (u64)mode * (NX * NY);
@@ -75,4 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     keep(before + frame, v, thread);
     change = reduce_all(change, context);
     if (threadIdx.x == 0 && thread.block == 0) changes[mode] = change;
+    __syncthreads();
+    forward(v, thread, 0);
+    put_pairs(spectra + frame + thread.block * (32 * THREADS), v);
 }

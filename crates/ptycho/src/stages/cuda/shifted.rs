@@ -102,26 +102,27 @@ impl<T: Number> ShiftsInRegisters<T> {
         rest: bool,
         (sums, norms): (&Buffer<C<T>>, &Buffer<T>),
     ) -> Result<()> {
-        let launch = self.launch(&self.gather[usize::from(rest)], parts, true).arg(argument).arg(&frames.exits).arg(shifts);
+        let launch = self.launch(&self.gather[usize::from(rest)], parts, true).early();
+        let launch = launch.arg(argument).arg(&frames.exits).arg(shifts);
         // SAFETY: (Model, const C*, const float2*, u32, u32, C*, float*) as `gather_back` declares; there is room for all parts.
         unsafe { launch.arg(frames.views as u32).arg(added as u32).arg(sums).arg(norms).run() }
     }
 
     /// The sums in natural order, from their transforms.
     pub(super) fn end(&self, sums: &Buffer<C<T>>, norms: &Buffer<T>) -> Result<()> {
-        self.finish(sums, norms, [0; 4])
+        self.finish(sums, norms, [0; 5])
     }
 
-    /// A step of the probes; [`Self::change`] tells how far they went.
+    /// A step of the probes, whose transforms are then taken; [`Self::change`] tells how far they went.
     pub(super) fn step(&self, sums: &Buffer<C<T>>, norms: &Buffer<T>, step: &ProbeStep<T>) -> Result<()> {
         let ProbeStep { probe, before, inertia, support } = step;
-        self.finish(sums, norms, [inertia.address(), *support, probe.address(), before.address()])?;
+        self.finish(sums, norms, [inertia.address(), *support, probe.address(), before.address(), self.spectra()])?;
         self.cuda.record(&self.stepped)
     }
 
-    fn finish(&self, sums: &Buffer<C<T>>, norms: &Buffer<T>, step: [u64; 4]) -> Result<()> {
-        let launch = step.into_iter().fold(self.launch(&self.end_sums, 1, false).arg(sums).arg(norms), Launch::arg);
-        // SAFETY: (C*, const float*, const float*, const float*, C*, C*, float2*) as `end_sums` declares; all hold the modes of all probes.
+    fn finish(&self, sums: &Buffer<C<T>>, norms: &Buffer<T>, step: [u64; 5]) -> Result<()> {
+        let launch = step.into_iter().fold(self.launch(&self.end_sums, 1, false).early().arg(sums).arg(norms), Launch::arg);
+        // SAFETY: (C*, const float*, const float*, const float*, C*, C*, C*, float2*) as `end_sums` declares; all hold the modes of all probes.
         unsafe { launch.arg(self.changes.from(0).value()).run() }
     }
 

@@ -14,6 +14,7 @@ template <bool REST> __device__ __forceinline__ void add_views_back(C* room, con
     C* ramps = room + 32 * THREADS;
     const FrameContext context = shifted_context(ramps + 2 * RAMPS);
     const ThreadContext& thread = context.thread;
+    wait_for_previous_kernel();
     const u32 parts = gridDim.x >> CL, part = blockIdx.x >> CL, mode = blockIdx.y, set = blockIdx.z;
     const u64 slot = (u64)part * gridDim.z + set;
     C* to = sums + (slot * PROBES + mode) * (NX * NY) + thread.block * (32 * THREADS);

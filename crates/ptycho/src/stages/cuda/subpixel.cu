@@ -69,6 +69,7 @@ struct Weighted {
 
 // The parts of the sums, in one order, to the first one; `values` of the sums and `weights` of the norms a part. Grid: (values / WARP).
 extern "C" __global__ void __launch_bounds__(TEAM) add_parts(C* sums, real* norms, u32 parts, u64 values, u64 weights) {
+    wait_for_previous_kernel();
     __shared__ Weighted room[TEAM / WARP][WARP];
     const u32 crew = threadIdx.x / WARP, lane = lane_index();
     const u64 i = (u64)blockIdx.x * WARP + lane;

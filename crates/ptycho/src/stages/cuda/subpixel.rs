@@ -320,7 +320,8 @@ impl<T: Number> SubpixelProbe<T> {
         if self.parts <= 1 {
             return Ok(());
         }
-        let launch = self.add_parts.launch((values as u32).div_ceil(32), TEAM).arg(&self.sums).arg(&self.norms).arg(self.parts as u32);
+        let launch = self.add_parts.launch((values as u32).div_ceil(32), TEAM).early();
+        let launch = launch.arg(&self.sums).arg(&self.norms).arg(self.parts as u32);
         // SAFETY: (C*, float*, u32, u64, u64) as `add_parts` declares.
         unsafe { launch.arg(values as u64).arg(weights as u64).run() }
     }

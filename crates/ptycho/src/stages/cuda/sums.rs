@@ -111,7 +111,7 @@ impl<T: Number> Sums<T> {
     pub(super) fn list(&mut self, model: &Model, views: &[View]) -> Result<()> {
         let what = "ptycho: lists of views";
         let (tiles, visits) = if self.atomic() { (Vec::new(), Vec::new()) } else { lists::tiles(model, views) };
-        let (listed, parts, first) = lists::parts(model, views, self.cuda.properties().multiprocessors);
+        let (listed, parts, first) = lists::parts(model, views, self.cuda.properties().multiprocessors, size_of::<T>());
         self.tiles = self.pool.buffer_from(&tiles, what)?;
         self.visits = self.pool.buffer_from(&visits, what)?;
         self.listed = self.pool.buffer_from(&listed, what)?;

@@ -102,7 +102,13 @@ pub(crate) fn part(double: bool) -> f64 {
 pub(crate) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda, double: bool) -> Vec<(&'static str, Box<dyn Stages>)> {
     if double {
         let cpu = stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true);
-        return vec![("processor", cpu), ("GPU in doubles", stages::cuda::new(model, cuda, true).unwrap())];
+        let kind = KernelConfig::of(model, cuda.properties(), true);
+        let mut list = vec![("processor", cpu), ("GPU in doubles", new_with(model, cuda, kind).unwrap())];
+        if matches!(kind.processing, FrameProcessing::Clustered { .. }) {
+            let tiled = FrameProcessing::Tiled { joined: true };
+            list.push(("GPU in doubles, in tiles", new_with(model, cuda, KernelConfig { processing: tiled, ..kind }).unwrap()));
+        }
+        return list;
     }
     let kind = KernelConfig::of(model, cuda.properties(), false);
     let mut list = vec![

@@ -118,7 +118,7 @@ impl<T: Number> Handover<T> {
         let mut of_tiles = touches(&tiles, &visits, bounds);
         let tile_rounds = rounds(&mut of_tiles, tiles.len()).swap_remove(me);
         let completed: Vec<Vec<u32>> = of_tiles.iter().map(|list| complete(list)).collect();
-        let (listed, probe_parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
+        let (listed, probe_parts, _) = lists::parts(model, views, cuda.properties().multiprocessors, size_of::<T>());
         let mut of_probes = pieces(&listed, &probe_parts, bounds);
         let probe_rounds = rounds(&mut of_probes, probe_parts.len()).swap_remove(me);
         let (tiles_here, pieces) = (of_tiles.swap_remove(me), of_probes.swap_remove(me));

@@ -20,11 +20,26 @@ type Constrain =
     unsafe extern "C" fn(*mut Wave, *mut Wave, *const f64, *const [f64; 2], *const f64, *mut f64, u32, ConstraintArgument<f64>, f64);
 type FrameErrors = unsafe extern "C" fn(*const f64, *const f64, *const [f64; 2], *mut f64, *mut u32);
 
-/// Two objects and two probes of two modes, and a state beside the one that waves begin with.
-fn problem(bin: [usize; 2]) -> (Model, State) {
+type Clustered = unsafe extern "C" fn(
+    ModelArgument,
+    *mut Wave,
+    *mut Wave,
+    *const f32,
+    *const [f64; 2],
+    *mut f64,
+    u32,
+    u32,
+    ConstraintArgument<f64>,
+    f64,
+);
+
+/// Two objects and two probes, and a state beside the one that waves begin with.
+fn problem(frame: [usize; 2], bin: [usize; 2], modes: usize, views: usize) -> (Model, State) {
     let random = |i: usize, by: f64| (i as f64 * by).sin();
-    let mut model = Model { frame: [40, 36], bin, modes: [2, 1], shifts: vec![[0.0; 2]; 6], ..scan() };
-    model.views.truncate(6);
+    let mut model = Model { frame, bin, modes: [modes, 1], shifts: vec![[0.0; 2]; views], ..scan() };
+    let shape = [frame[0] + 24, frame[1] + 54];
+    model.storages.iter_mut().enumerate().for_each(|(i, s)| (s.shape, s.offset) = (shape, i * shape[0] * shape[1]));
+    model.views.truncate(views);
     model.views.iter_mut().for_each(|v| *v = View { row: v.row % 24, ..*v });
     let state = |a: f64| State {
         probe: (0..model.probe_len()).map(|i| Complex::new(2.0 + random(i, a), random(i, 2.3))).collect(),
@@ -36,8 +51,9 @@ fn problem(bin: [usize; 2]) -> (Model, State) {
     (Model { mag, start, ..model }, other)
 }
 
-/// Errors of the views after each of two steps by the kernels.
-fn by_kernels(host: &Host, config: &KernelConfig, model: &Model, now: &State, rule: &Projection) -> Vec<Vec<f64>> {
+/// Errors of the views after each of two steps by the kernels, and exit waves of the last, if it goes so far.
+fn by_kernels(host: &Host, config: &KernelConfig, model: &Model, now: &State, rule: &Projection) -> (Vec<Vec<f64>>, Vec<Wave>) {
+    let clustered = matches!(config.processing, FrameProcessing::Clustered { .. });
     let (views, pixels, exits) = (model.views.len(), model.pixels(), model.exits());
     let storages: Vec<StorageArgument> = model
         .storages
@@ -60,6 +76,8 @@ fn by_kernels(host: &Host, config: &KernelConfig, model: &Model, now: &State, ru
     let (spread, measure) = unsafe { (host.kernel::<Spread>("spread"), host.kernel::<Measure>("measure")) };
     // SAFETY: as above.
     let (constrain, errors) = unsafe { (host.kernel::<Constrain>("constrain"), host.kernel::<FrameErrors>("frame_errors")) };
+    // SAFETY: as above.
+    let project = clustered.then(|| unsafe { host.kernel::<Clustered>("project") });
     let spread = |state: &State, to: &mut [Wave]| {
         let (model, to) = (argument(state), to.as_mut_ptr());
         let grid = [(pixels as u32).div_ceil(256), (views * exits) as u32, 1];
@@ -73,8 +91,17 @@ fn by_kernels(host: &Host, config: &KernelConfig, model: &Model, now: &State, ru
     let mut ratios = vec![0.0; views * model.counted()];
     let (mut sums, mut changes) = (vec![0.0; 2 * parts as usize * views], vec![0.0; parts as usize * views]);
     let (rule, team) = (ConstraintArgument::from(rule), [TEAM, 1, 1]);
-    (0..2)
+    let found = (0..2)
         .map(|_| {
+            if let Some(project) = project {
+                let mut found = vec![0.0; 3 * views];
+                let (w, x, e) = (waves.as_mut_ptr(), behind.as_mut_ptr(), found.as_mut_ptr());
+                let (model, mag, weight) = (argument(now), model.mag.as_ptr(), weight.as_ptr());
+                host.launch([1; 3], [config.clustered_threads(), 1, 1], &|| unsafe {
+                    project(model, w, x, mag, weight, e, 0, all, rule, scale);
+                });
+                return found;
+            }
             spread(now, &mut behind);
             plan.run(&mut behind, Direction::Forward);
             let (w, x, q) = (waves.as_mut_ptr(), behind.as_mut_ptr(), ratios.as_mut_ptr());
@@ -87,40 +114,54 @@ fn by_kernels(host: &Host, config: &KernelConfig, model: &Model, now: &State, ru
             assert!(turns.iter().all(|t| *t == 0));
             found
         })
-        .collect()
+        .collect();
+    (found, if clustered { behind } else { Vec::new() })
 }
 
 #[test]
 fn fourier_steps_in_doubles_are_those_of_the_cpu() {
     for bin in [[1, 1], [2, 3]] {
-        let (model, now) = problem(bin);
-        let config = KernelConfig {
-            frame: model.frame,
-            bin,
-            modes: model.modes,
-            several: true,
-            near: false,
-            atomic: false,
-            registers: false,
-            shifted: false,
-            double: true,
-            processing: FrameProcessing::MultiPass,
-        };
-        let Some(host) = Host::compile(&frames_recipe(&config)) else { return };
-        // A difference map that takes over the moduli, and one that lets a part of their deviation through.
-        for (bound, noise) in [(0.0, 0.0), (0.5, 0.3)] {
-            let rule = Projection { a: -1.0, b: 1.0, c: 2.0, bound, noise, likelihood: true };
-            let mut stages = cpu::new(&model, &Cpu::new(2).unwrap(), true);
-            stages.exits_from_product().unwrap();
-            stages.set_state(&now).unwrap();
-            for found in by_kernels(&host, &config, &model, &now, &rule) {
-                stages.project(&rule).unwrap();
-                let expected = stages.errors().unwrap();
-                for (n, (a, b)) in found.iter().zip(expected.as_flattened()).enumerate() {
-                    // Rounding of two transforms, doubled by the second step; what is added to moduli off zero is 1e-10 of them.
-                    assert!((a - b).abs() <= 1e-10 * b, "{bin:?}, bound {bound}, number {n}: {a} and {b}");
-                }
+        agree(problem([40, 36], bin, 2, 6), FrameProcessing::MultiPass);
+    }
+}
+
+/// Of one block, since blocks follow one another here: ranks lie in it.
+#[test]
+fn fourier_steps_over_clusters_are_those_of_the_cpu() {
+    agree(problem([128, 128], [1, 1], 1, 3), FrameProcessing::Clustered { cluster: 0 });
+}
+
+fn agree((model, now): (Model, State), processing: FrameProcessing) {
+    let config = KernelConfig {
+        frame: model.frame,
+        bin: model.bin,
+        modes: model.modes,
+        several: true,
+        near: false,
+        atomic: false,
+        registers: false,
+        shifted: false,
+        double: true,
+        processing,
+    };
+    let Some(host) = Host::compile(&frames_recipe(&config)) else { return };
+    // A difference map that takes over the moduli, and one that lets a part of their deviation through.
+    for (bound, noise) in [(0.0, 0.0), (0.5, 0.3)] {
+        let rule = Projection { a: -1.0, b: 1.0, c: 2.0, bound, noise, likelihood: true };
+        let mut stages = cpu::new(&model, &Cpu::new(2).unwrap(), true);
+        stages.exits_from_product().unwrap();
+        stages.set_state(&now).unwrap();
+        let (errors, exits) = by_kernels(&host, &config, &model, &now, &rule);
+        for found in errors {
+            stages.project(&rule).unwrap();
+            let expected = stages.errors().unwrap();
+            for (n, (a, b)) in found.iter().zip(expected.as_flattened()).enumerate() {
+                // Rounding of two transforms, doubled by the second step; what is added to moduli off zero is 1e-10 of them.
+                assert!((a - b).abs() <= 1e-10 * b, "{processing:?}, {:?}, bound {bound}, number {n}: {a} and {b}", model.bin);
             }
+        }
+        for (n, (a, b)) in exits.iter().zip(stages.exit_waves().unwrap()).enumerate() {
+            assert!((a - b).norm() <= 1e-9, "{processing:?}, bound {bound}, value {n}: {a} and {b}");
         }
     }
 }

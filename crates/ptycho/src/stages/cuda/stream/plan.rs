@@ -111,8 +111,8 @@ fn lists_and_sums(model: &Model, multiprocessors: u32, number: usize) -> usize {
     let pixels = model.pixels();
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
     let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
-    let groups = (pixels / pair(model.frame)).div_ceil(TEAM as usize);
-    let parts = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1) + model.probes;
+    let groups = (pixels / pair(model.frame, number)).div_ceil(TEAM as usize);
+    let parts = ((multiprocessors * crowd(model.exits(), number)) as usize).div_ceil(groups).max(1) + model.probes;
     lists + number * (parts * pixels * (2 * model.modes[0] + 1) + 2 * model.probe_len())
 }
 
@@ -142,7 +142,7 @@ pub(super) fn need(
 /// Blocks within the allowance.
 pub(super) fn layout(model: &Model, need: &DeviceMemory, multiprocessors: u32, streaming: &StreamingPlan) -> Result<(Layout, u64)> {
     let (tiles, visits) = lists::tiles(model, &model.views);
-    let (listed, parts, _) = lists::parts(model, &model.views, multiprocessors);
+    let (listed, parts, _) = lists::parts(model, &model.views, multiprocessors, streaming.demand.number());
     let sums = |block: usize| {
         let layout = Layout { views: model.views.len().max(1), block, streamed: 0 };
         let lists = tile_ranges::tile_ranges(&tiles, &visits, &layout.bounds());

@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
     const bool fresh = piece.state & 1;
     C numerator[PAIR * PROBES];
     real2 weight = make_real2(0, 0);
-#if NX % 2
+#if PAIR == 1
     if (!fresh) weight.x = sums.weights[(u64)piece.part * (NX * NY) + pixel];
 #else
     if (!fresh) weight = *(real2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) {
         const C* kept = sums.numerators + ((u64)piece.part * PROBES + q) * (NX * NY) + pixel;
-#if NX % 2
+#if PAIR == 1
         numerator[q] = fresh ? make_real2(0, 0) : *kept;
 #else
         real4 old = fresh ? make_real4(0, 0, 0, 0) : *(const real4*)kept;

@@ -71,7 +71,7 @@ impl<T: Number> BlockSums<T> {
     pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, config: KernelConfig, layout: &Layout) -> Result<Self> {
         let program = sums_recipe(&config).build(cuda)?;
         let (tiles, visits) = lists::tiles(model, views);
-        let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
+        let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors, size_of::<T>());
         let bounds = layout.bounds();
         let tile_ranges::TileRanges { list, first, slots } = tile_ranges::tile_ranges(&tiles, &visits, &bounds);
         let pieces = tile_ranges::pieces(&listed, &parts, &bounds);
@@ -97,7 +97,7 @@ impl<T: Number> BlockSums<T> {
             held_weights: Arc::new(pool.alloc_zeros(values, what)?),
             moved: cuda.mapped(1)?,
             pixels: model.pixels() as u32,
-            pair: pair(model.frame) as u32,
+            pair: pair(model.frame, size_of::<T>()) as u32,
         })
     }
 

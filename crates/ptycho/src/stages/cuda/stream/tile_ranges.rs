@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn parts_are_added_to_in_order() {
         let model = lists::tests::model();
-        let (listed, parts, _) = lists::parts(&model, &model.views, 132);
+        let (listed, parts, _) = lists::parts(&model, &model.views, 132, 4);
         for block in [1, 7, 40] {
             let layout = layout(model.views.len(), block);
             let of = pieces(&listed, &parts, &layout.bounds());

@@ -38,6 +38,7 @@ impl<T: Number> SubpixelProbe<T> {
         if let Some(registers) = self.registers.as_ref().filter(|_| !supports.apart()) {
             self.add_parts()?;
             let (before, inertia) = (&sums.before, &self.inertia);
+            self.taken = true;
             return registers.step(&self.sums, &self.norms, &ProbeStep { probe: &state.probe, before, inertia, support: supports.real() });
         }
         supports.keep_before(sums)?;
