@@ -31,7 +31,7 @@ pub(super) fn pair(frame: [usize; 2], number: usize) -> usize {
 /// Rows and columns of the frames of [`FrameProcessing::Clustered`], and values that a thread of theirs holds.
 const CLUSTERED: [usize; 2] = [128, 128];
 const CLUSTERED_VALUES: u32 = 16;
-/// Bytes of what blocks have in shared memory besides values: `Shared` of clustered.cu.
+/// Bytes of what blocks have in shared memory besides values: `Shared` of clustered_frame.cu.
 const CLUSTERED_SHARED: u32 = 16 * CLUSTERED[1] as u32 + 32 * 24 + 4 * 32;
 
 /// Floats of a warp's part of the exchange.

@@ -25,6 +25,8 @@ const FILES: &Files = cuda_files![
     "begin.cu",
     "bins.cu",
     "clustered.cu",
+    "clustered_frame.cu",
+    "clustered_transform.cu",
     "columns.cu",
     "constrain.cu",
     "dft.cu",
