@@ -393,7 +393,7 @@ impl Bench for Steps {
     }
 
     fn steps(&self) -> u64 {
-        self.each as u64
+        self.each
     }
 
     fn memory(&self) -> u64 {

@@ -130,7 +130,9 @@ static void __syncthreads() { host::give_way(host::AT_BLOCK); }
 static void __syncwarp(unsigned = ~0u) { host::give_way(host::AT_WARP); }
 template <class T> T __shfl_down_sync(unsigned, T value, unsigned by) { return host::exchange(value, (long)by); }
 template <class T> T __shfl_up_sync(unsigned, T value, unsigned by) { return host::exchange(value, -(long)by); }
-template <class T> T __shfl_xor_sync(unsigned, T value, int by) { return host::exchange(value, (host::now % 32 ^ by) - (long)(host::now % 32)); }
+template <class T> T __shfl_xor_sync(unsigned, T value, int by) {
+    return host::exchange(value, (host::now % 32 ^ by) - (long)(host::now % 32));
+}
 static unsigned long __cvta_generic_to_shared(const void* place) { return (const char*)place - host::shared; }
 static void* __cvta_shared_to_generic(unsigned long place) { return host::shared + place; }
 static void __threadfence() {}

@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
     for (u32 from = 0; from < st.count; from += 4 * 1024) {
         u32 tile = from + threadIdx.x * 4;
         const uint4 none{}, near = four(st.near_in, tile, st.count), far = four(st.far_in, tile, st.count),
-                          stay = four(st.stay, tile, st.count);
+                            stay = four(st.stay, tile, st.count);
         uint4 n{stay.x + near.x + far.x, stay.y + near.y + far.y, stay.z + near.z + far.z, stay.w + near.w + far.w};
         put_four(st.near_n, tile, st.count, near);
         put_four(st.far_n, tile, st.count, far);

@@ -10,8 +10,8 @@
 // Orders the candidates by key, equal ones as they stood: each warp counts its part, and then writes it behind those before it. Where
 // the tile fits, keys and their ranks stay in registers in between.
 // `counts` has one for each warp and key.
-template <bool FITS>
-__device__ __forceinline__ void order(const Store& st, const Source& from, const Sorted& s, u32* start, Count<FITS> (*counts)[KEYS]) {
+template <bool FITS> __device__ __forceinline__ void order(const Store& st, const Source& from, const Sorted& s, u32* start,
+                                                           Count<FITS> (*counts)[KEYS]) {
     __shared__ u32 sums[WARPS];
     const u32 warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
     const u32 part = (from.all + THREADS - 1) / THREADS * 32, begin = warp * part, end = least(begin + part, from.all);
