@@ -287,8 +287,8 @@ impl Error {
         }
     }
 
-    /// The process exit code: 2 input, 3 numerics, 4 device or memory, 5 files, 70 defect, 75 wall time or live page, 130 SIGINT,
-    /// 143 SIGTERM.
+    /// The process exit code: 2 input, 3 numerics, 4 device or memory, 5 files, 70 defect, 75 wall time, live page or end of a
+    /// queue, 130 SIGINT, 143 SIGTERM.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input { .. } | Self::Format { .. } | Self::Content { .. } => 2,

@@ -1,8 +1,8 @@
-//! Reasons to stop early: SIGINT, SIGTERM and the wall-time limit. The first signal asks the run loop to save and stop, a
-//! second SIGINT ends the process at once. What takes long inside a step asks [`stop_reason`] on its way.
+//! Reasons to stop early: SIGINT, SIGTERM, the wall-time limit and the end of a queue. The first signal asks the run loop to save
+//! and stop, a second SIGINT ends the process at once. What takes long inside a step asks [`stop_reason`] on its way.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -18,13 +18,17 @@ static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Origin of the time limit.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// Process whose end is a reason to stop, 0 where there is none.
+static LEADER: AtomicU32 = AtomicU32::new(0);
 /// Runs under way.
 static LISTENING: Mutex<usize> = Mutex::new(0);
 
 /// Every reason to stop.
-pub(crate) const REASONS: [&str; 4] = ["SIGINT", "SIGTERM", "the wall-time limit", LIVE_PAGE];
+pub(crate) const REASONS: [&str; 5] = ["SIGINT", "SIGTERM", "the wall-time limit", LIVE_PAGE, QUEUE_ENDED];
 /// Reason of [`request_stop`].
 const LIVE_PAGE: &str = "the live page";
+/// Reason of [`end_with`].
+const QUEUE_ENDED: &str = "the end of its queue";
 /// Number that stands for [`LIVE_PAGE`] in place of a signal's.
 const REQUESTED: usize = usize::MAX;
 
@@ -35,7 +39,21 @@ pub fn request_stop() {
     }
 }
 
-/// The reason to stop, if there is one: `SIGINT`, `SIGTERM`, `the wall-time limit` or `the live page`.
+/// Makes the end of the process `leader` that started this one a reason to stop: a queue that was killed hands no signal on.
+pub fn end_with(leader: u32) {
+    LEADER.store(leader, Ordering::Relaxed);
+}
+
+/// Returns true if the process of [`end_with`] has ended: children go to another one then.
+fn is_orphaned() -> bool {
+    let leader = LEADER.load(Ordering::Relaxed);
+    #[cfg(unix)]
+    return leader != 0 && std::os::unix::process::parent_id() != leader;
+    #[cfg(not(unix))]
+    false
+}
+
+/// The reason to stop, if there is one: `SIGINT`, `SIGTERM`, `the wall-time limit`, `the live page` or `the end of its queue`.
 ///
 /// Any thread may ask, and it costs about ten nanoseconds. A solver whose step can take longer than a second asks between parts of
 /// it, and returns from [`crate::sim::Solver::step`] with its clock where it was and a state that the next call continues from; the
@@ -47,6 +65,7 @@ pub fn stop_reason() -> Option<&'static str> {
         INTERRUPT => Some("SIGINT"),
         TERMINATE => Some("SIGTERM"),
         REQUESTED => Some(LIVE_PAGE),
+        _ if is_orphaned() => Some(QUEUE_ENDED),
         _ => match LIMIT.load(Ordering::Relaxed) {
             u64::MAX => None,
             limit => (EPOCH.elapsed().as_nanos() as u64 >= limit).then_some("the wall-time limit"),

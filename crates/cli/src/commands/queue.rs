@@ -185,6 +185,16 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
     })
 }
 
+/// Variable with the process of a queue, for those of its runs: they end with it.
+const LEADER: &str = "ZELLIGE_QUEUE";
+
+/// Lets a run that a queue has started end with the queue.
+pub(super) fn follow() {
+    if let Some(leader) = std::env::var(LEADER).ok().and_then(|process| process.parse().ok()) {
+        signal::end_with(leader);
+    }
+}
+
 /// The process of a run.
 fn command(job: &Job, device: &str, arguments: &RunArgs) -> Result<Command> {
     let mut command = another_process()?;
@@ -217,7 +227,7 @@ fn command(job: &Job, device: &str, arguments: &RunArgs) -> Result<Command> {
     // Signals of the terminal come to the queue, which hands them on.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.env(LEADER, std::process::id().to_string()).stdin(Stdio::null()).stdout(Stdio::null());
     Ok(command)
 }
 

@@ -34,7 +34,10 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
             let problem = Problem::new("INPUT", format!("several runs in each of {} processes", links.size()));
             Err(Error::input("command line", problem.hint("start one process: it starts the runs, one at a time on each device")))
         }
-        false => run_one(arguments, links),
+        false => {
+            queue::follow();
+            run_one(arguments, links)
+        }
     })
 }
 

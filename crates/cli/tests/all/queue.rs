@@ -64,6 +64,35 @@ fn a_mistyped_input_is_found_before_others_run() {
     assert!(plans.code == 0 && plans.err.matches("this was a dry run").count() == 2, "{}", plans.err);
 }
 
+/// The messages of a run once they have these words.
+fn messages_with(path: &Path, words: &str) -> String {
+    let begun = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if text.contains(words) {
+            return text;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "no `{words}` in {text}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Nobody would stop what a queue that was killed has left, so its runs save and end by themselves.
+#[test]
+fn the_runs_of_a_killed_queue_save_and_end() {
+    let folder = here();
+    std::fs::write(folder.path().join("endless.toml"), endless()).unwrap();
+    let arguments = ["run", "endless.toml", "small.toml", "--device", "cpu", "--threads", "1"];
+    let mut child = command(folder.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let messages = folder.path().join("out/endless/messages.txt");
+    messages_with(&messages, "unknowns/s");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let text = messages_with(&messages, "resume with");
+    assert!(text.contains("the end of its queue"), "{text}");
+    assert!(folder.path().join("out/endless/checkpoint/latest.zck").exists());
+}
+
 /// A signal is handed on: runs under way save, waiting ones are not begun.
 #[test]
 fn a_stopped_queue_saves_what_runs_and_begins_nothing() {
@@ -71,11 +100,7 @@ fn a_stopped_queue_saves_what_runs_and_begins_nothing() {
     std::fs::write(folder.path().join("endless.toml"), endless()).unwrap();
     let arguments = ["run", "endless.toml", "small.toml", "--device", "cpu", "--threads", "1"];
     let child = command(folder.path(), &arguments).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let (begun, messages) = (Instant::now(), folder.path().join("out/endless/messages.txt"));
-    while !std::fs::read_to_string(&messages).is_ok_and(|text| text.contains("unknowns/s")) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no step");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    messages_with(&folder.path().join("out/endless/messages.txt"), "unknowns/s");
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let found = outcome(&child.wait_with_output().unwrap());
     assert_eq!(found.code, 143, "{}", found.err);
