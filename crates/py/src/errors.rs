@@ -22,7 +22,7 @@ fn class(error: &Error) -> &'static str {
 /// Longest wait for Python's handler of a signal.
 const HANDLED: Duration = Duration::from_millis(100);
 
-/// What Python's own handler raises after a signal. It is called after ours, perhaps by another thread that has yet to come to it.
+/// Exception of Python's own handler of a signal, which is called after ours, perhaps by another thread that has yet to come to it.
 fn raised_by_handler(py: Python<'_>) -> Option<PyErr> {
     let begun = Instant::now();
     loop {
