@@ -317,8 +317,9 @@ impl<T: Real> Solver<T> {
 
     /// Enqueues the solution of the loaded problem.
     pub(super) fn solve(&mut self) -> Result<()> {
+        let Some(graph) = &mut self.solve else { unreachable!("recorded at set-up") };
         // SAFETY: buffers, plans and kernels of the graph are those of `self`.
-        self.solve.as_mut().map_or(Ok(()), |graph| unsafe { graph.launch() })
+        unsafe { graph.launch() }
     }
 
     /// Puts a sweep of the systems that are `active` on the stream, `omega` over the diagonal, with the norms after it.

@@ -30,8 +30,8 @@ const RECEIVERS: u32 = 132;
 const EVERY: u64 = 64;
 /// Room of a slab as a multiple of the most that there was in it, once that is known.
 pub const ROOM: usize = 8;
-/// Least multiple, below which it grows, and the largest, above which it shrinks after some steps: slabs are copied whole, and the
-/// room at the start is that for all that might come.
+/// Least multiple, below which it grows, and the largest, above which it shrinks after some steps: slabs go to other processes
+/// whole, and the room at the start is that for all that might come.
 const MARGIN: [usize; 2] = [2, 12];
 /// Steps after which rooms shrink.
 const SETTLED: u64 = 16;
