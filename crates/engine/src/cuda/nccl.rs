@@ -2,7 +2,9 @@
 //!
 //! The table of its functions is our own: nine of them are used, and what is exchanged are bytes between two parts.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
 
 use libloading::Symbol;
 
@@ -86,6 +88,8 @@ pub(crate) struct Communicator {
     functions: Functions,
     handle: Handle,
     cuda: Cuda,
+    /// Processes that this one is connected with.
+    connected: Mutex<BTreeSet<usize>>,
 }
 
 // SAFETY: the library lets any thread use a communicator, one at a time: all uses are behind the turn of the stream.
@@ -131,11 +135,27 @@ impl Communicator {
         // SAFETY: the pointer is to a live handle, and the context of the GPU is bound.
         let status = unsafe { (functions.init)(&raw mut handle, size as c_int, id, rank as c_int) };
         functions.checked(cuda, status, "the processes do not find each other")?;
-        Ok(Self { functions, handle, cuda: cuda.clone() })
+        Ok(Self { functions, handle, cuda: cuda.clone(), connected: Mutex::default() })
     }
 
-    /// Sends and receives, as the stream has written what goes by now; what is put on the stream afterwards finds what came.
-    /// Between two processes both are in the same order. Waits for no GPU.
+    /// Connects this process with `parts`, which call this at the same time, unless they are already. NCCL would do so within their
+    /// first exchange, for up to a second in which the step waits. Waits for the GPU.
+    pub(crate) fn connect(&self, parts: &[usize]) -> Result<()> {
+        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh: Vec<usize> = parts.iter().copied().filter(|part| connected.insert(*part)).collect();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let bytes = || self.cuda.alloc_zeros::<u8>(fresh.len(), "connections of NCCL");
+        let [out, back] = [bytes()?, bytes()?];
+        let portion = |memory| fresh.iter().enumerate().map(move |(at, part)| Portion { part: *part, memory, at, bytes: 1 });
+        self.exchange(&portion(out.memory()).collect::<Vec<_>>(), &portion(back.memory()).collect::<Vec<_>>())?;
+        self.cuda.synchronize()
+    }
+
+    /// Sends and receives, as the stream has written what goes by now; what is put on the stream afterwards finds what came. Until
+    /// all of it has gone and come the stream waits: what goes here is to come in one exchange there, in the same order, and the
+    /// exchanges of all processes follow each other in one order. Waits for no GPU.
     ///
     /// # Panics
     /// If bytes do not lie in their memory.
@@ -143,7 +163,7 @@ impl Communicator {
         for Portion { memory, at, bytes, .. } in out.iter().chain(back) {
             assert!(memory.has(*at, *bytes), "{bytes} bytes at {at} of {memory:?}");
         }
-        let Self { functions, handle, cuda } = self;
+        let Self { functions, handle, cuda, .. } = self;
         cuda.bind()?;
         let _turn = cuda.turn();
         let carried = |transfer: &Transfer, all: &[Portion<'_>], doing: &str| {

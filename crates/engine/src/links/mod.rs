@@ -27,6 +27,8 @@ mod relay;
 mod slabs;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod two_gpus;
 mod ways;
 
 use std::any::Any;

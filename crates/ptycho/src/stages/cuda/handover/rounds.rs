@@ -12,14 +12,14 @@ pub(super) type Copied = [usize; 3];
 /// One round of a part; ranges are of its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Round {
-    /// Parts that sums come from.
-    pub(super) from: Vec<usize>,
     /// Touches whose sums go on to other parts.
     pub(super) open: Range<usize>,
     /// Parts that these go to, and copies to each.
     pub(super) to: Vec<(usize, Vec<Copied>)>,
     /// Touches that complete their sums.
     pub(super) complete: Range<usize>,
+    /// Parts that sums come from, for the next round.
+    pub(super) from: Vec<usize>,
 }
 
 /// Rounds of a part, as far as it does anything.
@@ -95,7 +95,7 @@ pub(super) fn rounds<T: Touch>(touches: &mut [Vec<T>], sums: usize) -> Vec<Round
                 _ => copies.push([here, there, 1]),
             }
         }
-        let from = &mut all[receiver][round + 1].from;
+        let from = &mut all[receiver][round].from;
         if from.last().is_none_or(|part| *part != sender) {
             from.push(sender);
         }
@@ -150,7 +150,7 @@ mod tests {
                     }
                 }
                 for (part, rounds) in all.iter().enumerate() {
-                    let heard = rounds.get(round + 1).map_or(&[][..], |next| &next.from);
+                    let heard = rounds.get(round).map_or(&[][..], |now| &now.from);
                     let mut sent: Vec<usize> = posted.iter().filter(|(_, to)| *to == part).map(|(from, _)| *from).collect();
                     sent.sort_unstable();
                     assert_eq!(heard, sent);
