@@ -1,4 +1,4 @@
-//! Copies from GPU to GPU of several processes by NCCL, in the order of the main stream.
+//! Copies from GPU to GPU of several processes by NCCL, in the order of the main stream or of one beside it.
 //!
 //! The table of its functions is our own: nine of them are used, and what is exchanged are bytes between two parts.
 
@@ -11,6 +11,7 @@ use libloading::Symbol;
 use super::context::Cuda;
 use super::library;
 use super::memory::Memory;
+use super::stream::Stream;
 use crate::error::{Error, Result};
 
 /// Error in words of its own.
@@ -160,6 +161,19 @@ impl Communicator {
     /// # Panics
     /// If bytes do not lie in their memory.
     pub(crate) fn exchange(&self, out: &[Portion<'_>], back: &[Portion<'_>]) -> Result<()> {
+        self.exchange_on(self.cuda.stream().cast(), out, back)
+    }
+
+    /// Sends and receives as [`Self::exchange`] does, in the order of a stream beside the main one. The main stream waits for that one
+    /// before it goes on with the memory, or exchanges.
+    ///
+    /// # Panics
+    /// If bytes do not lie in their memory.
+    pub(crate) fn exchange_beside(&self, stream: &Stream, out: &[Portion<'_>], back: &[Portion<'_>]) -> Result<()> {
+        self.exchange_on(stream.handle().cast(), out, back)
+    }
+
+    fn exchange_on(&self, stream: *mut c_void, out: &[Portion<'_>], back: &[Portion<'_>]) -> Result<()> {
         for Portion { memory, at, bytes, .. } in out.iter().chain(back) {
             assert!(memory.has(*at, *bytes), "{bytes} bytes at {at} of {memory:?}");
         }
@@ -170,7 +184,7 @@ impl Communicator {
             all.iter().filter(|of| of.bytes > 0).try_for_each(|Portion { part, memory, at, bytes }| {
                 let address = memory.address(*at) as *mut c_void;
                 // SAFETY: the bytes lie in memory of this GPU that is held: who frees it waits for the stream.
-                let status = unsafe { transfer(address, *bytes, BYTES, *part as c_int, *handle, cuda.stream().cast()) };
+                let status = unsafe { transfer(address, *bytes, BYTES, *part as c_int, *handle, stream) };
                 functions.checked(cuda, status, doing)
             })
         };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::slabs::mismatch;
 use super::{Links, values};
 use crate::cuda::nccl::{self, Communicator, Portion};
-use crate::cuda::{Cuda, Memory, Pinned, library};
+use crate::cuda::{Cuda, Event, Memory, Pinned, Stream, library};
 use crate::error::Result;
 use crate::notice;
 
@@ -36,8 +36,20 @@ pub(super) struct Parcels {
     links: Links,
     /// Way from GPU to GPU, where there is one.
     direct: Option<Arc<Communicator>>,
+    /// Stream of the rounds on that way.
+    beside: Option<Beside>,
     /// Memory that pieces come to first where there is none.
     host: Mutex<Option<Pinned<u8>>>,
+}
+
+/// A stream beside the main one, on which parcels go while that one computes.
+#[derive(Debug)]
+struct Beside {
+    stream: Stream,
+    /// What goes is written, in the main stream.
+    ready: Event,
+    /// All has gone and come, in this one.
+    done: Event,
 }
 
 /// Joins the GPUs of all parts, which call this at the same time; says why not where they stay apart.
@@ -73,7 +85,17 @@ impl Parcels {
         if let Some(direct) = &direct {
             direct.connect(parts)?;
         }
-        Ok(Self { cuda: cuda.clone(), links: links.clone(), direct, host: Mutex::new(None) })
+        Ok(Self { cuda: cuda.clone(), links: links.clone(), direct, beside: None, host: Mutex::new(None) })
+    }
+
+    /// Ways likewise, on which parcels also go in rounds: with [`announce`](Self::announce) and [`carry`](Self::carry).
+    pub(super) fn in_rounds(cuda: &Cuda, links: &Links, parts: &[usize]) -> Result<Self> {
+        let mut made = Self::new(cuda, links, parts)?;
+        if made.direct.is_some() {
+            let [ready, done] = [cuda.event_without_time()?, cuda.event_without_time()?];
+            made.beside = Some(Beside { stream: cuda.side_stream()?, ready, done });
+        }
+        Ok(made)
     }
 
     /// Way from GPU to GPU, where there is one: for pieces that both ends know.
@@ -87,9 +109,13 @@ impl Parcels {
     /// # Errors
     /// Another part has failed.
     pub(super) fn exchange<'a>(&self, parcels: &'a [(usize, Vec<Piece>)], buffer: impl Fn(usize) -> Option<&'a Memory>) -> Result<()> {
-        self.announce(0, parcels)?;
         let from: Vec<usize> = parcels.iter().map(|(part, _)| *part).collect();
-        self.carry(0, parcels, &from, buffer)
+        let Some(direct) = &self.direct else {
+            self.send(0, parcels)?;
+            return from.iter().try_for_each(|part| self.receive(0, *part, &buffer));
+        };
+        self.tell(0, parcels)?;
+        direct.exchange(&portions(parcels), &self.told(0, &from, buffer)?)
     }
 
     /// Tells each of these parts what goes to it in this round, of what the stream has written by now: an empty parcel too. It goes
@@ -98,14 +124,13 @@ impl Parcels {
     /// # Errors
     /// Another part has failed.
     pub(super) fn announce(&self, round: usize, parcels: &[(usize, Vec<Piece>)]) -> Result<()> {
-        if self.direct.is_none() {
-            return self.send(round, parcels);
-        }
-        parcels.iter().try_for_each(|(part, pieces)| self.links.send(*part, head(round, pieces)))
+        let Some(Beside { ready, .. }) = &self.beside else { return self.send(round, parcels) };
+        self.cuda.record(ready)?;
+        self.tell(round, parcels)
     }
 
     /// Has the parcels go that were announced in this round, and puts the pieces of those of the parts `from` into the buffers of
-    /// these numbers, behind what is on the stream. A parcel comes in the round in which it goes: so nobody waits for a part that
+    /// these numbers; the stream waits for both. A parcel comes in the round in which it goes: so nobody waits for a part that
     /// itself waits.
     ///
     /// # Errors
@@ -117,12 +142,26 @@ impl Parcels {
         from: &[usize],
         buffer: impl Fn(usize) -> Option<&'a Memory>,
     ) -> Result<()> {
-        let Some(direct) = &self.direct else {
+        let (Some(direct), Some(Beside { stream, ready, done })) = (&self.direct, &self.beside) else {
             return from.iter().try_for_each(|part| self.receive(round, *part, &buffer));
         };
-        let portion = |(part, piece): (usize, &'a Piece)| Portion { part, memory: &piece.memory, at: piece.at, bytes: piece.bytes };
-        let pieces = parcels.iter().flat_map(|(part, pieces)| pieces.iter().map(|piece| (*part, piece)));
-        let out: Vec<_> = pieces.map(portion).collect();
+        let (out, back) = (portions(parcels), self.told(round, from, buffer)?);
+        if out.is_empty() && back.is_empty() {
+            return Ok(());
+        }
+        stream.wait_for(ready)?;
+        direct.exchange_beside(stream, &out, &back)?;
+        stream.record(done)?;
+        self.cuda.wait_for(done)
+    }
+
+    /// Tells each of these parts the pieces that come to it from GPU to GPU.
+    fn tell(&self, round: usize, parcels: &[(usize, Vec<Piece>)]) -> Result<()> {
+        parcels.iter().try_for_each(|(part, pieces)| self.links.send(*part, head(round, pieces)))
+    }
+
+    /// What comes from these parts, as they tell.
+    fn told<'a>(&self, round: usize, from: &[usize], buffer: impl Fn(usize) -> Option<&'a Memory>) -> Result<Vec<Portion<'a>>> {
         let mut back = Vec::new();
         for part in from {
             let message = self.links.receive(*part)?;
@@ -132,7 +171,7 @@ impl Parcels {
                 back.push(Portion { part: *part, memory, at, bytes });
             }
         }
-        direct.exchange(&out, &back)
+        Ok(back)
     }
 
     /// Sends a parcel to each of these parts through the hosts.
@@ -178,6 +217,12 @@ impl Parcels {
         }
         if rest.is_empty() { Ok(()) } else { Err(mismatch(part)) }
     }
+}
+
+/// Bytes of these parcels, by where they go.
+fn portions(parcels: &[(usize, Vec<Piece>)]) -> Vec<Portion<'_>> {
+    let pieces = parcels.iter().flat_map(|(part, pieces)| pieces.iter().map(|piece| (*part, piece)));
+    pieces.map(|(part, Piece { memory, at, bytes, .. })| Portion { part, memory, at: *at, bytes: *bytes }).collect()
 }
 
 /// Head of a parcel: the round, the number of pieces, and of each the buffer, the first byte there, and the bytes.

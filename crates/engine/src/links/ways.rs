@@ -70,9 +70,9 @@ struct Marks {
 
 /// Ways of a part to all others.
 ///
-/// Words go in rounds, which begin with [`post`](Self::post) and end with [`hear`](Self::hear): to whom a part posts in a round, that
-/// one hears it in its round of the same number since all have [settled](Self::settle) last. A part without words in the last rounds
-/// may leave these out. Words of another round are an error.
+/// Words go in rounds, which begin with [`post`](Self::post) and end with [`hear`](Self::hear): whom a part posts to in a round
+/// hears it in its own round of the same number, counted since all have [settled](Self::settle) last. A part without words in the
+/// last rounds may leave these out. Words of another round are an error.
 #[derive(Debug)]
 pub struct Ways {
     cuda: Cuda,
@@ -116,7 +116,8 @@ impl Ways {
             Kind::Near { own, others, posted: none.clone(), heard: none, settled: 0 }
         } else {
             let others: Vec<usize> = others(links).collect();
-            Kind::Far { parcels: Parcels::new(cuda, links, &others)?, waiting: vec![Vec::new(); links.size()], going: Vec::new() }
+            let parcels = Parcels::in_rounds(cuda, links, &others)?;
+            Kind::Far { parcels, waiting: vec![Vec::new(); links.size()], going: Vec::new() }
         };
         Ok(Self { cuda: cuda.clone(), links: links.clone(), kind, round: 1, posted: false, opened: Vec::new() })
     }
