@@ -1,4 +1,4 @@
-//! Tests of exchange by NCCL: two threads, each with a GPU, that share no memory.
+//! Tests of exchange by NCCL: two threads, each with a GPU, that share no memory. Streams are busy, and the host waits for none.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ const SIZES: [usize; 5] = [0, 1, 4096, (1 << 20) + 3, 64 << 20];
 const MOST: usize = SIZES[4];
 const TURNS: usize = 200;
 
-/// Does `work` on both GPUs; false, which it says, where there are none or no NCCL.
+/// Does `work` on both GPUs; says so where there are none, or no NCCL.
 fn on_two_gpus(work: impl Fn(&Cuda, &Links) -> Result<()> + Sync) {
     if testing::gpu().is_none() {
         return;
@@ -40,13 +40,32 @@ fn stamp(part: usize, turn: usize, k: usize) -> u8 {
     (1 + 7 * turn + 3 * k + 101 * part) as u8
 }
 
-/// Writes the byte at both ends of `n` bytes at `at`.
-fn write(cuda: &Cuda, buffer: &mut Buffer<u8>, at: usize, n: usize, byte: u8) -> Result<()> {
-    if n > 0 {
-        cuda.upload_at(buffer, at, &[byte])?;
-        cuda.upload_at(buffer, at + n - 1, &[byte])?;
+/// Bytes that a part sends, on its GPU, and work that keeps the stream busy.
+struct Stamps {
+    bytes: Buffer<u8>,
+    idle: [Buffer<u8>; 2],
+}
+
+impl Stamps {
+    /// `each` of a turn.
+    fn new(cuda: &Cuda, part: usize, turns: usize, each: usize) -> Result<Self> {
+        let bytes: Vec<u8> = (0..turns * each).map(|k| stamp(part, k / each, k % each)).collect();
+        let idle = || cuda.alloc_zeros::<u8>(MOST, "test");
+        Ok(Self { bytes: cuda.buffer_from(&bytes, "test")?, idle: [idle()?, idle()?] })
     }
-    Ok(())
+
+    /// Writes number `k` at both ends of `n` bytes at `at`, late: who does not wait for the stream sends what was there before.
+    fn write(&mut self, cuda: &Cuda, k: usize, to: &Buffer<u8>, at: usize, n: usize) -> Result<()> {
+        let [from, busy] = &mut self.idle;
+        for _ in 0..4 {
+            cuda.copy(from, 0, busy, 0, MOST)?;
+        }
+        if n > 0 {
+            cuda.copy_to_peer(&self.bytes, k, to, at, 1)?;
+            cuda.copy_to_peer(&self.bytes, k, to, at + n - 1, 1)?;
+        }
+        Ok(())
+    }
 }
 
 /// Keeps the bytes at both ends of `n` bytes at `at` in place `k` of `kept`, without a wait of the host.
@@ -78,14 +97,10 @@ fn slabs_go_by_nccl() {
             let make = if halves == 1 { Slabs::new } else { Slabs::in_turn };
             let slabs = make(cuda, &cuda.pool(), links, &places, "test")?;
             let turns = TURNS / 5;
-            let mut kept = cuda.alloc_zeros::<u8>(4 * turns, "test")?;
+            let (mut stamps, mut kept) = (Stamps::new(cuda, links.rank(), turns, 2)?, cuda.alloc_zeros::<u8>(4 * turns, "test")?);
             for turn in 0..turns {
                 for (k, place) in places.iter().enumerate() {
-                    let word = cuda.buffer_from(&[stamp(links.rank(), turn, k)], "test")?;
-                    let begin = slabs.half() * place.bytes;
-                    for at in [begin, begin + place.bytes.max(1) - 1] {
-                        cuda.copy_to_peer(&word, 0, slabs.outgoing(k), at, place.bytes.min(1))?;
-                    }
+                    stamps.write(cuda, 2 * turn + k, slabs.outgoing(k), slabs.half() * place.bytes, place.bytes)?;
                 }
                 slabs.exchange()?;
                 for (k, place) in places.iter().enumerate() {
@@ -104,14 +119,14 @@ fn slabs_go_by_nccl() {
 fn copies_go_by_nccl() {
     on_two_gpus(|cuda, links| {
         let (own, other) = (links.rank(), 1 - links.rank());
-        let mut buffer = cuda.alloc_zeros::<u8>(2 * MOST, "test")?;
+        let buffer = cuda.alloc_zeros::<u8>(2 * MOST, "test")?;
         let copies = Copies::new(cuda, links, &[0, 1], &[&buffer])?;
-        let mut kept = cuda.alloc_zeros::<u8>(2 * TURNS, "test")?;
+        let (mut stamps, mut kept) = (Stamps::new(cuda, own, TURNS, 1)?, cuda.alloc_zeros::<u8>(2 * TURNS, "test")?);
         // The parts send different sizes in a turn.
         let size = |part: usize, turn: usize| SIZES[(turn + 2 * part) % SIZES.len()];
         for turn in 0..TURNS {
             let bytes = size(own, turn);
-            write(cuda, &mut buffer, own * MOST, bytes, stamp(own, turn, 0))?;
+            stamps.write(cuda, turn, &buffer, own * MOST, bytes)?;
             copies.exchange(&[CopyTo { part: other, buffer: 0, from: own * MOST, to: own * MOST, bytes }])?;
             keep(cuda, &buffer, other * MOST, size(other, turn), &mut kept, turn)?;
         }
@@ -125,18 +140,18 @@ fn copies_go_by_nccl() {
 fn ways_go_by_nccl() {
     on_two_gpus(|cuda, links| {
         let (own, other) = (links.rank(), 1 - links.rank());
-        let mut from = cuda.alloc_zeros::<u8>(MOST, "test")?;
+        let from = cuda.alloc_zeros::<u8>(MOST, "test")?;
         let mut ways = Ways::new(cuda, links, 4)?;
         let opened = ways.open(Arc::new(cuda.alloc_zeros::<u8>(MOST, "test")?))?;
         // A round of each kind, and at the end all settle with a word of both.
         let sends = |part: usize, round: usize| [part == 0, true, part == 1, false, true][round];
         let size = |part: usize, turn: usize, round: usize| SIZES[(turn + round + 2 * part) % SIZES.len()];
-        let mut kept = cuda.alloc_zeros::<u8>(10 * TURNS, "test")?;
+        let (mut stamps, mut kept) = (Stamps::new(cuda, own, TURNS, 5)?, cuda.alloc_zeros::<u8>(10 * TURNS, "test")?);
         for turn in 0..TURNS {
             for round in 0..5 {
                 let bytes = size(own, turn, round);
                 if sends(own, round) {
-                    write(cuda, &mut from, 0, bytes, stamp(own, turn, round))?;
+                    stamps.write(cuda, 5 * turn + round, &from, 0, bytes)?;
                     ways.copy(&from, 0, &opened, other, 0, bytes)?;
                 }
                 let parts = |sends: bool| if sends { vec![other] } else { Vec::new() };

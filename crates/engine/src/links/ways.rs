@@ -161,7 +161,7 @@ impl Ways {
                 let marks = &own.posted[*part];
                 self.cuda.record(&marks[posted[*part] % marks.len()])?;
                 posted[*part] += 1;
-                self.links.send(*part, spoken(POSTED, self.round))
+                self.links.send(*part, spoken(POSTED, self.round).to_vec())
             }),
             Kind::Far { parcels, waiting, going } => {
                 *going = to.iter().map(|part| (*part, std::mem::take(&mut waiting[*part]))).collect();
@@ -216,7 +216,7 @@ impl Ways {
                 let turn = *settled % TURNS;
                 *settled += 1;
                 self.cuda.record(&own.settled[turn])?;
-                parts.clone().try_for_each(|part| self.links.send(part, spoken(SETTLED, turn)))?;
+                parts.clone().try_for_each(|part| self.links.send(part, spoken(SETTLED, turn).to_vec()))?;
                 let settled = |part| Ok(&word(&self.links, others, part, spoken(SETTLED, turn))?.settled[turn]);
                 parts.clone().try_for_each(|part| self.cuda.wait_for(settled(part)?))
             }
@@ -241,12 +241,12 @@ fn others(links: &Links) -> impl Iterator<Item = usize> + Clone + use<> {
 }
 
 /// A word and the last digits of its number.
-fn spoken(word: u8, number: usize) -> Vec<u8> {
-    vec![word, number as u8]
+fn spoken(word: u8, number: usize) -> [u8; 2] {
+    [word, number as u8]
 }
 
 /// Takes the next word of another part of the process, which is to be this one; gives that part's marks.
-fn word<'a>(links: &Links, others: &'a [Option<Arc<Marks>>], part: usize, word: Vec<u8>) -> Result<&'a Marks> {
+fn word<'a>(links: &Links, others: &'a [Option<Arc<Marks>>], part: usize, word: [u8; 2]) -> Result<&'a Marks> {
     let fits = links.receive(part)? == word;
     others[part].as_deref().filter(|_| fits).ok_or_else(|| mismatch(part))
 }
