@@ -164,8 +164,8 @@ impl Communicator {
         self.exchange_on(self.cuda.stream().cast(), out, back)
     }
 
-    /// Sends and receives as [`Self::exchange`] does, in the order of a stream beside the main one. The main stream waits for that one
-    /// before it goes on with the memory, or exchanges.
+    /// Sends and receives as [`Self::exchange`] does, in the order of a stream beside the main one, which waits for it before it
+    /// goes on with the memory, or exchanges.
     ///
     /// # Panics
     /// If bytes do not lie in their memory.

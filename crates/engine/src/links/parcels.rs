@@ -46,9 +46,9 @@ pub(super) struct Parcels {
 #[derive(Debug)]
 struct Beside {
     stream: Stream,
-    /// What goes is written, in the main stream.
+    /// Mark in the main stream behind what writes the parcels.
     ready: Event,
-    /// All has gone and come, in this one.
+    /// Mark in this one behind them.
     done: Event,
 }
 
@@ -160,7 +160,7 @@ impl Parcels {
         parcels.iter().try_for_each(|(part, pieces)| self.links.send(*part, head(round, pieces)))
     }
 
-    /// What comes from these parts, as they tell.
+    /// Places of all that comes from these parts, as they tell.
     fn told<'a>(&self, round: usize, from: &[usize], buffer: impl Fn(usize) -> Option<&'a Memory>) -> Result<Vec<Portion<'a>>> {
         let mut back = Vec::new();
         for part in from {
