@@ -16,6 +16,8 @@
 //! assert_eq!(sums, [[0, 1, 2]; 3]);
 //! ```
 
+#[cfg(test)]
+mod by_nccl;
 mod copies;
 mod cut;
 pub mod forecast;
@@ -27,8 +29,6 @@ mod relay;
 mod slabs;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod two_gpus;
 mod ways;
 
 use std::any::Any;
