@@ -160,6 +160,12 @@ impl<'a> List<'a> {
         all.join("/")
     }
 
+    /// Kinds of what may stand in place of a list, each with a stroke behind it.
+    fn beside_list(&self, schema: &'a Value) -> String {
+        let kinds = self.alternatives(schema).into_iter().filter_map(|part| part.get("type")?.as_str().map(|kind| (kind, part)));
+        kinds.filter(|(kind, _)| *kind != "array").map(|(kind, part)| self.word(kind, part, true) + "/").collect()
+    }
+
     /// A kind in words.
     fn word(&self, kind: &str, schema: &'a Value, listed: bool) -> String {
         let count = |key| schema.get(key).and_then(Value::as_u64);
@@ -229,7 +235,7 @@ impl<'a> List<'a> {
         let repeated = known.filter(|_| !inner.is_plain());
         if let Some(first) = &repeated {
             kind = match inner.container {
-                "[]" => format!("[as `{first}`, ..]"),
+                "[]" => format!("{}[as `{first}`, ..]", self.beside_list(schema)),
                 ".NAME" => format!("by name, as `{first}`"),
                 _ => format!("as `{first}`"),
             };

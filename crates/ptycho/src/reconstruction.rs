@@ -18,6 +18,9 @@ use crate::modes;
 use crate::positions::{self, Affine, RefinementContext};
 use crate::stages::{self, Stages};
 
+/// Fraction of frames inside their bounds and at rest at which an engine rests.
+const MOST_AT_REST: f64 = 0.95;
+
 /// An iteration that was made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Iteration {
@@ -176,11 +179,25 @@ impl Reconstruction {
         Iteration { done: self.done, of_engine: if k > 0 { Some((engine, k)) } else { last } }
     }
 
-    /// Means of the errors of all views after an iteration; an error where they are not finite.
-    pub(crate) fn mean_errors(&mut self, errors: &[[f64; 3]], iteration: Iteration) -> Result<[f64; 3]> {
-        Self::finite(errors, iteration.done)?;
-        self.note_rest(errors, iteration.of_engine);
-        Ok([0, 1, 2].map(|i| errors.iter().map(|e| e[i]).sum::<f64>() / errors.len().max(1) as f64))
+    /// Means of the errors of all views after an iteration from those of own ones; an error where they are not finite. Notes the
+    /// first iteration of an engine after which its frames are at rest.
+    pub(crate) fn mean_errors(&mut self, own: &[[f64; 3]], iteration: Iteration) -> Result<[f64; 3]> {
+        let first = self.model.own().start;
+        let unnoted = iteration.of_engine.filter(|(number, _)| self.rest.iter().all(|(noted, _)| noted != number));
+        let resting = unnoted.map_or(0, |(number, _)| self.engines[number].1.at_rest(own, first));
+        let [fourier, likelihood, exit, resting] = self.model.share.added_in_turn(|sums| {
+            own.iter().for_each(|errors| (0..3).for_each(|i| sums[i] += errors[i]));
+            sums[3] += resting as f64;
+        })?;
+        if !(fourier + likelihood + exit).is_finite() {
+            Self::finite(&self.model.share.gathered(own.to_vec())?, iteration.done)?;
+        }
+        let views = self.model.views.len().max(1) as f64;
+        if let Some((number, k)) = unnoted.filter(|_| resting >= MOST_AT_REST * views) {
+            tracing::warn!("{}", at_rest(self.engines[number].0.name.as_str(), k));
+            self.rest.push((number, k));
+        }
+        Ok([fourier, likelihood, exit].map(|sum| sum / views))
     }
 
     /// An error where those of some view are not finite after iteration `done`.
@@ -199,15 +216,6 @@ impl Reconstruction {
     pub(crate) fn begin_errors(&mut self) -> Result<bool> {
         let waits = self.at.1 == 0 || self.engine().positions.is_some();
         Ok(!waits && self.stages.begin_errors()?)
-    }
-
-    /// Notes the first iteration of an engine after which its frames are at rest.
-    fn note_rest(&mut self, errors: &[[f64; 3]], of_engine: Option<(usize, u64)>) {
-        let Some((number, k)) = of_engine else { return };
-        if self.rest.iter().all(|(before, _)| *before != number) && self.engines[number].1.at_rest(errors) {
-            tracing::warn!("{}", at_rest(self.engines[number].0.name.as_str(), k));
-            self.rest.push((number, k));
-        }
     }
 
     /// The affine part of the moves of the positions, where some engine keeps it.

@@ -91,12 +91,13 @@ impl Ptycho {
         self.take_errors(&errors, iteration)
     }
 
-    /// Keeps the errors of all views after an iteration.
+    /// Keeps the errors after an iteration, of which those of own views are given.
     fn take_errors(&mut self, errors: &[[f64; 3]], iteration: Iteration) -> Result<()> {
         self.errors = self.whole.mean_errors(errors, iteration)?;
         self.history.push(self.errors);
         if self.config.output.local_errors {
-            self.local.extend(errors.iter().map(|e| e.map(|v| v as f32)));
+            let all = self.whole.model.share.gathered(errors.to_vec())?;
+            self.local.extend(all.iter().map(|e| e.map(|v| v as f32)));
         }
         Ok(())
     }
@@ -187,7 +188,7 @@ impl Ptycho {
             }
             None => None,
         };
-        let (state, errors) = (stages.state()?, stages.errors()?);
+        let (state, errors) = (stages.state()?, model.share.gathered(stages.errors()?)?);
         let results = Results {
             config: &self.config,
             folder: &self.folder,

@@ -45,13 +45,14 @@ pub(super) fn times_line(times: &Times, steps: &str) -> String {
     format!("{} = {} in all", told.collect::<Vec<_>>().join(" + "), report::seconds(wall))
 }
 
-/// Parts of a run, and the share of messages and waiting in the time of their steps. None where there is one part only.
+/// Parts of a run, and the share of messages and waiting in the time from the first step to the last. None where there is one
+/// part only.
 fn parts_line(parts: &[PartRow]) -> Option<String> {
     let share = |row: &PartRow| 100.0 * row.exchange / row.seconds.max(1e-9);
     let longest = parts.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let mean = parts.iter().map(share).sum::<f64>() / parts.len() as f64;
     Some(format!(
-        "{}, which exchanged and waited for {mean:.1} % of the steps on average, and part {} for {:.1} %",
+        "{}, which exchanged and waited for {mean:.1} % of the time from the first step to the last on average, part {} for {:.1} %",
         parts.len(),
         longest.part,
         share(longest)

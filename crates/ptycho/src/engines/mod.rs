@@ -99,10 +99,10 @@ pub trait Engine: Send {
     /// Parts of the frame's area that the probe may fill, in real and Fourier space.
     fn supports(&self) -> [Option<f64>; 2];
 
-    /// Returns true if nearly all frames have come to rest because noise explains their deviation, according to the errors of the
-    /// last pass.
-    fn at_rest(&self, _errors: &[[f64; 3]]) -> bool {
-        false
+    /// Number of frames that have come to rest because noise explains their deviation, among those from frame `first` on of which
+    /// these are the errors of the last pass.
+    fn at_rest(&self, _errors: &[[f64; 3]], _first: usize) -> usize {
+        0
     }
 }
 

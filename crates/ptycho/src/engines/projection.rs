@@ -17,8 +17,6 @@ const NOISE: f64 = 0.5;
 /// Frames are at rest where the mean squared change of their exit waves is less than this part of the mean counts of a pixel: a
 /// thousandth of the modulus.
 const REST: f64 = 1e-6;
-/// Fraction of frames inside their bounds and at rest at which an engine rests.
-const MOST: f64 = 0.95;
 
 /// Bound on the mean squared deviation of the moduli: a quarter, the variance of a Poisson modulus, of the relaxation squared, of
 /// the brightest frame's mean counts.
@@ -105,10 +103,9 @@ impl Engine for ProjectionEngine {
         self.supports
     }
 
-    fn at_rest(&self, errors: &[[f64; 3]]) -> bool {
+    fn at_rest(&self, errors: &[[f64; 3]], first: usize) -> usize {
         let Projection { bound, noise, .. } = self.projection;
         let rests = |(error, own): &(&[f64; 3], &f64)| error[0] <= bound + noise * **own && error[2] <= REST * self.mean;
-        let count = errors.iter().zip(&self.noise).filter(rests).count();
-        count as f64 >= MOST * errors.len() as f64
+        errors.iter().zip(&self.noise[first..]).filter(rests).count()
     }
 }

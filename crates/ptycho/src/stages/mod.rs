@@ -234,7 +234,8 @@ pub trait Stages: Send {
     /// Looks elsewhere: whole pixels inside the storages, and rests.
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()>;
 
-    /// Errors of the last pass, a view: mean squared deviation of the moduli, likelihood, mean squared change of the exit wave.
+    /// Errors of the last pass, of own views: mean squared deviation of the moduli, likelihood, mean squared change of the exit
+    /// wave.
     fn errors(&mut self) -> Result<Vec<[f64; 3]>>;
 
     /// Begins to copy the errors of the last pass while the device goes on; false where they cannot be had so. They are taken by

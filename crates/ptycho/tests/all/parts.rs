@@ -166,7 +166,8 @@ pub(crate) fn run_on(
         let checks = solver.checks()?.into_iter().map(|check| (check.name, check.value.to_bits())).collect();
         let outcome = solver.outcome();
         let whole = solver.whole();
-        let (state, errors, begins) = (whole.stages.state()?, whole.stages.errors()?, whole.model.begins.clone());
+        let (state, begins) = (whole.stages.state()?, whole.model.begins.clone());
+        let errors = whole.model.share.gathered(whole.stages.errors()?)?;
         Ok((Found { rows, state, errors, begins, checks, outcome }, bytes))
     };
     let (found, mut saved): (Vec<_>, Vec<_>) = inside::run(parts, part).unwrap().into_iter().unzip();

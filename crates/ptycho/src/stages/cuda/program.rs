@@ -323,7 +323,7 @@ impl fmt::Display for KernelConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [by, bx] = self.bin;
         let bins = if self.bin == [1, 1] { String::new() } else { format!(" in bins of {by}x{bx}") };
-        let subpixel = if self.shifted { ", probes subpixel pixels" } else { "" };
+        let subpixel = if self.shifted { ", probes between pixels" } else { "" };
         let double = if self.double { ", in doubles" } else { "" };
         write!(f, "{}x{}{bins}, {} modes{subpixel}{double}", self.frame[0], self.frame[1], self.exits())
     }

@@ -268,10 +268,9 @@ impl<T: Number> Stages for CudaStages<T> {
 
     fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
         if let Some(values) = &self.likelihoods {
-            return Ok(values.iter().map(|v| [0.0, *v, 0.0]).collect());
+            return Ok(values[self.model.own()].iter().map(|v| [0.0, *v, 0.0]).collect());
         }
-        let errors = self.cuda.download(&self.frames.errors)?;
-        self.model.share.gathered(of_views(&errors))
+        Ok(of_views(&self.cuda.download(&self.frames.errors)?))
     }
 
     fn begin_errors(&mut self) -> Result<bool> {
