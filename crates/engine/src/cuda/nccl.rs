@@ -220,6 +220,10 @@ mod tests {
             return;
         }
         let alone = Communicator::new(&cuda, &identifier(&cuda).unwrap(), 0, 1).unwrap();
+        // Twice in one call and again: connected once.
+        alone.connect(&[0, 0]).unwrap();
+        alone.connect(&[0]).unwrap();
+        assert_eq!(*alone.connected.lock().unwrap(), BTreeSet::from([0]));
         let from = cuda.buffer_from(&(0..5000_u32).collect::<Vec<_>>(), "test").unwrap();
         let to = cuda.alloc_zeros::<u32>(5000, "test").unwrap();
         let of = |memory, at, bytes| Portion { part: 0, memory, at, bytes };
