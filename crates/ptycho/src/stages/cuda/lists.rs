@@ -182,24 +182,28 @@ pub(crate) fn probe_sums(model: &Model, multiprocessors: u32, number: usize) -> 
 
 /// Views of a part of the probes' sums from which on one more of them costs less than a twentieth.
 const MANY: usize = 48;
+/// Devices at most that all have work for their multiprocessors where views are many; a power of two.
+const DEVICES: usize = 8;
 
-/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts
-/// as keep a device of so many multiprocessors busy, where a number takes so many bytes.
+/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): of a device of
+/// so many multiprocessors, where a number takes so many bytes.
+///
+/// They are at most as many as a device has under way at once (one block more would be waited for by all), or that times two, four
+/// or [`DEVICES`]: where a run has as many parts, each has sums of its own.
 pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32, number: usize) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
     // In the order of the views for each probe.
     listed.sort_by_key(|n| views[*n as usize].probe);
     let groups = (model.pixels() / pair(model.frame, number)).div_ceil(TEAM as usize);
-    let wanted = ((multiprocessors * crowd(model.exits(), number)) as usize).div_ceil(groups).max(1);
-    let length = views.len().div_ceil(wanted).max(1);
+    let at_once = ((multiprocessors * crowd(model.exits(), number)) as usize / groups).max(1);
     let (mut parts, mut first) = (Vec::new(), vec![0]);
     let mut begin = 0;
     for probe in 0..model.probes as u32 {
         let count = listed[begin..].iter().take_while(|n| views[**n as usize].probe == probe).count();
+        let number = |times: usize| (at_once * times * count / views.len().max(1)).max(1);
+        let times = (1..=DEVICES.ilog2()).rev().map(|power| 1 << power).find(|times| count >= MANY * number(*times));
+        let number = number(times.unwrap_or(1)).min(count);
         // Views that follow each other: a part of a run, or a block of frames, adds to few parts of the sums.
-        // A multiple of eight: where a run has two, four or eight parts, none waits for another.
-        let (least, even) = (count.div_ceil(length), count.div_ceil(length).next_multiple_of(8));
-        let number = if count >= MANY * even { even } else { least };
         let bound = |k: usize| (begin + k * count / number) as u32;
         parts.extend((0..number).map(|k| Part { probe, begin: bound(k), end: bound(k + 1) }));
         begin += count;

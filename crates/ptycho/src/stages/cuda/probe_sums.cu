@@ -72,6 +72,7 @@ __device__ __forceinline__ real2 update_probe(const Model& model, const Sums& su
     C* target = model.probe + (u64)set * PROBES * (NX * NY) + pixel;
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) numerator[q] = target[q * (NX * NY)] * inertia;
+#pragma unroll 4
     for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) {
         weight += sums.weights[(u64)p * (NX * NY) + pixel];
 #pragma unroll
