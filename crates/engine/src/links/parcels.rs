@@ -1,7 +1,7 @@
 //! Parcels of device memory for parts in other processes, in which every piece says where it belongs.
 //!
-//! Where parts exchange and all have NCCL and a GPU of their own, pieces go from GPU to GPU, and the host waits for none. All
-//! else goes as messages through the memory of the hosts, for which each waits until its GPU has written what goes.
+//! Where all parts have NCCL and a GPU of their own, pieces go from GPU to GPU, and the host waits for none: only the head of a
+//! parcel is a message. Elsewhere all goes through the memory of the hosts, each of which waits until its GPU has written it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
