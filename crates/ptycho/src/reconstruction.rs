@@ -186,7 +186,9 @@ impl Reconstruction {
         let unnoted = iteration.of_engine.filter(|(number, _)| self.rest.iter().all(|(noted, _)| noted != number));
         let resting = unnoted.map_or(0, |(number, _)| self.engines[number].1.at_rest(own, first));
         let [fourier, likelihood, exit, resting] = self.model.share.added_in_turn(|sums| {
-            own.iter().for_each(|errors| (0..3).for_each(|i| sums[i] += errors[i]));
+            for errors in own {
+                (0..3).for_each(|i| sums[i] += errors[i]);
+            }
             sums[3] += resting as f64;
         })?;
         if !(fourier + likelihood + exit).is_finite() {

@@ -1,14 +1,17 @@
-//! Copies from GPU to GPU of several processes by NCCL, in the order of the main stream.
+//! Copies from GPU to GPU of several processes by NCCL, in the order of the main stream or of one beside it.
 //!
 //! The table of its functions is our own: nine of them are used, and what is exchanged are bytes between two parts.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
 
 use libloading::Symbol;
 
 use super::context::Cuda;
 use super::library;
 use super::memory::Memory;
+use super::stream::Stream;
 use crate::error::{Error, Result};
 
 /// Error in words of its own.
@@ -86,6 +89,8 @@ pub(crate) struct Communicator {
     functions: Functions,
     handle: Handle,
     cuda: Cuda,
+    /// Processes that this one is connected with.
+    connected: Mutex<BTreeSet<usize>>,
 }
 
 // SAFETY: the library lets any thread use a communicator, one at a time: all uses are behind the turn of the stream.
@@ -131,26 +136,55 @@ impl Communicator {
         // SAFETY: the pointer is to a live handle, and the context of the GPU is bound.
         let status = unsafe { (functions.init)(&raw mut handle, size as c_int, id, rank as c_int) };
         functions.checked(cuda, status, "the processes do not find each other")?;
-        Ok(Self { functions, handle, cuda: cuda.clone() })
+        Ok(Self { functions, handle, cuda: cuda.clone(), connected: Mutex::default() })
     }
 
-    /// Sends and receives, as the stream has written what goes by now; what is put on the stream afterwards finds what came.
-    /// Between two processes both are in the same order. Waits for no GPU.
+    /// Connects this process with `parts`, which call this at the same time, unless they are already. NCCL would do so within their
+    /// first exchange, for up to a second in which the step waits. Waits for the GPU.
+    pub(crate) fn connect(&self, parts: &[usize]) -> Result<()> {
+        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh: Vec<usize> = parts.iter().copied().filter(|part| connected.insert(*part)).collect();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let bytes = || self.cuda.alloc_zeros::<u8>(fresh.len(), "connections of NCCL");
+        let [out, back] = [bytes()?, bytes()?];
+        let portion = |memory| fresh.iter().enumerate().map(move |(at, part)| Portion { part: *part, memory, at, bytes: 1 });
+        self.exchange(&portion(out.memory()).collect::<Vec<_>>(), &portion(back.memory()).collect::<Vec<_>>())?;
+        self.cuda.synchronize()
+    }
+
+    /// Sends and receives, as the stream has written what goes by now; what is put on the stream afterwards finds what came. Until
+    /// all of it has gone and come the stream waits: what goes here is to come in one exchange there, in the same order, and the
+    /// exchanges of all processes follow each other in one order. Waits for no GPU.
     ///
     /// # Panics
     /// If bytes do not lie in their memory.
     pub(crate) fn exchange(&self, out: &[Portion<'_>], back: &[Portion<'_>]) -> Result<()> {
+        self.exchange_on(self.cuda.stream().cast(), out, back)
+    }
+
+    /// Sends and receives as [`Self::exchange`] does, in the order of a stream beside the main one, which waits for it before it
+    /// goes on with the memory, or exchanges.
+    ///
+    /// # Panics
+    /// If bytes do not lie in their memory.
+    pub(crate) fn exchange_beside(&self, stream: &Stream, out: &[Portion<'_>], back: &[Portion<'_>]) -> Result<()> {
+        self.exchange_on(stream.handle().cast(), out, back)
+    }
+
+    fn exchange_on(&self, stream: *mut c_void, out: &[Portion<'_>], back: &[Portion<'_>]) -> Result<()> {
         for Portion { memory, at, bytes, .. } in out.iter().chain(back) {
             assert!(memory.has(*at, *bytes), "{bytes} bytes at {at} of {memory:?}");
         }
-        let Self { functions, handle, cuda } = self;
+        let Self { functions, handle, cuda, .. } = self;
         cuda.bind()?;
         let _turn = cuda.turn();
         let carried = |transfer: &Transfer, all: &[Portion<'_>], doing: &str| {
             all.iter().filter(|of| of.bytes > 0).try_for_each(|Portion { part, memory, at, bytes }| {
                 let address = memory.address(*at) as *mut c_void;
                 // SAFETY: the bytes lie in memory of this GPU that is held: who frees it waits for the stream.
-                let status = unsafe { transfer(address, *bytes, BYTES, *part as c_int, *handle, cuda.stream().cast()) };
+                let status = unsafe { transfer(address, *bytes, BYTES, *part as c_int, *handle, stream) };
                 functions.checked(cuda, status, doing)
             })
         };
@@ -186,6 +220,10 @@ mod tests {
             return;
         }
         let alone = Communicator::new(&cuda, &identifier(&cuda).unwrap(), 0, 1).unwrap();
+        // Twice in one call and again: connected once.
+        alone.connect(&[0, 0]).unwrap();
+        alone.connect(&[0]).unwrap();
+        assert_eq!(*alone.connected.lock().unwrap(), BTreeSet::from([0]));
         let from = cuda.buffer_from(&(0..5000_u32).collect::<Vec<_>>(), "test").unwrap();
         let to = cuda.alloc_zeros::<u32>(5000, "test").unwrap();
         let of = |memory, at, bytes| Portion { part: 0, memory, at, bytes };

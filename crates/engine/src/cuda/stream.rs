@@ -69,6 +69,8 @@ pub struct Stream {
 
 // SAFETY: the driver lets streams be used from any thread, one at a time; methods that change it take the context first.
 unsafe impl Send for Stream {}
+// SAFETY: shared access gives the handle to the driver, which serialises calls on one stream.
+unsafe impl Sync for Stream {}
 
 impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -169,6 +171,11 @@ impl Cuda {
 impl Stream {
     fn cuda(&self) -> Cuda {
         Cuda(self.inner.clone())
+    }
+
+    /// The stream, for libraries that put work on it.
+    pub(super) fn handle(&self) -> sys::CUstream {
+        self.handle
     }
 
     /// Copies `data` to `buffer[at..]`, in the order of this stream.

@@ -50,7 +50,8 @@ impl Copies {
         let own: Vec<Memory> = buffers.iter().map(|buffer| buffer.memory().clone()).collect();
         let others = || parts.iter().copied().filter(|part| *part != links.rank());
         if !links.shares_memory() {
-            return Ok(Self { way: Way::Far { parcels: Parcels::new(cuda, links)?, others: others().collect() }, own });
+            let others: Vec<usize> = others().collect();
+            return Ok(Self { way: Way::Far { parcels: Parcels::new(cuda, links, &others)?, others }, own });
         }
         let mut meeting = Meeting::new(cuda, links)?;
         // Zeros are there before anybody writes.

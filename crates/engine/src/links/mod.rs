@@ -16,6 +16,8 @@
 //! assert_eq!(sums, [[0, 1, 2]; 3]);
 //! ```
 
+#[cfg(test)]
+mod by_nccl;
 mod copies;
 mod cut;
 pub mod forecast;

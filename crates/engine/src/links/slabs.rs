@@ -89,8 +89,9 @@ impl Slabs {
         let slab = |place: &Place| pool.alloc_zeros::<u8>(halves * place.bytes, what).map(Arc::new);
         if !links.shares_memory() {
             introduce(halves, links, places)?;
+            let others: Vec<usize> = places.iter().map(|place| place.part).collect();
             let pair = |place: &Place| Ok(Pair { place: *place, outgoing: slab(place)?, incoming: slab(place)?, to: None });
-            let (pairs, parcels) = (places.iter().map(pair).collect::<Result<_>>()?, Some(Parcels::new(cuda, links)?));
+            let (pairs, parcels) = (places.iter().map(pair).collect::<Result<_>>()?, Some(Parcels::new(cuda, links, &others)?));
             let (cuda, links, exchanges) = (cuda.clone(), links.clone(), AtomicUsize::new(0));
             return Ok(Self { cuda, links, pairs, halves, exchanges, events, peers: Vec::new(), parcels });
         }

@@ -169,15 +169,22 @@ fn ways_keep_their_order() {
             let mut ways = Ways::new(&cuda, &links, 3)?;
             let opened = ways.open(Arc::new(pool.alloc_zeros::<u64>(1 << 16, "test")?))?;
             for turn in 0..40 {
+                // From the first to the last in as many rounds as there are ways between; those behind leave out the last ones.
+                for _ in 1..own {
+                    ways.post(&[])?;
+                    ways.hear(&[])?;
+                }
                 if own > 0 {
-                    ways.hear(own - 1)?;
+                    ways.post(&[])?;
+                    ways.hear(&[own - 1])?;
                 }
                 // The number that came is to be seen here: a part that is ahead must not have changed it.
                 cuda.copy(opened.own(), 0, &mut kept, turn, 1)?;
                 let fresh: Buffer<u64> = pool.buffer_from(&vec![(turn * parts + own) as u64; 1 << 12], "test")?;
                 if own < last {
                     ways.copy(&fresh, 0, &opened, own + 1, 0, 1 << 12)?;
-                    ways.post(own + 1)?;
+                    ways.post(&[own + 1])?;
+                    ways.hear(&[])?;
                 }
                 ways.settle()?;
             }
@@ -188,5 +195,37 @@ fn ways_keep_their_order() {
             let expected: Vec<u64> = (0..40).map(|turn| if own == 0 { 0 } else { turn * parts as u64 + own as u64 - 1 }).collect();
             assert_eq!(seen, expected, "part {own} of {parts}, {memory:?}");
         }
+    }
+}
+
+/// Words out of turn are errors of all kinds of ways, not waits without end.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn ways_refuse_words_of_another_round() {
+    if testing::gpu().is_none() {
+        return;
+    }
+    for memory in BOTH {
+        let found = inside::run_on(2, memory, |links| {
+            let cuda = Cuda::open(0)?;
+            let mut ways = Ways::new(&cuda, &links, 3)?;
+            assert!(ways.hear(&[]).unwrap_err().to_string().contains("a round ends that has not begun"));
+            ways.post(&[])?;
+            assert!(ways.post(&[]).unwrap_err().to_string().contains("a round has not ended"));
+            assert!(ways.settle().unwrap_err().to_string().contains("a round has not ended"));
+            ways.hear(&[])?;
+            if links.is_first() {
+                // In round 2, where the other one hears it in round 3.
+                ways.post(&[1])?;
+                ways.hear(&[])?;
+                return Ok(None);
+            }
+            ways.post(&[])?;
+            ways.hear(&[])?;
+            ways.post(&[])?;
+            Ok(ways.hear(&[0]).err().map(|error| error.to_string()))
+        });
+        let refusal = found.unwrap().swap_remove(1);
+        assert!(refusal.as_ref().is_some_and(|text| text.contains("part 0 does not exchange what this one does")), "{refusal:?}");
     }
 }

@@ -1,8 +1,12 @@
 //! Copies one way, from a part's device memory into that of another, on one GPU or between two.
 //!
-//! Where parts exchange alike there are [`Slabs`](super::Slabs); here a part copies to others what is ready, and goes on. The host
-//! waits for no GPU within a process, only for the others' threads to have put their share on their streams; events keep the
-//! streams in order. Between processes what was copied goes as a parcel with the next word.
+//! Where parts exchange alike there are [`Slabs`](super::Slabs); here a part copies to some of the others what is ready, in rounds
+//! that all count alike. The host waits for no GPU within a process, only for the others' threads to have put their share on their
+//! streams; events keep the streams in order. Between processes what was copied goes as a parcel at the end of the round.
+//!
+//! By NCCL a GPU that sends waits until the other one receives, and the sums of parts run through all of them: two that wait for
+//! each other, or three in a ring, would wait for ever. In a round everything that a part sends and receives goes at once, and
+//! what comes was sent in the same round: so the parts of a round wait for nothing but the rounds before.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,7 +17,7 @@ use super::parcels::{Parcels, Piece};
 use super::slabs::mismatch;
 use super::{Handed, Links};
 use crate::cuda::{Buffer, Cuda, Event, Memory};
-use crate::error::Result;
+use crate::error::{Error, Problem, Result};
 
 /// Words of a part: that something for the other one is on its stream, and that it settles.
 const POSTED: u8 = 1;
@@ -65,11 +69,18 @@ struct Marks {
 }
 
 /// Ways of a part to all others.
+///
+/// Words go in rounds, which begin with [`post`](Self::post) and end with [`hear`](Self::hear): whom a part posts to in a round
+/// hears it in its own round of the same number, counted since all have [settled](Self::settle) last. A part without words in the
+/// last rounds may leave these out. Words of another round are an error.
 #[derive(Debug)]
 pub struct Ways {
     cuda: Cuda,
     links: Links,
     kind: Kind,
+    /// Rounds since all have settled, the present one included, and true from its post to its end.
+    round: usize,
+    posted: bool,
     /// Own buffers that are open to the others.
     opened: Vec<Memory>,
 }
@@ -86,8 +97,8 @@ enum Kind {
         /// Times at which all have settled.
         settled: usize,
     },
-    /// To other processes, with what waits for the next word to each.
-    Far { parcels: Parcels, waiting: Vec<Vec<Piece>> },
+    /// To other processes, with what waits for the next word to each, and what goes at the end of the round.
+    Far { parcels: Parcels, waiting: Vec<Vec<Piece>>, going: Vec<(usize, Vec<Piece>)> },
 }
 
 impl Ways {
@@ -104,9 +115,11 @@ impl Ways {
             let none = vec![0; links.size()];
             Kind::Near { own, others, posted: none.clone(), heard: none, settled: 0 }
         } else {
-            Kind::Far { parcels: Parcels::new(cuda, links)?, waiting: vec![Vec::new(); links.size()] }
+            let others: Vec<usize> = others(links).collect();
+            let parcels = Parcels::in_rounds(cuda, links, &others)?;
+            Kind::Far { parcels, waiting: vec![Vec::new(); links.size()], going: Vec::new() }
         };
-        Ok(Self { cuda: cuda.clone(), links: links.clone(), kind, opened: Vec::new() })
+        Ok(Self { cuda: cuda.clone(), links: links.clone(), kind, round: 1, posted: false, opened: Vec::new() })
     }
 
     /// Opens a buffer to all other parts, which open theirs at the same time.
@@ -120,8 +133,8 @@ impl Ways {
     }
 
     /// Copies `n` values of a buffer to the one that another part has opened, with the next word to that part: as the stream has
-    /// written them by now, if they are left alone until then. That part has read by then what was there: this stream has waited
-    /// for a word that came after, its own or one that followed from it.
+    /// written them by now, if they are left alone until the end of that round. That part has read by then what was there: this
+    /// stream has waited for a word that came after, its own or one that followed from it.
     pub fn copy<T: Pod>(&mut self, from: &Buffer<T>, from_at: usize, to: &Opened<T>, part: usize, to_at: usize, n: usize) -> Result<()> {
         match &mut self.kind {
             Kind::Near { .. } => match &to.others[part] {
@@ -136,53 +149,78 @@ impl Ways {
         }
     }
 
-    /// Tells another part that everything is on the stream so far.
+    /// Begins a round: tells some other parts that everything is on the stream so far.
     ///
     /// # Errors
-    /// Another part has failed.
-    pub fn post(&mut self, part: usize) -> Result<()> {
+    /// Another part has failed, or the round before has not ended.
+    pub fn post(&mut self, to: &[usize]) -> Result<()> {
+        self.turn(false)?;
+        self.posted = true;
         match &mut self.kind {
-            Kind::Near { own, posted, .. } => {
-                let marks = &own.posted[part];
-                self.cuda.record(&marks[posted[part] % marks.len()])?;
-                posted[part] += 1;
-                self.links.send(part, vec![POSTED])
+            Kind::Near { own, posted, .. } => to.iter().try_for_each(|part| {
+                let marks = &own.posted[*part];
+                self.cuda.record(&marks[posted[*part] % marks.len()])?;
+                posted[*part] += 1;
+                self.links.send(*part, spoken(POSTED, self.round).to_vec())
+            }),
+            Kind::Far { parcels, waiting, going } => {
+                *going = to.iter().map(|part| (*part, std::mem::take(&mut waiting[*part]))).collect();
+                parcels.announce(self.round, going)
             }
-            Kind::Far { parcels, waiting } => parcels.send(&[(part, std::mem::take(&mut waiting[part]))]),
         }
     }
 
-    /// Lets the stream wait for the next word of another part: what is put on it afterwards finds what was copied here before.
+    /// Ends the round: lets the stream wait for the words of some other parts, all that have posted to this one in it. What is put
+    /// on the stream afterwards finds what they had copied here before.
     ///
     /// # Errors
-    /// Another part has failed.
-    pub fn hear(&mut self, part: usize) -> Result<()> {
+    /// Another part has failed, or no round has begun.
+    pub fn hear(&mut self, from: &[usize]) -> Result<()> {
+        self.turn(true)?;
         match &mut self.kind {
-            Kind::Near { others, heard, .. } => {
-                let marks = &word(&self.links, others, part, POSTED)?.posted[self.links.rank()];
-                self.cuda.wait_for(&marks[heard[part] % marks.len()])?;
-                heard[part] += 1;
+            Kind::Near { others, heard, .. } => from.iter().try_for_each(|part| {
+                let marks = &word(&self.links, others, *part, spoken(POSTED, self.round))?.posted[self.links.rank()];
+                self.cuda.wait_for(&marks[heard[*part] % marks.len()])?;
+                heard[*part] += 1;
                 Ok(())
+            })?,
+            Kind::Far { parcels, going, .. } => {
+                parcels.carry(self.round, going, from, |number| self.opened.get(number))?;
+                going.clear();
             }
-            Kind::Far { parcels, .. } => parcels.receive(part, |number| self.opened.get(number)),
         }
+        (self.round, self.posted) = (self.round + 1, false);
+        Ok(())
     }
 
-    /// Lets all streams wait for what is on all others by now; all parts call this alike.
+    /// Refuses what is not in its turn.
+    fn turn(&self, within_round: bool) -> Result<()> {
+        if self.posted == within_round {
+            return Ok(());
+        }
+        let what = if within_round { "a round ends that has not begun" } else { "a round has not ended" };
+        let problem = Problem::new("", format!("words between parts: {what}"));
+        Err(Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input")))
+    }
+
+    /// Lets all streams wait for what is on all others by now; all parts call this alike, between rounds.
     ///
     /// # Errors
-    /// Another part has failed.
+    /// Another part has failed, or a round has not ended.
     pub fn settle(&mut self) -> Result<()> {
+        self.turn(false)?;
+        self.round = 1;
         let parts = self.others();
         match &mut self.kind {
             Kind::Near { own, others, settled, .. } => {
                 let turn = *settled % TURNS;
                 *settled += 1;
                 self.cuda.record(&own.settled[turn])?;
-                parts.clone().try_for_each(|part| self.links.send(part, vec![SETTLED]))?;
-                parts.clone().try_for_each(|part| self.cuda.wait_for(&word(&self.links, others, part, SETTLED)?.settled[turn]))
+                parts.clone().try_for_each(|part| self.links.send(part, spoken(SETTLED, turn).to_vec()))?;
+                let settled = |part| Ok(&word(&self.links, others, part, spoken(SETTLED, turn))?.settled[turn]);
+                parts.clone().try_for_each(|part| self.cuda.wait_for(settled(part)?))
             }
-            Kind::Far { parcels, waiting } => {
+            Kind::Far { parcels, waiting, .. } => {
                 // Each writes here what comes, in turn with what reads it: nobody has to wait for others to have read.
                 let all: Vec<_> = parts.map(|part| (part, std::mem::take(&mut waiting[part]))).collect();
                 parcels.exchange(&all, |number| self.opened.get(number))
@@ -192,14 +230,24 @@ impl Ways {
 
     /// Numbers of the other parts.
     pub fn others(&self) -> impl Iterator<Item = usize> + Clone + use<> {
-        let own = self.links.rank();
-        (0..self.links.size()).filter(move |part| *part != own)
+        others(&self.links)
     }
 }
 
+/// Numbers of the other parts.
+fn others(links: &Links) -> impl Iterator<Item = usize> + Clone + use<> {
+    let own = links.rank();
+    (0..links.size()).filter(move |part| *part != own)
+}
+
+/// A word and the last digits of its number.
+fn spoken(word: u8, number: usize) -> [u8; 2] {
+    [word, number as u8]
+}
+
 /// Takes the next word of another part of the process, which is to be this one; gives that part's marks.
-fn word<'a>(links: &Links, others: &'a [Option<Arc<Marks>>], part: usize, word: u8) -> Result<&'a Marks> {
-    let fits = links.receive(part)? == [word];
+fn word<'a>(links: &Links, others: &'a [Option<Arc<Marks>>], part: usize, word: [u8; 2]) -> Result<&'a Marks> {
+    let fits = links.receive(part)? == word;
     others[part].as_deref().filter(|_| fits).ok_or_else(|| mismatch(part))
 }
 

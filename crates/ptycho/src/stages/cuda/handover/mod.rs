@@ -15,7 +15,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::links::{Opened, Ways};
 
-use self::rounds::{Round, Rounds, Touch, rounds};
+use self::rounds::{Copied, Round, Rounds, Touch, rounds};
 use super::arguments::ModelArgument;
 use super::lists;
 use super::number::{C, Number};
@@ -174,17 +174,17 @@ impl<T: Number> Handover<T> {
     ) -> Result<()> {
         let first = self.share.own(self.views).start;
         let Self { ways, blocks, tiles, held, held_weights, slot, .. } = &mut *self;
-        for Round { from, open, to, complete } in &*tiles {
-            from.iter().try_for_each(|part| ways.hear(*part))?;
+        for Round { open, to, complete, from } in &*tiles {
             blocks.add_tiles(model, exits, first, sums, open.clone(), target)?;
             for (part, copies) in to {
                 for [here, there, count] in copies.iter().map(|copied| copied.map(|n| n * *slot)) {
                     ways.copy(held.own(), here, held, *part, there, count)?;
                     ways.copy(held_weights.own(), here, held_weights, *part, there, count)?;
                 }
-                ways.post(*part)?;
             }
+            ways.post(&receivers(to))?;
             blocks.add_tiles(model, exits, first, sums, complete.clone(), target)?;
+            ways.hear(from)?;
         }
         self.share_tiles(model, sums, values)
     }
@@ -230,14 +230,14 @@ impl<T: Number> Handover<T> {
         if !*used {
             ways.settle()?;
         }
-        for Round { from, open, to, complete } in &*probes {
-            from.iter().try_for_each(|part| ways.hear(*part))?;
+        for Round { open, to, complete, from } in &*probes {
             blocks.add_pieces(model, exits, first, sums, open.clone())?;
             for (part, copies) in to {
                 copies.iter().try_for_each(|[here, _, count]| copy(ways, *part, *here, *count))?;
-                ways.post(*part)?;
             }
+            ways.post(&receivers(to))?;
             blocks.add_pieces(model, exits, first, sums, complete.clone())?;
+            ways.hear(from)?;
         }
         ways.others().try_for_each(|part| summed.iter().try_for_each(|[begin, count]| copy(ways, part, *begin, *count)))?;
         ways.settle()?;
@@ -249,6 +249,11 @@ impl<T: Number> Handover<T> {
     pub(super) fn moved(&self, cuda: &Cuda, sums: &Sums<T>) -> Result<T> {
         self.blocks.moved(cuda, sums)
     }
+}
+
+/// Parts that sums go to.
+fn receivers(to: &[(usize, Vec<Copied>)]) -> Vec<usize> {
+    to.iter().map(|(part, _)| *part).collect()
 }
 
 /// Numbers of the sums that a part completes, in their order.

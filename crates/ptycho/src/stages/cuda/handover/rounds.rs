@@ -12,14 +12,14 @@ pub(super) type Copied = [usize; 3];
 /// One round of a part; ranges are of its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Round {
-    /// Parts that sums come from.
-    pub(super) from: Vec<usize>,
     /// Touches whose sums go on to other parts.
     pub(super) open: Range<usize>,
     /// Parts that these go to, and copies to each.
     pub(super) to: Vec<(usize, Vec<Copied>)>,
     /// Touches that complete their sums.
     pub(super) complete: Range<usize>,
+    /// Parts that sums come from, for the next round.
+    pub(super) from: Vec<usize>,
 }
 
 /// Rounds of a part, as far as it does anything.
@@ -95,7 +95,7 @@ pub(super) fn rounds<T: Touch>(touches: &mut [Vec<T>], sums: usize) -> Vec<Round
                 _ => copies.push([here, there, 1]),
             }
         }
-        let from = &mut all[receiver][round + 1].from;
+        let from = &mut all[receiver][round].from;
         if from.last().is_none_or(|part| *part != sender) {
             from.push(sender);
         }
@@ -150,13 +150,49 @@ mod tests {
                     }
                 }
                 for (part, rounds) in all.iter().enumerate() {
-                    let heard = rounds.get(round + 1).map_or(&[][..], |next| &next.from);
+                    let heard = rounds.get(round).map_or(&[][..], |now| &now.from);
                     let mut sent: Vec<usize> = posted.iter().filter(|(_, to)| *to == part).map(|(from, _)| *from).collect();
                     sent.sort_unstable();
                     assert_eq!(heard, sent);
                 }
             }
             assert!(complete.iter().all(|complete| *complete) && slots.iter().flatten().all(Option::is_none));
+        }
+    }
+
+    /// All rounds end where a sender waits until the receiver is in the same round, with all that goes and comes in it at once.
+    #[test]
+    fn parts_do_not_wait_for_each_other() {
+        let model = lists::tests::model();
+        let (tiles, visits) = lists::tiles(&model, &model.views);
+        let views = model.views.len();
+        for parts in [2, 3, 5, 8] {
+            let bounds: Vec<usize> = (0..=parts).map(|part| part * views / parts).collect();
+            let all = rounds(&mut touches(&tiles, &visits, &bounds), tiles.len());
+            let sent: Vec<(usize, usize, usize)> = all
+                .iter()
+                .enumerate()
+                .flat_map(|(part, own)| own.iter().enumerate().flat_map(move |(k, now)| now.to.iter().map(move |(to, _)| (k, part, *to))))
+                .collect();
+            assert!(sent.len() >= parts - 1);
+            let (mut at, mut waits) = (vec![0; parts], sent.clone());
+            loop {
+                let before = (at.clone(), waits.len());
+                waits.retain(|(round, from, to)| {
+                    let hears = all[*to].get(*round).is_some_and(|now| now.from.contains(from));
+                    !(at[*from] == *round && at[*to] == *round && hears)
+                });
+                for (part, own) in all.iter().enumerate() {
+                    let done = |from: &[usize], to: usize| from.iter().all(|from| !waits.contains(&(at[part], *from, to)));
+                    let goes =
+                        own.get(at[part]).is_some_and(|now| done(&now.from, part) && now.to.iter().all(|(to, _)| done(&[part], *to)));
+                    at[part] += usize::from(goes);
+                }
+                if before == (at.clone(), waits.len()) {
+                    break;
+                }
+            }
+            assert_eq!(at, all.iter().map(Vec::len).collect::<Vec<_>>(), "{parts} parts, left: {waits:?}");
         }
     }
 }
