@@ -12,14 +12,15 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, c
     u32 pass = 0;
     for (bool rest = false; pass < update.most && !rest; ++pass) {
         if (update.object && (pass > 0 || !update.probe_first || !update.probe)) {
+            // Backwards: the waves of the last views are still in the second-level cache.
 #if ATOMIC
-            // Backwards, as tiles.
             for (u32 w = blockIdx.x; w < sums.views * STRIPS; w += gridDim.x)
                 scatter<true>(model, exits, sums, 0, sums.views * STRIPS - 1 - w);
             grid_barrier(sums.barrier);
             for (u64 i = thread_index(); i < sums.values; i += thread_count()) update_object_value(model, sums, i, update);
 #else
-            update_tiles(model, exits, sums, update, room);
+            for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x)
+                update_tile(model, exits, sums, sums.tile_count - 1 - t, update, room);
 #endif
             grid_barrier(sums.barrier);
         }

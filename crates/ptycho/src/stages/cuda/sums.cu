@@ -51,100 +51,53 @@ __device__ __forceinline__ void add_visit(const Model& model, const C* exits, u3
     }
 }
 
-// Visit that this lane reads for its warp, which adds `at`, at + CREWS, .. before `end`; none beyond.
-#define NO_VIEW 0xffffffffu
-__device__ __forceinline__ Visit own_visit(const Sums& sums, u32 at, u32 end) {
-    at += lane_index() * CREWS;
-    return at < end ? sums.visits[at] : Visit{NO_VIEW, 0};
-}
-
-// Adds the visits of this warp; `mine` is the first one that this lane reads of them.
-__device__ __forceinline__ void add_visits(const Model& model, const C* exits, u32 first, const Sums& sums, u32 at, u32 end,
-                                           Visit mine, int o, C* numerator, real* weight) {
-    for (;;) {
+// conj(P) exit and |P|^2 summed over the visits of tile `t`, for object mode `o`: value `row` of lane `x` in warp 0 of the block.
+__device__ __forceinline__ void gather(const Model& model, const C* exits, const Sums& sums, const Tile& tile, int o, C* numerator,
+                                       real* weight, real4* room) {
+    const int lane = lane_index(), crew = threadIdx.x / WARP;
+#pragma unroll
+    for (int t = 0; t < TILE_ROWS; ++t) numerator[t] = make_real2(0, 0), weight[t] = 0;
+    for (u32 base = tile.begin; base < tile.end; base += TEAM) {
+        // A lane reads the visit that its crew comes to in turn `lane`.
+        u32 at = base + lane * CREWS + crew;
+        Visit mine = at < tile.end ? sums.visits[at] : Visit{0xffffffffu, 0};
 #pragma unroll 2
         for (int turn = 0; turn < WARP; ++turn) {
             u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
             i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
-            if (n == NO_VIEW) break;
-            add_visit(model, exits, first, n, corner, o, numerator, weight);
+            if (n == 0xffffffffu) break;
+            add_visit(model, exits, 0, n, corner, o, numerator, weight);
         }
-        at += TEAM;
-        if (at >= end) return;
-        mine = own_visit(sums, at, end);
     }
-}
-
-// Puts the sums of this warp where `added` finds those of all.
-__device__ __forceinline__ void put_rows(const C* numerator, const real* weight, real4* room) {
 #pragma unroll
     for (int t = 0; t < TILE_ROWS; ++t)
-        room[(threadIdx.x / WARP * TILE_ROWS + t) * WARP + lane_index()] = make_real4(numerator[t].x, numerator[t].y, weight[t], 0);
-}
-
-// Row `threadIdx.x / WARP` of the sums of all warps: of those threads that have one.
-__device__ __forceinline__ real4 added(const real4* room) {
-    real4 sum = room[threadIdx.x];
-    for (int c = 1; c < CREWS; ++c) {
-        real4 next = room[c * TILE_ROWS * WARP + threadIdx.x];
-        sum.x += next.x, sum.y += next.y, sum.z += next.z;
+        room[(crew * TILE_ROWS + t) * WARP + lane] = make_real4(numerator[t].x, numerator[t].y, weight[t], 0);
+    __syncthreads();
+    if (crew < TILE_ROWS) {
+        real4 sum = room[crew * WARP + lane];
+        for (int c = 1; c < CREWS; ++c) {
+            real4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
+            sum.x += next.x, sum.y += next.y, sum.z += next.z;
+        }
+        numerator[0] = make_real2(sum.x, sum.y), weight[0] = sum.z;
     }
-    return sum;
+    __syncthreads();
 }
 
-// A tile at work, and the first visit that this lane reads.
-struct TileWork {
-    Tile tile;
-    Visit mine;
-};
-
-__device__ __forceinline__ TileWork work_of(const Sums& sums, const Tile& tile) {
-    return {tile, own_visit(sums, tile.begin + threadIdx.x / WARP, tile.end)};
-}
-
-// Calls `take(sum, pixel, o)` with conj(P) exit and |P|^2 summed over the visits of a tile for each of its pixels and each object mode. Gives the work on
-// tile `next`, which is loaded meanwhile: each load waits for the one before it.
-template <class Take> __device__ __forceinline__ TileWork gather(const Model& model, const C* exits, const Sums& sums,
-                                                                 const TileWork& work, const Tile* next, real4* room, Take take) {
-    const Tile& tile = work.tile;
+__device__ __forceinline__ void update_tile(const Model& model, const C* exits, const Sums& sums, u32 t, const Update& update,
+                                            real4* room) {
+    const Tile tile = sums.tiles[t];
     const Storage storage = model.storages[tile.storage];
-    const int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
-    TileWork coming;
-#pragma unroll
     for (int o = 0; o < OBJECTS; ++o) {
         C numerator[TILE_ROWS];
         real weight[TILE_ROWS];
-#pragma unroll
-        for (int t = 0; t < TILE_ROWS; ++t) numerator[t] = make_real2(0, 0), weight[t] = 0;
-        add_visits(model, exits, 0, sums, tile.begin + threadIdx.x / WARP, tile.end, work.mine, o, numerator, weight);
-        Tile after;
-        if (o == OBJECTS - 1) after = *next;
-        put_rows(numerator, weight, room);
-        __syncthreads();
-        if (o == OBJECTS - 1) coming = work_of(sums, after);
-        if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width)
-            take(added(room), storage.offset + ((u64)o * storage.height + row) * storage.width + col, o);
-        __syncthreads();
-    }
-    return coming;
-}
-
-__device__ __forceinline__ void update_object(const Model& model, const Update& update, u64 pixel, real4 sum) {
-    C* target = model.object + pixel;
-    const C value = *target * update.object_inertia + make_real2(sum.x, sum.y);
-    const real over = update.object_inertia + sum.z;
-    if (over > 0) *target = clipped(value * (1 / over), update.low, update.high);
-}
-
-// The objects from the sums of all tiles. Backwards: the waves of the last views are still in the second-level cache.
-__device__ __forceinline__ void update_tiles(const Model& model, const C* exits, const Sums& sums, const Update& update,
-                                             real4* room) {
-    const Tile* last = sums.tiles + sums.tile_count - 1;
-    if (blockIdx.x >= sums.tile_count) return;
-    TileWork work = work_of(sums, *(last - blockIdx.x));
-    for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x) {
-        const u32 next = t + gridDim.x < sums.tile_count ? t + gridDim.x : t;
-        work = gather(model, exits, sums, work, last - next, room,
-                      [&](real4 sum, u64 pixel, int) { update_object(model, update, pixel, sum); });
+        gather(model, exits, sums, tile, o, numerator, weight, room);
+        int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
+        if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width) {
+            C* target = model.object + storage.offset + ((u64)o * storage.height + row) * storage.width + col;
+            C sum = *target * update.object_inertia + numerator[0];
+            real over = update.object_inertia + weight[0];
+            if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
+        }
     }
 }

@@ -6,12 +6,17 @@
 // conj(P) exit over all views to `to`, shaped as the objects. Grid: any number of blocks of TEAM.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) object_sums(Model model, const C* exits, Sums sums, C* to) {
     __shared__ real4 room[CREWS * TILE_ROWS * WARP];
-    if (blockIdx.x >= sums.tile_count) return;
-    TileWork work = work_of(sums, sums.tiles[blockIdx.x]);
     for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x) {
-        const u32 next = t + gridDim.x < sums.tile_count ? t + gridDim.x : t;
-        work = gather(model, exits, sums, work, sums.tiles + next, room,
-                      [&](real4 sum, u64 pixel, int) { to[pixel] = make_real2(sum.x, sum.y); });
+        const Tile tile = sums.tiles[t];
+        const Storage storage = model.storages[tile.storage];
+        for (int o = 0; o < OBJECTS; ++o) {
+            C numerator[TILE_ROWS];
+            real weight[TILE_ROWS];
+            gather(model, exits, sums, tile, o, numerator, weight, room);
+            int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
+            if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width)
+                to[storage.offset + ((u64)o * storage.height + row) * storage.width + col] = numerator[0];
+        }
     }
 }
 

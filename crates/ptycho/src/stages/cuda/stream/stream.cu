@@ -3,58 +3,65 @@
 
 #include "probe_sums.cu"
 
-// Visits go round the warps from a tile's first one on, wherever a block of frames begins: the first one of this warp.
-__device__ __forceinline__ u32 first_visit(const TileRange& touch, const Tile& tile) {
-    const u32 crew = threadIdx.x / WARP;
-    return touch.begin + (crew + CREWS - (touch.begin - tile.begin) % CREWS) % CREWS;
-}
-
-// conj(P) exit and |P|^2 of the block's views, of `count` touches of tiles; a tile that is complete is updated, or written to `to` if there is one. `exits`
-// begins with view `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: any number of blocks.
+// conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
+// `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the block.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
-    object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, u32 count, C* held, real* held_weights,
+    object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, C* held, real* held_weights,
                 Update update, C* to) {
     __shared__ real4 room[CREWS * TILE_ROWS * WARP];
-    if (blockIdx.x >= count) return;
-    TileRange touch = touches[blockIdx.x];
-    Tile tile = sums.tiles[touch.tile];
-    Visit mine = own_visit(sums, first_visit(touch, tile), touch.end);
-    for (u32 i = blockIdx.x; i < count; i += gridDim.x) {
-        const Storage storage = model.storages[tile.storage];
-        const int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
-        TileRange after;
-        Tile coming;
+    const TileRange touch = touches[blockIdx.x];
+    const Tile tile = sums.tiles[touch.tile];
+    const Storage storage = model.storages[tile.storage];
+    const int lane = lane_index(), crew = threadIdx.x / WARP;
+    // Visits go round the crews from the tile's first one on, wherever the block begins.
+    const u32 start = touch.begin + (crew + CREWS - (touch.begin - tile.begin) % CREWS) % CREWS;
+    for (int o = 0; o < OBJECTS; ++o) {
+        C numerator[TILE_ROWS];
+        real weight[TILE_ROWS];
+        const u64 mine = (((u64)touch.slot * OBJECTS + o) * CREWS + crew) * (TILE_ROWS * WARP) + lane;
 #pragma unroll
-        for (int o = 0; o < OBJECTS; ++o) {
-            C numerator[TILE_ROWS];
-            real weight[TILE_ROWS];
-            const u64 own = (((u64)touch.slot * OBJECTS + o) * CREWS + threadIdx.x / WARP) * (TILE_ROWS * WARP) + lane_index();
-#pragma unroll
-            for (int t = 0; t < TILE_ROWS; ++t) {
-                numerator[t] = touch.state & 1 ? make_real2(0, 0) : held[own + t * WARP];
-                weight[t] = touch.state & 1 ? 0.0f : held_weights[own + t * WARP];
-            }
-            add_visits(model, exits, first, sums, first_visit(touch, tile), touch.end, mine, o, numerator, weight);
-            // What comes next is loaded meanwhile: each load waits for the one before it.
-            if (o == OBJECTS - 1) after = touches[i + gridDim.x < count ? i + gridDim.x : i];
-            if (!(touch.state & 2)) {
-#pragma unroll
-                for (int t = 0; t < TILE_ROWS; ++t) held[own + t * WARP] = numerator[t], held_weights[own + t * WARP] = weight[t];
-                if (o == OBJECTS - 1) coming = sums.tiles[after.tile];
-                continue;
-            }
-            put_rows(numerator, weight, room);
-            __syncthreads();
-            if (o == OBJECTS - 1) coming = sums.tiles[after.tile];
-            if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width) {
-                const real4 sum = added(room);
-                const u64 pixel = storage.offset + ((u64)o * storage.height + row) * storage.width + col;
-                if (to) to[pixel] = make_real2(sum.x, sum.y);
-                else update_object(model, update, pixel, sum);
-            }
-            __syncthreads();
+        for (int t = 0; t < TILE_ROWS; ++t) {
+            numerator[t] = touch.state & 1 ? make_real2(0, 0) : held[mine + t * WARP];
+            weight[t] = touch.state & 1 ? 0.0f : held_weights[mine + t * WARP];
         }
-        touch = after, tile = coming, mine = own_visit(sums, first_visit(touch, tile), touch.end);
+        for (u32 base = start; base < touch.end; base += TEAM) {
+            u32 at = base + lane * CREWS;
+            Visit mine = at < touch.end ? sums.visits[at] : Visit{0xffffffffu, 0};
+#pragma unroll 2
+            for (int turn = 0; turn < WARP; ++turn) {
+                u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
+                i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
+                if (n == 0xffffffffu) break;
+                add_visit(model, exits, first, n, corner, o, numerator, weight);
+            }
+        }
+        if (!(touch.state & 2)) {
+#pragma unroll
+            for (int t = 0; t < TILE_ROWS; ++t) held[mine + t * WARP] = numerator[t], held_weights[mine + t * WARP] = weight[t];
+            continue;
+        }
+#pragma unroll
+        for (int t = 0; t < TILE_ROWS; ++t)
+            room[(crew * TILE_ROWS + t) * WARP + lane] = make_real4(numerator[t].x, numerator[t].y, weight[t], 0);
+        __syncthreads();
+        int row = tile.row + crew, col = tile.col + lane;
+        if (crew < TILE_ROWS && row < storage.height && col < storage.width) {
+            real4 all = room[crew * WARP + lane];
+            for (int c = 1; c < CREWS; ++c) {
+                real4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
+                all.x += next.x, all.y += next.y, all.z += next.z;
+            }
+            const u64 pixel = storage.offset + ((u64)o * storage.height + row) * storage.width + col;
+            if (to) {
+                to[pixel] = make_real2(all.x, all.y);
+            } else {
+                C* target = model.object + pixel;
+                C sum = *target * update.object_inertia + make_real2(all.x, all.y);
+                real over = update.object_inertia + all.z;
+                if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
+            }
+        }
+        __syncthreads();
     }
 }
 

@@ -153,10 +153,9 @@ impl<T: Number> BlockSums<T> {
             Target::Gradient(to) => (UpdateArgument::none(), to.address()),
             Target::Probe => unreachable!("the probes have no tiles"),
         };
-        let count = touches.len() as u32;
-        let launch = self.object.launch(count.min(sums.blocks), TEAM).arg(model).arg(exits).arg(first as u32).arg(sums.argument(0));
-        let launch = launch.arg(self.tile_ranges.from(touches.start)).arg(count).arg(&*self.held).arg(&*self.held_weights);
-        // SAFETY: (Model, const C*, u32, Sums, const TileRange*, u32, C*, float*, Update, C*) as declared; the tile_ranges name views of the block and
+        let launch = self.object.launch(touches.len() as u32, TEAM).arg(model).arg(exits).arg(first as u32).arg(sums.argument(0));
+        let launch = launch.arg(self.tile_ranges.from(touches.start)).arg(&*self.held).arg(&*self.held_weights);
+        // SAFETY: (Model, const C*, u32, Sums, const Touch*, C*, float*, Update, C*) as declared; the tile_ranges name views of the block and
         // slots that are there; `to` is as long as the objects.
         unsafe { launch.plain(update).arg(to).run() }
     }
