@@ -15,7 +15,7 @@ __device__ __forceinline__ u32 entry_of(const u32* x, u32 n, u32 k) {
     return low;
 }
 
-// Injected particles go behind the regions; those of lines first. By warp number `warp` of `warps`: of few each has one.
+// Injected particles go behind the regions; those of lines first. By warp number `warp` of `warps`: of few each has some.
 __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geometry& g, const Inflow& in, u32 warp, u32 warps) {
     u32 base = st.next_first[st.count], lines = from_lines(in), wanted = in.offsets[in.face_count * SPECIES] + lines;
     u32 fresh = least(wanted, d.capacity - least(base, d.capacity));
@@ -23,7 +23,8 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
         st.counters->fresh = fresh;
         st.counters->refused += wanted - fresh;
     }
-    for (u32 k = RECORDED ? lane_index() * warps + warp : warp * 32 + lane_index(); k < fresh; k += warps * 32) {
+    bool few = RECORDED || fresh <= 32 * warps;
+    for (u32 k = few ? lane_index() * warps + warp : warp * 32 + lane_index(); k < fresh; k += warps * 32) {
         Flight f{};
         Motion a;
         u32 species, slot = base + k;

@@ -251,6 +251,11 @@ impl Gas {
             moving: self.moving.address(),
             mass: t.mass.address(),
             weights: t.weights.address(),
+            dt: self.model.dt,
+            per_metre: [0, 1].map(|d| self.model.cells_per_metre(d)),
+            surfaces: self.surfaces.address(),
+            momentum: self.fine[1],
+            mirrors: tiling::mirrors(&self.model),
         }
     }
 

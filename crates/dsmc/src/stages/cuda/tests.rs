@@ -32,6 +32,7 @@ const PLAIN: KernelConfig = KernelConfig {
     brief: true,
     crowded: false,
     recorded: true,
+    mirrors: false,
     values: [15, 15],
     layers: 1,
     parts: false,
@@ -66,7 +67,7 @@ fn kernels_compile() {
         ..PLAIN
     };
     let small = KernelConfig { shift: [2, 1], capacity: 512, threads: 64, resident: 16, lanes: 8, ..PLAIN };
-    let full = KernelConfig { shift: [0; 2], lanes: 32, layers: 3, recorded: false, ..PLAIN };
+    let full = KernelConfig { shift: [0; 2], lanes: 32, layers: 3, recorded: false, mirrors: true, ..PLAIN };
     for config in
         [everything, pairing, KernelConfig { components: 2, follows: true, ..PLAIN }, small, KernelConfig { weighted: true, ..small }, full]
     {

@@ -94,7 +94,7 @@ __device__ __forceinline__ void wander(const Store& st, const Domain& d, const G
 }
 
 #if !RECORDED
-#define ROWS 4
+#define ROWS 8
 // A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has. The first
 // warps have a link to another part each.
 extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st, const uint3* links, u32 linked) {
@@ -112,23 +112,24 @@ extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__
     u32 all = warp_reduce<Sum<u32>>(some), at = lane == 0 && all ? atomicAdd(&st.counters->special, all) : 0;
     at = __shfl_sync(FULL_WARP, at, 0);
     u32 base = st.next_first[tile], part = list_part(st.next_first[tile + 1] - base);
-    for (u32 lists = __ballot_sync(FULL_WARP, some > 0); lists; lists &= lists - 1) {
-        u32 which = __ffs(lists) - 1, begin = base + which * part, length = __shfl_sync(FULL_WARP, left, which);
-        for (u32 k0 = 0; k0 < length; k0 += 32 * ROWS) {
-            u32 entries[ROWS];
+    // Lists with any, one behind the other: many entries are asked for at once.
+    u32 ends = warp_scan(some > 0 ? left : 0), end = __shfl_sync(FULL_WARP, ends, 31);
+    for (u32 k0 = lane; k0 - lane < end; k0 += 32 * ROWS) {
+        u32 entries[ROWS];
 #pragma unroll
-            for (u32 r = 0; r < ROWS; r++) {
-                u32 k = k0 + 32 * r + lane;
-                entries[r] = k < length ? st.list[begin + k] : 0;
-            }
+        for (u32 r = 0; r < ROWS; r++) {
+            u32 k = k0 + 32 * r;
+            entries[r] = 0;
+            if (k - lane >= end) continue;
+            u32 place = place_of(ends, part, k);
+            if (k < end) entries[r] = st.list[base + place];
+        }
 #pragma unroll
-            for (u32 r = 0; r < ROWS; r++) {
-                bool wanders = entries[r] >> 28 >= FAR;
-                u32 these = __ballot_sync(FULL_WARP, wanders);
-                if (wanders)
-                    set_wanderer(st, st.now, at + __popc(these & below), tile, base + (entries[r] & INDEX), entries[r] >> 28);
-                at += __popc(these);
-            }
+        for (u32 r = 0; r < ROWS; r++) {
+            bool wanders = entries[r] >> 28 >= FAR;
+            u32 these = __ballot_sync(FULL_WARP, wanders);
+            if (wanders) set_wanderer(st, st.now, at + __popc(these & below), tile, base + (entries[r] & INDEX), entries[r] >> 28);
+            at += __popc(these);
         }
     }
 }
