@@ -21,6 +21,7 @@ use crate::walls::formulae::WALLS;
 /// Source files of all kernels.
 const FILES: &Files = cuda_files![
     "advance.cu",
+    "afar.cu",
     "arrive.cu",
     "attempts.cu",
     "batch.cu",
@@ -34,6 +35,7 @@ const FILES: &Files = cuda_files![
     "fly.cu",
     "free_flight.cu",
     "gas.cu",
+    "gather.cu",
     "hit.cu",
     "in_gas.cu",
     "injected.cu",

@@ -105,7 +105,7 @@ __device__ __forceinline__ void tally(const Domain& d, const Store& st, const In
     __syncthreads();
     for (u32 from = 0; from < all; from += EACH * blockDim.x) {
         u32 k = from + EACH * threadIdx.x, each[EACH], n = 0;
-#pragma unroll
+#pragma unroll 1
         for (u32 e = 0; e < EACH; e++) {
             each[e] = k + e < all ? through_face(d, st, in, step, k + e) : 0;
             n += each[e];

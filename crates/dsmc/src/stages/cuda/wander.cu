@@ -5,6 +5,8 @@
 #include "copies.cu"
 #include "send.cu"
 
+#define FLYING 3  // warps of a block that fly at once; another rehearses (emit.cu)
+
 // Sends what lies in a slot to a tile, as so many; NONE if it went to another part.
 __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32 copies) {
 #if RECORDED
@@ -80,10 +82,18 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
     }
 }
 
-// All of them, by warp number `warp` of `warps`. Where there are few each warp has few, so that those of a warp, which all go their own way,
-// do not wait for each other.
-__device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 warp, u32 warps) {
-    u32 n = st.counters->special, k = lane_index() * warps + warp;
+// Warps of a block that fly: of many particles the one that rehearses does so too, then. True if warp `lot` does.
+__device__ __forceinline__ bool flies(u32 lot, u32 blocks, u32 n, u32& flying) {
+    flying = !RECORDED && n > 32 * FLYING * blocks ? FLYING + 1 : FLYING;
+    return lot < flying;
+}
+
+// All of them, by warp `lot` of block number `block` of so many. Where there are few each warp has few, so that those of a warp, which all go
+// their own way, do not wait for each other.
+__device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 lot, u32 block, u32 blocks) {
+    u32 n = st.counters->special, flying;
+    if (!flies(lot, blocks, n, flying)) return;
+    u32 warp = block * flying + lot, warps = blocks * flying, k = lane_index() * warps + warp;
     // The first one of a small gas is asked for before their number is known.
     uint2 one = RECORDED && k < st.capacity ? wanderer(st, st.now, k) : uint2{};
     if (!RECORDED && n > 32 * warps) k = warp * 32 + lane_index();
@@ -92,45 +102,3 @@ __device__ __forceinline__ void wander(const Store& st, const Domain& d, const G
         wander_one(st, d, g, one);
     }
 }
-
-#if !RECORDED
-#define ROWS 8
-// A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has. The first
-// warps have a link to another part each.
-extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st, const uint3* links, u32 linked) {
-    in_turn();
-    if (halted(st)) return;
-    const u32 warp = u32(thread_index() / 32), tile = warp - linked, lane = lane_index(), below = (1u << lane) - 1;
-#if PARTS
-    if (warp < linked) {
-        send_near(st, links[warp], warp);
-        return;
-    }
-#endif
-    if (tile >= st.count) return;
-    u32 some = lane < LISTS ? st.special[tile * LISTS + lane] : 0, left = lane < LISTS ? st.left[tile * LISTS + lane] : 0;
-    u32 all = warp_reduce<Sum<u32>>(some), at = lane == 0 && all ? atomicAdd(&st.counters->special, all) : 0;
-    at = __shfl_sync(FULL_WARP, at, 0);
-    u32 base = st.next_first[tile], part = list_part(st.next_first[tile + 1] - base);
-    // Lists with any, one behind the other: many entries are asked for at once.
-    u32 ends = warp_scan(some > 0 ? left : 0), end = __shfl_sync(FULL_WARP, ends, 31);
-    for (u32 k0 = lane; k0 - lane < end; k0 += 32 * ROWS) {
-        u32 entries[ROWS];
-#pragma unroll
-        for (u32 r = 0; r < ROWS; r++) {
-            u32 k = k0 + 32 * r;
-            entries[r] = 0;
-            if (k - lane >= end) continue;
-            u32 place = place_of(ends, part, k);
-            if (k < end) entries[r] = st.list[base + place];
-        }
-#pragma unroll
-        for (u32 r = 0; r < ROWS; r++) {
-            bool wanders = entries[r] >> 28 >= FAR;
-            u32 these = __ballot_sync(FULL_WARP, wanders);
-            if (wanders) set_wanderer(st, st.now, at + __popc(these & below), tile, base + (entries[r] & INDEX), entries[r] >> 28);
-            at += __popc(these);
-        }
-    }
-}
-#endif
