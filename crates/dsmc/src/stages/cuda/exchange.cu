@@ -21,15 +21,15 @@ __device__ __forceinline__ void put_four(u32* list, u32 at, u32 end, uint4 v) {
     if (at + 2 < end) list[at + 2] = v.z;
 }
 
-// One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`. A second block finds
-// meanwhile how many are injected, where that does not depend on the gas.
+// One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`, and a second block
+// finds meanwhile how many are injected, where that does not depend on the gas.
 extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st, const __grid_constant__ Domain d,
                                                           const __grid_constant__ Inflow in, const u64* before, u64* clock) {
     __shared__ u32 sums[32], carry;
     in_turn();
     if (halted(st)) return;
     if (blockIdx.x > 0) {
-        tally(d, st, in, RECORDED ? *before + 1 : d.step);
+        tally(d, st, in, *before + 1);
         return;
     }
     if (!RECORDED && threadIdx.x < CLASSES) st.turns[TURNS + threadIdx.x] = 0;

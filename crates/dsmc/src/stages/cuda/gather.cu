@@ -1,7 +1,6 @@
 // Who of the tiles' leavers flies in `trace_flights`: one behind the other, so that flights are shared out evenly however many a tile has.
 
-#include "arrive.cu"
-#include "send.cu"
+#include "sides.cu"
 
 #if !RECORDED
 #define ROWS 4
@@ -35,12 +34,19 @@ __device__ __forceinline__ void gather_from(const Store& st, u32 tile, u32 lengt
     }
 }
 
-// A warp a tile, or a block one with long lists. The first warps have a link to another part each.
-extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st, const uint3* links, u32 linked) {
+// A warp a tile, or a block one with long lists. The first warps have a link to another part each; before them one block (`counting`, or none)
+// finds how many particles are injected.
+extern "C" __global__ void __launch_bounds__(256)
+    gather(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Inflow in, u32 counting,
+           const uint3* links, u32 linked) {
     __shared__ u32 full[8];
     in_turn();
     if (halted(st)) return;
-    const u32 warp = u32(thread_index() / 32), tile = warp - linked, lane = lane_index();
+    if (blockIdx.x < counting) {
+        tally(d, st, in, step_of(d.step));
+        return;
+    }
+    const u32 warp = u32(thread_index() / 32) - 8 * counting, tile = warp - linked, lane = lane_index();
     if (lane == 0) full[threadIdx.x / 32] = NONE;
 #if PARTS
     if (warp < linked) send_near(st, links[warp], warp);

@@ -84,10 +84,10 @@ impl Gas {
         }
     }
 
-    /// True if injections are counted before the gas has moved, which takes no time of its own then: not where they follow the gas
-    /// within.
+    /// True if injections are counted before a small gas has moved, which takes no time of its own then: not where they follow the
+    /// gas within. Of others a block of `gather` does it.
     fn tallied(&self) -> bool {
-        !self.store.config.follows
+        self.store.config.recorded && !self.store.config.follows
     }
 
     /// Flights that hit something, and injected particles.
@@ -105,10 +105,10 @@ impl Gas {
         unsafe {
             if let Some([_, _, gather]) = &store.kernels.exchange {
                 let (links, linked) = self.beyond.as_ref().map_or((0, 0), Beyond::sent);
-                let blocks = (linked + store.tiling.len() as u32).div_ceil(8).max(1);
-                store.early(gather.launch(blocks, 256)).arg(st).arg(links).arg(linked).run()?;
-            }
-            if fed && !self.tallied() {
+                let (blocks, counting) = ((linked + store.tiling.len() as u32).div_ceil(8).max(1), u32::from(fed));
+                let launch = store.early(gather.launch(counting + blocks, 256)).arg(st).arg(domain).arg(inflow);
+                launch.arg(counting).arg(links).arg(linked).run()?;
+            } else if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
             }
             let launch = store.early(store.kernels.trace_flights.launch(emitters + wanderers, 128));
