@@ -15,20 +15,15 @@ __device__ __forceinline__ u32 entry_of(const u32* x, u32 n, u32 k) {
     return low;
 }
 
-// Injected particles go behind the regions; those of lines first. By warp `lot` of block number `block` of so many: of few each has some.
-__device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geometry& g, const Inflow& in, u32 lot, u32 block,
-                                     u32 blocks) {
+// Injected particles go behind the regions; those of lines first. By warp number `warp` of `warps`: of few each has one.
+__device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geometry& g, const Inflow& in, u32 warp, u32 warps) {
     u32 base = st.next_first[st.count], lines = from_lines(in), wanted = in.offsets[in.face_count * SPECIES] + lines;
     u32 fresh = least(wanted, d.capacity - least(base, d.capacity));
-    if (block == 0 && threadIdx.x == 0) {
+    if (warp == 0 && lane_index() == 0) {
         st.counters->fresh = fresh;
         st.counters->refused += wanted - fresh;
     }
-    u32 flying;
-    if (!flies(lot, blocks, fresh, flying)) return;
-    u32 warp = block * flying + lot, warps = blocks * flying;
-    bool few = RECORDED || fresh <= 32 * warps;
-    for (u32 k = few ? lane_index() * warps + warp : warp * 32 + lane_index(); k < fresh; k += warps * 32) {
+    for (u32 k = RECORDED ? lane_index() * warps + warp : warp * 32 + lane_index(); k < fresh; k += warps * 32) {
         Flight f{};
         Motion a;
         u32 species, slot = base + k;
@@ -99,6 +94,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
     }
 }
 
+#if RECORDED
 // Instructions of a flight come from the second cache where a multiprocessor has not just used them, which takes three times as long as the flight. So
 // a warp of each block flies against a wall, and draws the injected particles, before the kernel ahead has ended: of no weight, to no end.
 __device__ __noinline__ void rehearse(const Store& st, const Domain& d, const Geometry& g, bool emits) {
@@ -129,22 +125,25 @@ __device__ __noinline__ void rehearse(const Store& st, const Domain& d, const Ge
     // Never, but the compiler does not know.
     if (stored_offset(g, f).x < 0.0f && stays) st.link[0] = 0;
 }
+#define FLYING 3  // warps of a block
+#else
+#define FLYING 4
+#endif
 
 // Flights that hit something, and in the first `emitters` blocks those of injected particles: neither knows of the other.
 extern "C" __global__ void __launch_bounds__(128, 4)
     trace_flights(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
                   const __grid_constant__ Inflow in, u32 emitters) {
-    const u32 lot = threadIdx.x / 32;
-    if (lot < FLYING) {
-        in_turn();
-    } else {
+#if RECORDED
+    if (threadIdx.x >= 32 * FLYING) {
         let_next_kernel_start();
         if (lane_index() == 0) rehearse(st, d, g, blockIdx.x < emitters);
-        if (RECORDED) return;
-        __syncwarp();
-        wait_for_previous_kernel();
+        return;
     }
+#endif
+    in_turn();
     if (halted(st)) return;
-    if (blockIdx.x < emitters) emit(st, d, g, in, lot, blockIdx.x, emitters);
-    else wander(st, d, g, lot, blockIdx.x - emitters, gridDim.x - emitters);
+    u32 warp = blockIdx.x * FLYING + threadIdx.x / 32, first = emitters * FLYING;
+    if (warp < first) emit(st, d, g, in, warp, first);
+    else wander(st, d, g, warp - first, gridDim.x * FLYING - first);
 }

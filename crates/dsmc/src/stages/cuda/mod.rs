@@ -4,14 +4,14 @@
 //! them, adds them to the averages, flies them, and writes them back with their new cells (`order.cu`, `fly.cu`, `attempts.cu`,
 //! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
 //! their new tiles which slots to read in the next step (`exchange.cu`). The few that hit a side or a body fly in a kernel of
-//! their own (`wander.cu`, `flight.cu`), shared out evenly (`gather.cu`), together with the injected ones (`emit.cu`); a warp of
-//! each of its blocks flies once before they begin. In cells so full that many hit mirrors, those fly in the pass (`mirror.cu`).
+//! their own (`wander.cu`, `flight.cu`), shared out evenly (`gather.cu`), together with the injected ones (`emit.cu`). In
+//! cells so full that many hit mirrors, those fly in the pass (`mirror.cu`).
 //!
 //! Tiles that do not fit into shared memory are begun first (`turns.cu`), and kernels are there before the ones ahead have ended.
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
 //! faces and positions, and what is added up at once are whole numbers. Nothing in a step waits for the host.
 //! The launches of small gases are recorded, and put on the stream several steps at a time (`recorded.rs`); their tiles find their
-//! arrivals themselves (`arrive.cu`).
+//! arrivals themselves (`arrive.cu`), and a warp of each block of flights flies once before they begin (`emit.cu`).
 
 mod arguments;
 mod averages;

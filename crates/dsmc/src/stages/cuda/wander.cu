@@ -5,8 +5,6 @@
 #include "copies.cu"
 #include "send.cu"
 
-#define FLYING 3  // warps of a block that fly at once; another rehearses (emit.cu)
-
 // Sends what lies in a slot to a tile, as so many; NONE if it went to another part.
 __device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32 copies) {
 #if RECORDED
@@ -82,21 +80,12 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
     }
 }
 
-// Warps of a block that fly: of many particles the one that rehearses does so too, then. True if warp `lot` does.
-__device__ __forceinline__ bool flies(u32 lot, u32 blocks, u32 n, u32& flying) {
-    flying = !RECORDED && n > 32 * FLYING * blocks ? FLYING + 1 : FLYING;
-    return lot < flying;
-}
-
-// All of them, by warp `lot` of block number `block` of so many. Where there are few each warp has few, so that those of a warp, which all go
-// their own way, do not wait for each other.
-__device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 lot, u32 block, u32 blocks) {
-    u32 n = st.counters->special, flying;
-    if (!flies(lot, blocks, n, flying)) return;
-    u32 warp = block * flying + lot, warps = blocks * flying, k = lane_index() * warps + warp;
+// All of them, by warp number `warp` of `warps`. Of a small gas each warp has few, so that those of a warp, which all go their own way, do not
+// wait for each other; of others it has those that stand together, which go through the same cells.
+__device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 warp, u32 warps) {
+    u32 n = st.counters->special, k = RECORDED ? lane_index() * warps + warp : warp * 32 + lane_index();
     // The first one of a small gas is asked for before their number is known.
     uint2 one = RECORDED && k < st.capacity ? wanderer(st, st.now, k) : uint2{};
-    if (!RECORDED && n > 32 * warps) k = warp * 32 + lane_index();
     for (bool first = RECORDED; k < n; k += 32 * warps, first = false) {
         if (!first) one = wanderer(st, st.now, k);
         wander_one(st, d, g, one);
