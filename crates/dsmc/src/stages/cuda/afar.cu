@@ -5,7 +5,7 @@
 #if !RECORDED
 #define SORTED 4096u  // numbers for which a block has room
 #define OTHERS 1024u  // and those of slots of other regions among them
-#define PLAIN 64u     // so many are sorted as they are
+#define PLAIN 32u     // so many are sorted as they are
 
 // Most come from the tile's own region, cells of surfaces before all, and each of its slots comes once at most: a bit each says which do. By the
 // whole block; false, with nothing changed, where the region or the rest is too large.

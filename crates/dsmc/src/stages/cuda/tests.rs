@@ -76,7 +76,8 @@ fn kernels_compile() {
     // Parts of a run.
     let part = KernelConfig { parts: true, recorded: false, ..PLAIN };
     let molecules = KernelConfig { tagged: true, rotates: true, modes: 2, bodies: [true; 2], follows: true, species: 2, ..part };
-    for config in [part, molecules, KernelConfig { weighted: true, ..part }, KernelConfig { shift: [0; 2], lanes: 32, layers: 3, ..part }] {
+    let full = KernelConfig { parts: true, ..full };
+    for config in [part, molecules, KernelConfig { weighted: true, ..part }, full] {
         recipes(&config).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.
