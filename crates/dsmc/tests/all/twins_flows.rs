@@ -11,9 +11,11 @@ use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::{Partner, Scheme};
 use zellige_dsmc::particles::Particles;
 use zellige_dsmc::sampling::{self, VALUES};
+use zellige_dsmc::stages::SURFACE_SUMS;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::config::Source;
 use zellige_engine::device::{Cpu, Device};
+use zellige_engine::profile::Profiler;
 
 fn mirror() -> WallConfig {
     WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) }
@@ -76,6 +78,43 @@ fn flights_are_the_same_on_both() {
     // A length of the C library may differ in its last place from CUDA's, and turn a position on the lattice by one: about 1e-8 of the
     // half a million hits.
     assert!(other * 100_000 <= a.len(), "{other} of {} particles are elsewhere on the GPU", a.len());
+}
+
+/// Boxes so full that flights against mirrors are part of the pass, some with several hits, far ways and a pair of periodic sides:
+/// the same particles, and the same sums of the sides but for their rounding to whole numbers.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn flights_against_mirrors_of_a_crowd_are_the_same_on_both() {
+    let Some(cuda) = zellige_engine::testing::gpu() else { return };
+    for (cells, dt, along_x) in [([9, 8], 3e-8, SideWord::Specular), ([3, 2], 1e-7, SideWord::Specular), ([8, 3], 4e-8, SideWord::Periodic)]
+    {
+        let mut config = Config { dt, ..argon(1, 5000.0) };
+        (config.grid.cells, config.grid.size) = (cells.to_vec(), cells.map(|n| 1e-5 * n as f64).to_vec());
+        config.collisions.scheme = Scheme::None;
+        config.boundary.x = Some(SideConfig::Word(along_x));
+        config.boundary.y = Some(SideConfig::Word(SideWord::Specular));
+        let found = [Device::Cpu(Cpu::new(0).unwrap()), Device::Cuda(cuda.clone())].map(|device| {
+            let mut gas = flow_on(&config, &device);
+            (0..20).for_each(|step| gas.stages.advance(step, step % 2 == 1, &mut Profiler::off()).unwrap());
+            let mut sums = vec![0.0; 4 * SURFACE_SUMS];
+            let mut values = vec![0.0; gas.model.grid.len() * gas.model.collisions.sums()];
+            gas.stages.take_samples(&mut values, &mut sums).unwrap();
+            assert_eq!(gas.ledger().unwrap().stuck, 0);
+            (listed(&gas.stages.particles().unwrap()), sums)
+        });
+        let other = found[0].0.iter().zip(&found[1].0).filter(|(a, b)| a != b).count();
+        assert!(found[0].0.len() == found[1].0.len() && other == 0, "{other} of {} particles differ", found[0].0.len());
+        for (side, (a, b)) in found[0].1.chunks_exact(SURFACE_SUMS).zip(found[1].1.chunks_exact(SURFACE_SUMS)).enumerate() {
+            let hit = side >= 2 || along_x == SideWord::Specular;
+            assert!(hit == (a[0] > 0.0) && (a[0] / b[0].max(1e-300) - 1.0).abs() < 1e-12 || !hit && a == b, "side {side}: {a:?} {b:?}");
+            let momentum = a[1 + side / 2];
+            for k in 1..SURFACE_SUMS {
+                // A hit's rounding is at most 1e-7 of its momentum, and there are thousands of them.
+                let most = 1e-7 * if k == 4 { momentum.abs() * 1e4 } else { momentum.abs() };
+                assert!((a[k] - b[k]).abs() <= most, "side {side}, sum {k}: {} {}", a[k], b[k]);
+            }
+        }
+    }
 }
 
 /// Nitrogen and argon between walls, through a body, fed by sides and a line: everything at once.

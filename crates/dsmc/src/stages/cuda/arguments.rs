@@ -226,6 +226,13 @@ pub(super) struct Pass {
     pub(super) mass: *const f64,
     /// Molecules of a particle by tile and cell, where they differ.
     pub(super) weights: *const f32,
+    /// `dt`, `per_metre`, `surfaces` and `momentum` of `Domain`, for flights against mirrors in the pass.
+    pub(super) dt: f64,
+    pub(super) per_metre: [f64; 2],
+    pub(super) surfaces: *mut u64,
+    pub(super) momentum: f64,
+    /// A bit for each side that is a mirror.
+    pub(super) mirrors: u32,
 }
 
 /// Wall.

@@ -6,6 +6,17 @@
 // Rounds of a warp over a neighbour's lists whose entries are asked for at once.
 #define AHEAD 4
 
+// Place among a region's slots of entry k of its lists, one behind the other. By a whole warp, of which lane w has the end of list w.
+__device__ __forceinline__ u32 place_of(u32 ends, u32 part, u32 k) {
+    u32 w = 0, before = 0;
+#pragma unroll
+    for (u32 half = LISTS / 2; half > 0; half /= 2) {
+        u32 end = __shfl_sync(FULL_WARP, ends, w + half - 1);
+        if (k >= end) w += half, before = end;
+    }
+    return w * part + k - before;
+}
+
 // Numbers of the lists of neighbours, of a warp: lane w has the neighbour from which particles come by way w and how many, and the length
 // of list w of the neighbour of the warp's way.
 struct Lists {
@@ -52,15 +63,11 @@ __device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u3
             u32 entries[AHEAD];
 #pragma unroll
             for (u32 r = 0; r < AHEAD; r++) {
-                u32 k = k0 + 32 * r, w = 0, before = 0;
+                u32 k = k0 + 32 * r;
                 entries[r] = NONE;
                 if (k - lane >= all_of_them) continue;
-#pragma unroll
-                for (u32 half = LISTS / 2; half > 0; half /= 2) {
-                    u32 end = __shfl_sync(FULL_WARP, ends, w + half - 1);
-                    if (k >= end) w += half, before = end;
-                }
-                if (k < all_of_them) entries[r] = __ldcg(st.old_list + begin + w * part + k - before);
+                u32 place = place_of(ends, part, k);
+                if (k < all_of_them) entries[r] = __ldcg(st.old_list + begin + place);
             }
 #pragma unroll
             for (u32 r = 0; r < AHEAD; r++) {

@@ -117,6 +117,11 @@ __device__ __forceinline__ u64 cell_in_domain(const Store& st, int x, int y) {
     return u64((y >> SY) * all + (x >> SX)) * CELLS + key_of(x, y, 0) / SPECIES;
 }
 
+// The lattice of flights that hit something, by cell, and their longest path in cells: geometry/lattice.rs.
+#define BITS 24
+#define ONE (i64(1) << BITS)
+#define LONGEST 16.0
+
 // Free flight: moves an offset into its new cell, and returns by how many cells that is, at most FARTHEST. Rounded as it stands, so that
 // all programs find the same.
 #define FARTHEST 30000

@@ -1,7 +1,8 @@
 // The exchange between tiles: how many each will have (layout), which slots they come from (place, deliver). Cost: four bytes a
 // leaver, some reads a tile. What comes by a way comes in the order of the lists, what comes from afar in the order of its slots.
 
-#include "arrive.cu"
+#include "afar.cu"
+#include "gather.cu"
 #include "sides.cu"
 #include "turns.cu"
 
@@ -20,15 +21,15 @@ __device__ __forceinline__ void put_four(u32* list, u32 at, u32 end, uint4 v) {
     if (at + 2 < end) list[at + 2] = v.z;
 }
 
-// One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`. A second block finds
-// meanwhile how many are injected, where that does not depend on the gas.
+// One block of 1024: the regions of the next columns. Of small gases it counts the step from `before` to `clock`, and a second block
+// finds meanwhile how many are injected, where that does not depend on the gas.
 extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st, const __grid_constant__ Domain d,
                                                           const __grid_constant__ Inflow in, const u64* before, u64* clock) {
     __shared__ u32 sums[32], carry;
     in_turn();
     if (halted(st)) return;
     if (blockIdx.x > 0) {
-        tally(d, st, in, RECORDED ? *before + 1 : d.step);
+        tally(d, st, in, *before + 1);
         return;
     }
     if (!RECORDED && threadIdx.x < CLASSES) st.turns[TURNS + threadIdx.x] = 0;
@@ -89,8 +90,6 @@ extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ 
         put_far(st, k < special ? wanderer(st, st.next, u32(k)).y : begin + u32(k - special), beyond);
 }
 
-#define SORTED 4096
-
 // A block of 256 a tile: the slots of those that come from neighbours; then those from afar are ordered.
 extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_constant__ Store st) {
     __shared__ u32 buffer[SORTED];
@@ -99,14 +98,6 @@ extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_consta
     if (blockIdx.x == 0 && threadIdx.x == 0) st.counters->special = 0;
     u32 tile = own_tile(st, blockIdx.x), near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
     if (near > 0) from_neighbours(st, Lists(st, tile), base);
-    if (far < 2) return;
-    u32* list = arrivals(st) + base + near;
-    if (far > SORTED) {
-        sort_block(st, list, far);
-        return;
-    }
-    for (u32 k = threadIdx.x; k < far; k += 256) buffer[k] = list[k];
-    sort_block(st, buffer, far);
-    for (u32 k = threadIdx.x; k < far; k += 256) list[k] = buffer[k];
+    order_afar(st, tile, arrivals(st) + base + near, far, buffer);
 }
 #endif

@@ -3,9 +3,6 @@
 
 #include "common.cu"
 
-#define BITS 24
-#define ONE (i64(1) << BITS)
-#define LONGEST 16.0
 #define TINY (64.0 / double(ONE))
 #define GRAZES 16
 #define SAME 1e-12

@@ -4,7 +4,8 @@
 //! them, adds them to the averages, flies them, and writes them back with their new cells (`order.cu`, `fly.cu`, `attempts.cu`,
 //! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
 //! their new tiles which slots to read in the next step (`exchange.cu`). The few that hit a side or a body fly in a kernel of
-//! their own (`wander.cu`, `flight.cu`), shared out evenly, together with the injected ones (`emit.cu`).
+//! their own (`wander.cu`, `flight.cu`), shared out evenly (`gather.cu`), together with the injected ones (`emit.cu`). In
+//! cells so full that many hit mirrors, those fly in the pass (`mirror.cu`).
 //!
 //! Tiles that do not fit into shared memory are begun first (`turns.cu`), and kernels are there before the ones ahead have ended.
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
@@ -251,6 +252,11 @@ impl Gas {
             moving: self.moving.address(),
             mass: t.mass.address(),
             weights: t.weights.address(),
+            dt: self.model.dt,
+            per_metre: [0, 1].map(|d| self.model.cells_per_metre(d)),
+            surfaces: self.surfaces.address(),
+            momentum: self.fine[1],
+            mirrors: tiling::mirrors(&self.model),
         }
     }
 

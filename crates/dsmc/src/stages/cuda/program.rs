@@ -21,6 +21,7 @@ use crate::walls::formulae::WALLS;
 /// Source files of all kernels.
 const FILES: &Files = cuda_files![
     "advance.cu",
+    "afar.cu",
     "arrive.cu",
     "attempts.cu",
     "batch.cu",
@@ -34,12 +35,14 @@ const FILES: &Files = cuda_files![
     "fly.cu",
     "free_flight.cu",
     "gas.cu",
+    "gather.cu",
     "hit.cu",
     "in_gas.cu",
     "injected.cu",
     "internal_energy.cu",
     "lattice.cu",
     "majorant.cu",
+    "mirror.cu",
     "order.cu",
     "pairing.cu",
     "partners.cu",
@@ -119,6 +122,8 @@ pub(super) struct KernelConfig {
     pub(super) crowded: bool,
     /// The gas is so small that launches are recorded: the device counts steps.
     pub(super) recorded: bool,
+    /// Flights against mirrors are flown in the pass: where cells are so full that many are.
+    pub(super) mirrors: bool,
     /// The run has several parts: the store is that of one.
     pub(super) parts: bool,
     /// Index of the first mode of vibration, and of the first value along z, among the values of a cell.
@@ -220,6 +225,7 @@ impl KernelConfig {
             define("CROWDED", &u8::from(self.crowded)),
             define("BRIEF", &u8::from(self.brief)),
             define("RECORDED", &u8::from(self.recorded)),
+            define("MIRRORS", &u8::from(self.mirrors)),
             define("PARTS", &u8::from(self.parts)),
             define("SURFACE_SUMS", &SURFACE_SUMS),
             define("FIRST_MODE", &self.values[0]),

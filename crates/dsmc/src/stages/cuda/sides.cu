@@ -86,27 +86,40 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Fac
     return out;
 }
 
+// Particles of a species that come through a face: number `k` of all of both. Each part injects what enters its tiles.
+__device__ __forceinline__ u32 through_face(const Domain& d, const Store& st, const Inflow& in, u64 step, u32 k) {
+    uint4 w = philox_draw(INFLOW, d.seed, step, u64(k) << 40);
+    const Face& face = in.faces[k / SPECIES];
+    if (!owns(st, face.cell[0] >> SX, face.cell[1] >> SY)) return 0;
+    bool given = face.follow == 0xffffffffu;
+    double mean = given ? in.beams[face.side * SPECIES + k % SPECIES].mean : beyond(in, d, face, k % SPECIES).mean;
+    return u32(fmin(mean / weight_at(st, d, face.cell) + open_f64(w.x, w.y), 1e8));
+}
+
+#define EACH 4  // of a thread, one behind the other
 // Of one block: particles through each face, of each species, and how many before it.
 __device__ __forceinline__ void tally(const Domain& d, const Store& st, const Inflow& in, u64 step) {
     __shared__ u32 sums[32], carry;
     u32 all = in.face_count * SPECIES;
     if (threadIdx.x == 0) carry = 0;
     __syncthreads();
-    for (u32 from = 0; from < all; from += blockDim.x) {
-        u32 k = from + threadIdx.x, n = 0;
-        if (k < all) {
-            uint4 w = philox_draw(INFLOW, d.seed, step, u64(k) << 40);
-            const Face& face = in.faces[k / SPECIES];
-            // Each part injects what enters its tiles.
-            if (owns(st, face.cell[0] >> SX, face.cell[1] >> SY))
-                n = u32(fmin(beyond(in, d, face, k % SPECIES).mean / weight_at(st, d, face.cell) + open_f64(w.x, w.y), 1e8));
+    for (u32 from = 0; from < all; from += EACH * blockDim.x) {
+        u32 k = from + EACH * threadIdx.x, each[EACH], n = 0;
+#pragma unroll 1
+        for (u32 e = 0; e < EACH; e++) {
+            each[e] = k + e < all ? through_face(d, st, in, step, k + e) : 0;
+            n += each[e];
         }
         u32 scan = warp_scan(n), warp = threadIdx.x / 32;
         if (lane_index() == 31) sums[warp] = scan;
         __syncthreads();
         if (warp == 0) sums[lane_index()] = warp_scan(lane_index() < blockDim.x / 32 ? sums[lane_index()] : 0);
         __syncthreads();
-        if (k < all) in.offsets[k] = carry + (warp ? sums[warp - 1] : 0) + scan - n;
+        u32 at = carry + (warp ? sums[warp - 1] : 0) + scan - n;
+        for (u32 e = 0; e < EACH; e++) {
+            if (k + e < all) in.offsets[k + e] = at;
+            at += each[e];
+        }
         __syncthreads();
         if (threadIdx.x == 0) carry += sums[31];
         __syncthreads();

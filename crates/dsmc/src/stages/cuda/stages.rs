@@ -16,9 +16,9 @@ use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
 /// Blocks of `trace_flights` that take injected particles in turn, and those for all others: of a small gas, whose few are spread
-/// over as many warps as run at once, and of a large one.
+/// over as many warps as run at once, and of a large one. Both kinds run at once on a GPU with 132 multiprocessors.
 const FEW: [u32; 2] = [96, 300];
-const MANY: [u32; 2] = [264, 528];
+const MANY: [u32; 2] = [132, 396];
 
 impl Gas {
     /// Number of particles from each line in a step: before its schedule, before each species of its steady part; at the end all.
@@ -84,10 +84,10 @@ impl Gas {
         }
     }
 
-    /// True if injections are counted before the gas has moved, which takes no time of its own then: not where they follow the gas
-    /// within.
+    /// True if injections are counted before a small gas has moved, which takes no time of its own then: not where they follow the
+    /// gas within. Of others a block of `gather` does it.
     fn tallied(&self) -> bool {
-        !self.store.config.follows
+        self.store.config.recorded && !self.store.config.follows
     }
 
     /// Flights that hit something, and injected particles.
@@ -95,15 +95,20 @@ impl Gas {
         let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
         let (store, fed) = (&self.store, self.is_fed());
         let [emitters, wanderers] = if store.config.recorded { FEW } else { MANY };
-        let emitters = if fed { emitters } else { 0 };
+        // All blocks of a large gas that injects none are for the others.
+        let (emitters, wanderers) = match (fed, store.config.recorded) {
+            (true, _) => (emitters, wanderers),
+            (false, true) => (0, wanderers),
+            (false, false) => (0, emitters + wanderers),
+        };
         // SAFETY: the arguments as declared, so many links; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
             if let Some([_, _, gather]) = &store.kernels.exchange {
                 let (links, linked) = self.beyond.as_ref().map_or((0, 0), Beyond::sent);
-                let blocks = (linked + store.tiling.len() as u32).div_ceil(8).max(1);
-                store.early(gather.launch(blocks, 256)).arg(st).arg(links).arg(linked).run()?;
-            }
-            if fed && !self.tallied() {
+                let (blocks, counting) = ((linked + store.tiling.len() as u32).div_ceil(8).max(1), u32::from(fed));
+                let launch = store.early(gather.launch(counting + blocks, 256)).arg(st).arg(domain).arg(inflow);
+                launch.arg(counting).arg(links).arg(linked).run()?;
+            } else if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).arg(st).arg(domain).arg(inflow).run()?;
             }
             let launch = store.early(store.kernels.trace_flights.launch(emitters + wanderers, 128));

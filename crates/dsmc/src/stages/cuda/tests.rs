@@ -32,6 +32,7 @@ const PLAIN: KernelConfig = KernelConfig {
     brief: true,
     crowded: false,
     recorded: true,
+    mirrors: false,
     values: [15, 15],
     layers: 1,
     parts: false,
@@ -66,7 +67,7 @@ fn kernels_compile() {
         ..PLAIN
     };
     let small = KernelConfig { shift: [2, 1], capacity: 512, threads: 64, resident: 16, lanes: 8, ..PLAIN };
-    let full = KernelConfig { shift: [0; 2], lanes: 32, layers: 3, recorded: false, ..PLAIN };
+    let full = KernelConfig { shift: [0; 2], lanes: 32, layers: 3, recorded: false, mirrors: true, ..PLAIN };
     for config in
         [everything, pairing, KernelConfig { components: 2, follows: true, ..PLAIN }, small, KernelConfig { weighted: true, ..small }, full]
     {
@@ -75,7 +76,8 @@ fn kernels_compile() {
     // Parts of a run.
     let part = KernelConfig { parts: true, recorded: false, ..PLAIN };
     let molecules = KernelConfig { tagged: true, rotates: true, modes: 2, bodies: [true; 2], follows: true, species: 2, ..part };
-    for config in [part, molecules, KernelConfig { weighted: true, ..part }, KernelConfig { shift: [0; 2], lanes: 32, layers: 3, ..part }] {
+    let full = KernelConfig { parts: true, ..full };
+    for config in [part, molecules, KernelConfig { weighted: true, ..part }, full] {
         recipes(&config).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.

@@ -3,6 +3,7 @@
 #include "attempts.cu"
 #include "free_flight.cu"
 #include "majorant.cu"
+#include "mirror.cu"
 #include "order.cu"
 #include "pairing.cu"
 #include "sample.cu"
@@ -15,6 +16,10 @@ template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store&
     const u32 warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
     const int2 origin = tile_coordinates(st, tile), corner{origin.x << SX, origin.y << SY};
     if (threadIdx.x < 4) tally[threadIdx.x] = 0;
+#if MIRRORS
+    __shared__ u64 bounced[4][2];
+    if (MODE == 2 && threadIdx.x < 8) bounced[threadIdx.x / 2][threadIdx.x % 2] = 0;
+#endif
     if (MODE > 0) ask_for_majorants(gas, tile);
     order<FITS>(st, from, s, start, reinterpret_cast<Count<FITS>(*)[KEYS]>(counts));
     if (MODE > 0) {
@@ -44,19 +49,17 @@ template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store&
     const Columns& to = st.next;
     const u32 base = from.base, part = list_part(n), begin = warp * part, end = least(begin + part, n);
     u32 leavers = 0, special = 0;
-#pragma unroll 2
-    for (u32 k0 = begin; k0 < end; k0 += 32) {
-        u32 i = k0 + lane, way = NONE, goal = 0;
-        if (i < end) {
-            float x = s.x[i], y = s.y[i], vx = s.vx[i], vy = s.vy[i];
-            u32 key = s.key[i], next = key;
-            if (MODE > 0) way = fly_one(st, p, tile, corner, key, vx, vy, x, y, next, goal);
+    // Writes a particle where it has come to, with its velocity where it was turned back, and lists it if it goes away. By a whole warp.
+    auto settle = [&](bool there, u32 i, float x, float y, float vx, float vy, bool turned, u32 key, u32 way, u32 goal) {
+        if (there) {
             to.x[base + i] = x;
             to.y[base + i] = y;
-            to.key[base + i] = u16(way == NONE ? next : next | LEFT);
-            if (FITS) {
+            to.key[base + i] = u16(way == NONE ? key : key | LEFT);
+            if (FITS || turned) {
                 to.vx[base + i] = vx;
                 to.vy[base + i] = vy;
+            }
+            if (FITS) {
                 to.vz[base + i] = s.vz[i];
                 if (ROTATES) to.rotation[base + i] = s.rotation[i];
                 if (VIBRATES) to.level[base + i] = s.level[i];
@@ -74,7 +77,34 @@ template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store&
             leavers += __popc(all);
             special += __popc(__ballot_sync(FULL_WARP, way != NONE && way >= FAR));
         }
+    };
+    // Those that may hit a mirror wait in the last slots of the warp's list, so that few threads are idle while they fly.
+    u32 waiting = end;
+#pragma unroll 2
+    for (u32 k0 = begin; k0 < end; k0 += 32) {
+        u32 i = k0 + lane, way = NONE, goal = 0, key = 0, next = 0;
+        float x = 0.0f, y = 0.0f, vx = 0.0f, vy = 0.0f;
+        bool there = i < end;
+        if (there) {
+            x = s.x[i], y = s.y[i], vx = s.vx[i], vy = s.vy[i];
+            next = key = s.key[i];
+            if (MODE > 0) way = fly_one(st, p, tile, corner, key, vx, vy, x, y, next, goal);
+        }
+#if MIRRORS
+        bool waits = MODE > 0 && way == PENDING;
+        u32 all = __ballot_sync(FULL_WARP, waits);
+        waiting -= __popc(all);
+        if (waits) {
+            st.list[base + waiting + __popc(all & below)] = i;
+            there = false;
+            way = NONE;
+        }
+#endif
+        settle(there, i, x, y, vx, vy, false, next, way, goal);
     }
+#if MIRRORS
+    if (MODE > 0) fly_waiting<MODE == 2>(st, p, corner, s, st.list + base, waiting, end, bounced, settle);
+#endif
     if (lane == 0) {
         st.left[tile * LISTS + warp] = leavers;
         if (!RECORDED) st.special[tile * LISTS + warp] = special;
@@ -95,6 +125,9 @@ template <int MODE, bool FITS> __device__ __forceinline__ void work(const Store&
     }
 #endif
     __syncthreads();
+#if MIRRORS
+    if (MODE == 2) add_bounces(p, bounced);
+#endif
     if (threadIdx.x < 9) {
         st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
         if (near[threadIdx.x] && owns(st, origin.x + int(threadIdx.x % 3) - 1, origin.y + int(threadIdx.x / 3) - 1))

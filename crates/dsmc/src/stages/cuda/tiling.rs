@@ -210,6 +210,7 @@ fn kernel_config_with(model: &Model, properties: &Properties, (best, resident): 
         brief: samples_at_a_time(model.per_cell) > 1,
         crowded: model.per_cell > CROWDED,
         recorded: is_small(model),
+        mirrors: layers > 1 && mirrors(model) != 0,
         parts: false,
         values: [sampling::first_mode(model), sampling::first_with_z(model)],
     };
@@ -243,6 +244,12 @@ fn is_crowded(model: &Model) -> bool {
     let plain =
         model.geometry.is_empty() && !model.weighted() && model.given.iter().all(Option::is_none) && !model.collisions.partner.tagged();
     plain && model.per_cell >= 2.0 * CROWD
+}
+
+/// A bit for each side that is a mirror everywhere.
+pub(super) fn mirrors(model: &Model) -> u32 {
+    let is_mirror = |edge: &Edge| matches!(edge, Edge::Wall(wall) if model.walls[*wall as usize].is_mirror());
+    model.edges.iter().enumerate().map(|(side, edge)| u32::from(is_mirror(edge)) << side).sum()
 }
 
 /// Logarithms of the cells of a tile that is shared, along each axis: squares where the grid has them.
@@ -319,7 +326,7 @@ mod tests {
             (config.grid.cells, config.particles_per_cell) = (cells.to_vec(), Some(per_cell));
             config.grid.size = cells.map(|n| 1e-5 * n as f64).to_vec();
             let kernels = kernel_config(&Model::new(&config, std::path::Path::new(""), 1).unwrap(), &gpu);
-            assert_eq!((kernels.shift, kernels.layers), (shift, layers), "{cells:?}");
+            assert_eq!((kernels.shift, kernels.layers, kernels.mirrors), (shift, layers, layers > 1), "{cells:?}");
             assert!(layers == 1 || (2304..3000).contains(&kernels.capacity), "{cells:?}: {}", kernels.capacity);
         }
     }

@@ -80,56 +80,14 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
     }
 }
 
-// All of them, by warp number `warp` of `warps`. Where there are few each warp has few, so that those of a warp, which all go their own way,
-// do not wait for each other.
+// All of them, by warp number `warp` of `warps`. Of a small gas each warp has few, so that those of a warp, which all go their own way, do not
+// wait for each other; of others it has those that stand together, which go through the same cells.
 __device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 warp, u32 warps) {
-    u32 n = st.counters->special, k = lane_index() * warps + warp;
+    u32 n = st.counters->special, k = RECORDED ? lane_index() * warps + warp : warp * 32 + lane_index();
     // The first one of a small gas is asked for before their number is known.
     uint2 one = RECORDED && k < st.capacity ? wanderer(st, st.now, k) : uint2{};
-    if (!RECORDED && n > 32 * warps) k = warp * 32 + lane_index();
     for (bool first = RECORDED; k < n; k += 32 * warps, first = false) {
         if (!first) one = wanderer(st, st.now, k);
         wander_one(st, d, g, one);
     }
 }
-
-#if !RECORDED
-#define ROWS 4
-// A warp a tile: puts who is FAR or PENDING one behind the other, so that flights are shared out evenly however many a tile has. The first
-// warps have a link to another part each.
-extern "C" __global__ void __launch_bounds__(256) gather(const __grid_constant__ Store st, const uint3* links, u32 linked) {
-    in_turn();
-    if (halted(st)) return;
-    const u32 warp = u32(thread_index() / 32), tile = warp - linked, lane = lane_index(), below = (1u << lane) - 1;
-#if PARTS
-    if (warp < linked) {
-        send_near(st, links[warp], warp);
-        return;
-    }
-#endif
-    if (tile >= st.count) return;
-    u32 some = lane < LISTS ? st.special[tile * LISTS + lane] : 0, left = lane < LISTS ? st.left[tile * LISTS + lane] : 0;
-    u32 all = warp_reduce<Sum<u32>>(some), at = lane == 0 && all ? atomicAdd(&st.counters->special, all) : 0;
-    at = __shfl_sync(FULL_WARP, at, 0);
-    u32 base = st.next_first[tile], part = list_part(st.next_first[tile + 1] - base);
-    for (u32 lists = __ballot_sync(FULL_WARP, some > 0); lists; lists &= lists - 1) {
-        u32 which = __ffs(lists) - 1, begin = base + which * part, length = __shfl_sync(FULL_WARP, left, which);
-        for (u32 k0 = 0; k0 < length; k0 += 32 * ROWS) {
-            u32 entries[ROWS];
-#pragma unroll
-            for (u32 r = 0; r < ROWS; r++) {
-                u32 k = k0 + 32 * r + lane;
-                entries[r] = k < length ? st.list[begin + k] : 0;
-            }
-#pragma unroll
-            for (u32 r = 0; r < ROWS; r++) {
-                bool wanders = entries[r] >> 28 >= FAR;
-                u32 these = __ballot_sync(FULL_WARP, wanders);
-                if (wanders)
-                    set_wanderer(st, st.now, at + __popc(these & below), tile, base + (entries[r] & INDEX), entries[r] >> 28);
-                at += __popc(these);
-            }
-        }
-    }
-}
-#endif
