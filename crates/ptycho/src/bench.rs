@@ -178,8 +178,8 @@ pub fn sweep() -> Vec<Vec<Case>> {
     vec![edges.iter().map(|n| Case::of_sweep(format!("sweep/ptycho-{n}"))).collect()]
 }
 
-/// Iterations of a case as a run, at least, and pixels and modes of all of them: a run begins further off than the bench does, and its
-/// first iterations make more overlap passes, which a short run would be all of.
+/// Iterations of a case as a run, at least, and pixels and modes of all of them: a run begins further off than the bench does,
+/// and its first iterations make more overlap passes, which a short run would be all of.
 const RUN: u64 = 200;
 const RUN_WORK: f64 = 1.5e9;
 
