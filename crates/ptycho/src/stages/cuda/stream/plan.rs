@@ -9,7 +9,7 @@ use crate::memory::KeptData;
 use crate::model::Model;
 use crate::stages::cuda::lists;
 use crate::stages::cuda::multi_pass::{GROUP, ratios};
-use crate::stages::cuda::program::{KernelConfig, TEAM, TILE_ROWS, crowd, pair};
+use crate::stages::cuda::program::{KernelConfig, TEAM, TILE_ROWS};
 use crate::stages::cuda::subpixel::fixed_bytes;
 
 /// Memory settings of the input.
@@ -111,8 +111,7 @@ fn lists_and_sums(model: &Model, multiprocessors: u32, number: usize) -> usize {
     let pixels = model.pixels();
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
     let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
-    let groups = (pixels / pair(model.frame, number)).div_ceil(TEAM as usize);
-    let parts = ((multiprocessors * crowd(model.exits(), number)) as usize).div_ceil(groups).max(1) + model.probes;
+    let parts = lists::probe_sums(model, multiprocessors, number);
     lists + number * (parts * pixels * (2 * model.modes[0] + 1) + 2 * model.probe_len())
 }
 
