@@ -162,8 +162,14 @@ impl<'a> List<'a> {
 
     /// Kinds of what may stand in place of a list, each with a stroke behind it.
     fn beside_list(&self, schema: &'a Value) -> String {
-        let kinds = self.alternatives(schema).into_iter().filter_map(|part| part.get("type")?.as_str().map(|kind| (kind, part)));
-        kinds.filter(|(kind, _)| *kind != "array").map(|(kind, part)| self.word(kind, part, true) + "/").collect()
+        let mut kinds: Vec<String> = Vec::new();
+        for part in self.alternatives(schema).into_iter().filter(|part| part.get("type").is_none_or(|kind| kind != "array")) {
+            let kind = self.kind(part, true) + "/";
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds.concat()
     }
 
     /// A kind in words.

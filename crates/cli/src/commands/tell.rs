@@ -52,7 +52,7 @@ fn parts_line(parts: &[PartRow]) -> Option<String> {
     let longest = parts.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let mean = parts.iter().map(share).sum::<f64>() / parts.len() as f64;
     Some(format!(
-        "{}, which exchanged and waited for {mean:.1} % of the time from the first step to the last on average, part {} for {:.1} %",
+        "{}, which exchanged and waited for {mean:.1} % on average of the time from the first step to the last, part {} for {:.1} %",
         parts.len(),
         longest.part,
         share(longest)

@@ -143,7 +143,7 @@ impl Communicator {
     /// first exchange, for up to a second in which the step waits. Waits for the GPU.
     pub(crate) fn connect(&self, parts: &[usize]) -> Result<()> {
         let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh: Vec<usize> = parts.iter().copied().filter(|part| connected.insert(*part)).collect();
+        let fresh: BTreeSet<usize> = parts.iter().copied().filter(|part| !connected.contains(part)).collect();
         if fresh.is_empty() {
             return Ok(());
         }
@@ -151,7 +151,9 @@ impl Communicator {
         let [out, back] = [bytes()?, bytes()?];
         let portion = |memory| fresh.iter().enumerate().map(move |(at, part)| Portion { part: *part, memory, at, bytes: 1 });
         self.exchange(&portion(out.memory()).collect::<Vec<_>>(), &portion(back.memory()).collect::<Vec<_>>())?;
-        self.cuda.synchronize()
+        self.cuda.synchronize()?;
+        connected.extend(fresh);
+        Ok(())
     }
 
     /// Sends and receives, as the stream has written what goes by now; what is put on the stream afterwards finds what came. Until

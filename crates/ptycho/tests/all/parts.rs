@@ -197,6 +197,18 @@ fn any_number_of_parts_gives_the_bits_of_one() {
     }
 }
 
+/// Frames that no longer move are counted over all parts: the run says so after the same iteration.
+#[test]
+fn frames_at_rest_are_those_of_all_parts() {
+    let config = case(scan(1), &[engine(EngineName::Raar, 25, |e| e.fourier_bound = Some(0.6))], |_| {});
+    let expected = run(&config, 1, None, u64::MAX);
+    let message = &expected.0[0].outcome.as_ref().unwrap().message;
+    assert!(message.contains("stopped moving"), "{message}");
+    for parts in [2, 3, 8] {
+        same("frames at rest", parts, &run(&config, parts, None, u64::MAX), &expected);
+    }
+}
+
 /// Sums in another order of the views have other bits, which the comparisons above would find.
 #[test]
 fn another_order_of_views_gives_other_bits() {

@@ -1,6 +1,6 @@
 // A block a tile: its particles and those that come are put in order in shared memory (or, where they do not fit, in the region that
 // they are written to), collide, are sampled, fly, and are written back with their new keys; leavers are listed. Particles that may
-// hit something are left where they are for `trace_flights`. Cost: 22 bytes read and 22 written a particle without internal modes, 80
+// hit something are left where they are for mirror.cu or `trace_flights`. Cost: 22 bytes read and 22 written a particle without internal modes, 80
 // (BRIEF) or 160 a cell and species that is sampled.
 
 #include "hit.cu"

@@ -7,7 +7,7 @@
 #define AHEAD 4
 
 // Place among a region's slots of entry k of its lists, one behind the other. By a whole warp, of which lane w has the end of list w.
-__device__ __forceinline__ u32 place_of(u32 ends, u32 part, u32 k) {
+__device__ __forceinline__ u32 place_in_list(u32 ends, u32 part, u32 k) {
     u32 w = 0, before = 0;
 #pragma unroll
     for (u32 half = LISTS / 2; half > 0; half /= 2) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ void from_neighbours(const Store& st, Lists lists, u3
                 u32 k = k0 + 32 * r;
                 entries[r] = NONE;
                 if (k - lane >= all_of_them) continue;
-                u32 place = place_of(ends, part, k);
+                u32 place = place_in_list(ends, part, k);
                 if (k < all_of_them) entries[r] = __ldcg(st.old_list + begin + place);
             }
 #pragma unroll

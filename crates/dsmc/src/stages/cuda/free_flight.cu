@@ -3,7 +3,7 @@
 #include "advance.cu"
 
 // Position to which particle i of the tile comes, its new key, and the way that it takes: NONE for those that stay in the tile.
-// Those that go far stay where they are, as the ones that may hit something: `trace_flights` moves them.
+// Those that go far stay where they are, as the ones that may hit something: mirror.cu or `trace_flights` moves them.
 __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x,
                                        float& y, u32& to, u32& goal) {
     u32 cell = key / SPECIES, species = key % SPECIES;

@@ -21,7 +21,7 @@ __device__ __forceinline__ void gather_from(const Store& st, u32 tile, u32 lengt
             u32 k = k0 + 32 * r;
             entries[r] = 0;
             if (k - lane >= end) continue;
-            u32 place = place_of(ends, part, k);
+            u32 place = place_in_list(ends, part, k);
             if (k < end) entries[r] = st.list[base + place];
         }
 #pragma unroll

@@ -47,8 +47,8 @@ __device__ __forceinline__ u32 turn_back(Course& across, Course& along, double& 
     return upper;
 }
 
-// Flies for a step from `cell`, and sets it and the particle to where that ends. `hits`: a byte a side. False, with nothing changed, for
-// paths that are long, or meet anything else.
+// Flies for a step from `cell`, and sets it and the particle to where that ends. `hits`: a byte a side. False, with nothing else changed,
+// for paths that are long, or meet anything else.
 __device__ __forceinline__ bool bounce(const Store& st, const Pass& p, int2& cell, float& x, float& y, float& vx, float& vy,
                                        u32& hits) {
     Course a{cell.x, st.cells[0], __double2int_rn(double(x) * double(ONE)), 0, vx},

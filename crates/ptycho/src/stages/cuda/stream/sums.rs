@@ -128,7 +128,7 @@ impl<T: Number> BlockSums<T> {
         if pieces.is_empty() {
             return Ok(());
         }
-        // Pieces of a block are at most the parts: some hundred a probe.
+        // Pieces of a block are at most the parts: a few thousand for small frames of very many views, where a grid has 65 535.
         let launch = self.probe.launch(((self.pixels / self.pair).div_ceil(TEAM), pieces.len() as u32), TEAM);
         let launch = launch.arg(model).arg(exits).arg(first as u32).arg(sums.argument(0)).arg(self.operations.from(pieces.start));
         // SAFETY: (Model, const C*, u32, Sums, const Piece*) as declared; the pieces name views of the block.
