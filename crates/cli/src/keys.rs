@@ -163,7 +163,7 @@ impl<'a> List<'a> {
     /// Kinds of what may stand in place of a list, each with a stroke behind it.
     fn beside_list(&self, schema: &'a Value) -> String {
         let mut kinds: Vec<String> = Vec::new();
-        for part in self.alternatives(schema).into_iter().filter(|part| part.get("type").is_none_or(|kind| kind != "array")) {
+        for part in self.alternatives(schema).into_iter().filter(|part| part.get("items").is_none()) {
             let kind = self.kind(part, true) + "/";
             if !kinds.contains(&kind) {
                 kinds.push(kind);
