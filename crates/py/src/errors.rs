@@ -1,7 +1,5 @@
 //! Errors of the engine as exceptions of the package, with the same text and hint.
 
-use std::time::{Duration, Instant};
-
 use pyo3::prelude::*;
 use zellige_engine::error::Error;
 
@@ -19,26 +17,10 @@ fn class(error: &Error) -> &'static str {
     }
 }
 
-/// Longest wait for Python's handler of a signal.
-const HANDLED: Duration = Duration::from_millis(100);
-
-/// Exception of Python's own handler of a signal, which is called after ours, perhaps by another thread that has yet to come to it.
-fn raised_by_handler(py: Python<'_>) -> Option<PyErr> {
-    let begun = Instant::now();
-    loop {
-        match py.check_signals() {
-            Err(raised) => return Some(raised),
-            Ok(()) if begun.elapsed() > HANDLED => return None,
-            Ok(()) => py.detach(|| std::thread::sleep(Duration::from_millis(1))),
-        }
-    }
-}
-
-/// The exception for an error. After a signal it is what Python's own handler raises, `KeyboardInterrupt` as a rule.
+/// The exception for an error. After a signal it is what Python's own handler raises, which is called before ours:
+/// `KeyboardInterrupt` as a rule, nothing where the process ignores the signal, as in the background of a shell.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    if let Error::Interrupted { reason: "SIGINT" | "SIGTERM", .. } = error
-        && let Some(raised) = raised_by_handler(py)
-    {
+    if let (Error::Interrupted { .. }, Err(raised)) = (error, py.check_signals()) {
         return raised;
     }
     let raise = || {

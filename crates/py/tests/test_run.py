@@ -267,6 +267,8 @@ class Errors(Folder):
 
 class Interrupts(Folder):
     def start(self, script):
+        # A process in the background of a shell ignores SIGINT.
+        script = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + script
         return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
 
     def test_ctrl_c_between_steps_leaves_a_run_that_goes_on(self):

@@ -13,6 +13,9 @@ from ptypy.core.manager import GradFull
 from ptypy.engines import ENGINES
 from zellige import InputError
 
+# A process in the background of a shell ignores SIGINT. Before zellige has a handler of its own, which this would replace.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 PLACES = [(y, x) for y in range(0, 12, 3) for x in range(0, 12, 4)]
 
 
