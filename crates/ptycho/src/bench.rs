@@ -179,7 +179,7 @@ pub fn sweep() -> Vec<Vec<Case>> {
 }
 
 /// Iterations of a case as a run, at least, and pixels and modes of all of them: a run begins further off than the bench does,
-/// and its first iterations make more overlap passes, which a short run would be all of.
+/// and its first iterations, of which a short run would have little else, make more overlap passes.
 const RUN: u64 = 200;
 const RUN_WORK: f64 = 1.5e9;
 

@@ -74,7 +74,7 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, p
             Traffic { rounds, messages: 2.0 * others + f64::from(u8::from(parts > 1)), bytes: shared * number }
         }
     };
-    // Sums of the errors go round all parts.
+    // Sums of the errors go from part to part, and from the last one to all.
     let (rounds, messages) = if parts > 1 { (rounds + parts as f64, messages + 1.0) } else { (rounds, messages) };
     let share = views.div_ceil(parts) as f64 / views as f64;
     let waves = pixels * (model.exits() * views) as f64 * number * 2.0;

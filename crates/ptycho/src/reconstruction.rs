@@ -16,6 +16,7 @@ use crate::memory::MemoryBudget;
 use crate::model::{Model, State, View};
 use crate::modes;
 use crate::positions::{self, Affine, RefinementContext};
+use crate::relay::Relay;
 use crate::stages::{self, Stages};
 
 /// Fraction of frames inside their bounds and at rest at which an engine rests.
@@ -185,14 +186,21 @@ impl Reconstruction {
         let first = self.model.own().start;
         let unnoted = iteration.of_engine.filter(|(number, _)| self.rest.iter().all(|(noted, _)| noted != number));
         let resting = unnoted.map_or(0, |(number, _)| self.engines[number].1.at_rest(own, first));
-        let [fourier, likelihood, exit, resting] = self.model.share.added_in_turn(|sums| {
-            for errors in own {
-                (0..3).for_each(|i| sums[i] += errors[i]);
-            }
-            sums[3] += resting as f64;
-        })?;
+        let (share, mut sums) = (&self.model.share, Relay::<f64>::zeros([4]));
+        let parts: Vec<usize> = (0..share.links().size()).collect();
+        sums.add(
+            share,
+            |_| &parts,
+            |_, sums| {
+                for errors in own {
+                    (0..3).for_each(|i| sums[i] += errors[i]);
+                }
+                sums[3] += resting as f64;
+            },
+        )?;
+        let [fourier, likelihood, exit, resting] = [0, 1, 2, 3].map(|i| sums.sums()[0][i]);
         if !(fourier + likelihood + exit).is_finite() {
-            Self::finite(&self.model.share.gathered(own.to_vec())?, iteration.done)?;
+            Self::finite(&share.gathered(own.to_vec())?, iteration.done)?;
         }
         let views = self.model.views.len().max(1) as f64;
         if let Some((number, k)) = unnoted.filter(|_| resting >= MOST_AT_REST * views) {

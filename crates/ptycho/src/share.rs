@@ -99,27 +99,6 @@ impl Share {
         Ok(self.links.gather(bytemuck::cast_slice(own).to_vec())?.concat())
     }
 
-    /// Passes values from part to part, each of which adds its own; all have the sums afterwards. They are those of one part that
-    /// adds in the order of the views.
-    pub fn added_in_turn<const N: usize>(&self, add: impl FnOnce(&mut [f64; N])) -> Result<[f64; N]> {
-        let (links, mut sums) = (&self.links, [0.0; N]);
-        let (rank, last) = (links.rank(), links.size() - 1);
-        let from = |part: usize| -> Result<[f64; N]> { Ok(bytemuck::pod_read_unaligned(&links.receive(part)?)) };
-        if rank > 0 {
-            sums = from(rank - 1)?;
-        }
-        add(&mut sums);
-        if last == 0 {
-            return Ok(sums);
-        }
-        links.send(if rank == last { 0 } else { rank + 1 }, bytemuck::bytes_of(&sums).to_vec())?;
-        if rank == 0 {
-            sums = from(last)?;
-        }
-        links.first_values(&mut sums)?;
-        Ok(sums)
-    }
-
     /// Sums of counts over all parts.
     pub fn summed<const N: usize>(&self, counts: [usize; N]) -> Result<[usize; N]> {
         let mut counts = counts.map(|n| n as u64);
