@@ -77,6 +77,10 @@ pub trait Session: Send {
     fn records(&mut self) -> Result<Vec<Record>>;
     /// All particles of a species, or the record of that name that lists them.
     fn particles(&mut self, species: &str) -> Result<Option<Record>>;
+    /// Sets a field of the state ([`Solver::set_field`]).
+    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()>;
+    /// Sets columns of particles ([`Solver::set_particles`]).
+    fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()>;
     /// Saves a checkpoint below a folder, by default that of the results, and returns its path.
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf>;
     /// Runs to the end as the command line does, with the same files, and returns the folder of the results.
@@ -373,6 +377,16 @@ impl<S: Solver> Session for Driven<S> {
             return Ok(Some(Record::Table(table)));
         }
         Ok(self.records()?.into_iter().find(|record| matches!(record, Record::Table(table) if table.name == species)))
+    }
+
+    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()> {
+        let running = self.running().ok_or_else(|| ended("there is no state to set"))?;
+        running.change(|solver| solver.set_field(name, shape, values))
+    }
+
+    fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {
+        let running = self.running().ok_or_else(|| ended("there is no state to set"))?;
+        running.change(|solver| solver.set_particles(species, columns))
     }
 
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf> {

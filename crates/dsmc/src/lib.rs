@@ -10,6 +10,7 @@ pub mod geometry;
 pub mod grid;
 pub mod model;
 pub mod output;
+mod outside;
 pub mod particles;
 pub mod physics;
 pub mod plan;

@@ -10,9 +10,9 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::{Division, Links};
 use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::record::{Check, Record, Row, Table};
 use zellige_engine::schedule::Schedule;
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, not_set};
 use zellige_engine::times::{self, Phase};
 
 use crate::bench;
@@ -316,6 +316,22 @@ impl Solver for Dsmc {
     fn records(&mut self) -> Result<Vec<Record>> {
         self.flow.fetch()?;
         Ok(if self.links.is_first() { output::records(&self.flow) } else { Vec::new() })
+    }
+
+    fn particles(&mut self, species: &str) -> Result<Option<Table>> {
+        let number = self.flow.model.species.iter().position(|s| s.name == species);
+        number.map(|number| self.flow.table(number)).transpose()
+    }
+
+    fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {
+        let names: Vec<&str> = self.flow.model.species.iter().map(|s| s.name.as_str()).collect();
+        let Some(number) = names.iter().position(|name| *name == species) else { return Err(not_set("species", species, &names)) };
+        let before = self.flow.totals()?;
+        self.flow.set_velocities(number, columns)?;
+        // Energy from outside is no change of the gas.
+        self.totals = self.flow.totals()?;
+        self.start.translation += self.totals.translation - before.translation;
+        Ok(())
     }
 
     fn due(&mut self, _wall: Duration) -> Result<Vec<Record>> {

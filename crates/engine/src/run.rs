@@ -195,6 +195,9 @@ pub struct Summary {
     /// Details that the solver reports about its parts, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
+    /// Steps after which the state was changed from outside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_after: Vec<u64>,
 }
 
 impl Summary {

@@ -16,6 +16,13 @@ use crate::profile::Profiler;
 use crate::record::{Check, Record, Row, Table};
 use crate::schedule::Schedule;
 
+/// Error of values for a part of the state that cannot be set between two steps, with what can.
+pub fn not_set(kind: &str, name: &str, allowed: &[&str]) -> Error {
+    let problem = Problem::new(name, format!("no {kind} of this run can be set by that name"));
+    let allowed = if allowed.is_empty() { "none of this solver's".into() } else { allowed.join(", ") };
+    Error::input("the run", problem.allowed(allowed))
+}
+
 /// Position of a run in steps and time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Clock {
@@ -303,6 +310,26 @@ pub trait Solver: Sized + Send + 'static {
     fn particles(&mut self, species: &str) -> Result<Option<Table>> {
         let _ = species;
         Ok(None)
+    }
+
+    /// Puts new values in place of those of a field of the state between two steps: in the shape, order and units of the record
+    /// `name`.
+    ///
+    /// # Errors
+    /// The state has no such field, the shape is another one, or a value is not finite.
+    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()> {
+        let _ = (shape, values);
+        Err(not_set("field", name, &[]))
+    }
+
+    /// Puts new values in place of columns of [`Solver::particles`] between two steps, by their names; columns that are not given
+    /// stay, which takes as many particles as there were.
+    ///
+    /// # Errors
+    /// There is no such species or column, columns differ in length, or particles lie outside of the domain.
+    fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {
+        let _ = columns;
+        Err(not_set("species", species, &[]))
     }
 
     /// Records of diagnostics that have schedules of their own and fall due now, `wall` into the run. Asked before the

@@ -221,6 +221,11 @@ impl Gauss {
         self.forget[column] = true;
     }
 
+    /// Fields or particles were changed from outside: all corners are seen afresh.
+    pub fn forget_all(&mut self) {
+        self.forget.fill(true);
+    }
+
     /// Takes the fields of a measured step.
     pub fn measured(&mut self, energies: &Energies) {
         let volume = self.grid.cell_volume() * (self.grid.cells[0] * self.grid.cells[1]) as f64;

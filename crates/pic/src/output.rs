@@ -162,13 +162,38 @@ fn mesh(config: &Config, plasma: &Plasma, quantity: Quantity, components: Vec<re
     }
 }
 
+/// Units of columns of particles of a species, of `u` and of the weight, and the constants of a real particle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ParticleUnits {
+    /// Of one real particle: p = m c u.
+    pub(crate) momentum: f64,
+    /// Real particles in a macro-particle of weight 1, per unit of the lengths that the box does not have.
+    pub(crate) weighting: f64,
+    pub(crate) charge: f64,
+    pub(crate) mass: f64,
+}
+
+impl ParticleUnits {
+    /// Those of a species by its number.
+    pub(crate) fn new(plasma: &Plasma, species: usize) -> Self {
+        let (grid, units, species) = (&plasma.setup.grid, plasma.model.units, &plasma.setup.species[species]);
+        let volume = grid.cell_volume() * units.length.powi(grid.dimensions as i32);
+        Self {
+            momentum: species.mass * if units.si { M_E * C } else { 1.0 },
+            weighting: species.weight * units.density * volume,
+            charge: species.charge * if units.si { E } else { 1.0 },
+            mass: species.mass * if units.si { M_E } else { 1.0 },
+        }
+    }
+}
+
 /// Particles one by one, by openPMD's names. Momenta are those of half a step before the positions.
 pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Table> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let mut particles = plasma.stages.particles(s)?;
     let tag = std::mem::take(&mut particles.tag);
     let plasma = &*plasma;
-    let (grid, units, species) = (&plasma.setup.grid, plasma.model.units, &plasma.setup.species[s]);
+    let (grid, units) = (&plasma.setup.grid, plasma.model.units);
     let cloud = ParticleColumns::new(&plasma.model, plasma.moved, particles);
     let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud);
     let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
@@ -189,17 +214,11 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
     };
     let mut columns: Vec<Column> =
         (0..grid.dimensions).map(|d| column("position", ["x", "y"][d], units.label("m", "c/w_n"), LENGTH, 0.0, pick(d, 1.0))).collect();
-    // Of one real particle: p = m c u.
-    let momentum = species.mass * if units.si { M_E * C } else { 1.0 };
+    let ParticleUnits { momentum, weighting, charge, mass } = ParticleUnits::new(plasma, s);
     for d in 0..3 {
         columns.push(column("momentum", ["x", "y", "z"][d], units.label("kg m/s", "m_e c"), MOMENTUM, 1.0, pick(2 + d, momentum)));
     }
-    // Real particles in a macro-particle, per unit of the lengths that the box does not have.
-    let volume = grid.cell_volume() * units.length.powi(grid.dimensions as i32);
-    let weighting = species.weight * units.density * volume * step as f64;
-    columns.push(column("weighting", "", units.label("", "n_0 (c/w_n)^d"), [0.0; 7], 1.0, pick(6, weighting)));
-    let charge = species.charge * if units.si { E } else { 1.0 };
-    let mass = species.mass * if units.si { M_E } else { 1.0 };
+    columns.push(column("weighting", "", units.label("", "n_0 (c/w_n)^d"), [0.0; 7], 1.0, pick(6, weighting * step as f64)));
     columns.push(column("charge", "", units.label("C", "e"), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(charge)));
     columns.push(column("mass", "", units.label("kg", "m_e"), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(mass)));
     if !tag.is_empty() {

@@ -2,6 +2,7 @@
 //! and the tests drive.
 
 mod lasers;
+mod outside;
 mod window;
 
 use std::path::Path;
@@ -52,6 +53,8 @@ pub struct Plasma {
     /// Ledgers of all species when the run began.
     start: Vec<Ledger>,
     accounts: EnergyAccounts,
+    /// Particles of each species that were added from outside between steps, less those that were taken away.
+    pub(crate) added: Vec<i64>,
     /// Energy that the antennas radiate where nothing comes back to them.
     radiated: f64,
     /// A step is so short on a GPU that marks of time between its stages would be a part of it, and its launches take longer than
@@ -130,6 +133,7 @@ impl Plasma {
         let antennas = antennas(config, &model)?.into_iter().map(|(_, antenna)| antenna).collect();
         let front = InitialFields::new(config, &model, &setup)?;
         let (gauss, device, start) = (Gauss::new(&setup), device.clone(), Vec::new());
+        let added = vec![0; setup.species.len()];
         let mut plasma = Self {
             model,
             setup,
@@ -144,6 +148,7 @@ impl Plasma {
             front,
             start,
             accounts: EnergyAccounts::Open,
+            added,
             radiated: 0.0,
             small: false,
             repeated: RepeatedLaunches::default(),
@@ -344,6 +349,7 @@ impl Plasma {
             writer.f64s(&format!("ledger{k}"), &numbers)?;
         }
         writer.f64("radiated", self.radiated)?;
+        writer.f64s("added", &self.added.iter().map(|n| *n as f64).collect::<Vec<_>>())?;
         let weights: Vec<f64> = self.setup.species.iter().map(|s| s.weight).collect();
         writer.f64s("weights", &weights)?;
         self.gauss.save(writer)
@@ -400,6 +406,7 @@ impl Plasma {
             *ledger = Ledger { injected: v[0] as u64, removed: v[1] as u64, energy_in: v[2], energy_out: v[3], charge_out: v[4] };
         }
         self.radiated = reader.f64("radiated")?;
+        self.added = reader.f64s("added")?.into_iter().map(|n| n as i64).collect();
         self.gauss.restore(reader)
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
-use zellige_engine::error::{Problem, Result};
+use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row, Table};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate, not_set};
 use zellige_engine::times::{self, Phase};
 
 use crate::bench;
@@ -22,7 +22,7 @@ use crate::grid::{FieldSide, ParticleSide};
 use crate::output::{self, digits};
 use crate::plasma::{self, EnergyAccounts, Plasma, left_behind};
 use crate::setup::{Load, Model};
-use crate::stages::{self, Precision, Setup};
+use crate::stages::{self, Component, Precision, Setup};
 use crate::warnings;
 
 /// Mean charge above which it is said.
@@ -205,6 +205,31 @@ impl Solver for Pic {
         output::particles(&self.config, &mut self.plasma, &all).map(Some)
     }
 
+    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()> {
+        const FIELDS: [&str; 6] = ["E_x", "E_y", "E_z", "B_x", "B_y", "B_z"];
+        let Some(c) = FIELDS.iter().position(|field| *field == name) else { return Err(not_set("field", name, &FIELDS)) };
+        let cells = self.plasma.setup.grid.cells;
+        let wanted: Vec<usize> = cells[..self.plasma.setup.grid.dimensions].iter().rev().copied().collect();
+        if shape != wanted {
+            let problem = Problem::new(name, format!("an array of {shape:?} values")).allowed(format!("{wanted:?}, a value a cell"));
+            return Err(Error::input("the run", problem));
+        }
+        self.diagnostics.settle(&mut self.plasma)?;
+        self.plasma.set_field(name, Component::ALL[c], values)?;
+        self.diagnostics.series.changed();
+        Ok(())
+    }
+
+    fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {
+        let names: Vec<&str> = self.plasma.setup.species.iter().map(|s| s.name.as_str()).collect();
+        let Some(s) = names.iter().position(|name| *name == species) else { return Err(not_set("species", species, &names)) };
+        self.diagnostics.settle(&mut self.plasma)?;
+        self.plasma.set_particles(s, columns)?;
+        self.diagnostics.series.changed();
+        self.count = self.plasma.stages.count()?.iter().sum();
+        Ok(())
+    }
+
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
         let clock = self.clock();
         self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)
@@ -214,7 +239,9 @@ impl Solver for Pic {
         let mut checks: Vec<Check> = self.diagnostics.modes.iter().filter_map(mode::Mode::check).collect();
         checks.extend(self.plasma.gauss.check());
         let (ledger, there) = (self.plasma.stages.ledger()?, self.plasma.stages.count()?);
-        let missing: u64 = ledger.iter().zip(there).map(|(l, n)| n.abs_diff(l.injected.saturating_sub(l.removed))).sum();
+        let put =
+            ledger.iter().zip(&self.plasma.added).map(|(l, added)| l.injected.saturating_sub(l.removed).saturating_add_signed(*added));
+        let missing: u64 = put.zip(there).map(|(put, n)| n.abs_diff(put)).sum();
         checks.push(Check::at_most("particles missing or too many", missing as f64, 0.0));
         if self.plasma.accounts() != EnergyAccounts::Open {
             let limit = self.config.diagnostics.energy_limit.unwrap_or(ENERGY_LIMIT);

@@ -12,6 +12,7 @@ use zellige_engine::record::{Record, Row};
 use zellige_engine::sim::Clock;
 
 use crate::errors::ForPython;
+use crate::memory::Doubles;
 use crate::ptycho::{self, ScanArguments};
 use crate::record;
 
@@ -168,6 +169,20 @@ impl Session {
             Some(Record::Table(table)) => record::columns(py, table).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// Sets a field of the state, from doubles in C order.
+    fn set_field(&self, py: Python<'_>, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let array = Doubles::new(values)?;
+        let (shape, values) = (array.shape().to_vec(), array.values());
+        self.apart(py, |run| run.set_field(name, &shape, values))
+    }
+
+    /// Sets columns of the particles of a species, each doubles in C order.
+    fn set_particles(&self, py: Python<'_>, species: &str, columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
+        let doubles = |(name, values): (String, Bound<'_, PyAny>)| Ok((name, Doubles::new(&values)?.values().to_vec()));
+        let columns: Vec<(String, Vec<f64>)> = columns.into_iter().map(doubles).collect::<PyResult<_>>()?;
+        self.apart(py, |run| run.set_particles(species, &columns))
     }
 
     /// Saves a checkpoint and returns its path.

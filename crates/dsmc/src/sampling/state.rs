@@ -41,6 +41,14 @@ impl Samples {
         Ok(())
     }
 
+    /// Does `work` on the particles of the stages, through which sums that are open go out and come back.
+    pub(crate) fn beside(&mut self, stages: &mut dyn Stages, work: impl FnOnce(&mut dyn Stages) -> Result<()>) -> Result<()> {
+        let mut surfaces = vec![0.0; self.surfaces.len()];
+        stages.pending(&mut self.batch_cells, &mut surfaces)?;
+        work(stages)?;
+        stages.put_samples(&self.batch_cells, &surfaces)
+    }
+
     /// Takes everything back.
     pub fn restore(&mut self, model: &Model, reader: &Reader, stages: &mut dyn Stages) -> Result<()> {
         let fit = |name: &str, n: usize| {

@@ -17,6 +17,7 @@ mod loads;
 mod memory_cuda;
 mod mixtures;
 mod moments;
+mod outside;
 mod parts;
 mod parts_cuda;
 mod physics;

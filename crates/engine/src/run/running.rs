@@ -42,6 +42,8 @@ pub struct Running<S: Solver> {
     waiting: Option<(Clock, bool)>,
     /// Messages up to the start.
     traffic: Traffic,
+    /// Steps after which the state was changed from outside.
+    changed_after: Vec<u64>,
 }
 
 impl<S: Solver> Running<S> {
@@ -77,6 +79,7 @@ impl<S: Solver> Running<S> {
             recent: RecentRows::default(),
             waiting: None,
             traffic: Traffic::default(),
+            changed_after: Vec::new(),
         })
     }
 
@@ -236,7 +239,7 @@ impl<S: Solver> Running<S> {
         let (steps, cost) = (clock.step - self.first.step, self.solver.cost());
         let per_step = seconds / steps.max(1) as f64;
         let (checks, details) = (self.solver.checks()?, self.solver.details());
-        let Self { solver, saver, device, links, seed, before, recent, temporary, .. } = self;
+        let Self { solver, saver, device, links, seed, before, recent, temporary, changed_after, .. } = self;
         // Its memory is free for what comes.
         drop(solver);
         let bandwidth = if links.is_first() { device.bandwidth_of_run(wall)? } else { None };
@@ -265,6 +268,7 @@ impl<S: Solver> Running<S> {
             row: recent.row().clone(),
             parts,
             details,
+            changed_after,
         };
         if temporary.is_some_and(|temporary| temporary.saved()) && summary.verdict().is_none() {
             saver.remove()?;
@@ -280,6 +284,16 @@ impl<S: Solver> Running<S> {
     /// The solver between two steps.
     pub fn solver(&mut self) -> &mut S {
         &mut self.solver
+    }
+
+    /// Changes the state between two steps, which the summary tells.
+    pub fn change(&mut self, change: impl FnOnce(&mut S) -> Result<()>) -> Result<()> {
+        change(&mut self.solver)?;
+        let step = self.solver.clock().step;
+        if self.changed_after.last() != Some(&step) {
+            self.changed_after.push(step);
+        }
+        Ok(())
     }
 
     /// Saves a checkpoint below `folder`, from which a run of the same input goes on; returns its path.

@@ -59,6 +59,11 @@ impl Balance {
         Self { thermal, floor, eps: ROUNDING * eps, first: None, most: [0.0; 3], reference: floor }
     }
 
+    /// Begins anew with the next measurement: the state was changed from outside.
+    pub fn begin_anew(&mut self) {
+        self.first = None;
+    }
+
     /// Change of what is kept, relative to what can change: of the `fields` and `kinetic` energies that `step` measured, with what
     /// it began with.
     pub fn change(&mut self, plasma: &Plasma, step: u64, fields: f64, kinetic: f64, account: &EnergyAccount) -> Result<f64> {

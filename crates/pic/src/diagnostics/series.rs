@@ -115,6 +115,11 @@ impl Series {
         row
     }
 
+    /// The state was changed from outside: the energy is that of the next measurement.
+    pub fn changed(&mut self) {
+        self.balance.begin_anew();
+    }
+
     /// Largest change of the energy, beside what can change.
     pub fn worst_change(&self) -> f64 {
         self.balance.worst()

@@ -13,6 +13,7 @@ mod fields;
 mod files;
 mod listed;
 mod memory_cuda;
+mod outside;
 mod parts;
 mod parts_cuda;
 mod paths;

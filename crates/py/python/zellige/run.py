@@ -10,6 +10,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
+from ._arrays import host
 from ._bar import Bar
 from ._zellige import Array, Session
 from .errors import VerdictWarning
@@ -280,6 +281,59 @@ class Run:
             tables = ", ".join(self.tables) or "none"
             raise KeyError(f"no particles `{species}`: plasmas have those of each species; tables of this run: {tables}")
         return found
+
+    def set_field(self, name: str, values: Any) -> None:
+        """Put new values of a field of the state in place of the old ones (`pic`: components of E and B).
+
+        Parameters
+        ----------
+        name : str
+            As in `fields`: `E_x`, or `Ex`.
+        values : array of numbers
+            In the shape, order and units of `fields[name]`.
+
+        The energy is checked against that of the step after the change.
+
+        Examples
+        --------
+        >>> plasma = zellige.Run({"pic": {"grid": {"cells": [64], "size": [6.4]}, "t_end": 1.0,
+        ...     "species": [{"name": "electrons", "particles_per_cell": 8}]}}, device="cpu")
+        >>> plasma.set_field("Bz", np.full(64, 0.1))
+        >>> float(np.asarray(plasma.fields["Bz"])[0])
+        0.10000000149011612
+        """
+        if "_" not in name and len(name) > 1:
+            name = f"{name[0]}_{name[1:]}"
+        self._session.set_field(name, host(values, name))
+        self._cache = None
+
+    def set_particles(self, species: str, columns: Mapping) -> None:
+        """Put new values of columns in place of those that `particles(species)` gives (`pic`), in its order and units.
+
+        Columns that are not given stay, which takes as many particles as there were; with all of them the number may be another.
+        Positions must lie in the box. The energy is checked against that of the step after the change.
+
+        Parameters
+        ----------
+        species : str
+            Name of the species.
+        columns : dict of arrays
+            One-dimensional arrays of one length by column: `position_x`, `momentum_x`, `weighting`, ..
+
+        Examples
+        --------
+        A kick along x after each ten steps::
+
+            for frame in run.frames(every=10):
+                beam = frame.particles("beam")
+                frame.set_particles("beam", {"momentum_x": np.asarray(beam["momentum_x"]) + 0.1})
+        """
+        values = [(str(name), host(column, str(name))) for name, column in columns.items()]
+        for name, column in values:
+            if column.ndim != 1:
+                raise ValueError(f"`{name}` has {column.ndim} axes (allowed: 1)")
+        self._session.set_particles(species, values)
+        self._cache = None
 
     def frames(self, every: int = 1) -> Iterator["Run"]:
         """Iterate over the run itself: after each `every` steps, and once more at its end."""

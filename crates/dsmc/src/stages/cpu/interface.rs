@@ -112,6 +112,11 @@ impl Stages for Gas {
         self.gather_particles(all)
     }
 
+    fn raise_majorants(&mut self, factor: f64) -> Result<()> {
+        self.tiles.iter_mut().flat_map(|t| &mut t.majorants).for_each(|m| m.sigma_g_max *= factor as f32);
+        Ok(())
+    }
+
     fn clear(&mut self) -> Result<()> {
         self.store.clear();
         self.tiles.iter_mut().for_each(|t| (t.ledger, t.attempts_before) = (Ledger::default(), 0));

@@ -218,6 +218,14 @@ impl Stages for Gas {
         gather_particles(links, cut, count, own)
     }
 
+    fn raise_majorants(&mut self, factor: f64) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
+        let [bounds, ..] = &mut self.majorants;
+        let mut values = self.cuda.download(bounds)?;
+        values.iter_mut().for_each(|v| *v *= factor as f32);
+        self.cuda.upload(bounds, &values)
+    }
+
     fn clear(&mut self) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         self.store.clear()?;

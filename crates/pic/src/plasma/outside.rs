@@ -1,0 +1,153 @@
+//! Changes of a plasma from outside, between two steps: fields and particles in the units of their records.
+
+use zellige_engine::error::{Error, Problem, Result};
+
+use super::Plasma;
+use crate::diagnostics::histogram::ParticleColumns;
+use crate::output::ParticleUnits;
+use crate::particles::Particles;
+use crate::stages::Component;
+use crate::stages::cpu::fields::fill_guards;
+
+/// Columns that can be set, by their names in records.
+const COLUMNS: [&str; 6] = ["position_x", "position_y", "momentum_x", "momentum_y", "momentum_z", "weighting"];
+
+/// Refusal of values for `name`.
+fn refused(name: &str, message: String, allowed: &str) -> Error {
+    let problem = Problem::new(name, message);
+    Error::input("the run", if allowed.is_empty() { problem } else { problem.allowed(allowed) })
+}
+
+/// Refuses values that are not finite.
+fn must_be_finite(name: &str, values: &[f64]) -> Result<()> {
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(k) => Err(refused(name, format!("value {k} is {}", values[k]), "finite numbers")),
+        None => Ok(()),
+    }
+}
+
+impl Plasma {
+    /// Sets a component of E or B on the cells of the box, row by row.
+    ///
+    /// # Errors
+    /// There are not as many values as cells, or one is not finite.
+    pub(crate) fn set_field(&mut self, name: &str, component: Component, values: &[f64]) -> Result<()> {
+        let (grid, units) = (&self.setup.grid, self.model.units);
+        let [columns, rows] = grid.cells;
+        if values.len() != columns * rows {
+            return Err(refused(name, format!("{} values for {} cells", values.len(), columns * rows), "a value a cell"));
+        }
+        must_be_finite(name, values)?;
+        let scale = if (component as usize) < 3 { units.electric } else { units.magnetic };
+        let mut all = self.stages.component(component)?;
+        for (j, row) in values.chunks_exact(columns).enumerate() {
+            for (i, value) in row.iter().enumerate() {
+                all[grid.index(i as isize, j as isize)] = value / scale;
+            }
+        }
+        fill_guards(grid, component, &mut all);
+        self.stages.set_component(component, &all)?;
+        self.gauss.forget_all();
+        Ok(())
+    }
+
+    /// Sets columns of the particles of a species; those that are not given stay. Particles whose position is what it was stay
+    /// where they are to the last bit.
+    ///
+    /// # Errors
+    /// A column is unknown, too short or constant, or a particle lies outside of the box.
+    pub(crate) fn set_particles(&mut self, species: usize, columns: &[(String, Vec<f64>)]) -> Result<()> {
+        let units = ParticleUnits::new(self, species);
+        let before = self.stages.particles(species)?;
+        let old = before.len();
+        let n = columns.first().map_or(old, |(_, values)| values.len());
+        if let Some((name, values)) = columns.iter().find(|(_, values)| values.len() != n) {
+            return Err(refused(name, format!("{} values, where the first column has {n}", values.len()), "columns of one length"));
+        }
+        let tags: Vec<f64> = before.tag.iter().map(|tag| *tag as f64).collect();
+        for (name, values) in columns {
+            must_be_finite(name, values)?;
+            let constant = match name.as_str() {
+                "charge" => values.iter().all(|v| *v == units.charge),
+                "mass" => values.iter().all(|v| *v == units.mass),
+                "id" => tags == *values,
+                other if COLUMNS[..self.setup.grid.dimensions].contains(&other) || COLUMNS[2..].contains(&other) => true,
+                _ => return Err(refused(name, "no column of particles has that name".into(), &COLUMNS.join(", "))),
+            };
+            if !constant {
+                return Err(refused(name, "it cannot be changed".into(), "the values that particles have"));
+            }
+        }
+        let given = |name: &str| columns.iter().find(|(column, _)| column == name).map(|(_, values)| values.as_slice());
+        if n != old {
+            let needed = COLUMNS[..self.setup.grid.dimensions].iter().chain(&COLUMNS[2..]);
+            let missing: Vec<&str> = needed.copied().filter(|name| given(name).is_none()).collect();
+            if !missing.is_empty() || !before.tag.is_empty() {
+                let message = format!("{n} particles in place of {old}");
+                let allowed =
+                    if missing.is_empty() { "as many, since they are tracked".into() } else { format!("{} as well", missing.join(", ")) };
+                return Err(refused("particles", message, &allowed));
+            }
+        }
+        let mut now = Particles { tag: before.tag.clone(), ..Particles::default() };
+        now.u = std::array::from_fn(|d| match given(COLUMNS[2 + d]) {
+            // Values that are as they were keep their bits.
+            Some(values) => (0..n)
+                .map(|k| if n == old && before.u[d][k] * units.momentum == values[k] { before.u[d][k] } else { values[k] / units.momentum })
+                .collect(),
+            None => before.u[d].clone(),
+        });
+        now.weight = self.weights(species, given(COLUMNS[5]), &before, units.weighting)?;
+        self.place(given(COLUMNS[0]), given(COLUMNS[1]), before, n, &mut now)?;
+        self.stages.replace(species, &now)?;
+        self.added[species] += n as i64 - old as i64;
+        self.gauss.forget_all();
+        Ok(())
+    }
+
+    /// Factors to the weight of a species, of which a macro-particle of weight 1 is `unit` real particles.
+    fn weights(&self, species: usize, given: Option<&[f64]>, before: &Particles, unit: f64) -> Result<Vec<f64>> {
+        let Some(values) = given else { return Ok(before.weight.clone()) };
+        if self.setup.species[species].weighted {
+            return Ok(values.iter().map(|w| w / unit).collect());
+        }
+        if values.iter().any(|w| *w != unit) {
+            let message = format!("macro-particles of `{}` weigh the same", self.setup.species[species].name);
+            return Err(refused(COLUMNS[5], message, &format!("{unit} for all of them, or `weighting = \"variable\"` in the input")));
+        }
+        Ok(before.weight.first().map_or_else(Vec::new, |_| vec![1.0; values.len()]))
+    }
+
+    /// Cells of `n` particles and their offsets in them, from positions where these are given.
+    fn place(&self, x: Option<&[f64]>, y: Option<&[f64]>, before: Particles, n: usize, now: &mut Particles) -> Result<()> {
+        let grid = &self.setup.grid;
+        let kept = (before.len() == n).then(|| ParticleColumns::new(&self.model, self.moved, before.clone()));
+        let axis = |d: usize, given: Option<&[f64]>, cells: Vec<u32>, offsets: Vec<f64>| {
+            let Some(values) = given else { return Ok((cells, offsets)) };
+            let [corner, width] = self.cells_to_place(d);
+            let (mut i, mut s) = (Vec::with_capacity(n), Vec::with_capacity(n));
+            for (k, value) in values.iter().enumerate() {
+                if kept.as_ref().is_some_and(|kept| kept.column(d)[k] == *value) {
+                    i.push(cells[k]);
+                    s.push(offsets[k]);
+                    continue;
+                }
+                let at = (value - corner) / width;
+                let last = grid.cells[d] as f64;
+                if !(0.0..=last).contains(&at) {
+                    let message = format!("particle {k} would lie at {value}");
+                    return Err(refused(COLUMNS[d], message, &format!("{corner} to {}", corner + last * width)));
+                }
+                let cell = at.floor().min(last - 1.0);
+                i.push(cell as u32);
+                s.push((at - cell - 0.5).clamp(-0.5, 0.5));
+            }
+            Ok((i, s))
+        };
+        (now.i, now.s) = axis(0, x, before.i.clone(), before.s.clone())?;
+        let line = (vec![0; n], vec![0.0; n]);
+        let (j, t) = if grid.dimensions == 1 && before.len() != n { line } else { (before.j.clone(), before.t.clone()) };
+        (now.j, now.t) = axis(1, y, j, t)?;
+        Ok(())
+    }
+}
