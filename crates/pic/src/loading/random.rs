@@ -55,6 +55,8 @@ pub(super) type OfPairs = [[f64; SOME]; 2];
 #[inline(always)]
 pub(super) fn offsets_of_pairs(philox: Philox, columns: &[u64; SOME], numbers: &[u64; SOME], some: usize, [s, t]: &mut [OfPairs; 2]) {
     let ([s, odd_s], [t, odd_t]) = (s, t);
+    // Without it every place is checked, one by one.
+    let some = some.min(SOME);
     for p in 0..some {
         let [a, b, c, d] = philox.draw(columns[p], numbers[p]);
         (s[p], t[p]) = (fraction(a) - 0.5, fraction(b) - 0.5);
@@ -73,6 +75,7 @@ pub(super) fn normals_of_pairs(
     [width, shift]: [[f64; 3]; 2],
     u: &mut [OfPairs; 3],
 ) {
+    let some = some.min(SOME);
     // Loops of their own for words, lengths and directions: each is one long chain, of which a CPU then has several under way.
     let ([mut even, mut odd, mut both], [mut even_at, mut odd_at, mut both_at]) = ([[0.0; SOME]; 3], [[0.0; SOME]; 3]);
     let [[even_x, odd_x], [even_y, odd_y], [even_z, odd_z]] = u;

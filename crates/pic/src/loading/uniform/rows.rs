@@ -93,6 +93,9 @@ impl<T: RealScalar> Work for Filling<'_, '_, T> {
     fn run(self) {
         let Self { rows: UniformRows { source, offsets: regular, moved, .. }, row } = self;
         let (cells, each) = (row.cells, source.per_cell());
+        if cells == 0 {
+            return; // a tile that a window has not reached
+        }
         let (column, number) = (u64::from(row.first[0]) + moved, Stream::first(row.first[1] as usize));
         for keys in row.keys[..cells * each].chunks_exact_mut(cells) {
             for (c, key) in keys.iter_mut().enumerate() {
@@ -175,7 +178,8 @@ mod tests {
     /// Fills a row of each kind by every instruction set and compares it with the batch of its cells.
     fn check<T: RealScalar>(source: &Source<'_>, tagged: bool, label: &str) {
         let mut rows = source.uniform_rows().unwrap();
-        for (first, cells) in [([0_u32, 0], 16_usize), ([3, 0], 1), ([290, 0], 10), ([7, 0], 47), ([1, 0], 64), ([20, 0], 255)] {
+        for (first, cells) in [([0_u32, 0], 16_usize), ([5, 0], 0), ([3, 0], 1), ([290, 0], 10), ([7, 0], 47), ([1, 0], 64), ([20, 0], 255)]
+        {
             let mut batch = Batch::default();
             source.fill((0..cells as u32).map(|c| [first[0] + c, first[1]]), &mut batch).unwrap();
             let n = rows.len(cells);
