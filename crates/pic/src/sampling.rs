@@ -281,9 +281,8 @@ mod tests {
         }
     }
 
-    /// Lengths have the distribution of Juttner and directions are uniform on the sphere: the largest differences of the counted
-    /// shares from those of a quadrature of `u^2 exp(-gamma/theta)` and of a straight line, against those of one in a thousand samples
-    /// (Kolmogorov and Smirnov).
+    /// Lengths have the distribution of Juttner, by a quadrature of `u^2 exp(-gamma/theta)`, and directions are uniform on the
+    /// sphere: the largest differences of the shares are below those of one in a thousand samples (Kolmogorov and Smirnov).
     #[test]
     fn the_relativistic_gas_has_its_distribution() {
         let n = 200_000;

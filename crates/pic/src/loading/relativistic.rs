@@ -9,7 +9,7 @@ use crate::setup::Profile;
 
 /// Particles of each cell of a batch, in their order.
 struct OfCells {
-    /// Where those of a cell begin in the list; one more at the end.
+    /// Place in the list of the first one of each cell, and the end.
     first: Vec<usize>,
     particles: Vec<u32>,
 }

@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// What is not the same in every cell, or no number, is left to batches, which refuse it with its place.
+    /// Starts that differ from cell to cell, or are no numbers, are left to batches, which refuse the latter with their place.
     #[test]
     fn other_starts_have_no_rows() {
         for species in [
