@@ -3,7 +3,7 @@
 
 use zellige_engine::rng::{Philox, open_f64};
 
-use crate::deviates::{self, fraction, logarithm, normal_pair};
+use crate::deviates::{direction, fraction, logarithm, normal_pair};
 use crate::physics::{self, Vec3};
 
 /// Species that have random numbers of their own.
@@ -92,9 +92,8 @@ impl Stream {
             return [0.0; 3];
         }
         loop {
-            let words = [0, 1, 2, 3, 4].map(|k| self.philox.draw(self.column, self.index + k));
+            let words = std::array::from_fn(|_| self.next());
             let found = relativistic_candidate(&words, theta);
-            self.index += found.drawn;
             if found.kept {
                 return found.u;
             }
@@ -143,6 +142,9 @@ pub(crate) fn normal_vector(philox: Philox, column: u64, first: u64, k: u32) -> 
     [across.x, across.y, if odd { along.y } else { along.x }]
 }
 
+/// Draws that a try at a momentum of [`Stream::maxwell_juttner`] takes.
+pub(crate) const DRAWS_OF_A_TRY: usize = 2;
+
 /// A try at a momentum of [`Stream::maxwell_juttner`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
@@ -150,41 +152,34 @@ pub(crate) struct Candidate {
     pub(crate) u: [f64; 3],
     /// True if it is kept.
     pub(crate) kept: bool,
-    /// Draws that it took.
-    pub(crate) drawn: u64,
 }
 
-/// A try from the next five draws of a stream, of which it may leave some. Without branches: registers of cells go through it
-/// together.
+/// A try from the next draws of a stream, 32 bits a number. Without branches: registers of cells go through it together.
 #[inline(always)]
-pub(crate) fn relativistic_candidate(words: &[[u32; 4]; 5], theta: f64) -> Candidate {
-    let open = |k: usize| [deviates::open(words[k][0], words[k][1]), deviates::open(words[k][2], words[k][3])];
+pub(crate) fn relativistic_candidate(words: &[[u32; 4]; DRAWS_OF_A_TRY], theta: f64) -> Candidate {
+    let [[pick, keep, a, b], [c, angle, cos, phi]] = words;
     let root = (0.5 * theta).sqrt();
     // Integrals of x^n exp(-x^2) over 0..inf for n of 2 to 5, times the coefficient of x^n: of these one is picked.
     let sqrt_pi = 1.772_453_850_905_516;
     let parts = [0.25 * sqrt_pi, 0.5 * root, 0.375 * sqrt_pi * theta, theta * root];
-    let [pick, keep] = open(0);
-    let first = pick * (parts[0] + parts[1] + parts[2] + parts[3]) - parts[0];
+    let first = fraction(*pick) * (parts[0] + parts[1] + parts[2] + parts[3]) - parts[0];
     let second = first - parts[1];
     let third = second - parts[2];
-    // x^2 has a gamma variate of shape (n + 1)/2: half integers have a normal number in it.
+    // x^2 has a gamma variate of shape (n + 1)/2: half integers have a normal number in it, of which whole ones need the word.
     let even = first < 0.0 || (second >= 0.0 && third < 0.0);
-    let ([a, b], [c, _]) = (open(1), open(2));
-    let b = if first < 0.0 { 1.0 } else { b };
-    let c = if third < 0.0 { 1.0 } else { c };
-    let normal = deviates::normal_pair(deviates::open(words[3][0], words[3][1]), deviates::uniform(words[3][2], words[3][3])).x;
-    let square = 0.5 * (normal * normal);
-    let square = if even { square - logarithm(a * b) } else { -logarithm(a * b * c) };
+    let normal = normal_pair(fraction(*c), fraction(*angle)).x;
+    let b = if first < 0.0 { 1.0 } else { fraction(*b) };
+    let c = if third < 0.0 { 1.0 } else { fraction(*c) };
+    let whole = -logarithm(fraction(*a) * b * c);
+    let square = if even { 0.5 * (normal * normal) + whole } else { whole };
     let t = theta * square;
-    let kept = keep * (1.0 + (0.5 * t).sqrt()) < (1.0 + 0.5 * t).sqrt();
+    let kept = fraction(*keep) * (1.0 + (0.5 * t).sqrt()) < (1.0 + 0.5 * t).sqrt();
     // u^2 = gamma^2 - 1 without cancellation.
     let u = (t * (2.0 + t)).sqrt();
-    // A direction, uniform on the sphere, from the draw behind those.
-    let (v, w) = (words[3], words[4]);
-    let way = if even { [w[0], w[1], w[2], w[3]] } else { [v[0], v[1], v[2], v[3]] };
-    let (cos, phi) = (2.0 * deviates::open(way[0], way[1]) - 1.0, deviates::direction(deviates::open(way[2], way[3])));
+    // A direction, uniform on the sphere.
+    let (cos, phi) = (2.0 * fraction(*cos) - 1.0, direction(fraction(*phi)));
     let sin = (1.0 - cos * cos).max(0.0).sqrt();
-    Candidate { u: [u * (sin * phi.x), u * (sin * phi.y), u * cos], kept, drawn: 3 + u64::from(even) + u64::from(kept) }
+    Candidate { u: [u * (sin * phi.x), u * (sin * phi.y), u * cos], kept }
 }
 
 /// The radical inverse of `k` in `base`: van der Corput's sequence, in `[0, 1)`.
@@ -283,6 +278,53 @@ mod tests {
             let sigma = ((square - gamma * gamma) / f64::from(n)).sqrt();
             assert!((gamma - expected).abs() < 4.0 * sigma, "theta {theta}: {gamma}, expected {expected} +- {sigma}");
             assert!((pressure / theta - 1.0).abs() < 4.0 * 3.0 / f64::from(n).sqrt(), "theta {theta}: {pressure}");
+        }
+    }
+
+    /// Lengths have the distribution of Juttner, by a quadrature of `u^2 exp(-gamma/theta)`, and directions are uniform on the
+    /// sphere: the largest differences of the shares are below those of one in a thousand samples (Kolmogorov and Smirnov).
+    #[test]
+    fn the_relativistic_gas_has_its_distribution() {
+        let n = 200_000;
+        let largest = |mut found: Vec<f64>, share: &dyn Fn(f64) -> f64| {
+            found.sort_by(f64::total_cmp);
+            let off = |(k, x): (usize, &f64)| (share(*x) - (k as f64 + 0.5) / f64::from(n)).abs();
+            found.iter().enumerate().map(off).fold(0.0, f64::max) * f64::from(n).sqrt()
+        };
+        for (number, theta) in [1e-3, 0.03, 0.3, 1.0, 30.0].into_iter().enumerate() {
+            let mut stream = Stream::new(11, number, Purpose::Momentum, 9, 2);
+            let u: Vec<[f64; 3]> = (0..n).map(|_| stream.maxwell_juttner(theta)).collect();
+            let length = |u: &[f64; 3]| u.iter().map(|c| c * c).sum::<f64>().sqrt();
+            // Up to where exp(-gamma/theta) is e^-40 of its largest, by the rule of midpoints.
+            let gamma = 1.0 + 40.0 * theta;
+            let (cells, end) = (100_000, (gamma * gamma - 1.0).sqrt());
+            let density = |k: usize| {
+                let u = (k as f64 + 0.5) * end / cells as f64;
+                u * u * (-(u * u / (1.0 + (1.0 + u * u).sqrt())) / theta).exp()
+            };
+            let mut below = vec![0.0];
+            (0..cells).for_each(|k| below.push(below[k] + density(k)));
+            let share = |u: f64| {
+                let at = (u / end * cells as f64).min(cells as f64 - 1.0);
+                let (k, part) = (at as usize, at.fract());
+                (below[k] + part * (below[k + 1] - below[k])) / below[cells]
+            };
+            assert!(largest(u.iter().map(length).collect(), &share) < 1.95, "lengths at {theta}");
+            for c in 0..3 {
+                let cosines = u.iter().map(|u| u[c] / length(u)).collect();
+                assert!(largest(cosines, &|cos| 0.5 * (1.0 + cos)) < 1.95, "component {c} at {theta}");
+            }
+            let turns = u.iter().map(|u| u[1].atan2(u[0]) / std::f64::consts::TAU + 0.5).collect();
+            assert!(largest(turns, &|turn| turn) < 1.95, "angle at {theta}");
+            // Neither a length and its direction nor momenta that follow each other have to do with each other.
+            let mean = u.iter().map(length).sum::<f64>() / f64::from(n);
+            let spread = u.iter().map(|u| (length(u) - mean).powi(2)).sum::<f64>() / f64::from(n);
+            let along = |u: &[f64; 3]| u[2] / length(u) * 3.0_f64.sqrt();
+            let with_cosine = u.iter().map(|u| (length(u) - mean) * along(u)).sum::<f64>();
+            let with_next = u.windows(2).map(|w| (length(&w[0]) - mean) * (length(&w[1]) - mean)).sum::<f64>();
+            for product in [with_cosine / spread.sqrt(), with_next / spread] {
+                assert!(product.abs() < 4.0 * f64::from(n).sqrt(), "{product} at {theta}");
+            }
         }
     }
 

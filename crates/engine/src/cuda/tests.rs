@@ -287,6 +287,28 @@ fn a_capture_takes_in_nothing_of_other_threads() {
     }
 }
 
+/// The kernels that follow change the values at once.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn downloads_have_the_values_of_the_moment_they_were_begun_at() {
+    let Some(cuda) = testing::gpu() else { return };
+    let kernel = recipe().build(&cuda).unwrap().kernel("scale<float>").unwrap();
+    const N: usize = 1 << 20;
+    let mut x = cuda.buffer_from(&vec![1.0_f32; N], "test").unwrap();
+    let mut downloads = Downloads::new(&cuda, N, "test").unwrap();
+    for turn in 0..20 {
+        // SAFETY: (float*, float, u64) as declared.
+        unsafe { kernel.launch((N / 256) as u32, 256).arg(&mut x).arg(2.0f32).arg(N as u64).run().unwrap() };
+        downloads.begin(&x).unwrap();
+        if turn > 0 {
+            let before = 2.0_f32.powi(turn);
+            let values = downloads.take().unwrap();
+            assert!(values.iter().all(|v| *v == before), "{before} in turn {turn}: {:?}", values.iter().find(|v| **v != before));
+        }
+    }
+    assert_eq!((downloads.under_way(), downloads.take().unwrap()[N - 1]), (1, 2.0_f32.powi(20)));
+}
+
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn copies_go_beside_the_kernels_in_the_order_of_events() {

@@ -59,6 +59,10 @@ impl<S: Solver> Running<S> {
         };
         let restore = |folder: &PathBuf| times::within(Phase::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
         let pending = options.resume.as_ref().map(restore).transpose()?;
+        if let Device::Cuda(cuda) = &environment.device {
+            // Copies of the state to the device are no part of the first step.
+            cuda.synchronize()?;
+        }
         let first = solver.clock();
         Ok(Self {
             solver,

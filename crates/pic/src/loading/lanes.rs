@@ -5,7 +5,7 @@ use zellige_engine::real::AVX512;
 use zellige_engine::real::Isa;
 use zellige_engine::rng::Philox;
 
-use crate::sampling::relativistic_candidate;
+use crate::sampling::{DRAWS_OF_A_TRY, relativistic_candidate};
 
 /// A loop that is compiled for each instruction set.
 pub(crate) trait Work {
@@ -66,7 +66,7 @@ impl Work for Relativistic<'_> {
     fn run(self) {
         let (philox, t) = (self.philox, self.tries);
         // Without `map` and closures, which are calls here, and without registers.
-        let mut words = [[[0_u32; GROUP]; 4]; 5];
+        let mut words = [[[0_u32; GROUP]; 4]; DRAWS_OF_A_TRY];
         for (k, words) in (0_u64..).zip(&mut words) {
             let [a, b, c, d] = words;
             for p in 0..GROUP {
@@ -80,10 +80,10 @@ impl Work for Relativistic<'_> {
             };
         }
         for p in 0..GROUP {
-            let found = relativistic_candidate(&[words!(0, p), words!(1, p), words!(2, p), words!(3, p), words!(4, p)], t.theta[p]);
+            let found = relativistic_candidate(&[words!(0, p), words!(1, p)], t.theta[p]);
             (t.u[0][p], t.u[1][p], t.u[2][p]) = (found.u[0], found.u[1], found.u[2]);
             t.kept[p] = found.kept;
-            t.numbers[p] += found.drawn;
+            t.numbers[p] += DRAWS_OF_A_TRY as u64;
         }
     }
 }

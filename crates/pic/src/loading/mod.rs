@@ -21,8 +21,8 @@ pub use self::half_step_back::back_push;
 pub(crate) use self::portions::joined;
 use self::quiet::Halton;
 use self::random::Draws;
-pub(crate) use self::uniform::UNIFORM_SOURCE_CUDA;
 pub use self::uniform::UniformSource;
+pub(crate) use self::uniform::{RowOfCells, UNIFORM_SOURCE_CUDA};
 use crate::config::species::Positions;
 use crate::sampling::{Purpose, Stream, purpose};
 use crate::setup::{Load, Model, Profile, ThermalSpread, absolute, bad_density, input};
@@ -264,12 +264,9 @@ impl<'a> Source<'a> {
     fn weigh(&self, by_number: bool, out: &mut Batch) -> Result<()> {
         let (load, n) = (self.load, out.len());
         if load.species.tagged {
-            // Unique as long as a run has fewer than 2^20 particles per cell and fewer than 2^44 cells.
             let rows = self.model.grid.cells[1] as u64;
-            out.tag.extend(out.cell.iter().zip(&out.draws.numbers).map(|(c, k)| {
-                let c = *c as usize;
-                ((out.columns[c] * rows + u64::from(out.cells[c][1])) << 20) + u64::from(*k) + 1
-            }));
+            let tag = |(c, k): (&u32, &u32)| tag(rows, out.columns[*c as usize], out.cells[*c as usize][1], u64::from(*k));
+            out.tag.extend(out.cell.iter().zip(&out.draws.numbers).map(tag));
         }
         let mut kept = Vec::new();
         match load.density {
@@ -411,6 +408,12 @@ impl<'a> Source<'a> {
         let message = format!("the temperature or thermal momentum at x = {x}, y = {y} is {value}");
         Err(input(&self.path("momentum"), Problem::new("", message).allowed("finite, 0 or more")))
     }
+}
+
+/// Tag of particle `k` of a cell in a box of so many rows: unique as long as a run has fewer than 2^20 particles per cell and fewer
+/// than 2^44 cells.
+fn tag(rows: u64, column: u64, row: u32, k: u64) -> u64 {
+    ((column * rows + u64::from(row)) << 20) + k + 1
 }
 
 /// Offset from the cell's centre of particle `k` of `n` where there is nothing random to it; one of two dimensions.

@@ -46,7 +46,64 @@ impl Draws {
 }
 
 /// Pairs that each loop takes together: their numbers stay in the first cache.
-const SOME: usize = 64;
+pub(super) const SOME: usize = 64;
+
+/// Values of both particles of some pairs.
+pub(super) type OfPairs = [[f64; SOME]; 2];
+
+/// Offsets from the cell's centre of `some` pairs, by the column of each and the number of its draw.
+#[inline(always)]
+pub(super) fn offsets_of_pairs(philox: Philox, columns: &[u64; SOME], numbers: &[u64; SOME], some: usize, [s, t]: &mut [OfPairs; 2]) {
+    let ([s, odd_s], [t, odd_t]) = (s, t);
+    // Without it every place is checked, one by one.
+    let some = some.min(SOME);
+    for p in 0..some {
+        let [a, b, c, d] = philox.draw(columns[p], numbers[p]);
+        (s[p], t[p]) = (fraction(a) - 0.5, fraction(b) - 0.5);
+        (odd_s[p], odd_t[p]) = (fraction(c) - 0.5, fraction(d) - 0.5);
+    }
+}
+
+/// Normal vectors of `some` pairs, by component times `width` and moved by `shift`, by the column of each and the number of the
+/// first of its two draws.
+#[inline(always)]
+pub(super) fn normals_of_pairs(
+    philox: Philox,
+    columns: &[u64; SOME],
+    numbers: &[u64; SOME],
+    some: usize,
+    [width, shift]: [[f64; 3]; 2],
+    u: &mut [OfPairs; 3],
+) {
+    let some = some.min(SOME);
+    // Loops of their own for words, lengths and directions: each is one long chain, of which a CPU then has several under way.
+    let ([mut even, mut odd, mut both], [mut even_at, mut odd_at, mut both_at]) = ([[0.0; SOME]; 3], [[0.0; SOME]; 3]);
+    let [[even_x, odd_x], [even_y, odd_y], [even_z, odd_z]] = u;
+    for p in 0..some {
+        let [a, b, c, d] = philox.draw(columns[p], numbers[p]);
+        (even[p], even_at[p], odd[p], odd_at[p]) = (fraction(a), fraction(b), fraction(c), fraction(d));
+        let [a, b, _, _] = philox.draw(columns[p], numbers[p] + 1);
+        (both[p], both_at[p]) = (fraction(a), fraction(b));
+    }
+    for p in 0..some {
+        (even[p], odd[p], both[p]) = (normal_length(even[p]), normal_length(odd[p]), normal_length(both[p]));
+    }
+    for p in 0..some {
+        let at = direction(even_at[p]);
+        even_x[p] = even[p] * at.x * width[0] + shift[0];
+        even_y[p] = even[p] * at.y * width[1] + shift[1];
+    }
+    for p in 0..some {
+        let at = direction(odd_at[p]);
+        odd_x[p] = odd[p] * at.x * width[0] + shift[0];
+        odd_y[p] = odd[p] * at.y * width[1] + shift[1];
+    }
+    for p in 0..some {
+        let at = direction(both_at[p]);
+        even_z[p] = both[p] * at.x * width[2] + shift[2];
+        odd_z[p] = both[p] * at.y * width[2] + shift[2];
+    }
+}
 
 /// See [`Draws::runs`].
 struct Runs {
@@ -72,29 +129,35 @@ impl Iterator for Runs {
     }
 }
 
-/// Keys of some pairs.
+/// Columns of some pairs, and the numbers of their first draws.
 struct Keys {
     columns: [u64; SOME],
-    rows: [u64; SOME],
-    /// Numbers of the first particles.
-    numbers: [u32; SOME],
+    numbers: [u64; SOME],
+    /// Bits of a particle's number that do not count: 1 where a pair has one draw, 0 where it has two.
+    shared: u32,
 }
 
 impl Keys {
+    fn new(shared: u32) -> Self {
+        Self { columns: [0; SOME], numbers: [0; SOME], shared }
+    }
+
     #[inline(always)]
     fn gather(&mut self, draws: &Draws, first: usize, some: usize) {
         for (pairs, p) in draws.runs(first, some) {
             let n = pairs.len();
             self.columns[pairs.clone()].copy_from_slice(&draws.columns[p..][..n]);
-            self.rows[pairs.clone()].copy_from_slice(&draws.rows[p..][..n]);
-            self.numbers[pairs].copy_from_slice(&draws.numbers[p..][..n]);
+            let (numbers, rows, of) = (&mut self.numbers[pairs], &draws.rows[p..][..n], &draws.numbers[p..][..n]);
+            for k in 0..n {
+                numbers[k] = rows[k] + u64::from(of[k] >> self.shared);
+            }
         }
     }
 }
 
 /// Puts values of pairs to their particles.
 #[inline(always)]
-fn scatter(draws: &Draws, first: usize, some: usize, [even, odd]: [&[f64; SOME]; 2], to: &mut [f64]) {
+fn scatter(draws: &Draws, first: usize, some: usize, [even, odd]: &OfPairs, to: &mut [f64]) {
     for (pairs, p) in draws.runs(first, some) {
         let n = pairs.len();
         to[p..][..n].copy_from_slice(&even[pairs.clone()]);
@@ -113,18 +176,13 @@ impl Work for Positions<'_> {
     #[inline(always)]
     fn run(self) {
         let (philox, draws) = (self.philox, self.draws);
-        let mut keys = Keys { columns: [0; SOME], rows: [0; SOME], numbers: [0; SOME] };
-        let [mut s, mut t, mut odd_s, mut odd_t] = [[0.0; SOME]; 4];
+        let (mut keys, mut found) = (Keys::new(1), [[[0.0; SOME]; 2]; 2]);
         for first in (0..draws.paired / 2).step_by(SOME) {
             let some = SOME.min(draws.paired / 2 - first);
             keys.gather(draws, first, some);
-            for p in 0..some {
-                let [a, b, c, d] = philox.draw(keys.columns[p], keys.rows[p] + u64::from(keys.numbers[p] / 2));
-                (s[p], t[p]) = (fraction(a) - 0.5, fraction(b) - 0.5);
-                (odd_s[p], odd_t[p]) = (fraction(c) - 0.5, fraction(d) - 0.5);
-            }
-            scatter(draws, first, some, [&s, &odd_s], self.s);
-            scatter(draws, first, some, [&t, &odd_t], self.t);
+            offsets_of_pairs(philox, &keys.columns, &keys.numbers, some, &mut found);
+            scatter(draws, first, some, &found[0], self.s);
+            scatter(draws, first, some, &found[1], self.t);
         }
         for p in draws.paired..self.s.len() {
             [self.s[p], self.t[p]] = random_offsets(philox, draws.columns[p], draws.rows[p], draws.numbers[p]);
@@ -150,41 +208,14 @@ impl Work for Normals<'_> {
     fn run(self) {
         let (philox, draws, width, shift) = (self.philox, self.draws, self.width, self.shift);
         let [x, y, z] = self.u;
-        let mut keys = Keys { columns: [0; SOME], rows: [0; SOME], numbers: [0; SOME] };
-        // Loops of their own for words, lengths and directions: each is one long chain, of which a CPU then has several under way.
-        let ([mut even, mut odd, mut both], [mut even_at, mut odd_at, mut both_at]) = ([[0.0; SOME]; 3], [[0.0; SOME]; 3]);
-        let ([mut even_x, mut even_y, mut even_z], [mut odd_x, mut odd_y, mut odd_z]) = ([[0.0; SOME]; 3], [[0.0; SOME]; 3]);
+        let (mut keys, mut found) = (Keys::new(0), [[[0.0; SOME]; 2]; 3]);
         for first in (0..draws.paired / 2).step_by(SOME) {
             let some = SOME.min(draws.paired / 2 - first);
             keys.gather(draws, first, some);
-            for p in 0..some {
-                let number = keys.rows[p] + u64::from(keys.numbers[p]);
-                let [a, b, c, d] = philox.draw(keys.columns[p], number);
-                (even[p], even_at[p], odd[p], odd_at[p]) = (fraction(a), fraction(b), fraction(c), fraction(d));
-                let [a, b, _, _] = philox.draw(keys.columns[p], number + 1);
-                (both[p], both_at[p]) = (fraction(a), fraction(b));
-            }
-            for p in 0..some {
-                (even[p], odd[p], both[p]) = (normal_length(even[p]), normal_length(odd[p]), normal_length(both[p]));
-            }
-            for p in 0..some {
-                let at = direction(even_at[p]);
-                even_x[p] = even[p] * at.x * width[0] + shift[0];
-                even_y[p] = even[p] * at.y * width[1] + shift[1];
-            }
-            for p in 0..some {
-                let at = direction(odd_at[p]);
-                odd_x[p] = odd[p] * at.x * width[0] + shift[0];
-                odd_y[p] = odd[p] * at.y * width[1] + shift[1];
-            }
-            for p in 0..some {
-                let at = direction(both_at[p]);
-                even_z[p] = both[p] * at.x * width[2] + shift[2];
-                odd_z[p] = both[p] * at.y * width[2] + shift[2];
-            }
-            scatter(draws, first, some, [&even_x, &odd_x], x);
-            scatter(draws, first, some, [&even_y, &odd_y], y);
-            scatter(draws, first, some, [&even_z, &odd_z], z);
+            normals_of_pairs(philox, &keys.columns, &keys.numbers, some, [width, shift], &mut found);
+            scatter(draws, first, some, &found[0], x);
+            scatter(draws, first, some, &found[1], y);
+            scatter(draws, first, some, &found[2], z);
         }
         for p in draws.paired..x.len() {
             let u = normal_vector(philox, draws.columns[p], draws.rows[p], draws.numbers[p]);

@@ -1,6 +1,10 @@
 //! Starts that are the same in every cell: a few numbers from which a GPU makes the particles.
 
+mod rows;
+
 use zellige_device_macro::device;
+
+pub(crate) use self::rows::RowOfCells;
 
 use super::Source;
 use crate::config::species::Positions;
@@ -96,5 +100,10 @@ impl UniformSource {
     /// Particles of a cell.
     pub fn per_cell(&self) -> usize {
         self.per_cell as usize
+    }
+
+    /// Tag of particle `k` of a cell, by its column, counted from the start of the run, and its row.
+    fn tag(&self, column: u64, row: u32, k: u64) -> u64 {
+        super::tag(self.rows, column, row, k)
     }
 }

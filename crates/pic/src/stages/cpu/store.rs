@@ -11,7 +11,7 @@ use zellige_engine::tiles::{self, Layout};
 pub(super) use zellige_engine::tiles::{Location, Tiling};
 
 use crate::loading::lanes::{Work, on};
-use crate::loading::{Batch, Source};
+use crate::loading::{Batch, RowOfCells, Source};
 use crate::particles::{Particles, Species};
 use crate::stages::Visit;
 
@@ -81,7 +81,15 @@ impl<T: RealScalar> Work for BatchWriter<'_, '_, T> {
 /// Puts what `source` makes into the cells of an empty tile.
 pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch: &mut Batch) -> Result<()> {
     let [x, y] = tile.corner.map(|c| c as u32);
+    let uniform_rows = source.uniform_rows();
     for (r, row) in tile.rows.iter_mut().enumerate() {
+        if let Some(rows) = &uniform_rows {
+            row.set_len(rows.len(tile.cells[0]));
+            let Columns { v: [s, t, ux, uy, uz, _], words: [tags], keys } = row.columns_mut();
+            let first = [x, y + r as u32];
+            rows.fill(RowOfCells { first, cells: tile.cells[0], numbers: [s, t, ux, uy, uz], keys, tags });
+            continue;
+        }
         let columns = 0..tile.cells[0] as u32;
         source.fill(columns.map(|c| [x + c, y + r as u32]), batch)?;
         let n = batch.len();
