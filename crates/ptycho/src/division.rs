@@ -8,7 +8,7 @@ use zellige_engine::sim::Plan;
 
 use crate::config::{Config, Precision};
 use crate::model::Model;
-use crate::stages::cuda::{TEAM, probe_sums};
+use crate::stages::cuda::{TEAM, probe_sums, sections};
 
 /// Messages in which the sums of a pass go to the next part, at most, and bytes of one at least ([`crate::relay`]).
 const MESSAGES: f64 = 8.0;
@@ -65,13 +65,20 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, p
         Device::Cuda(gpu) => {
             let cut: Vec<usize> = (0..=parts).map(|p| p * views / parts).collect();
             let (common, chained) = common(model, &cut);
-            let sums =
-                probe_sums(model, gpu.properties().multiprocessors, number as usize) as f64 * (2 * model.modes[0] + 1) as f64 * pixels;
-            // Values of a part's tiles and its sums of the probes to each other one, and those of tiles that the next one goes on
-            // with, of every warp that adds to a tile.
-            let shared = (objects * 2.0 / 3.0 + sums) * others / parts as f64 + objects * common * WARPS;
-            let rounds = if parts == 1 { 0.0 } else { chained as f64 + 2.0 };
-            Traffic { rounds, messages: 2.0 * others + f64::from(u8::from(parts > 1)), bytes: shared * number }
+            let apart = (sections(views).len() - 1).is_multiple_of(parts);
+            let [pieces, bundles] = probe_sums(model, gpu.properties().multiprocessors, number as usize);
+            let told = if apart && model.probes == 1 && bundles.is_multiple_of(parts) { bundles } else { pieces };
+            let sums = told as f64 * (2 * model.modes[0] + 1) as f64 * pixels;
+            // Values of a part's tiles and its sums of the probes to each other one; and sums of tiles that others add to as well,
+            // at both ends to all, or to the next one, which goes on with them, of every warp that adds to a tile.
+            let ends = objects * common * if apart { 2.0 * others } else { WARPS };
+            let shared = (objects * 2.0 / 3.0 + sums) * others / parts as f64 + ends;
+            let (rounds, next) = match parts {
+                1 => (0.0, 0.0),
+                _ if apart => (2.0, 0.0),
+                _ => (chained as f64 + 2.0, 1.0),
+            };
+            Traffic { rounds, messages: 2.0 * others + next, bytes: shared * number }
         }
     };
     // Sums of the errors go from part to part, and from the last one to all.

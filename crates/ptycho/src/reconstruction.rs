@@ -127,6 +127,12 @@ impl Reconstruction {
 
     /// One iteration, with the views in `order` where an engine goes from one to the next.
     pub fn advance_in(&mut self, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+        self.advance_open(order, profiler)?;
+        self.stages.end_overlap()
+    }
+
+    /// One iteration, whose overlap loop is still to be ended.
+    pub(crate) fn advance_open(&mut self, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         self.begin()?;
         let (number, k) = self.at;
         let Some((config, engine)) = self.engines.get(number) else { return Ok(()) };

@@ -321,20 +321,21 @@ impl Solver for Ptycho {
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         self.comparisons = None;
-        self.whole.advance(profiler)?;
+        self.whole.advance_open(None, profiler)?;
         if let Some(half_sets) = &mut self.half_sets {
             profiler.stage_with("half-sets", Cost::default(), |profiler| half_sets.advance(profiler))?;
         }
-        // Begun before those of the iteration before are waited for: the device has work meanwhile.
+        // Begun before those of the iteration before are waited for, and added up by all parts: the device has work meanwhile.
         let begun = self.whole.begin_errors()?;
         self.settle()?;
         let iteration = self.whole.iteration();
         if begun {
             self.waiting = Some(iteration);
-            return Ok(());
+        } else {
+            let errors = self.whole.stages.errors()?;
+            self.take_errors(&errors, iteration)?;
         }
-        let errors = self.whole.stages.errors()?;
-        self.take_errors(&errors, iteration)
+        self.whole.stages.end_overlap()
     }
 
     fn row_can_wait(&self) -> bool {

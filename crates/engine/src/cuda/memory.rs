@@ -329,21 +329,8 @@ impl Cuda {
 
     /// Copies bytes to the memory of another part, as [`Cuda::copy_to_peer`] does.
     pub(crate) fn copy_memory(&self, from: &Memory, from_at: usize, to: &Memory, to_at: usize, bytes: usize) -> Result<()> {
-        for (memory, at) in [(from, from_at), (to, to_at)] {
-            assert!(memory.has(at, bytes), "{bytes} bytes at {at} of {memory:?}");
-        }
-        let (Memory(from), Memory(to)) = (from, to);
         self.bind()?;
-        let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
-        let (target, source) = (to.pointer + to_at as u64, from.pointer + from_at as u64);
-        // SAFETY: both ranges lie in memory that is held, of contexts that are alive.
-        self.put(|stream| unsafe {
-            if there == here {
-                return result::memcpy_dtod_async(target, source, bytes, stream);
-            }
-            sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result()
-        })
-        .map_err(|e| self.failed("a copy to another part failed", e))
+        self.put(|stream| copy_between(stream, (from, from_at), (to, to_at), bytes)).map_err(|e| self.failed(NOT_COPIED, e))
     }
 
     /// Puts a copy of bytes of the device to page-locked memory on the stream.
@@ -493,5 +480,29 @@ impl<T> Drop for Mapped<T> {
                 result::free_host(self.host.cast()).ok();
             }
         }
+    }
+}
+/// Error of copies between parts.
+pub(super) const NOT_COPIED: &str = "a copy to another part failed";
+
+/// Puts a copy of bytes, on one device or between two, on a stream of the context that is bound.
+pub(super) fn copy_between(
+    stream: sys::CUstream,
+    (from, from_at): (&Memory, usize),
+    (to, to_at): (&Memory, usize),
+    bytes: usize,
+) -> std::result::Result<(), result::DriverError> {
+    for (memory, at) in [(from, from_at), (to, to_at)] {
+        assert!(memory.has(at, bytes), "{bytes} bytes at {at} of {memory:?}");
+    }
+    let (Memory(from), Memory(to)) = (from, to);
+    let (there, here) = (to.inner.context.cu_ctx(), from.inner.context.cu_ctx());
+    let (target, source) = (to.pointer + to_at as u64, from.pointer + from_at as u64);
+    // SAFETY: both ranges lie in memory that is held, of contexts that are alive.
+    unsafe {
+        if there == here {
+            return result::memcpy_dtod_async(target, source, bytes, stream);
+        }
+        sys::cuMemcpyPeerAsync(target, there, source, here, bytes, stream).result()
     }
 }

@@ -10,7 +10,7 @@ use cudarc::driver::{result, sys};
 
 use super::context::{Cuda, Inner};
 use super::event::Event;
-use super::memory::Buffer;
+use super::memory::{Buffer, Memory, NOT_COPIED, copy_between};
 use crate::error::{Error, Result};
 
 /// Bytes of the copies by which the rate to the host is measured: 0.15 ms each where a bus moves 55 GB/s. To lock their pages takes
@@ -211,6 +211,13 @@ impl Stream {
         cuda.bind()?;
         // SAFETY: the range lies in the buffer; the rest is the caller's promise.
         unsafe { result::memcpy_dtoh_async(data, buffer.from(at).0, self.handle) }.map_err(|e| cuda.failed("a copy from the GPU failed", e))
+    }
+
+    /// Copies bytes to the memory of another part, on this GPU or another one, in the order of this stream.
+    pub(crate) fn copy_memory(&self, from: (&Memory, usize), to: (&Memory, usize), bytes: usize) -> Result<()> {
+        let cuda = self.cuda();
+        cuda.bind()?;
+        copy_between(self.handle, from, to, bytes).map_err(|e| cuda.failed(NOT_COPIED, e))
     }
 
     /// Marks this point of the stream.

@@ -170,7 +170,9 @@ fn ways_go_by_nccl() {
             let heard: Vec<usize> = others.iter().copied().filter(|other| sends(round, *other, own)).collect();
             let bytes = size(own, turn + round);
             stamps.write(cuda, ROUNDS * turn + round, &from, 0, bytes)?;
-            to.iter().try_for_each(|part| ways.copy(&from, 0, &opened, *part, own * MOST, bytes))?;
+            for part in &to {
+                ways.copy(&from, 0, &opened, *part, own * MOST, bytes);
+            }
             if round < ROUNDS - 1 {
                 ways.post(&to)?;
                 ways.hear(&heard)?;

@@ -182,7 +182,7 @@ fn ways_keep_their_order() {
                 cuda.copy(opened.own(), 0, &mut kept, turn, 1)?;
                 let fresh: Buffer<u64> = pool.buffer_from(&vec![(turn * parts + own) as u64; 1 << 12], "test")?;
                 if own < last {
-                    ways.copy(&fresh, 0, &opened, own + 1, 0, 1 << 12)?;
+                    ways.copy(&fresh, 0, &opened, own + 1, 0, 1 << 12);
                     ways.post(&[own + 1])?;
                     ways.hear(&[])?;
                 }
@@ -193,6 +193,43 @@ fn ways_keep_their_order() {
         });
         for (own, seen) in found.unwrap().into_iter().enumerate() {
             let expected: Vec<u64> = (0..40).map(|turn| if own == 0 { 0 } else { turn * parts as u64 + own as u64 - 1 }).collect();
+            assert_eq!(seen, expected, "part {own} of {parts}, {memory:?}");
+        }
+    }
+}
+
+/// Numbers that go beside to all others, each there behind the second time at which all settle, and not changed before it is read.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn copies_beside_come_in_time() {
+    if testing::gpu().is_none() {
+        return;
+    }
+    const N: usize = 1 << 18;
+    for (parts, memory) in [2, 3, 5].into_iter().flat_map(|parts| BOTH.map(|memory| (parts, memory))) {
+        let found = inside::run_on(parts, memory, |links| {
+            let cuda = Cuda::open(0)?;
+            let own = links.rank();
+            let pool = cuda.pool();
+            let mut kept = pool.alloc_zeros::<u64>(20 * parts, "test")?;
+            let mut ways = Ways::new(&cuda, &links, 3)?;
+            let opened = ways.open(Arc::new(pool.alloc_zeros::<u64>(parts * N, "test")?))?;
+            for turn in 0..20 {
+                let fresh: Buffer<u64> = pool.buffer_from(&vec![(turn * parts + own) as u64; N], "test")?;
+                for other in ways.others() {
+                    ways.copy_beside(&fresh, 0, &opened, other, own * N, N);
+                }
+                ways.settle()?;
+                ways.settle()?;
+                for other in ways.others() {
+                    cuda.copy(opened.own(), (other + 1) * N - 1, &mut kept, turn * parts + other, 1)?;
+                }
+            }
+            links.all_say(&())?;
+            cuda.download(&kept)
+        });
+        for (own, seen) in found.unwrap().into_iter().enumerate() {
+            let expected: Vec<u64> = (0..20 * parts).map(|k| if k % parts == own { 0 } else { k as u64 }).collect();
             assert_eq!(seen, expected, "part {own} of {parts}, {memory:?}");
         }
     }

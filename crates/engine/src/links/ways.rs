@@ -2,7 +2,8 @@
 //!
 //! Where parts exchange alike there are [`Slabs`](super::Slabs); here a part copies to some of the others what is ready, in rounds
 //! that all count alike. The host waits for no GPU within a process, only for the others' threads to have put their share on their
-//! streams; events keep the streams in order. Between processes what was copied goes as a parcel at the end of the round.
+//! streams; events keep the streams in order. Copies to each other part have a stream of their own: they go to all at once, and
+//! beside what is computed until the end of the round. Between processes what was copied goes as a parcel at the end of the round.
 //!
 //! By NCCL a GPU that sends waits until the other one receives, and the sums of parts run through all of them: two that wait for
 //! each other, or three in a ring, would wait for ever. In a round everything that a part sends and receives goes at once, and
@@ -16,7 +17,7 @@ use bytemuck::Pod;
 use super::parcels::{Parcels, Piece};
 use super::slabs::mismatch;
 use super::{Handed, Links};
-use crate::cuda::{Buffer, Cuda, Event, Memory};
+use crate::cuda::{Buffer, Cuda, Event, Memory, Stream};
 use crate::error::{Error, Problem, Result};
 
 /// Words of a part: that something for the other one is on its stream, and that it settles.
@@ -64,8 +65,47 @@ struct Marks {
     cuda: Cuda,
     /// Some for each other part.
     posted: Vec<Vec<Event>>,
-    /// For all.
-    settled: Vec<Event>,
+    /// Likewise, of the times at which all settle.
+    settled: Vec<Vec<Event>>,
+}
+
+/// Copies to one other part, on a stream of their own.
+#[derive(Debug)]
+struct Lane {
+    stream: Stream,
+    /// Copies that go with the next word, and those behind the next time at which all settle.
+    waiting: Vec<PeerCopy>,
+    late: Vec<PeerCopy>,
+    /// Copies of the latter kind may be under way.
+    busy: bool,
+}
+
+/// Memory and first byte here and there, and bytes.
+type PeerCopy = ((Memory, usize), (Memory, usize), usize);
+
+impl Lane {
+    fn new(cuda: &Cuda) -> Result<Self> {
+        Ok(Self { stream: cuda.side_stream()?, waiting: Vec::new(), late: Vec::new(), busy: false })
+    }
+
+    /// Starts copies behind `ready`.
+    fn go(stream: &Stream, copies: &mut Vec<PeerCopy>, ready: &Event) -> Result<()> {
+        stream.wait_for(ready)?;
+        copies.drain(..).try_for_each(|((from, at), (to, to_at), bytes)| stream.copy_memory((&from, at), (&to, to_at), bytes))
+    }
+
+    /// Marks that all that goes with this word is copied, and what the main stream has done by `ready`; says whether the mark is in
+    /// the lane's stream, which the main one is to wait for.
+    fn mark(&mut self, cuda: &Cuda, mark: &Event, ready: &Event) -> Result<bool> {
+        if self.waiting.is_empty() && !self.busy {
+            cuda.record(mark)?;
+            return Ok(false);
+        }
+        Self::go(&self.stream, &mut self.waiting, ready)?;
+        self.busy = false;
+        self.stream.record(mark)?;
+        Ok(true)
+    }
 }
 
 /// Ways of a part to all others.
@@ -91,6 +131,12 @@ enum Kind {
     Near {
         own: Arc<Marks>,
         others: Vec<Option<Arc<Marks>>>,
+        /// By part.
+        lanes: Vec<Lane>,
+        /// Mark in the main stream behind what is copied.
+        ready: Event,
+        /// Marks of lanes in this round: part and number.
+        marked: Vec<(usize, usize)>,
         /// Words to each part so far, and from it.
         posted: Vec<usize>,
         heard: Vec<usize>,
@@ -109,11 +155,13 @@ impl Ways {
             let count = |part| if part == links.rank() { 0 } else { 2 * words + 4 };
             let marks = |count| (0..count).map(|_| cuda.event_without_time()).collect::<Result<Vec<_>>>();
             let posted = (0..links.size()).map(|part| marks(count(part))).collect::<Result<_>>()?;
-            let own = Arc::new(Marks { cuda: cuda.clone(), posted, settled: marks(TURNS)? });
+            let settled = (0..links.size()).map(|_| marks(TURNS)).collect::<Result<_>>()?;
+            let own = Arc::new(Marks { cuda: cuda.clone(), posted, settled });
             let others = introduced(links, &own)?;
             others.iter().flatten().try_for_each(|marks| cuda.reach(&marks.cuda).map(drop))?;
-            let none = vec![0; links.size()];
-            Kind::Near { own, others, posted: none.clone(), heard: none, settled: 0 }
+            let (none, ready) = (vec![0; links.size()], cuda.event_without_time()?);
+            let lanes = (0..links.size()).map(|_| Lane::new(cuda)).collect::<Result<_>>()?;
+            Kind::Near { own, others, lanes, ready, marked: Vec::new(), posted: none.clone(), heard: none, settled: 0 }
         } else {
             let others: Vec<usize> = others(links).collect();
             let parcels = Parcels::in_rounds(cuda, links, &others)?;
@@ -133,19 +181,36 @@ impl Ways {
     }
 
     /// Copies `n` values of a buffer to the one that another part has opened, with the next word to that part: as the stream has
-    /// written them by now, if they are left alone until the end of that round. That part has read by then what was there: this
+    /// written them by then, if they are left alone until the end of that round. That part has read by then what was there: this
     /// stream has waited for a word that came after, its own or one that followed from it.
-    pub fn copy<T: Pod>(&mut self, from: &Buffer<T>, from_at: usize, to: &Opened<T>, part: usize, to_at: usize, n: usize) -> Result<()> {
+    pub fn copy<T: Pod>(&mut self, from: &Buffer<T>, from_at: usize, to: &Opened<T>, part: usize, to_at: usize, n: usize) {
+        self.put(from, from_at, to, part, to_at, n, false);
+    }
+
+    /// Copies likewise, as the stream has written them by the next time at which all settle, and where that part has read by then
+    /// what was there. If they are left alone until the time after that, they are there behind it: they go beside what is computed
+    /// between the two.
+    pub fn copy_beside<T: Pod>(&mut self, from: &Buffer<T>, from_at: usize, to: &Opened<T>, part: usize, to_at: usize, n: usize) {
+        self.put(from, from_at, to, part, to_at, n, true);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn put<T: Pod>(&mut self, from: &Buffer<T>, from_at: usize, to: &Opened<T>, part: usize, to_at: usize, n: usize, late: bool) {
+        let [at, to_at, bytes] = [from_at, to_at, n].map(|values| values * size_of::<T>());
+        if bytes == 0 {
+            return;
+        }
+        let memory = from.memory().clone();
         match &mut self.kind {
-            Kind::Near { .. } => match &to.others[part] {
-                Some(to) => self.cuda.copy_to_peer(from, from_at, to, to_at, n),
-                None => Ok(()),
-            },
-            Kind::Far { waiting, .. } => {
-                let [at, to_at, bytes] = [from_at, to_at, n].map(|values| values * size_of::<T>());
-                waiting[part].push(Piece { memory: from.memory().clone(), at, bytes, buffer: to.number, to: to_at });
-                Ok(())
+            Kind::Near { lanes, .. } => {
+                if let Some(to) = &to.others[part] {
+                    let lane = &mut lanes[part];
+                    let copies = if late { &mut lane.late } else { &mut lane.waiting };
+                    copies.push(((memory, at), (to.memory().clone(), to_at), bytes));
+                }
             }
+            // All at the next time.
+            Kind::Far { waiting, .. } => waiting[part].push(Piece { memory, at, bytes, buffer: to.number, to: to_at }),
         }
     }
 
@@ -157,12 +222,18 @@ impl Ways {
         self.turn(false)?;
         self.posted = true;
         match &mut self.kind {
-            Kind::Near { own, posted, .. } => to.iter().try_for_each(|part| {
-                let marks = &own.posted[*part];
-                self.cuda.record(&marks[posted[*part] % marks.len()])?;
-                posted[*part] += 1;
-                self.links.send(*part, spoken(POSTED, self.round).to_vec())
-            }),
+            Kind::Near { own, posted, lanes, ready, marked, .. } => {
+                self.cuda.record(ready)?;
+                to.iter().try_for_each(|part| {
+                    let marks = &own.posted[*part];
+                    let number = posted[*part] % marks.len();
+                    if lanes[*part].mark(&self.cuda, &marks[number], ready)? {
+                        marked.push((*part, number));
+                    }
+                    posted[*part] += 1;
+                    self.links.send(*part, spoken(POSTED, self.round).to_vec())
+                })
+            }
             Kind::Far { parcels, waiting, going } => {
                 *going = to.iter().map(|part| (*part, std::mem::take(&mut waiting[*part]))).collect();
                 parcels.announce(self.round, going)
@@ -178,12 +249,16 @@ impl Ways {
     pub fn hear(&mut self, from: &[usize]) -> Result<()> {
         self.turn(true)?;
         match &mut self.kind {
-            Kind::Near { others, heard, .. } => from.iter().try_for_each(|part| {
-                let marks = &word(&self.links, others, *part, spoken(POSTED, self.round))?.posted[self.links.rank()];
-                self.cuda.wait_for(&marks[heard[*part] % marks.len()])?;
-                heard[*part] += 1;
-                Ok(())
-            })?,
+            Kind::Near { own, others, heard, marked, .. } => {
+                from.iter().try_for_each(|part| {
+                    let marks = &word(&self.links, others, *part, spoken(POSTED, self.round))?.posted[self.links.rank()];
+                    self.cuda.wait_for(&marks[heard[*part] % marks.len()])?;
+                    heard[*part] += 1;
+                    Ok(())
+                })?;
+                // Sources of the copies may change now.
+                marked.drain(..).try_for_each(|(part, number)| self.cuda.wait_for(&own.posted[part][number]))?;
+            }
             Kind::Far { parcels, going, .. } => {
                 parcels.carry(self.round, going, from, |number| self.opened.get(number))?;
                 going.clear();
@@ -212,13 +287,32 @@ impl Ways {
         self.round = 1;
         let parts = self.others();
         match &mut self.kind {
-            Kind::Near { own, others, settled, .. } => {
+            Kind::Near { own, others, lanes, ready, settled, .. } => {
                 let turn = *settled % TURNS;
                 *settled += 1;
-                self.cuda.record(&own.settled[turn])?;
-                parts.clone().try_for_each(|part| self.links.send(part, spoken(SETTLED, turn).to_vec()))?;
-                let settled = |part| Ok(&word(&self.links, others, part, spoken(SETTLED, turn))?.settled[turn]);
-                parts.clone().try_for_each(|part| self.cuda.wait_for(settled(part)?))
+                self.cuda.record(ready)?;
+                let mut in_lane = Vec::new();
+                for part in parts.clone() {
+                    let (lane, mark) = (&mut lanes[part], &own.settled[part][turn]);
+                    if lane.mark(&self.cuda, mark, ready)? {
+                        in_lane.push(mark);
+                    }
+                    self.links.send(part, spoken(SETTLED, turn).to_vec())?;
+                }
+                let me = self.links.rank();
+                let settled = |part| Ok(&word(&self.links, others, part, spoken(SETTLED, turn))?.settled[me][turn]);
+                parts.clone().try_for_each(|part| self.cuda.wait_for(settled(part)?))?;
+                // Sources of the copies may change now.
+                in_lane.into_iter().try_for_each(|mark| self.cuda.wait_for(mark))?;
+                let late: Vec<usize> = parts.filter(|part| !lanes[*part].late.is_empty()).collect();
+                if !late.is_empty() {
+                    self.cuda.record(ready)?;
+                }
+                late.into_iter().try_for_each(|part| {
+                    let lane = &mut lanes[part];
+                    lane.busy = true;
+                    Lane::go(&lane.stream, &mut lane.late, ready)
+                })
             }
             Kind::Far { parcels, waiting, .. } => {
                 // Each writes here what comes, in turn with what reads it: nobody has to wait for others to have read.
@@ -255,5 +349,10 @@ impl Drop for Ways {
     fn drop(&mut self) {
         // Copies into the others' buffers, which may go next.
         let _ = self.cuda.synchronize();
+        if let Kind::Near { lanes, .. } = &self.kind {
+            for lane in lanes {
+                let _ = lane.stream.synchronize();
+            }
+        }
     }
 }

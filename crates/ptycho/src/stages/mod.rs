@@ -182,6 +182,12 @@ pub trait Stages: Send {
     /// The overlap loop; gives the passes made.
     fn overlap(&mut self, rule: &Overlap) -> Result<u32>;
 
+    /// Ends the loop where its last passes were left until it is known whether they are needed, which all parts of a run call
+    /// alike. All other stages do so first; only the errors of the views can be asked for before.
+    fn end_overlap(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// One pass over all views in `order`, updating as it goes.
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()>;
 

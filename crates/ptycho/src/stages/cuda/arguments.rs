@@ -111,9 +111,13 @@ fn clip<T: Number>(range: Option<[f64; 2]>) -> [T; 2] {
 pub(super) struct SumsArgument {
     pub(super) tiles: *const Tile,
     pub(super) visits: *const Visit,
+    /// Visits at which sections begin.
+    pub(super) cuts: *const u32,
     pub(super) parts: *const Part,
-    /// First part of every set of probes, and the end.
-    pub(super) first_part: *const u32,
+    /// First part of every bundle of parts, and the end.
+    pub(super) bundles: *const u32,
+    /// First bundle of every set of probes, and the end.
+    pub(super) first_bundle: *const u32,
     /// Views in the order of the parts.
     pub(super) listed: *const u32,
     /// `[parts][PROBES][NY * NX]`.
@@ -212,6 +216,7 @@ pub(super) const ARGUMENTS: &[&str] = &device_source![
     SumsArgument,
     UpdateArgument,
     tile_ranges::TileRange,
+    tile_ranges::SectionedTile,
     tile_ranges::PartRange,
     LineSearchArgument,
     batches::Batch

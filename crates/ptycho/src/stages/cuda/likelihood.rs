@@ -175,7 +175,7 @@ impl<T: Number> LikelihoodKernels<T> {
         if !rule.probe {
             return self.cuda.fill_zero(to);
         }
-        let (list, pixels) = (sums.argument(0), (self.config.frame[0] * self.config.frame[1]) as u32);
+        let (list, pixels) = (sums.complete(0), (self.config.frame[0] * self.config.frame[1]) as u32);
         // SAFETY: (Sums, C*) as declared.
         unsafe { self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).arg(list).arg(to).run() }
     }

@@ -8,6 +8,7 @@ use zellige_device_macro::device;
 use zellige_engine::parallel::{chunks, each, map, owned};
 
 use super::program::{TEAM, TILE_COLUMNS, TILE_ROWS, crowd, pair};
+use super::sections::{DEVICES, cuts};
 use crate::model::{Model, View};
 
 /// Tile of an object, and the range of its visits.
@@ -19,6 +20,9 @@ pub(super) struct Tile {
     col: i32,
     begin: u32,
     end: u32,
+    /// First of the visits in which a section begins, the first section left out, and their number.
+    pub(super) cut: u32,
+    pub(super) cuts: u32,
 }
 
 impl Tile {
@@ -111,16 +115,23 @@ fn split<T>(mut all: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut
     lengths.map(|n| all.split_off_mut(..n).unwrap_or_default()).collect()
 }
 
+/// Tiles of all objects, cut by sections, with the views that touch each, and the cuts ([`cuts`]).
+pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>, Vec<u32>) {
+    let (mut tiles, visits) = visited(model, views);
+    let cuts = cuts(&mut tiles, &visits, views.len());
+    (tiles, visits, cuts)
+}
+
 /// Tiles of all objects with the views that touch each, in the order of the views, whatever the number of threads: views are sorted
 /// by band, and bands by tile, each by a thread of its own. Time and memory: visits.
-pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
+fn visited(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     let (bands, first_band, height) = bands(model);
     let mut tiles = Vec::with_capacity(bands.iter().map(Band::tiles).sum());
     for (storage, s) in model.storages.iter().enumerate() {
         let grid = [s.shape[0].div_ceil(TILE_ROWS), s.shape[1].div_ceil(TILE_COLUMNS)];
         for (i, j) in (0..grid[0]).flat_map(|i| (0..grid[1]).map(move |j| (i, j))) {
             let (row, col) = ((i * TILE_ROWS) as i32, (j * TILE_COLUMNS) as i32);
-            tiles.push(Tile { storage: storage as u32, row, col, begin: 0, end: 0 });
+            tiles.push(Tile { storage: storage as u32, row, col, ..Tile::zeroed() });
         }
     }
     // Views of each band, by the pieces of the scan that threads have taken.
@@ -175,41 +186,45 @@ pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
     (bands.iter().map(Band::tiles).sum(), visits.into_iter().sum())
 }
 
-/// Number of the parts that sums of the probes are taken in ([`parts`]).
-pub(crate) fn probe_sums(model: &Model, multiprocessors: u32, number: usize) -> usize {
-    parts(model, &model.views, multiprocessors, number).1.len()
+/// Number of the parts that sums of the probes are taken in, and of their bundles ([`parts`]).
+pub(crate) fn probe_sums(model: &Model, multiprocessors: u32, number: usize) -> [usize; 2] {
+    let (_, parts, bundles, _) = parts(model, &model.views, multiprocessors, number);
+    [parts.len(), bundles.len() - 1]
 }
 
 /// Views of a part of the probes' sums from which on one more of them costs less than a twentieth.
 const MANY: usize = 48;
-/// Devices at most that all have work for their multiprocessors where views are many; a power of two.
-const DEVICES: usize = 8;
 
-/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): of a device of
-/// so many multiprocessors, where a number takes so many bytes.
+/// Views by probe and part, the parts that their sums are taken in, the first part of every bundle of these (and the end), and the
+/// first bundle of every probe (and the end): of a device of so many multiprocessors, where a number takes so many bytes.
 ///
-/// They are at most as many as a device has under way at once (one block more would be waited for by all), or that times two, four
-/// or [`DEVICES`]: where a run has as many parts, each has sums of its own.
-pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32, number: usize) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
+/// Parts are at most as many as a device has under way at once (one block more would be waited for by all), or that times two, four
+/// or [`DEVICES`], each in a bundle of its own, whose sums are added up first: where a run has as many parts, each tells the others
+/// one sum.
+pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32, number: usize) -> (Vec<u32>, Vec<Part>, Vec<u32>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
     // In the order of the views for each probe.
     listed.sort_by_key(|n| views[*n as usize].probe);
     let groups = (model.pixels() / pair(model.frame, number)).div_ceil(TEAM as usize);
     let at_once = ((multiprocessors * crowd(model.exits(), number)) as usize / groups).max(1);
-    let (mut parts, mut first) = (Vec::new(), vec![0]);
+    let (mut parts, mut bundles, mut first) = (Vec::new(), vec![0], vec![0]);
     let mut begin = 0;
     for probe in 0..model.probes as u32 {
         let count = listed[begin..].iter().take_while(|n| views[**n as usize].probe == probe).count();
         let number = |times: usize| (at_once * times * count / views.len().max(1)).max(1);
         let times = (1..=DEVICES.ilog2()).rev().map(|power| 1 << power).find(|times| count >= MANY * number(*times));
-        let number = number(times.unwrap_or(1)).min(count);
+        let times = times.unwrap_or(1);
+        let number = number(times).min(count);
         // Views that follow each other: a part of a run, or a block of frames, adds to few parts of the sums.
         let bound = |k: usize| (begin + k * count / number) as u32;
         parts.extend((0..number).map(|k| Part { probe, begin: bound(k), end: bound(k + 1) }));
         begin += count;
-        first.push(parts.len() as u32);
+        let before = parts.len() - number;
+        bundles.extend((1..=times).map(|bundle| (before + bundle * number / times) as u32));
+        bundles.dedup();
+        first.push(bundles.len() as u32 - 1);
     }
-    (listed, parts, first)
+    (listed, parts, bundles, first)
 }
 
 #[cfg(test)]
@@ -245,10 +260,18 @@ pub(super) mod tests {
         }
     }
 
+    /// A larger one, with views in four sections.
+    pub(in crate::stages::cuda) fn sectioned() -> Model {
+        let mut model = model();
+        model.storages.iter_mut().for_each(|s| (s.shape[0], s.offset) = (140, s.offset / 64 * 140));
+        model.views = (0..2100_i32).map(|i| View { probe: 0, object: (i % 2) as u32, row: i / 20, col: 11 * i % 54 }).collect();
+        model
+    }
+
     #[test]
     fn every_pixel_of_every_view_is_visited_once() {
         let model = model();
-        let (tiles, visits) = tiles(&model, &model.views);
+        let (tiles, visits, _) = tiles(&model, &model.views);
         let mut seen = vec![0; model.views.len()];
         for tile in &tiles {
             let list = &visits[tile.begin as usize..tile.end as usize];
@@ -272,8 +295,8 @@ pub(super) mod tests {
         model.storages.iter_mut().for_each(|s| (s.shape[0], s.offset) = (700, s.offset / 64 * 700));
         model.views = (0..20_000_i32).map(|i| View { probe: 0, object: (i % 2) as u32, row: 37 * i % 680, col: 11 * i % 54 }).collect();
         let on = |threads| Cpu::new(threads).unwrap().install(|| tiles(&model, &model.views));
-        let (tiles, visits) = on(1);
-        assert!((tiles.clone(), visits.clone()) == on(3));
+        let (tiles, visits, cuts) = on(1);
+        assert!((tiles.clone(), visits.clone(), cuts) == on(3));
         // Tiles of a view: those of a plain sort.
         let mut begin = 0;
         for tile in &tiles {
@@ -300,9 +323,9 @@ pub(super) mod tests {
         for threads in [1, 2, 4, 8, 16] {
             let pool = Cpu::new(threads).unwrap();
             let begin = std::time::Instant::now();
-            let (tiles, visits) = pool.install(|| tiles(&model, &model.views));
+            let (tiles, visits, _) = pool.install(|| tiles(&model, &model.views));
             let first = begin.elapsed().as_secs_f64();
-            let (_, parts, _) = pool.install(|| parts(&model, &model.views, 132, 4));
+            let (_, parts, ..) = pool.install(|| parts(&model, &model.views, 132, 4));
             let all = begin.elapsed().as_secs_f64();
             println!(
                 "{threads:2} threads: {first:.3} s for {} visits of {} tiles, {:.3} s for {} parts",
@@ -317,8 +340,9 @@ pub(super) mod tests {
     #[test]
     fn parts_hold_every_view_once_by_probe() {
         let model = model();
-        let (listed, parts, first) = parts(&model, &model.views, 132, 4);
+        let (listed, parts, bundles, first) = parts(&model, &model.views, 132, 4);
         assert_eq!(first.len(), 3);
+        let first: Vec<u32> = first.iter().map(|bundle| bundles[*bundle as usize]).collect();
         let mut seen = vec![0; model.views.len()];
         for (i, part) in parts.iter().enumerate() {
             let probe = (first[1] as usize <= i) as u32;

@@ -25,6 +25,7 @@ mod positions;
 mod program;
 mod recipes;
 mod saved;
+mod sections;
 mod shifted;
 mod stages;
 pub mod stream;
@@ -50,6 +51,7 @@ use self::positions::PositionTrials;
 pub(crate) use self::program::TEAM;
 pub use self::program::{FrameProcessing, KernelConfig};
 pub use self::recipes::{Needed, recipes_for};
+pub(crate) use self::sections::sections;
 pub(crate) use self::stream::plan::without_frames;
 use self::subpixel::SubpixelProbe;
 use self::sums::Sums;
@@ -179,8 +181,9 @@ impl<T: Number> CudaStages<T> {
         };
         let frames = Frames::new(model, cuda, &pool, config)?;
         scan.near = frames.near();
-        let sums = Sums::new(model, cuda, &pool, config)?;
-        let handover = if model.share.is_alone() { None } else { Some(Handover::new(model, &model.views, cuda, &pool, config, &sums)?) };
+        let mut sums = Sums::new(model, cuda, &pool, config)?;
+        let handover =
+            if model.share.is_alone() { None } else { Some(Handover::new(model, &model.views, cuda, &pool, config, &mut sums)?) };
         let model = stream::plan::without_frames(model);
         Ok(Self {
             cuda: cuda.clone(),

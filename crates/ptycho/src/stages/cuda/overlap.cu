@@ -19,8 +19,10 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, c
             grid_barrier(sums.barrier);
             for (u64 i = thread_index(); i < sums.values; i += thread_count()) update_object_value(model, sums, i, update);
 #else
-            for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x)
-                update_tile(model, exits, sums, sums.tile_count - 1 - t, update, room);
+            for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x) {
+                const Tile tile = sums.tiles[sums.tile_count - 1 - t];
+                for (int o = 0; o < OBJECTS; ++o) put_sum(model, tile, o, gather(model, exits, sums, tile, o, room), update, 0);
+            }
 #endif
             grid_barrier(sums.barrier);
         }

@@ -1,4 +1,4 @@
-// Sums over views for the probes: of parts, and of the parts in their order.
+// Sums over views for the probes: of parts, of bundles of parts, and of the bundles in their order.
 
 #include "sums.cu"
 
@@ -64,6 +64,20 @@ __device__ __forceinline__ void sum_probe(const Model& model, const C* exits, co
     keep_part(sums, p, pixel, numerator, weight);
 }
 
+// Sums over the parts of bundle `b` at one pixel; gives that of the weights.
+__device__ __forceinline__ real sum_bundle(const Sums& sums, u32 b, u32 pixel, C* numerator) {
+    real weight = 0;
+#pragma unroll
+    for (int q = 0; q < PROBES; ++q) numerator[q] = make_real2(0, 0);
+#pragma unroll 4
+    for (u32 p = sums.bundles[b]; p < sums.bundles[b + 1]; ++p) {
+        weight += sums.weights[(u64)p * (NX * NY) + pixel];
+#pragma unroll
+        for (int q = 0; q < PROBES; ++q) numerator[q] = numerator[q] + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
+    }
+    return weight;
+}
+
 // New probes at one pixel of one set, all modes; squared change and square since the last test.
 __device__ __forceinline__ real2 update_probe(const Model& model, const Sums& sums, u32 set, u32 pixel) {
     const real inertia = sums.inertia[set];
@@ -72,11 +86,11 @@ __device__ __forceinline__ real2 update_probe(const Model& model, const Sums& su
     C* target = model.probe + (u64)set * PROBES * (NX * NY) + pixel;
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) numerator[q] = target[q * (NX * NY)] * inertia;
-#pragma unroll 4
-    for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) {
-        weight += sums.weights[(u64)p * (NX * NY) + pixel];
+    for (u32 b = sums.first_bundle[set]; b < sums.first_bundle[set + 1]; ++b) {
+        C of_bundle[PROBES];
+        weight += sum_bundle(sums, b, pixel, of_bundle);
 #pragma unroll
-        for (int q = 0; q < PROBES; ++q) numerator[q] = numerator[q] + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
+        for (int q = 0; q < PROBES; ++q) numerator[q] = numerator[q] + of_bundle[q];
     }
     real2 change = make_real2(0, 0);
     const real inside = sums.support ? sums.support[pixel] : 1.0f;

@@ -24,11 +24,13 @@ fn of_views<T: Number>(errors: &[T]) -> Vec<[f64; 3]> {
 
 impl<T: Number> Stages for CudaStages<T> {
     fn exits_from_product(&mut self) -> Result<()> {
+        self.end_overlap()?;
         let model = self.seen()?;
         self.frames.begin(model, false)
     }
 
     fn project(&mut self, rule: &Projection) -> Result<()> {
+        self.end_overlap()?;
         self.likelihoods = None;
         let argument = self.scan.model(&self.state);
         let model = self.seen_in_step(argument)?;
@@ -36,12 +38,14 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn set_bounds(&mut self, bounds: &[f64]) -> Result<()> {
+        self.end_overlap()?;
         let mut weights = self.cuda.download(&self.frames.weight)?;
         weights.iter_mut().zip(bounds).for_each(|([_, noise], bound)| *noise = T::from_wide(*bound));
         self.cuda.upload(&mut self.frames.weight, &weights)
     }
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
+        self.end_overlap()?;
         if self.handover.is_some() {
             return self.overlap_in_parts(rule);
         }
@@ -67,7 +71,12 @@ impl<T: Number> Stages for CudaStages<T> {
         self.sums.overlap(argument, &self.frames.exits, UpdateArgument::from(rule), &rule.probe_inertia, support)
     }
 
+    fn end_overlap(&mut self) -> Result<()> {
+        self.end_overlap_in_parts()
+    }
+
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        self.end_overlap()?;
         in_one_part(&self.model.share)?;
         self.forget_seen();
         let views = self.scan.views.len();
@@ -89,6 +98,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        self.end_overlap()?;
         in_one_part(&self.model.share)?;
         self.forget_seen();
         let views = self.scan.views.len();
@@ -105,6 +115,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
+        self.end_overlap()?;
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Gradient)?;
         let values = if self.handover.is_some() { self.gradient_in_parts(rule)? } else { self.gradient_of_views(rule)? };
@@ -120,6 +131,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
+        self.end_overlap()?;
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Direction)?;
         let argument = self.seen()?;
@@ -141,6 +153,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]> {
+        self.end_overlap()?;
         self.descent(None)?;
         self.slot(a)?;
         self.slot(b)?;
@@ -151,6 +164,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
+        self.end_overlap()?;
         assert_ne!(to, from, "a slot is not combined with itself");
         self.forget_seen();
         self.descent(None)?;
@@ -163,6 +177,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()> {
+        self.end_overlap()?;
         assert_ne!(slot, Slot::State, "the state is not divided by itself");
         self.slot(slot)?;
         if self.wavefield.is_none() {
@@ -173,6 +188,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
+        self.end_overlap()?;
         self.slot(slot)?;
         self.need_supports()?;
         let Some(mut supports) = self.supports.take() else { return Err(absent()) };
@@ -182,6 +198,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn clip(&mut self, range: [f64; 2]) -> Result<()> {
+        self.end_overlap()?;
         Self::on_host(&self.cuda, &mut self.state.object, |object| {
             for value in object {
                 let size = T::modulus(*value).wide();
@@ -192,11 +209,13 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
+        self.end_overlap()?;
         self.forget_seen();
         self.roll_all(probes, objects)
     }
 
     fn support(&mut self, slot: Slot) -> Result<()> {
+        self.end_overlap()?;
         self.forget_seen();
         if !self.supports.as_ref().is_some_and(Supports::any) {
             return Ok(());
@@ -212,6 +231,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
+        self.end_overlap()?;
         if real.is_some() || fourier.is_some() {
             self.need_supports()?;
         }
@@ -219,6 +239,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
+        self.end_overlap()?;
         let views: Vec<View> =
             self.scan.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
         assert!(views.len() == self.scan.views.len() && views.iter().all(|v| self.inside(v)), "a trial outside of the objects");
@@ -234,6 +255,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
+        self.end_overlap()?;
         let argument = self.seen()?;
         self.need_seeker()?;
         let found = match self {
@@ -251,6 +273,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        self.end_overlap()?;
         self.forget_seen();
         self.need_subpixel()?;
         if let Self { subpixel: Some(subpixel), operations: Some(operations), frames, scan, .. } = self {
@@ -261,7 +284,7 @@ impl<T: Number> Stages for CudaStages<T> {
         self.cuda.upload(&mut self.scan.on_device, views)?;
         self.sums.list(&self.model, views)?;
         if self.handover.is_some() {
-            self.handover = Some(Handover::new(&self.model, views, &self.cuda, &self.pool, self.frames.config, &self.sums)?);
+            self.handover = Some(Handover::new(&self.model, views, &self.cuda, &self.pool, self.frames.config, &mut self.sums)?);
         }
         Ok(())
     }
@@ -274,8 +297,8 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn begin_errors(&mut self) -> Result<bool> {
-        // Those of a likelihood are on the host; other parts would have to wait for each other.
-        if self.likelihoods.is_some() || !self.model.share.is_alone() {
+        // Those of a likelihood are on the host.
+        if self.likelihoods.is_some() {
             return Ok(false);
         }
         let errors = &self.frames.errors;
@@ -292,22 +315,26 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn state(&mut self) -> Result<State> {
+        self.end_overlap()?;
         Ok(State { probe: wide(&self.cuda.download(&self.state.probe)?), object: wide(&self.cuda.download(&self.state.object)?) })
     }
 
     fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {
+        self.end_overlap()?;
         let (probe, object) = bytemuck::cast_slice_mut::<u64, C<T>>(bits).split_at_mut(self.state.probe.len());
         self.cuda.download_to(&self.state.probe, 0, probe)?;
         self.cuda.download_to(&self.state.object, 0, object)
     }
 
     fn set_state(&mut self, state: &State) -> Result<()> {
+        self.end_overlap()?;
         self.forget_seen();
         self.cuda.upload(&mut self.state.probe, &narrow(&state.probe))?;
         self.cuda.upload(&mut self.state.object, &narrow(&state.object))
     }
 
     fn exit_waves(&mut self) -> Result<Vec<Complex<f64>>> {
+        self.end_overlap()?;
         if self.frames.waves.is_empty() {
             return Ok(Vec::new());
         }
@@ -316,6 +343,7 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn set_exit_waves(&mut self, waves: &[Complex<f64>]) -> Result<()> {
+        self.end_overlap()?;
         self.frames.need()?;
         self.cuda.upload(&mut self.frames.exits, &narrow(waves))?;
         let model = self.scan.model(&self.state);
@@ -323,29 +351,35 @@ impl<T: Number> Stages for CudaStages<T> {
     }
 
     fn probe(&mut self) -> Result<Vec<Complex<f64>>> {
+        self.end_overlap()?;
         Ok(wide(&self.cuda.download(&self.state.probe)?))
     }
 
     fn probe_products(&mut self, _modes: usize, _pixels: usize) -> Result<Vec<Complex<f64>>> {
+        self.end_overlap()?;
         self.sums.products(&self.state.probe)
     }
 
     fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>> {
+        self.end_overlap()?;
         let state = self.state()?;
         let (model, argument) = (&self.model, &self.scan);
         Ok(map(items(views), |_, j| intensity(model, &state, (argument.views[*j], argument.shifts[*j]))))
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        self.end_overlap()?;
         self.forget_seen();
         self.sums.mix(&mut self.state.probe, basis)
     }
 
     fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
+        self.end_overlap()?;
         self.save_all(prefix, writer)
     }
 
     fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        self.end_overlap()?;
         self.forget_seen();
         self.restore_all(prefix, reader)
     }

@@ -27,11 +27,15 @@ pub(super) struct Sums<T> {
     /// Tiles of the objects; empty where sums are atomic.
     pub(super) tiles: Buffer<Tile>,
     visits: Buffer<Visit>,
+    cuts: Buffer<u32>,
     pub(super) parts: Buffer<Part>,
-    first_part: Buffer<u32>,
+    bundles: Buffer<u32>,
+    first_bundle: Buffer<u32>,
     listed: Buffer<u32>,
     pub(super) numerators: Arc<Buffer<C<T>>>,
     pub(super) weights: Arc<Buffer<T>>,
+    /// Sums of bundles, where parts of a run tell each other no more.
+    pub(super) bundled: Option<Bundled<T>>,
     /// The probes at the last test of the overlap loop.
     pub(super) before: Buffer<C<T>>,
     inertia: Buffer<T>,
@@ -42,6 +46,14 @@ pub(super) struct Sums<T> {
     passes: Mapped<u32>,
     /// Mixing of several modes.
     mixing: Option<Mixing>,
+}
+
+/// Sums for the probes of whole bundles of parts.
+pub(super) struct Bundled<T> {
+    pub(super) numerators: Arc<Buffer<C<T>>>,
+    pub(super) weights: Arc<Buffer<T>>,
+    /// Numbers of the bundles, and the end: each is one sum.
+    pub(super) each: Buffer<u32>,
 }
 
 /// Products of modes and their change of basis (mix.cu).
@@ -90,11 +102,14 @@ impl<T: Number> Sums<T> {
             pool_of_objects: if config.atomic { Some(pool.alloc_zeros(model.object_len(), "ptycho: sums of the objects")?) } else { None },
             tiles: pool.alloc_zeros(0, nothing)?,
             visits: pool.alloc_zeros(0, nothing)?,
+            cuts: pool.alloc_zeros(0, nothing)?,
             parts: pool.alloc_zeros(0, nothing)?,
-            first_part: pool.alloc_zeros(0, nothing)?,
+            bundles: pool.alloc_zeros(0, nothing)?,
+            first_bundle: pool.alloc_zeros(0, nothing)?,
             listed: pool.alloc_zeros(0, nothing)?,
             numerators: Arc::new(pool.alloc_zeros(0, nothing)?),
             weights: Arc::new(pool.alloc_zeros(0, nothing)?),
+            bundled: None,
             before: pool.alloc_zeros(model.probe_len(), "ptycho: probes")?,
             inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
             inertia_now: vec![0.0; model.probes],
@@ -110,12 +125,15 @@ impl<T: Number> Sums<T> {
     /// Lists anew where the views look.
     pub(super) fn list(&mut self, model: &Model, views: &[View]) -> Result<()> {
         let what = "ptycho: lists of views";
-        let (tiles, visits) = if self.atomic() { (Vec::new(), Vec::new()) } else { lists::tiles(model, views) };
-        let (listed, parts, first) = lists::parts(model, views, self.cuda.properties().multiprocessors, size_of::<T>());
+        let (tiles, visits, cuts) = if self.atomic() { (Vec::new(), Vec::new(), Vec::new()) } else { lists::tiles(model, views) };
+        let (listed, parts, bundles, first) = lists::parts(model, views, self.cuda.properties().multiprocessors, size_of::<T>());
         self.tiles = self.pool.buffer_from(&tiles, what)?;
         self.visits = self.pool.buffer_from(&visits, what)?;
+        self.cuts = self.pool.buffer_from(&cuts, what)?;
         self.listed = self.pool.buffer_from(&listed, what)?;
-        self.first_part = self.pool.buffer_from(&first, what)?;
+        self.bundles = self.pool.buffer_from(&bundles, what)?;
+        self.first_bundle = self.pool.buffer_from(&first, what)?;
+        self.bundled = None;
         if parts.len() != self.parts.len() {
             let what = "ptycho: sums of the probes";
             self.numerators = Arc::new(self.pool.alloc_zeros(parts.len() * model.modes[0] * model.pixels(), what)?);
@@ -135,8 +153,10 @@ impl<T: Number> Sums<T> {
         SumsArgument {
             tiles: self.tiles.address(),
             visits: self.visits.address(),
+            cuts: self.cuts.address(),
             parts: self.parts.address(),
-            first_part: self.first_part.address(),
+            bundles: self.bundles.address(),
+            first_bundle: self.first_bundle.address(),
             listed: self.listed.address(),
             numerators: self.numerators.address(),
             weights: self.weights.address(),
@@ -152,6 +172,17 @@ impl<T: Number> Sums<T> {
             part_count: self.parts.len() as u32,
             sets: self.probes as u32,
             views: self.views as u32,
+        }
+    }
+
+    /// The argument for kernels that take the sums for the probes of all views.
+    pub(super) fn complete(&self, support: u64) -> SumsArgument {
+        let argument = self.argument(support);
+        match &self.bundled {
+            None => argument,
+            Some(Bundled { numerators, weights, each }) => {
+                SumsArgument { bundles: each.address(), numerators: numerators.address(), weights: weights.address(), ..argument }
+            }
         }
     }
 
@@ -179,7 +210,7 @@ impl<T: Number> Sums<T> {
         support: u64,
     ) -> Result<()> {
         self.set_inertia(inertia)?;
-        let argument = SumsArgument { tile_count: 0, part_count: 0, views: 0, ..self.argument(support) };
+        let argument = SumsArgument { tile_count: 0, part_count: 0, views: 0, ..self.complete(support) };
         self.launch(model, exits, argument, update.of_probes())
     }
 

@@ -8,15 +8,7 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) object_sums(Model mode
     __shared__ real4 room[CREWS * TILE_ROWS * WARP];
     for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x) {
         const Tile tile = sums.tiles[t];
-        const Storage storage = model.storages[tile.storage];
-        for (int o = 0; o < OBJECTS; ++o) {
-            C numerator[TILE_ROWS];
-            real weight[TILE_ROWS];
-            gather(model, exits, sums, tile, o, numerator, weight, room);
-            int row = tile.row + threadIdx.x / WARP, col = tile.col + lane_index();
-            if (threadIdx.x < TILE_ROWS * WARP && row < storage.height && col < storage.width)
-                to[storage.offset + ((u64)o * storage.height + row) * storage.width + col] = numerator[0];
-        }
+        for (int o = 0; o < OBJECTS; ++o) put_sum(model, tile, o, gather(model, exits, sums, tile, o, room), Update(), to);
     }
 }
 
@@ -37,8 +29,12 @@ extern "C" __global__ void __launch_bounds__(TEAM) probe_sums(Sums sums, C* to) 
     if (pixel >= NX * NY) return;
     for (int q = 0; q < PROBES; ++q) {
         C sum = make_real2(0, 0);
-        for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p)
-            sum = sum + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
+        for (u32 b = sums.first_bundle[set]; b < sums.first_bundle[set + 1]; ++b) {
+            C of_bundle = make_real2(0, 0);
+            for (u32 p = sums.bundles[b]; p < sums.bundles[b + 1]; ++p)
+                of_bundle = of_bundle + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
+            sum = sum + of_bundle;
+        }
         to[((u64)set * PROBES + q) * (NX * NY) + pixel] = sum;
     }
 }

@@ -80,7 +80,8 @@ extern "C" __global__ void __launch_bounds__(TEAM) wavefield_probe(Sums sums, C*
     const u32 pixel = blockIdx.x * TEAM + threadIdx.x, set = blockIdx.y;
     if (pixel >= NX * NY) return;
     real sum = damping;
-    for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) sum += sums.weights[(u64)p * (NX * NY) + pixel];
+    const u32 end = sums.bundles[sums.first_bundle[set + 1]];
+    for (u32 p = sums.bundles[sums.first_bundle[set]]; p < end; ++p) sum += sums.weights[(u64)p * (NX * NY) + pixel];
     for (int q = 0; q < PROBES; ++q) {
         C* target = values + ((u64)set * PROBES + q) * (NX * NY) + pixel;
         *target = *target * rsqrt(sum);

@@ -1,10 +1,12 @@
-//! Sums over the views of all parts of a run: each part goes on from where the one before has stopped.
+//! Sums over the views of all parts of a run, with the bits of one part.
 //!
 //! A part has the frames of a range of views, and objects, probes and the lists of all views. Sums are those of blocks of frames
-//! (`stream`), which take them in the order of the views: a part is a block. What several parts add to goes from part to part
-//! (`rounds.rs`); the last of them has the total, and sends it to all others: values of the tiles of the objects, which it has
-//! updated, or sums for the probes, of which each part makes the same.
+//! (`stream`), which take them in the order of the views: a part is a block. Where it consists of sections (`sections.rs`), its
+//! sums are complete; where it ends within one, the next part goes on from where it has stopped (`rounds.rs`). Complete sums go to
+//! all others, each of which makes the same of them; of tiles that one part alone completes, updated values go (`completed.rs`),
+//! beside the sums for the probes.
 
+mod completed;
 mod rounds;
 mod stages;
 
@@ -15,6 +17,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::links::{Opened, Ways};
 
+use self::completed::{CompletedTiles, complete, runs, whole_bundles};
 use self::rounds::{Copied, Round, Rounds, Touch, rounds};
 use super::arguments::ModelArgument;
 use super::lists;
@@ -24,20 +27,20 @@ use super::recipes::recipe;
 use super::refused;
 use super::stream::sums::{BlockSums, NAMES, Target, Touched};
 use super::stream::tile_ranges::{PartRange, TileRange, firsts, pieces, touches};
-use super::sums::Sums;
+use super::sums::{Bundled, Sums};
 use crate::model::{Model, View};
 use crate::share::Share;
+use crate::stages::Overlap;
 
 /// Kernels of sums that go from part to part.
 pub(super) fn handover_recipe(config: &KernelConfig) -> Recipe {
-    let [object, probe, change] = NAMES;
     let roots = ["stream/stream.cu", "handover/handover.cu"];
-    recipe(config, "sums of parts", &roots, &[object, probe, change, "tiles_out", "tiles_in"])
+    recipe(config, "sums of parts", &roots, &[&NAMES[..], &["tiles_out", "tiles_in", "bundle_sums"]].concat())
 }
 
 impl Touch for TileRange {
     fn sum(&self) -> usize {
-        self.tile as usize
+        self.sum as usize
     }
 
     fn completes(&self) -> bool {
@@ -76,6 +79,58 @@ struct Completed<T> {
     packed: Opened<C<T>>,
     /// Values of a tile.
     values: usize,
+    /// Sums of sections of tiles that several parts complete, first one of each part (and the end), and numbers of a sum.
+    sections: Opened<T>,
+    first_section: Vec<usize>,
+    section: usize,
+    /// No part adds to a sum that another one has begun: what own views touch is complete here.
+    apart: bool,
+    /// Values of the other parts are to be taken behind the next time at which all settle.
+    late: bool,
+    /// Tiles of several sections that this part completes, and all.
+    alone: usize,
+    sectioned: usize,
+}
+
+impl<T: Number> Completed<T> {
+    /// Carries the values of tiles that some parts complete to or from where they are packed.
+    fn carried(&self, kernel: &Kernel, of: Range<usize>, model: ModelArgument, sums: &Sums<T>, values: &Buffer<C<T>>) -> Result<()> {
+        let (begin, count) = (self.first[of.start], self.first[of.end] - self.first[of.start]);
+        if count == 0 {
+            return Ok(());
+        }
+        let launch = kernel.launch(count as u32, TEAM).arg(model).arg(sums.argument(0)).arg(self.tiles.from(begin)).arg(values);
+        // SAFETY: (Model, Sums, const u32*, C*, C*) as `tiles_out` and `tiles_in` declare; the tiles are those of the lists, the
+        // values those of all objects, and there is a place for each tile.
+        unsafe { launch.arg(self.packed.own().from(begin * self.values)).run() }
+    }
+
+    /// Takes the values of tiles that parts other than `me` complete.
+    fn take(&self, me: usize, model: ModelArgument, sums: &Sums<T>, values: &Buffer<C<T>>) -> Result<()> {
+        self.carried(&self.back, 0..me, model, sums, values)?;
+        self.carried(&self.back, me + 1..self.first.len() - 1, model, sums, values)
+    }
+}
+
+/// Sums for the probes that the parts tell each other.
+struct Told<T> {
+    /// Kernel that makes them, of bundles of parts, where all parts of a bundle are complete at the same part of the run; elsewhere
+    /// parts of the sums are told as they are.
+    bundle: Option<Kernel>,
+    /// Those that are complete here: the first, and how many follow.
+    here: Vec<[usize; 2]>,
+    /// Both places are those of `numerators` and `weights` where there are no bundles.
+    numerators: Opened<C<T>>,
+    weights: Opened<T>,
+}
+
+/// The overlap loop so far.
+#[derive(Debug, Default)]
+struct OverlapLoop {
+    /// Rule and passes of the one that goes on if the probes do not rest.
+    open: Option<(Overlap, u32)>,
+    /// Passes of the last one that has ended.
+    passes: u32,
 }
 
 /// Lists, kernels and ways of one part.
@@ -98,15 +153,15 @@ pub(super) struct Handover<T: Number> {
     weights: Opened<T>,
     /// Values of a part of the probes' sums: numerators and weights.
     sizes: [usize; 2],
-    /// Parts of the probes' sums that are complete here: the first, and how many follow.
-    summed: Vec<[usize; 2]>,
+    told: Told<T>,
     /// The others have used the sums for the probes before.
     used: bool,
+    overlap: OverlapLoop,
 }
 
 impl<T: Number> Handover<T> {
     /// Sums of a part where views look at `views`; all parts make theirs at the same time.
-    pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, config: KernelConfig, sums: &Sums<T>) -> Result<Self> {
+    pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, config: KernelConfig, sums: &mut Sums<T>) -> Result<Self> {
         if config.shifted {
             return Err(refused("sub-pixel shifts in several parts", "take `--device cpu`, or one part"));
         }
@@ -114,27 +169,51 @@ impl<T: Number> Handover<T> {
         share.must_all_have_views()?;
         let (links, me, parts) = (share.links(), share.links().rank(), share.links().size());
         let bounds = share.bounds();
-        let (tiles, visits) = lists::tiles(model, views);
-        let mut of_tiles = touches(&tiles, &visits, bounds);
-        let tile_rounds = rounds(&mut of_tiles, tiles.len()).swap_remove(me);
-        let completed: Vec<Vec<u32>> = of_tiles.iter().map(|list| complete(list)).collect();
-        let (listed, probe_parts, _) = lists::parts(model, views, cuda.properties().multiprocessors, size_of::<T>());
+        let lists = lists::tiles(model, views);
+        let (mut of_tiles, tile_sums) = touches(&lists, bounds);
+        let tile_rounds = rounds(&mut of_tiles, tile_sums).swap_remove(me);
+        let apart = of_tiles.iter().flatten().all(TileRange::alone);
+        let (tiles, _, cuts) = lists;
+        let CompletedTiles { of: completed, first: first_section, sectioned, alone, places } =
+            CompletedTiles::new(&tiles, &cuts, &mut of_tiles, tile_sums, me);
+        let (listed, probe_parts, bundles, _) = lists::parts(model, views, cuda.properties().multiprocessors, size_of::<T>());
         let mut of_probes = pieces(&listed, &probe_parts, bounds);
+        let whole = whole_bundles(&bundles, &of_probes, probe_parts.len());
         let probe_rounds = rounds(&mut of_probes, probe_parts.len()).swap_remove(me);
         let (tiles_here, pieces) = (of_tiles.swap_remove(me), of_probes.swap_remove(me));
-        let mut summed: Vec<[usize; 2]> = Vec::new();
-        for part in complete(&pieces) {
-            match summed.last_mut() {
-                Some([first, count]) if *first + *count == part as usize => *count += 1,
-                _ => summed.push([part as usize, 1]),
-            }
-        }
         let slots = tiles_here.iter().filter(|touch| !touch.alone()).count();
         let program = handover_recipe(&config).build(cuda)?;
-        let blocks = BlockSums::of_lists(model, cuda, pool, &program, &Touched { tiles: tiles_here, slots, pieces })?;
+        let all_sectioned = sectioned.tiles.len();
+        let pieces_here = runs(complete(&pieces).into_iter().map(|part| part as usize));
+        let blocks = BlockSums::of_lists(model, cuda, pool, &program, &Touched { tiles: tiles_here, slots, pieces, sectioned, places })?;
         let values = model.modes[1] * TILE_ROWS * TILE_COLUMNS;
         // A word in each round of tiles and of probes, and three times at which all settle.
         let mut ways = Ways::new(cuda, links, 2 * parts + 3)?;
+        let sizes = [model.modes[0] * model.pixels(), model.pixels()];
+        let (numerators, weights) = (ways.open(sums.numerators.clone())?, ways.open(sums.weights.clone())?);
+        let told = match whole {
+            None => Told {
+                bundle: None,
+                here: pieces_here,
+                numerators: ways.open(sums.numerators.clone())?,
+                weights: ways.open(sums.weights.clone())?,
+            },
+            Some(mut of) => {
+                let (count, what) = (bundles.len() - 1, "ptycho: sums of the probes");
+                let numerators = Arc::new(pool.alloc_zeros(count * sizes[0], what)?);
+                let weights = Arc::new(pool.alloc_zeros(count * sizes[1], what)?);
+                let each: Vec<u32> = (0..=count as u32).collect();
+                let bundled = Bundled { numerators: numerators.clone(), weights: weights.clone(), each: pool.buffer_from(&each, what)? };
+                sums.bundled = Some(bundled);
+                let here = runs(of.swap_remove(me).into_iter());
+                Told {
+                    bundle: Some(program.kernel("bundle_sums")?),
+                    here,
+                    numerators: ways.open(numerators)?,
+                    weights: ways.open(weights)?,
+                }
+            }
+        };
         Ok(Self {
             tiles: tile_rounds,
             held: ways.open(blocks.held.clone())?,
@@ -147,14 +226,22 @@ impl<T: Number> Handover<T> {
                 first: firsts(&completed),
                 packed: ways.open(Arc::new(pool.alloc_zeros(tiles.len() * values, what)?))?,
                 values,
+                sections: ways.open(blocks.sections.clone())?,
+                first_section,
+                section: 3 * values,
+                apart,
+                late: false,
+                alone,
+                sectioned: all_sectioned,
             },
             taken: false,
             probes: probe_rounds,
-            numerators: ways.open(sums.numerators.clone())?,
-            weights: ways.open(sums.weights.clone())?,
-            sizes: [model.modes[0] * model.pixels(), model.pixels()],
-            summed,
+            numerators,
+            weights,
+            sizes,
+            told,
             used: false,
+            overlap: OverlapLoop::default(),
             ways,
             views: views.len(),
             blocks,
@@ -163,7 +250,8 @@ impl<T: Number> Handover<T> {
     }
 
     /// Takes the sums over all views of the objects, or of a gradient, and updates them: `values`, which all parts have alike
-    /// afterwards. `model` is that of all views, `exits` those of own ones.
+    /// afterwards; with `late` only behind the next sums for the probes and [`late_tiles`](Self::late_tiles). `model` is that of
+    /// all views, `exits` those of own ones.
     pub(super) fn tiles(
         &mut self,
         model: ModelArgument,
@@ -171,6 +259,7 @@ impl<T: Number> Handover<T> {
         sums: &Sums<T>,
         target: &Target<T>,
         values: &Buffer<C<T>>,
+        late: bool,
     ) -> Result<()> {
         let first = self.share.own(self.views).start;
         let Self { ways, blocks, tiles, held, held_weights, slot, .. } = &mut *self;
@@ -178,54 +267,63 @@ impl<T: Number> Handover<T> {
             blocks.add_tiles(model, exits, first, sums, open.clone(), target)?;
             for (part, copies) in to {
                 for [here, there, count] in copies.iter().map(|copied| copied.map(|n| n * *slot)) {
-                    ways.copy(held.own(), here, held, *part, there, count)?;
-                    ways.copy(held_weights.own(), here, held_weights, *part, there, count)?;
+                    ways.copy(held.own(), here, held, *part, there, count);
+                    ways.copy(held_weights.own(), here, held_weights, *part, there, count);
                 }
             }
             ways.post(&receivers(to))?;
             blocks.add_tiles(model, exits, first, sums, complete.clone(), target)?;
             ways.hear(from)?;
         }
-        self.share_tiles(model, sums, values)
+        let Completed { alone, sectioned, .. } = self.completed;
+        self.blocks.join_sections(model, sums, 0..alone, target)?;
+        self.completed.late = late && self.completed.apart;
+        self.share_tiles(model, sums, values)?;
+        self.blocks.join_sections(model, sums, alone..sectioned, target)
     }
 
-    /// Gives the values of the tiles that are complete here to all other parts, and takes theirs.
+    /// Gives the values of the tiles that are complete here, and sums of sections of others, to all other parts,
+    /// and takes theirs.
     fn share_tiles(&mut self, model: ModelArgument, sums: &Sums<T>, values: &Buffer<C<T>>) -> Result<()> {
-        let (me, parts) = (self.share.links().rank(), self.share.links().size());
+        let me = self.share.links().rank();
         let Self { ways, completed, taken, used, .. } = self;
-        let Completed { out, back, tiles, first, packed, values: size } = completed;
-        let carried = |kernel: &Kernel, of: Range<usize>| {
-            let (begin, count) = (first[of.start], first[of.end] - first[of.start]);
-            if count == 0 {
-                return Ok(());
-            }
-            let launch = kernel.launch(count as u32, TEAM).arg(model).arg(sums.argument(0)).arg(tiles.from(begin)).arg(values);
-            // SAFETY: (Model, Sums, const u32*, C*, C*) as `tiles_out` and `tiles_in` declare; the tiles are those of the lists, the
-            // values those of all objects, and there is a place for each tile.
-            unsafe { launch.arg(packed.own().from(begin * *size)).run() }
-        };
-        carried(out, me..me + 1)?;
+        completed.carried(&completed.out, me..me + 1, model, sums, values)?;
+        let Completed { first, packed, values: size, sections, first_section, section, late, .. } = &*completed;
         if !*taken {
             ways.settle()?;
         }
         let (at, len) = (first[me] * *size, (first[me + 1] - first[me]) * *size);
-        ways.others().try_for_each(|part| ways.copy(packed.own(), at, packed, part, at, len))?;
+        let [begin, end] = [first_section[me], first_section[me + 1]].map(|sum| sum * *section);
+        for part in ways.others() {
+            if *late {
+                ways.copy_beside(packed.own(), at, packed, part, at, len);
+            } else {
+                ways.copy(packed.own(), at, packed, part, at, len);
+            }
+            ways.copy(sections.own(), begin, sections, part, begin, end - begin);
+        }
         ways.settle()?;
-        carried(back, 0..me)?;
-        carried(back, me + 1..parts)?;
         (*taken, *used) = (false, true);
-        Ok(())
+        if *late { Ok(()) } else { completed.take(me, model, sums, values) }
+    }
+
+    /// Takes what other parts have completed, where [`tiles`](Self::tiles) has left that for later.
+    pub(super) fn late_tiles(&mut self, model: ModelArgument, sums: &Sums<T>, values: &Buffer<C<T>>) -> Result<()> {
+        if !std::mem::take(&mut self.completed.late) {
+            return Ok(());
+        }
+        self.completed.take(self.share.links().rank(), model, sums, values)
     }
 
     /// Takes the sums over all views for the probes, which all parts have alike afterwards.
     pub(super) fn probes(&mut self, model: ModelArgument, exits: &Buffer<C<T>>, sums: &Sums<T>) -> Result<()> {
         let first = self.share.own(self.views).start;
-        let Self { ways, blocks, probes, numerators, weights, sizes, summed, taken, used, .. } = self;
-        let copy = |ways: &mut Ways, part: usize, begin: usize, count: usize| {
+        let Self { ways, blocks, probes, numerators, weights, sizes, told, taken, used, .. } = self;
+        let copy = |ways: &mut Ways, numerators: &Opened<C<T>>, weights: &Opened<T>, part: usize, begin: usize, count: usize| {
             let [at, n] = [begin * sizes[0], count * sizes[0]];
-            ways.copy(numerators.own(), at, numerators, part, at, n)?;
+            ways.copy(numerators.own(), at, numerators, part, at, n);
             let [at, n] = [begin * sizes[1], count * sizes[1]];
-            ways.copy(weights.own(), at, weights, part, at, n)
+            ways.copy(weights.own(), at, weights, part, at, n);
         };
         if !*used {
             ways.settle()?;
@@ -233,32 +331,30 @@ impl<T: Number> Handover<T> {
         for Round { open, to, complete, from } in &*probes {
             blocks.add_pieces(model, exits, first, sums, open.clone())?;
             for (part, copies) in to {
-                copies.iter().try_for_each(|[here, _, count]| copy(ways, *part, *here, *count))?;
+                for [here, _, count] in copies {
+                    copy(ways, numerators, weights, *part, *here, *count);
+                }
             }
             ways.post(&receivers(to))?;
             blocks.add_pieces(model, exits, first, sums, complete.clone())?;
             ways.hear(from)?;
         }
-        ways.others().try_for_each(|part| summed.iter().try_for_each(|[begin, count]| copy(ways, part, *begin, *count)))?;
+        let Told { bundle, here, numerators, weights } = told;
+        for [begin, count] in here.iter().copied() {
+            if let Some(kernel) = bundle {
+                let launch = kernel.launch(((sizes[1] as u32).div_ceil(TEAM), count as u32), TEAM).arg(sums.argument(0)).arg(begin as u32);
+                // SAFETY: (Sums, u32, C*, float*) as `bundle_sums` declares; there is a place for each bundle.
+                unsafe { launch.arg(numerators.own()).arg(weights.own()).run()? };
+            }
+            ways.others().for_each(|part| copy(ways, numerators, weights, part, begin, count));
+        }
         ways.settle()?;
         (*taken, *used) = (true, false);
         Ok(())
-    }
-
-    /// Change of the probes by the last update ([`BlockSums::moved`]).
-    pub(super) fn moved(&self, cuda: &Cuda, sums: &Sums<T>) -> Result<T> {
-        self.blocks.moved(cuda, sums)
     }
 }
 
 /// Parts that sums go to.
 fn receivers(to: &[(usize, Vec<Copied>)]) -> Vec<usize> {
     to.iter().map(|(part, _)| *part).collect()
-}
-
-/// Numbers of the sums that a part completes, in their order.
-fn complete<S: Touch>(touches: &[S]) -> Vec<u32> {
-    let mut sums: Vec<u32> = touches.iter().filter(|touch| touch.completes()).map(|touch| touch.sum() as u32).collect();
-    sums.sort_unstable();
-    sums
 }

@@ -1,8 +1,8 @@
 //! Sums that several parts of a run add to, and their way from part to part.
 //!
-//! A sum, of a tile or of a part of the probes' sums, is added to by the parts that have views of it, in the order of the views,
-//! which is that of the parts. The first of them does so in round 0, the next one in round 1. In each round a part takes first what
-//! others wait for.
+//! A sum, of a section of a tile or of a part of the probes' sums, is added to by the parts that have views of it, in the order of
+//! the views, which is that of the parts. The first of them does so in round 0, the next one in round 1. In each round a part takes
+//! first what others wait for.
 
 use std::ops::Range;
 
@@ -107,37 +107,43 @@ pub(super) fn rounds<T: Touch>(touches: &mut [Vec<T>], sums: usize) -> Vec<Round
 mod tests {
     use super::*;
     use crate::stages::cuda::lists;
-    use crate::stages::cuda::stream::tile_ranges::touches;
+    use crate::stages::cuda::stream::tile_ranges::{TileRange, touches};
 
-    /// Every tile goes through the parts that touch it in their order, and its sums lie where the next one looks for them.
+    /// Every sum goes through the parts that touch it in their order, and lies where the next one looks for it.
     #[test]
     fn sums_follow_the_views() {
-        let model = lists::tests::model();
-        let (tiles, visits) = lists::tiles(&model, &model.views);
-        let views = model.views.len();
-        for parts in [2, 3, 5, 8] {
+        for (model, parts) in
+            [2, 3, 5, 8].into_iter().flat_map(|parts| [(lists::tests::model(), parts), (lists::tests::sectioned(), parts)])
+        {
+            let of_tiles = lists::tiles(&model, &model.views);
+            let (tiles, visits, cuts) = &of_tiles;
+            let views = model.views.len();
+            let ranges: Vec<(u32, u32)> = tiles.iter().flat_map(|tile| tile.sections(cuts)).collect();
             let bounds: Vec<usize> = (0..=parts).map(|part| part * views / parts).collect();
-            let mut lists = touches(&tiles, &visits, &bounds);
-            let all = rounds(&mut lists, tiles.len());
-            // Visits of each tile that its sums hold, where they wait.
-            let mut slots: Vec<Vec<Option<(u32, u32)>>> = vec![vec![None; tiles.len()]; parts];
-            let mut complete = vec![false; tiles.len()];
+            let (mut lists, sums) = touches(&of_tiles, &bounds);
+            assert_eq!(sums, ranges.len());
+            let all = rounds(&mut lists, sums);
+            // Parts that consist of sections have sums of their own.
+            assert_eq!(lists.iter().flatten().all(TileRange::alone), views > 1024 && parts % 2 == 0 && parts < 8);
+            // Visits that each sum holds, where it waits.
+            let mut slots: Vec<Vec<Option<(u32, u32)>>> = vec![vec![None; sums]; parts];
+            let mut complete = vec![false; sums];
             for round in 0..all.iter().map(Vec::len).max().unwrap() {
                 let mut posted: Vec<(usize, usize)> = Vec::new();
                 for part in 0..parts {
                     let Some(now) = all[part].get(round) else { continue };
                     assert_eq!(now.open.end, now.complete.start);
                     for touch in &lists[part][now.open.start..now.complete.end] {
-                        let (first, end) = tiles[touch.tile as usize].visits();
-                        let waiting = if round > 0 { slots[part][touch.slot as usize].take() } else { Some((touch.tile, first)) };
+                        let (first, end) = ranges[touch.sum as usize];
+                        let waiting = if round > 0 { slots[part][touch.slot as usize].take() } else { Some((touch.sum, first)) };
                         let (begin, stop) = touch.visits();
-                        assert_eq!(waiting, Some((touch.tile, begin)), "{parts} parts, part {part}, round {round}");
+                        assert_eq!(waiting, Some((touch.sum, begin)), "{parts} parts, part {part}, round {round}");
                         let own = bounds[part]..bounds[part + 1];
                         assert!(visits[begin as usize..stop as usize].iter().all(|v| own.contains(&(v.view() as usize))));
                         if touch.completes() {
-                            assert!(stop == end && !std::mem::replace(&mut complete[touch.tile as usize], true));
+                            assert!(stop == end && !std::mem::replace(&mut complete[touch.sum as usize], true));
                         } else {
-                            slots[part][touch.slot as usize] = Some((touch.tile, stop));
+                            slots[part][touch.slot as usize] = Some((touch.sum, stop));
                         }
                     }
                     for (to, copies) in &now.to {
@@ -164,11 +170,12 @@ mod tests {
     #[test]
     fn parts_do_not_wait_for_each_other() {
         let model = lists::tests::model();
-        let (tiles, visits) = lists::tiles(&model, &model.views);
+        let tiles = lists::tiles(&model, &model.views);
         let views = model.views.len();
         for parts in [2, 3, 5, 8] {
             let bounds: Vec<usize> = (0..=parts).map(|part| part * views / parts).collect();
-            let all = rounds(&mut touches(&tiles, &visits, &bounds), tiles.len());
+            let (mut lists, sums) = touches(&tiles, &bounds);
+            let all = rounds(&mut lists, sums);
             let sent: Vec<(usize, usize, usize)> = all
                 .iter()
                 .enumerate()

@@ -8,52 +8,74 @@ use super::super::number::Number;
 use super::super::on_demand::absent;
 use super::super::stream::sums::Target;
 use super::super::supports::Supports;
+use super::Handover;
 use crate::stages::{Likelihood, Overlap};
 
 impl<T: Number> CudaStages<T> {
     /// The overlap loop, as `overlap.cu` makes it, or `supports.rs` where the object is smoothed or probes have a support in
-    /// Fourier space; one step a launch.
+    /// Fourier space; one step a launch. The first pass is on the stream; [`Stages::end_overlap`](crate::stages::Stages) looks at
+    /// it. Gives the passes of the loop before.
     pub(in crate::stages::cuda) fn overlap_in_parts(&mut self, rule: &Overlap) -> Result<u32> {
         let apart = self.supports.as_ref().is_some_and(Supports::apart);
-        let by_steps = apart || rule.limits.smooth.is_some();
-        if by_steps {
+        if apart || rule.limits.smooth.is_some() {
             self.need_supports()?;
         }
         if apart {
             self.need_batches()?;
         }
+        self.pass_in_parts(rule, 1)?;
+        let Some(Handover { overlap, .. }) = &mut self.handover else { return Err(absent()) };
+        overlap.open = Some((rule.clone(), 1));
+        Ok(overlap.passes.max(1))
+    }
+
+    /// Looks at the last pass of the loop and makes those that are left.
+    pub(in crate::stages::cuda) fn end_overlap_in_parts(&mut self) -> Result<()> {
+        let Some((rule, mut pass)) = self.handover.as_mut().and_then(|handover| handover.overlap.open.take()) else { return Ok(()) };
+        while rule.probe && pass < rule.passes && !self.rests(&rule)? {
+            pass += 1;
+            self.pass_in_parts(&rule, pass)?;
+        }
+        let Some(Handover { overlap, .. }) = &mut self.handover else { return Err(absent()) };
+        overlap.passes = pass;
+        Ok(())
+    }
+
+    /// One pass of the loop.
+    fn pass_in_parts(&mut self, rule: &Overlap, pass: u32) -> Result<()> {
+        let apart = self.supports.as_ref().is_some_and(Supports::apart);
+        let by_steps = apart || rule.limits.smooth.is_some();
         let support = self.supports.as_ref().filter(|_| !apart).map_or(0, Supports::real);
         let update = UpdateArgument::from(rule);
-        let limit = T::from_wide(rule.tolerance) * T::from_wide(rule.tolerance) * T::from_wide(self.model.probes as f64);
         let all = self.scan.of_all(&self.state);
-        let Self { cuda, model, state, frames, sums, operations, supports, handover: Some(handover), .. } = self else {
-            return Err(absent());
-        };
-        for pass in 1..=rule.passes {
-            if rule.object && (pass > 1 || rule.object_first || !rule.probe) {
-                if let Some((sigma, supports)) = rule.limits.smooth.zip(supports.as_mut()) {
-                    supports.smooth(model, &state.object, sigma)?;
-                }
-                handover.tiles(all, &frames.exits, sums, &Target::Object(update), &state.object)?;
+        let Self { cuda, model, state, frames, sums, supports, handover: Some(handover), .. } = self else { return Err(absent()) };
+        if rule.object && (pass > 1 || rule.object_first || !rule.probe) {
+            if let Some((sigma, supports)) = rule.limits.smooth.zip(supports.as_mut()) {
+                supports.smooth(model, &state.object, sigma)?;
             }
-            if !rule.probe {
-                return Ok(pass);
-            }
-            let mut steps = supports.as_mut().filter(|_| by_steps);
-            if let Some(supports) = &mut steps {
-                supports.keep_before(sums)?;
-            }
-            handover.probes(all, &frames.exits, sums)?;
-            sums.update_probes(all, &frames.exits, update, &rule.probe_inertia, support)?;
-            let rests = match steps {
-                Some(supports) => supports.changed(model, state, sums, operations)? < rule.tolerance,
-                None => handover.moved(cuda, sums)? < limit,
-            };
-            if rests {
-                return Ok(pass);
-            }
+            handover.tiles(all, &frames.exits, sums, &Target::Object(update), &state.object, rule.probe)?;
         }
-        Ok(rule.passes)
+        if !rule.probe {
+            return Ok(());
+        }
+        if let Some(supports) = supports.as_mut().filter(|_| by_steps) {
+            supports.keep_before(sums)?;
+        }
+        handover.probes(all, &frames.exits, sums)?;
+        handover.late_tiles(all, sums, &state.object)?;
+        sums.update_probes(all, &frames.exits, update, &rule.probe_inertia, support)?;
+        if by_steps { Ok(()) } else { handover.blocks.measure(cuda, sums) }
+    }
+
+    /// Returns true if the last pass has left the probes as they were, within the tolerance.
+    fn rests(&mut self, rule: &Overlap) -> Result<bool> {
+        let apart = self.supports.as_ref().is_some_and(Supports::apart);
+        let Self { model, state, sums, operations, supports, handover: Some(handover), .. } = self else { return Err(absent()) };
+        if let Some(supports) = supports.as_mut().filter(|_| apart || rule.limits.smooth.is_some()) {
+            return Ok(supports.changed(model, state, sums, operations)? < rule.tolerance);
+        }
+        let limit = T::from_wide(rule.tolerance) * T::from_wide(rule.tolerance) * T::from_wide(model.probes as f64);
+        Ok(handover.blocks.moved()? < limit)
     }
 
     /// The gradient, of which the value of every view is given.
@@ -68,12 +90,13 @@ impl<T: Number> CudaStages<T> {
         let operations = operations.as_mut().filter(|_| descent.in_batches());
         let values = descent.gradient_part(here, frames, operations, rule, &(0..frames.views))?;
         if rule.object {
-            handover.tiles(all, &frames.exits, sums, &Target::Gradient(&to.object), &to.object)?;
+            handover.tiles(all, &frames.exits, sums, &Target::Gradient(&to.object), &to.object, rule.probe)?;
         } else {
             cuda.fill_zero(&mut to.object)?;
         }
         if rule.probe {
             handover.probes(all, &frames.exits, sums)?;
+            handover.late_tiles(all, sums, &to.object)?;
         }
         descent.probe_gradient(sums, rule, &mut to.probe)?;
         model.share.gathered(descent.values(values)?)

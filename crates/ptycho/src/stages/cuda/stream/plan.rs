@@ -110,8 +110,8 @@ fn fixed(model: &Model, device: &Properties, demand: KeptData) -> u64 {
 fn lists_and_sums(model: &Model, multiprocessors: u32, number: usize) -> usize {
     let pixels = model.pixels();
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
-    let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
-    let parts = lists::probe_sums(model, multiprocessors, number);
+    let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 3;
+    let [parts, _] = lists::probe_sums(model, multiprocessors, number);
     lists + number * (parts * pixels * (2 * model.modes[0] + 1) + 2 * model.probe_len())
 }
 
@@ -140,13 +140,15 @@ pub(super) fn need(
 
 /// Blocks within the allowance.
 pub(super) fn layout(model: &Model, need: &DeviceMemory, multiprocessors: u32, streaming: &StreamingPlan) -> Result<(Layout, u64)> {
-    let (tiles, visits) = lists::tiles(model, &model.views);
-    let (listed, parts, _) = lists::parts(model, &model.views, multiprocessors, streaming.demand.number());
+    let tiles = lists::tiles(model, &model.views);
+    let (listed, parts, ..) = lists::parts(model, &model.views, multiprocessors, streaming.demand.number());
     let sums = |block: usize| {
         let layout = Layout { views: model.views.len().max(1), block, streamed: 0 };
-        let lists = tile_ranges::tile_ranges(&tiles, &visits, &layout.bounds());
+        let lists = tile_ranges::tile_ranges(&tiles, &layout.bounds());
         let operations = tile_ranges::pieces(&listed, &parts, &layout.bounds()).iter().map(Vec::len).sum::<usize>();
-        lists.slots as u64 * sums::slot_bytes(model.modes[1], streaming.demand.number()) + (20 * lists.list.len() + 16 * operations) as u64
+        let [slot, section] = [sums::slot_bytes, sums::section_bytes].map(|bytes| bytes(model.modes[1], streaming.demand.number()));
+        let joined = lists.sectioned.places.len() as u64;
+        lists.slots as u64 * slot + joined * (section + 16) + (32 * lists.list.len() + 16 * operations) as u64
     };
     let layout = Layout::new(need, model.views.len(), streaming.allowance, sums)?;
     Ok((layout, sums(layout.block)))

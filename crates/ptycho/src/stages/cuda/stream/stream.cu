@@ -3,18 +3,22 @@
 
 #include "probe_sums.cu"
 
-// conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
-// `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the block.
+// Place of a value of the sums of tiles' sections, [sums][OBJECTS][3][TILE_ROWS * WARP]: real part, imaginary part and weight.
+__device__ __forceinline__ real* section_sum(real* all, u32 place, int o) {
+    return all + ((u64)place * OBJECTS + o) * (3 * TILE_ROWS * WARP) + threadIdx.x;
+}
+
+// conj(P) exit and |P|^2 of the block's views. Where the sum of a section is complete it goes to `sections`, or updates the tile, or is written to `to`
+// if there is one, if the tile has no other. `exits` begins with view `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the
+// block.
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
     object_part(Model model, const C* exits, u32 first, Sums sums, const TileRange* touches, C* held, real* held_weights,
-                Update update, C* to) {
+                real* sections, Update update, C* to) {
     __shared__ real4 room[CREWS * TILE_ROWS * WARP];
     const TileRange touch = touches[blockIdx.x];
-    const Tile tile = sums.tiles[touch.tile];
-    const Storage storage = model.storages[tile.storage];
     const int lane = lane_index(), crew = threadIdx.x / WARP;
-    // Visits go round the crews from the tile's first one on, wherever the block begins.
-    const u32 start = touch.begin + (crew + CREWS - (touch.begin - tile.begin) % CREWS) % CREWS;
+    // Visits go round the crews from the section's first one on, wherever the block begins.
+    const u32 start = touch.begin + (crew + CREWS - touch.crew) % CREWS;
     for (int o = 0; o < OBJECTS; ++o) {
         C numerator[TILE_ROWS];
         real weight[TILE_ROWS];
@@ -24,44 +28,34 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
             numerator[t] = touch.state & 1 ? make_real2(0, 0) : held[mine + t * WARP];
             weight[t] = touch.state & 1 ? 0.0f : held_weights[mine + t * WARP];
         }
-        for (u32 base = start; base < touch.end; base += TEAM) {
-            u32 at = base + lane * CREWS;
-            Visit mine = at < touch.end ? sums.visits[at] : Visit{0xffffffffu, 0};
-#pragma unroll 2
-            for (int turn = 0; turn < WARP; ++turn) {
-                u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
-                i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
-                if (n == 0xffffffffu) break;
-                add_visit(model, exits, first, n, corner, o, numerator, weight);
-            }
-        }
+        add_visits(model, exits, first, sums.visits, start, touch.end, o, numerator, weight);
         if (!(touch.state & 2)) {
 #pragma unroll
             for (int t = 0; t < TILE_ROWS; ++t) held[mine + t * WARP] = numerator[t], held_weights[mine + t * WARP] = weight[t];
             continue;
         }
-#pragma unroll
-        for (int t = 0; t < TILE_ROWS; ++t)
-            room[(crew * TILE_ROWS + t) * WARP + lane] = make_real4(numerator[t].x, numerator[t].y, weight[t], 0);
-        __syncthreads();
-        int row = tile.row + crew, col = tile.col + lane;
-        if (crew < TILE_ROWS && row < storage.height && col < storage.width) {
-            real4 all = room[crew * WARP + lane];
-            for (int c = 1; c < CREWS; ++c) {
-                real4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
-                all.x += next.x, all.y += next.y, all.z += next.z;
-            }
-            const u64 pixel = storage.offset + ((u64)o * storage.height + row) * storage.width + col;
-            if (to) {
-                to[pixel] = make_real2(all.x, all.y);
-            } else {
-                C* target = model.object + pixel;
-                C sum = *target * update.object_inertia + make_real2(all.x, all.y);
-                real over = update.object_inertia + all.z;
-                if (over > 0) *target = clipped(sum * (1 / over), update.low, update.high);
-            }
+        const real4 sum = sum_crews(numerator, weight, room);
+        if (!(touch.state & 4)) {
+            put_sum(model, sums.tiles[touch.tile], o, sum, update, to);
+        } else if (crew < TILE_ROWS) {
+            real* kept = section_sum(sections, touch.place, o);
+            kept[0] = sum.x, kept[TILE_ROWS * WARP] = sum.y, kept[2 * TILE_ROWS * WARP] = sum.z;
         }
-        __syncthreads();
+    }
+}
+
+// Adds up the sums of tiles' sections in their order. Grid: tiles; blocks of TILE_ROWS * WARP.
+extern "C" __global__ void __launch_bounds__(TILE_ROWS* WARP)
+    join_sections(Model model, Sums sums, const SectionedTile* tiles, const u32* places, real* sections, Update update, C* to) {
+    const SectionedTile joined = tiles[blockIdx.x];
+    for (int o = 0; o < OBJECTS; ++o) {
+        real4 sum;
+        for (u32 k = joined.begin; k < joined.end; ++k) {
+            const real* kept = section_sum(sections, places[k], o);
+            const real4 next = make_real4(kept[0], kept[TILE_ROWS * WARP], kept[2 * TILE_ROWS * WARP], 0);
+            sum = k == joined.begin ? next : added(sum, next);
+        }
+        put_sum(model, sums.tiles[joined.tile], o, sum, update, to);
     }
 }
 

@@ -184,7 +184,8 @@ impl<T: Number> StreamedStages<T> {
             }
             let support = supports.as_ref().map_or(0, Supports::real);
             sums.update_probes(argument, &frames.exits, update, &rule.probe_inertia, support)?;
-            if blocks.moved(cuda, sums)? < limit {
+            blocks.measure(cuda, sums)?;
+            if blocks.moved()? < limit {
                 break;
             }
         }
