@@ -41,17 +41,14 @@ impl Flow {
         let table = self.table(species)?;
         let mut all = self.stages.particles()?;
         let own = of_species(&all, species);
-        let fastest = |all: &Particles| {
-            let square = |k: usize| all.velocity.iter().map(|v| f64::from(v[k]).powi(2)).sum::<f64>();
-            own.iter().map(|k| square(*k)).fold(0.0, f64::max).sqrt()
-        };
-        let before = fastest(&all);
+        let speed = |all: &Particles, k: usize| all.velocity.iter().map(|v| f64::from(v[k]).powi(2)).sum::<f64>().sqrt();
+        let before: Vec<f64> = own.iter().map(|k| speed(&all, *k)).collect();
         for (name, values) in columns {
             if values.len() != own.len() {
                 return Err(refused(name, format!("{} values for {} particles", values.len(), own.len()), "a value a particle"));
             }
-            if let Some(k) = values.iter().position(|v| !v.is_finite()) {
-                return Err(refused(name, format!("value {k} is {}", values[k]), "finite numbers"));
+            if let Some(k) = values.iter().position(|v| !(*v as f32).is_finite()) {
+                return Err(refused(name, format!("value {k} is {}", values[k]), "finite numbers of single precision"));
             }
             let Some(d) = COLUMNS.iter().position(|column| column == name) else {
                 let Some(column) = table.columns.iter().find(|column| column.name() == *name) else {
@@ -64,7 +61,8 @@ impl Flow {
             };
             own.iter().zip(values).for_each(|(k, v)| all.velocity[d][*k] = *v as f32);
         }
-        let factor = fastest(&all) / before.max(f64::MIN_POSITIVE);
+        let faster = own.iter().zip(&before).any(|(k, before)| speed(&all, *k) > *before);
+        let fastest = (0..all.len()).map(|k| speed(&all, k)).fold(0.0, f64::max);
         // As from a checkpoint.
         let Self { stages, samples, .. } = self;
         samples.beside(&mut **stages, |stages| {
@@ -73,7 +71,7 @@ impl Flow {
             stages.put_back(&all)?;
             let refuse = |message| Error::Numerics { what: "the state of the gas".into(), place: "particles put back".into(), message };
             stages.set_extra(&counted).map_err(refuse)?;
-            if factor > 1.0 && factor.is_finite() { stages.raise_majorants(factor) } else { Ok(()) }
+            if faster { stages.raise_majorants(2.0 * fastest) } else { Ok(()) }
         })
     }
 }

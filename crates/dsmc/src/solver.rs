@@ -326,11 +326,10 @@ impl Solver for Dsmc {
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {
         let names: Vec<&str> = self.flow.model.species.iter().map(|s| s.name.as_str()).collect();
         let Some(number) = names.iter().position(|name| *name == species) else { return Err(not_set("species", species, &names)) };
-        let before = self.flow.totals()?;
         self.flow.set_velocities(number, columns)?;
-        // Energy from outside is no change of the gas.
+        // Energy from outside is no change of the gas, which is held to what it has now.
         self.totals = self.flow.totals()?;
-        self.start.translation += self.totals.translation - before.translation;
+        self.start = self.totals;
         Ok(())
     }
 

@@ -249,7 +249,7 @@ pub fn run_from<S: Solver>(
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
     let begun = Instant::now();
-    profiler.make_ready(&environment.device)?;
+    profiler.make_ready(&environment.device);
     let mut running = Running::<S>::set_up(prepared, config, environment, options)?;
     // Until here a signal ends the process at once: there is nothing to save yet.
     let signals = Signals::listen(options.wall_time.map(|limit| begun + limit))?;

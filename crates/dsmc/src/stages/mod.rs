@@ -180,9 +180,8 @@ pub trait Stages: Send {
     /// sums of surfaces are.
     fn particles(&mut self) -> Result<Particles>;
 
-    /// Raises the bounds of collision rates, `(sigma g)max` of each cell and pair of species, by a factor: speeds have grown by it
-    /// at once.
-    fn raise_majorants(&mut self, factor: f64) -> Result<()>;
+    /// Raises the bounds of collision rates, `(sigma g)max` of each cell and pair of species, to those of a relative speed, m/s.
+    fn raise_majorants(&mut self, speed: f64) -> Result<()>;
 
     /// Removes all particles.
     fn clear(&mut self) -> Result<()>;

@@ -115,15 +115,12 @@ impl Profiler {
 
     /// Makes the events of the first stages on a GPU, and records them, beforehand: the first time takes the driver longer than a
     /// small stage does.
-    pub fn make_ready(&mut self, device: &Device) -> Result<()> {
+    pub fn make_ready(&mut self, device: &Device) {
         if let (Some(on), Device::Cuda(cuda)) = (&mut self.0, device) {
-            for _ in 0..READY {
-                let event = cuda.event()?;
-                cuda.record(&event)?;
-                on.spare.push(event);
-            }
+            // One that cannot be had is lost, as those of steps are.
+            let ready = || cuda.event().and_then(|event| cuda.record(&event).map(|()| event)).ok();
+            on.spare.extend((0..READY).map_while(|_| ready()));
         }
-        Ok(())
     }
 
     /// Begins the next step of a run. Of stages on a GPU the first calls are timed and those of every 31st step, of a run with

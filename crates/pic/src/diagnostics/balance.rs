@@ -47,6 +47,8 @@ pub struct Balance {
     most: [f64; 3],
     /// Energy that can change, as of the last measurement.
     reference: f64,
+    /// Largest relative difference before the last change from outside.
+    before: f64,
 }
 
 impl Balance {
@@ -56,12 +58,13 @@ impl Balance {
         let eps = if model.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let [thermal, rest] = stability::scales(model);
         let floor = (COLD * rest).max(f64::MIN_POSITIVE);
-        Self { thermal, floor, eps: ROUNDING * eps, first: None, most: [0.0; 3], reference: floor }
+        Self { thermal, floor, eps: ROUNDING * eps, first: None, most: [0.0; 3], reference: floor, before: 0.0 }
     }
 
     /// Begins anew with the next measurement: the state was changed from outside.
     pub fn begin_anew(&mut self) {
-        self.first = None;
+        self.before = self.worst();
+        (self.first, self.most, self.thermal) = (None, [0.0; 3], f64::NAN);
     }
 
     /// Change of what is kept, relative to what can change: of the `fields` and `kinetic` energies that `step` measured, with what
@@ -71,6 +74,10 @@ impl Balance {
         let accounts = plasma.accounts();
         let kept = kinetic + ledger.energy_out - ledger.energy_in + if accounts == EnergyAccounts::Work { -work } else { fields };
         let [first, all] = *self.first.get_or_insert([kept, fields + kinetic]);
+        // After a change from outside any motion may be heat.
+        if self.thermal.is_nan() {
+            self.thermal = kinetic;
+        }
         let difference = kept - first;
         self.most = [self.most[0].max(fields), self.most[1].max(work.abs()), self.most[2].max(difference.abs())];
         let available = all + ledger.energy_in + radiated;
@@ -88,7 +95,7 @@ impl Balance {
 
     /// The largest difference of the run beside what could change in it.
     pub fn worst(&self) -> f64 {
-        self.most[2] / self.reference
+        self.before.max(self.most[2] / self.reference)
     }
 
     /// For a checkpoint.
@@ -96,6 +103,7 @@ impl Balance {
         let first = self.first.map_or(Vec::new(), |f| f.to_vec());
         writer.f64s("balance.first", &first)?;
         writer.f64("balance.reference", self.reference)?;
+        writer.f64s("balance.changed", &[self.thermal, self.before])?;
         writer.f64s("balance.most", &self.most)
     }
 
@@ -103,6 +111,9 @@ impl Balance {
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.first = <[f64; 2]>::try_from(reader.f64s("balance.first")?).ok();
         self.reference = reader.f64("balance.reference")?;
+        let mut changed = [0.0; 2];
+        reader.f64s_into("balance.changed", &mut changed)?;
+        [self.thermal, self.before] = changed;
         reader.f64s_into("balance.most", &mut self.most)
     }
 }

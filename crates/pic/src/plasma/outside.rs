@@ -6,8 +6,8 @@ use super::Plasma;
 use crate::diagnostics::histogram::ParticleColumns;
 use crate::output::ParticleUnits;
 use crate::particles::Particles;
-use crate::stages::Component;
 use crate::stages::cpu::fields::fill_guards;
+use crate::stages::{Component, Precision};
 
 /// Columns that can be set, by their names in records.
 const COLUMNS: [&str; 6] = ["position_x", "position_y", "momentum_x", "momentum_y", "momentum_z", "weighting"];
@@ -18,10 +18,11 @@ fn refused(name: &str, message: String, allowed: &str) -> Error {
     Error::input("the run", if allowed.is_empty() { problem } else { problem.allowed(allowed) })
 }
 
-/// Refuses values that are not finite.
-fn must_be_finite(name: &str, values: &[f64]) -> Result<()> {
-    match values.iter().position(|v| !v.is_finite()) {
-        Some(k) => Err(refused(name, format!("value {k} is {}", values[k]), "finite numbers")),
+/// Refuses values that are not finite in units of `unit` and the precision of the run.
+fn must_be_finite(name: &str, values: &[f64], unit: f64, precision: Precision) -> Result<()> {
+    let finite = |v: &f64| if precision == Precision::F32 { ((v / unit) as f32).is_finite() } else { (v / unit).is_finite() };
+    match values.iter().position(|v| !finite(v)) {
+        Some(k) => Err(refused(name, format!("value {k} is {}", values[k]), "finite numbers of the run's precision")),
         None => Ok(()),
     }
 }
@@ -37,8 +38,8 @@ impl Plasma {
         if values.len() != columns * rows {
             return Err(refused(name, format!("{} values for {} cells", values.len(), columns * rows), "a value a cell"));
         }
-        must_be_finite(name, values)?;
         let scale = if (component as usize) < 3 { units.electric } else { units.magnetic };
+        must_be_finite(name, values, scale, self.setup.precision)?;
         let mut all = self.stages.component(component)?;
         for (j, row) in values.chunks_exact(columns).enumerate() {
             for (i, value) in row.iter().enumerate() {
@@ -66,7 +67,8 @@ impl Plasma {
         }
         let tags: Vec<f64> = before.tag.iter().map(|tag| *tag as f64).collect();
         for (name, values) in columns {
-            must_be_finite(name, values)?;
+            let unit = if name.starts_with("momentum") { units.momentum } else { 1.0 };
+            must_be_finite(name, values, unit, self.setup.precision)?;
             let constant = match name.as_str() {
                 "charge" => values.iter().all(|v| *v == units.charge),
                 "mass" => values.iter().all(|v| *v == units.mass),
@@ -98,7 +100,7 @@ impl Plasma {
             None => before.u[d].clone(),
         });
         now.weight = self.weights(species, given(COLUMNS[5]), &before, units.weighting)?;
-        self.place(given(COLUMNS[0]), given(COLUMNS[1]), before, n, &mut now)?;
+        self.place(given(COLUMNS[0]), given(COLUMNS[1]), &before, n, &mut now)?;
         self.stages.replace(species, &now)?;
         self.added[species] += n as i64 - old as i64;
         self.gauss.forget_all();
@@ -108,6 +110,9 @@ impl Plasma {
     /// Factors to the weight of a species, of which a macro-particle of weight 1 is `unit` real particles.
     fn weights(&self, species: usize, given: Option<&[f64]>, before: &Particles, unit: f64) -> Result<Vec<f64>> {
         let Some(values) = given else { return Ok(before.weight.clone()) };
+        if let Some(k) = values.iter().position(|w| *w <= 0.0) {
+            return Err(refused(COLUMNS[5], format!("value {k} is {}", values[k]), "positive numbers"));
+        }
         if self.setup.species[species].weighted {
             return Ok(values.iter().map(|w| w / unit).collect());
         }
@@ -119,7 +124,7 @@ impl Plasma {
     }
 
     /// Cells of `n` particles and their offsets in them, from positions where these are given.
-    fn place(&self, x: Option<&[f64]>, y: Option<&[f64]>, before: Particles, n: usize, now: &mut Particles) -> Result<()> {
+    fn place(&self, x: Option<&[f64]>, y: Option<&[f64]>, before: &Particles, n: usize, now: &mut Particles) -> Result<()> {
         let grid = &self.setup.grid;
         let kept = (before.len() == n).then(|| ParticleColumns::new(&self.model, self.moved, before.clone()));
         let axis = |d: usize, given: Option<&[f64]>, cells: Vec<u32>, offsets: Vec<f64>| {

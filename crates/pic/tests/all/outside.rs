@@ -66,7 +66,9 @@ fn lines(columns: &[(String, Vec<f64>)]) -> Vec<Vec<u64>> {
 }
 
 /// Components of E and B by their names, with their shapes.
-fn fields(pic: &mut Pic) -> Vec<(String, Vec<usize>, Vec<f64>)> {
+type Fields = Vec<(String, Vec<usize>, Vec<f64>)>;
+
+fn fields(pic: &mut Pic) -> Fields {
     let mut out = Vec::new();
     for record in pic.records().unwrap() {
         let Record::Mesh(mesh) = record else { continue };
@@ -135,7 +137,7 @@ fn what_is_set_to_what_it_was_changes_nothing_on_a_gpu() {
 }
 
 /// Particles taken away and put in are no loss, and a field that is set is there, guards included: on a GPU as on the CPU.
-fn changed(device: &Device) -> (Vec<(String, Vec<usize>, Vec<f64>)>, usize) {
+fn changed(device: &Device) -> (Fields, usize) {
     let config = config(table(&[48, 40], &|_| ()));
     let mut pic = Pic::setup(&config, &Environment::new(device.clone(), ".", 1)).unwrap();
     steps(&mut pic, 4);

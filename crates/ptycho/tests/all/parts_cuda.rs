@@ -28,6 +28,11 @@ fn on_gpus() -> Vec<(&'static str, Config)> {
         ("dm_passes", case(scan(2), &[dm(|e| (e.overlap_tolerance, e.overlap_passes) = (Some(0.02), Some(12)))], |c| c.probe.modes = 2)),
         ("dm_odd", case(SimulateConfig::case(75, 36, 1), &[dm(|e| e.object_smooth = Some(0.7))], |_| {})),
         ("dm_wide", case(SimulateConfig::case(60, 128, 1), &[dm(|e| e.probe_fourier_support = Some(0.6))], |_| {})),
+        // One pass, which nothing looks at.
+        (
+            "dm_wide_once",
+            case(SimulateConfig::case(60, 128, 1), &[dm(|e| (e.probe_fourier_support, e.overlap_passes) = (Some(0.6), Some(1)))], |_| {}),
+        ),
         // Views and sums for the probes in two sections, and views in four: parts of these do not wait for each other.
         ("dm_sections", case(SimulateConfig::case(1600, 128, 1), &[dm(|e| e.overlap_passes = Some(3))], |_| {})),
         ("ml_sections", case(SimulateConfig::case(2100, 32, 1), &[engine(EngineName::Ml, 3, |_| {})], |_| {})),

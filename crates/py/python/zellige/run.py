@@ -275,11 +275,14 @@ class Run:
         return Fields(self, "table")
 
     def particles(self, species: str) -> dict:
-        """All particles of a species (`pic`): one-dimensional Arrays `position_x`, `momentum_x`, `weighting`, .. with units."""
+        """All particles of a species, by column: one-dimensional Arrays with units.
+
+        Plasmas have `position_x`, `momentum_x`, `weighting`, .., gases `position_x`, `velocity_x`, ..
+        """
         found = self._session.particles(species)
         if found is None:
             tables = ", ".join(self.tables) or "none"
-            raise KeyError(f"no particles `{species}`: plasmas have those of each species; tables of this run: {tables}")
+            raise KeyError(f"no particles `{species}`: plasmas and gases have those of each species; tables of this run: {tables}")
         return found
 
     def set_field(self, name: str, values: Any) -> None:
@@ -302,16 +305,17 @@ class Run:
         >>> float(np.asarray(plasma.fields["Bz"])[0])
         0.10000000149011612
         """
-        if "_" not in name and len(name) > 1:
-            name = f"{name[0]}_{name[1:]}"
+        if len(name) == 2 and name[0] in "EB" and name[1] in "xyz":
+            name = f"{name[0]}_{name[1]}"
         self._session.set_field(name, host(values, name))
         self._cache = None
 
     def set_particles(self, species: str, columns: Mapping) -> None:
-        """Put new values of columns in place of those that `particles(species)` gives (`pic`), in its order and units.
+        """Put new values of columns in place of those that `particles(species)` gives, in its order and units.
 
-        Columns that are not given stay, which takes as many particles as there were; with all of them the number may be another.
-        Positions must lie in the box. The energy is checked against that of the step after the change.
+        Columns that are not given stay. Of a plasma the number of particles may be another where all columns are given, and
+        positions must lie in the box. Of a gas velocities alone are set, of as many particles as there are. The energy is checked
+        against that of the step after the change.
 
         Parameters
         ----------

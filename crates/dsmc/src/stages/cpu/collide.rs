@@ -173,6 +173,13 @@ pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
     (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).map(|(a, b)| majorant(a, b)).collect()
 }
 
+/// `(sigma g)max` of all pairs of species at a relative speed, m/s.
+pub(in crate::stages) fn bounds_at(model: &Model, speed: f64) -> Vec<f32> {
+    let n = model.species.len();
+    let pairs = (0..n).flat_map(|a| (a..n).map(move |b| (a, b)));
+    pairs.map(|(a, b)| (model.pair(a, b).sigma_g(speed) * SCALE) as f32).collect()
+}
+
 /// All collisions of a tile in step `step`.
 #[inline(always)]
 pub(super) fn collide(table: &Table, tile: &mut Tile, tiling: &Tiling, scratch: &mut Scratch, species: usize, step: u64) {

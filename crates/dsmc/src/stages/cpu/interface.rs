@@ -5,6 +5,7 @@ use zellige_engine::parallel::{each, items, items_mut, map_tasks, owned, thread}
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
+use super::collide::bounds_at;
 use super::fly::Pass;
 use super::store::{Columns, Outbox, ParticleState, Row, held};
 use super::sums::Sums;
@@ -112,8 +113,13 @@ impl Stages for Gas {
         self.gather_particles(all)
     }
 
-    fn raise_majorants(&mut self, factor: f64) -> Result<()> {
-        self.tiles.iter_mut().flat_map(|t| &mut t.majorants).for_each(|m| m.sigma_g_max *= factor as f32);
+    fn raise_majorants(&mut self, speed: f64) -> Result<()> {
+        let bounds = bounds_at(&self.model, speed);
+        for tile in &mut self.tiles {
+            for (majorant, bound) in tile.majorants.iter_mut().zip(bounds.iter().cycle()) {
+                majorant.sigma_g_max = majorant.sigma_g_max.max(*bound);
+            }
+        }
         Ok(())
     }
 

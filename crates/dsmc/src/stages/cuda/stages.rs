@@ -10,6 +10,7 @@ use super::{Gas, WATCH};
 use crate::grid::Rectangle;
 use crate::model::{Scheme, purpose};
 use crate::particles::Particles;
+use crate::stages::cpu::collide::bounds_at;
 use crate::stages::cpu::{Stream, bytes_of};
 use crate::stages::shares::{gather, gather_particles};
 use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
@@ -218,12 +219,18 @@ impl Stages for Gas {
         gather_particles(links, cut, count, own)
     }
 
-    fn raise_majorants(&mut self, factor: f64) -> Result<()> {
+    fn raise_majorants(&mut self, speed: f64) -> Result<()> {
         self.flush(&mut Profiler::off())?;
-        let [bounds, ..] = &mut self.majorants;
-        let mut values = self.cuda.download(bounds)?;
-        values.iter_mut().for_each(|v| *v *= factor as f32);
-        self.cuda.upload(bounds, &values)
+        let bounds = bounds_at(&self.model, speed);
+        let [majorants, ..] = &mut self.majorants;
+        let mut values = self.cuda.download(majorants)?;
+        let cells = values.len() / bounds.len();
+        for (of_pair, bound) in values.chunks_exact_mut(cells.max(1)).zip(bounds) {
+            for value in of_pair {
+                *value = value.max(bound);
+            }
+        }
+        self.cuda.upload(majorants, &values)
     }
 
     fn clear(&mut self) -> Result<()> {

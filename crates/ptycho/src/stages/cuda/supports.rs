@@ -131,23 +131,16 @@ impl<T: Number> Supports<T> {
         self.cuda.copy(&sums.before, 0, &mut self.before, 0, sums.before.len())
     }
 
-    /// Applies a support in Fourier space to probes that were summed; gives how much they have changed since
-    /// [`Supports::keep_before`]: root mean square over the probes of the relative change.
-    pub(super) fn changed(
-        &mut self,
-        model: &Model,
-        state: &mut Pair<T>,
-        sums: &mut Sums<T>,
-        operations: &mut Option<BatchOperations<T>>,
-    ) -> Result<f64> {
-        if self.apart() {
-            self.apply(operations.as_mut(), &mut state.probe)?;
-            self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
+    /// Applies a support in Fourier space to probes that were summed.
+    pub(super) fn hold_summed(&self, state: &mut Pair<T>, sums: &mut Sums<T>, operations: &mut Option<BatchOperations<T>>) -> Result<()> {
+        if !self.apart() {
+            return Ok(());
         }
-        self.change(model, state)
+        self.apply(operations.as_mut(), &mut state.probe)?;
+        self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())
     }
 
-    /// Change of the probes since [`Supports::keep_before`].
+    /// Change of the probes since [`Supports::keep_before`]: root mean square over the probes of the relative change.
     pub(super) fn change(&mut self, model: &Model, state: &Pair<T>) -> Result<f64> {
         let launch = self.compare.launch((BLOCKS, model.probes as u32), TEAM).arg(&state.probe).arg(&self.before);
         // SAFETY: (const C*, const C*, double*) as `compare` declares; both are as long as the probes.
@@ -186,7 +179,8 @@ impl<T: Number> Supports<T> {
             }
             self.keep_before(sums)?;
             sums.overlap(argument, exits, once(false), &rule.probe_inertia, if self.apart() { 0 } else { self.real() })?;
-            if self.changed(model, state, sums, operations)? < rule.tolerance {
+            self.hold_summed(state, sums, operations)?;
+            if self.change(model, state)? < rule.tolerance {
                 return Ok(pass + 1);
             }
         }

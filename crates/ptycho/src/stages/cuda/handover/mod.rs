@@ -148,6 +148,8 @@ pub(super) struct Handover<T: Number> {
     completed: Completed<T>,
     /// The others have taken the values of the tiles before.
     taken: bool,
+    /// They take those only behind the sums for the probes.
+    unread: bool,
     probes: Rounds,
     numerators: Opened<C<T>>,
     weights: Opened<T>,
@@ -235,6 +237,7 @@ impl<T: Number> Handover<T> {
                 sectioned: all_sectioned,
             },
             taken: false,
+            unread: false,
             probes: probe_rounds,
             numerators,
             weights,
@@ -286,10 +289,11 @@ impl<T: Number> Handover<T> {
     /// and takes theirs.
     fn share_tiles(&mut self, model: ModelArgument, sums: &Sums<T>, values: &Buffer<C<T>>) -> Result<()> {
         let me = self.share.links().rank();
-        let Self { ways, completed, taken, used, .. } = self;
+        let Self { ways, completed, taken, unread, used, .. } = self;
         completed.carried(&completed.out, me..me + 1, model, sums, values)?;
         let Completed { first, packed, values: size, sections, first_section, section, late, .. } = &*completed;
-        if !*taken {
+        // Copies beside begin behind a time at which all settle; others would come over values that are still to be taken.
+        if !*taken || (std::mem::take(unread) && !*late) {
             ways.settle()?;
         }
         let (at, len) = (first[me] * *size, (first[me + 1] - first[me]) * *size);
@@ -318,7 +322,7 @@ impl<T: Number> Handover<T> {
     /// Takes the sums over all views for the probes, which all parts have alike afterwards.
     pub(super) fn probes(&mut self, model: ModelArgument, exits: &Buffer<C<T>>, sums: &Sums<T>) -> Result<()> {
         let first = self.share.own(self.views).start;
-        let Self { ways, blocks, probes, numerators, weights, sizes, told, taken, used, .. } = self;
+        let Self { ways, blocks, probes, numerators, weights, sizes, told, completed, taken, unread, used, .. } = self;
         let copy = |ways: &mut Ways, numerators: &Opened<C<T>>, weights: &Opened<T>, part: usize, begin: usize, count: usize| {
             let [at, n] = [begin * sizes[0], count * sizes[0]];
             ways.copy(numerators.own(), at, numerators, part, at, n);
@@ -349,7 +353,7 @@ impl<T: Number> Handover<T> {
             ways.others().for_each(|part| copy(ways, numerators, weights, part, begin, count));
         }
         ways.settle()?;
-        (*taken, *used) = (true, false);
+        (*taken, *unread, *used) = (true, completed.late, false);
         Ok(())
     }
 }

@@ -48,7 +48,9 @@ impl<T: Number> CudaStages<T> {
         let support = self.supports.as_ref().filter(|_| !apart).map_or(0, Supports::real);
         let update = UpdateArgument::from(rule);
         let all = self.scan.of_all(&self.state);
-        let Self { cuda, model, state, frames, sums, supports, handover: Some(handover), .. } = self else { return Err(absent()) };
+        let Self { cuda, model, state, frames, sums, operations, supports, handover: Some(handover), .. } = self else {
+            return Err(absent());
+        };
         if rule.object && (pass > 1 || rule.object_first || !rule.probe) {
             if let Some((sigma, supports)) = rule.limits.smooth.zip(supports.as_mut()) {
                 supports.smooth(model, &state.object, sigma)?;
@@ -64,15 +66,18 @@ impl<T: Number> CudaStages<T> {
         handover.probes(all, &frames.exits, sums)?;
         handover.late_tiles(all, sums, &state.object)?;
         sums.update_probes(all, &frames.exits, update, &rule.probe_inertia, support)?;
-        if by_steps { Ok(()) } else { handover.blocks.measure(cuda, sums) }
+        match supports.as_mut().filter(|_| by_steps) {
+            Some(supports) => supports.hold_summed(state, sums, operations),
+            None => handover.blocks.measure(cuda, sums),
+        }
     }
 
     /// Returns true if the last pass has left the probes as they were, within the tolerance.
     fn rests(&mut self, rule: &Overlap) -> Result<bool> {
         let apart = self.supports.as_ref().is_some_and(Supports::apart);
-        let Self { model, state, sums, operations, supports, handover: Some(handover), .. } = self else { return Err(absent()) };
+        let Self { model, state, supports, handover: Some(handover), .. } = self else { return Err(absent()) };
         if let Some(supports) = supports.as_mut().filter(|_| apart || rule.limits.smooth.is_some()) {
-            return Ok(supports.changed(model, state, sums, operations)? < rule.tolerance);
+            return Ok(supports.change(model, state)? < rule.tolerance);
         }
         let limit = T::from_wide(rule.tolerance) * T::from_wide(rule.tolerance) * T::from_wide(model.probes as f64);
         Ok(handover.blocks.moved()? < limit)

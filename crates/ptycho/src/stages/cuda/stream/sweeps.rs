@@ -177,7 +177,8 @@ impl<T: Number> StreamedStages<T> {
                 supports.keep_before(sums)?;
                 let support = if apart { 0 } else { supports.real() };
                 sums.update_probes(argument, &frames.exits, update, &rule.probe_inertia, support)?;
-                if supports.changed(model, state, sums, operations)? < rule.tolerance {
+                supports.hold_summed(state, sums, operations)?;
+                if supports.change(model, state)? < rule.tolerance {
                     break;
                 }
                 continue;
