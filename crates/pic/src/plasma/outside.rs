@@ -6,7 +6,6 @@ use super::Plasma;
 use crate::diagnostics::histogram::ParticleColumns;
 use crate::output::ParticleUnits;
 use crate::particles::Particles;
-use crate::stages::cpu::fields::fill_guards;
 use crate::stages::{Component, Precision};
 
 /// Columns that can be set, by their names in records.
@@ -46,7 +45,6 @@ impl Plasma {
                 all[grid.index(i as isize, j as isize)] = value / scale;
             }
         }
-        fill_guards(grid, component, &mut all);
         self.stages.set_component(component, &all)?;
         self.gauss.forget_all();
         Ok(())

@@ -152,7 +152,11 @@ fn changed(device: &Device) -> (Fields, usize) {
     pic.set_field("B_z", &[40, 48], &values).unwrap();
     let there = fields(&mut pic).into_iter().find(|(name, ..)| name == "B_z").unwrap();
     assert_eq!(there.2, values.iter().map(|v| f64::from(*v as f32)).collect::<Vec<_>>());
+    // Continuity is that from here on, though charge without a field was taken away.
+    pic.plasma().check_charge().unwrap();
     steps(&mut pic, 8);
+    pic.plasma().check_charge().unwrap();
+    assert!(pic.checks().unwrap().iter().any(|check| check.name.contains("continuity")));
     assert!(pic.checks().unwrap().iter().all(|check| check.ok), "{:?}", pic.checks().unwrap());
     let left = pic.particles("a").unwrap().unwrap().len;
     assert_eq!(left, kept.len());
