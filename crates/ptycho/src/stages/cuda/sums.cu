@@ -54,8 +54,8 @@ __device__ __forceinline__ void add_visit(const Model& model, const C* exits, u3
 }
 
 // Adds visits `begin`, `begin` + CREWS, .. before `end`; the same for all lanes.
-__device__ __forceinline__ void add_visits(const Model& model, const C* exits, u32 first, const Visit* visits, u32 begin, u32 end, int o,
-                                           C* numerator, real* weight) {
+__device__ __forceinline__ void add_visits(const Model& model, const C* exits, u32 first, const Visit* visits, u32 begin, u32 end,
+                                           int o, C* numerator, real* weight) {
     for (u32 base = begin; base < end; base += TEAM) {
         // A lane reads the visit that its crew comes to in turn `lane`.
         u32 at = base + lane_index() * CREWS;
@@ -88,7 +88,8 @@ __device__ __forceinline__ real4 sum_crews(const C* numerator, const real* weigh
 
 // conj(P) exit and |P|^2 summed over the visits of a tile, section by section, for object mode `o`: value `row` of lane `x` to warp `row` of the
 // block.
-__device__ __forceinline__ real4 gather(const Model& model, const C* exits, const Sums& sums, const Tile& tile, int o, real4* room) {
+__device__ __forceinline__ real4 gather(const Model& model, const C* exits, const Sums& sums, const Tile& tile, int o,
+                                        real4* room) {
     const u32 crew = threadIdx.x / WARP;
     // Of the sections before. Few tiles have such: in registers or shared memory it would cost all of them the room of probes in the cache.
     volatile real before[3];
