@@ -77,13 +77,14 @@ class Setting(Folder):
         self.assertLess(np.abs(field - expected).max(), 2e-3 * expected)
 
     def test_particles_taken_away_are_no_loss(self):
-        run = zellige.Run(plasma(60), **HERE, output=self.folder / "out")
+        run = zellige.Run(plasma(60), **HERE, output={"folder": str(self.folder / "out"), "formats": ["npy"]})
         run.step(20)
         columns = {name: np.asarray(column)[::2] for name, column in run.particles("electrons").items()}
         run.set_particles("electrons", columns)
         self.assertEqual(len(run.particles("electrons")["weighting"]), 64 * 8 * 16 // 2)
         run.save(self.folder / "here")
-        resumed = zellige.Run(plasma(60), **HERE, resume=self.folder / "here", output=self.folder / "out2")
+        into = {"folder": str(self.folder / "out2"), "formats": ["npy"]}
+        resumed = zellige.Run(plasma(60), **HERE, resume=self.folder / "here", output=into)
         with warnings.catch_warnings():
             warnings.simplefilter("error", zellige.VerdictWarning)
             first, second = run.to_end(), resumed.to_end()

@@ -299,6 +299,7 @@ class Run:
 
         Examples
         --------
+        >>> import numpy as np, zellige
         >>> plasma = zellige.Run({"pic": {"grid": {"cells": [64], "size": [6.4]}, "t_end": 1.0,
         ...     "species": [{"name": "electrons", "particles_per_cell": 8}]}}, device="cpu")
         >>> plasma.set_field("Bz", np.full(64, 0.1))
