@@ -22,15 +22,20 @@ fn of_species(particles: &Particles, species: usize) -> Vec<usize> {
 impl Flow {
     /// Positions (m) and velocities (m/s) of all particles of a species.
     pub(crate) fn table(&mut self, species: usize) -> Result<Table> {
-        let (all, grid) = (self.stages.particles()?, &self.model.grid);
-        let own = of_species(&all, species);
+        let all = self.stages.particles()?;
+        Ok(self.table_of(&all, species))
+    }
+
+    fn table_of(&self, all: &Particles, species: usize) -> Table {
+        let grid = &self.model.grid;
+        let own = of_species(all, species);
         let at = |k: usize| grid.position(grid.cell(all.cell[k] as usize), [0, 1].map(|d| f64::from(all.offset[d][k])));
         let position = |d: usize| Column::numbers("position", ["x", "y"][d], "m", own.iter().map(|k| at(*k)[d]).collect());
         let velocity =
             |d: usize| Column::numbers("velocity", ["x", "y", "z"][d], "m/s", own.iter().map(|k| f64::from(all.velocity[d][*k])).collect());
         let name = self.model.species[species].name.clone();
         let columns = (0..2).map(position).chain((0..3).map(velocity)).collect();
-        Ok(Table { title: format!("particles of {name}"), name, length_si: 1.0, time_si: 1.0, len: own.len(), columns })
+        Table { title: format!("particles of {name}"), name, length_si: 1.0, time_si: 1.0, len: own.len(), columns }
     }
 
     /// Sets velocities of the particles of a species; positions, where they are given, must be what they are.
@@ -38,8 +43,8 @@ impl Flow {
     /// # Errors
     /// A column is unknown, not as long as there are particles, not finite, or that of another position.
     pub(crate) fn set_velocities(&mut self, species: usize, columns: &[(String, Vec<f64>)]) -> Result<()> {
-        let table = self.table(species)?;
         let mut all = self.stages.particles()?;
+        let table = self.table_of(&all, species);
         let own = of_species(&all, species);
         let speed = |all: &Particles, k: usize| all.velocity.iter().map(|v| f64::from(v[k]).powi(2)).sum::<f64>().sqrt();
         let before: Vec<f64> = own.iter().map(|k| speed(&all, *k)).collect();

@@ -65,7 +65,11 @@ impl Plasma {
         }
         let tags: Vec<f64> = before.tag.iter().map(|tag| *tag as f64).collect();
         for (name, values) in columns {
-            let unit = if name.starts_with("momentum") { units.momentum } else { 1.0 };
+            let unit = match name.as_str() {
+                "weighting" => units.weighting,
+                momentum if momentum.starts_with("momentum") => units.momentum,
+                _ => 1.0,
+            };
             must_be_finite(name, values, unit, self.setup.precision)?;
             let constant = match name.as_str() {
                 "charge" => values.iter().all(|v| *v == units.charge),
