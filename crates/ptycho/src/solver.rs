@@ -10,7 +10,7 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::parallel::{chunks, inside, items, map, threads};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::record::{Check, Pictures, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
@@ -379,10 +379,10 @@ impl Solver for Ptycho {
         on(&device, || self.all_records())
     }
 
-    fn pictures(&mut self) -> Result<Vec<Record>> {
+    fn pictures(&mut self) -> Result<Pictures> {
         let device = self.device.clone();
         let (first, frame) = (self.whole.model.share.links().is_first(), self.config.output.frame);
-        on(&device, || self.with_results(frame, |results| if first { output::pictures(results) } else { Vec::new() }))
+        on(&device, || self.with_results(frame, |results| if first { output::pictures(results) } else { Vec::new() })).map(Pictures::from)
     }
 
     fn section(config: &Config) -> Option<&'static str> {

@@ -12,6 +12,7 @@ mod part;
 
 use std::ops::Range;
 
+use zellige_engine::cuda::Coming;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -244,14 +245,14 @@ pub trait Stages: Send {
     /// The charge density of some species together likewise.
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values>;
 
-    /// The pixels of a picture of [`Stages::cells`], as [`zellige_engine::record::Planes`] has them, made where the field lies.
-    /// `None` where it lies on the host or in several parts.
-    fn picture(&mut self, _component: Component, _scale: f64) -> Result<Option<Vec<f32>>> {
+    /// The pixels of a picture of [`Stages::cells`], as [`zellige_engine::record::Planes`] has them, made where the field lies
+    /// and on their way. `None` where it lies on the host or in several parts.
+    fn picture(&mut self, _component: Component, _scale: f64) -> Result<Option<Coming<f32>>> {
         Ok(None)
     }
 
     /// The pixels of [`Stages::charge_cells`] likewise.
-    fn charge_picture(&mut self, _species: &[usize], _scale: f64) -> Result<Option<Vec<f32>>> {
+    fn charge_picture(&mut self, _species: &[usize], _scale: f64) -> Result<Option<Coming<f32>>> {
         Ok(None)
     }
 

@@ -61,7 +61,7 @@ fn pictures_made_on_a_gpu_are_those_of_the_records() {
             pic.step(&mut Profiler::off()).unwrap();
         }
         // Of fields that are averaged only, and of the charge, which is taken anew for each of them.
-        let (pictures, records) = (pic.pictures().unwrap(), pic.records().unwrap());
+        let (pictures, records) = (pic.pictures().unwrap().records().unwrap(), pic.records().unwrap());
         let (mut seen, mut whole) = (0, 0);
         for record in &records {
             let Record::Mesh(mesh) = record else { continue };

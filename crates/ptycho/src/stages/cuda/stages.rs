@@ -302,16 +302,13 @@ impl<T: Number> Stages for CudaStages<T> {
             return Ok(false);
         }
         let errors = &self.frames.errors;
-        let downloads = match &mut self.downloads {
-            Some(downloads) => downloads,
-            none => none.insert(Downloads::new(&self.cuda, errors.len(), "ptycho: errors")?),
-        };
-        downloads.begin(errors)?;
+        let downloads = Downloads::of(&mut self.downloads, &self.cuda, "ptycho: copies to the host")?;
+        self.errors_begun.push_back(downloads.begin(errors, errors.len())?);
         Ok(true)
     }
 
     fn begun_errors(&mut self) -> Result<Vec<[f64; 3]>> {
-        self.downloads.as_mut().map_or_else(|| Err(absent()), |downloads| Ok(of_views(downloads.take()?)))
+        self.errors_begun.pop_front().map_or_else(|| Err(absent()), |errors| Ok(of_views(errors.wait()?)))
     }
 
     fn state(&mut self) -> Result<State> {
