@@ -86,8 +86,8 @@ impl<T: Pod> Downloads<T> {
         self.send(slot, n, None)
     }
 
-    /// Begins a copy of the first `n` values of `buffer` from where they lie, which takes no memory of the device. What changes them
-    /// must be put on the stream behind [`Downloads::before_changes`].
+    /// Begins a copy of the first `n` values of `buffer` from where they lie, which takes no memory of the device. What changes
+    /// them must be put on the stream behind [`Downloads::before_changes`].
     ///
     /// # Panics
     /// If the buffer has fewer values.

@@ -60,8 +60,8 @@ impl Lost {
     }
 }
 
-/// Makes pictures and measures what they hold up. On a GPU the host waits neither for the steps before nor for the pictures, so that
-/// the time of a look is counted with that of the steps.
+/// Makes pictures and measures what they hold up. On a GPU the host waits neither for the steps before nor for the pictures; their
+/// time is counted with that of the steps.
 fn pictures<S: Solver>(solver: &mut S, device: &Device) -> Result<(Pictures, Lost)> {
     let Device::Cuda(cuda) = device else {
         return times::within(Phase::Diagnostics, || {

@@ -210,7 +210,7 @@ impl Diagnostics {
         }
         for p in &mut self.phase_spaces {
             if p.due(clock, wall) {
-                records.push(histogram::record(config, plasma, &p.what)?);
+                histogram::add(config, plasma, &p.what, true, &mut records)?;
             }
         }
         for p in &mut self.particles {
@@ -234,7 +234,7 @@ impl Diagnostics {
             output::fields(config, plasma, &f.what.what, self.named, whole, &mut records)?;
         }
         for p in &self.phase_spaces {
-            records.push(histogram::record(config, plasma, &p.what)?);
+            histogram::add(config, plasma, &p.what, whole, &mut records)?;
         }
         for p in self.particles.iter().filter(|_| whole) {
             records.push(Record::Table(output::particles(config, plasma, &p.what)?));

@@ -14,7 +14,7 @@ use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::sampling::purpose;
 use crate::stages::images::{self, Quantity};
-use crate::stages::{Bins, Component, Energies, Ledger, Precision, Sheet, Stages, Visit, cpu};
+use crate::stages::{Bins, BinsToCome, Component, Energies, Ledger, Precision, Sheet, Stages, Visit, cpu};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
 const FLOPS: f64 = 202.0;
@@ -259,6 +259,13 @@ impl Stages for CudaStages {
 
     fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>> {
         self.sums_in(species, axes)
+    }
+
+    fn begin_bins(&mut self, species: usize, axes: &[Bins], measured: [bool; 2]) -> Result<Option<BinsToCome>> {
+        if !self.part.is_alone() {
+            return Ok(None);
+        }
+        self.begin_bins_of(species, axes, measured).map(Some)
     }
 
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
