@@ -16,6 +16,8 @@ use crate::looks::{Look, Looks};
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Time from one word on the progress to the next while nobody watches.
 const UNWATCHED: Duration = Duration::from_secs(1);
+/// Time after a look that failed, say for want of memory.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// Looks hold the run up for at most one part in this many of the wall time.
 const SHARE: u32 = 100;
 
@@ -55,9 +57,13 @@ impl<'a> Watched<'a> {
     }
 
     /// Counts a look, and puts the next one off in proportion to the time that the run lost.
-    fn count(&mut self, lost: Duration) {
+    fn count(&mut self, lost: Option<Duration>) {
+        let Some(lost) = lost else {
+            self.next = self.last + AFTER_FAILURE;
+            return;
+        };
         (self.looks, self.lost) = (self.looks + 1, self.lost + lost);
-        self.next = self.next.max(self.last + INTERVAL.max(lost * SHARE));
+        self.next = self.last + INTERVAL.max(lost * SHARE);
     }
 
     /// Shows a look at once.
@@ -65,10 +71,7 @@ impl<'a> Watched<'a> {
         let begun = Instant::now();
         let lost = look.show(&self.hub).map(|lost| lost + begun.elapsed());
         self.last = Instant::now();
-        match lost {
-            Ok(lost) => self.count(lost),
-            Err(error) => self.hub.notice(&format!("the live page has no new pictures: {error}")),
-        }
+        self.count(lost.inspect_err(|error| self.hub.notice(&format!("the live page has no new pictures: {error}"))).ok());
     }
 
     /// Waits for late looks.
@@ -105,7 +108,7 @@ impl Sink for Watched<'_> {
             let begun = Instant::now();
             self.hub.frames(*clock, frame::frames(&records));
             self.last = Instant::now();
-            self.count(begun.elapsed());
+            self.count(Some(begun.elapsed()));
         }
         self.behind.records(clock, records, last)
     }
@@ -141,7 +144,13 @@ impl Sink for Watched<'_> {
         while let Some(lost) = self.late.answer(false) {
             self.count(lost);
         }
-        Wish { pictures: watched && Instant::now() >= self.next && !self.late.are_under_way(), save, next }
+        let now = Instant::now();
+        let pictures = watched && now >= self.next && !self.late.are_under_way();
+        if pictures {
+            // Until they are there.
+            self.next = now + AFTER_FAILURE;
+        }
+        Wish { pictures, save, next }
     }
 
     fn wishes_end(&mut self) -> bool {
@@ -152,14 +161,18 @@ impl Sink for Watched<'_> {
         let View { clock, pictures, stages, lost } = view;
         self.hub.stages(&stages);
         let coming = pictures.are_coming();
-        // Nothing new is what was made before.
-        self.made = (coming || (pictures.is_empty() && self.made.is_some())).then_some(clock.step);
+        self.last = Instant::now();
+        self.next = self.last + INTERVAL;
+        if pictures.is_empty() {
+            // Those of before are still what there is.
+            self.made = self.made.map(|_| clock.step);
+            return;
+        }
+        self.made = coming.then_some(clock.step);
         let look = Look { clock, pictures, lost };
         if !coming && matches!(look.lost, Lost::Host(_)) {
             return self.show(look);
         }
-        self.last = Instant::now();
-        self.next = self.next.max(self.last + INTERVAL);
         if let Some(back) = self.late.give(look) {
             self.show(back);
         }
@@ -213,13 +226,13 @@ mod tests {
         assert!(!sink.wish().pictures);
         std::thread::sleep(INTERVAL * 2);
         assert!(sink.wish().pictures);
-        // One that fails is told, and is no reason to look no more.
+        // One that fails is told, and followed by none for a while.
         let fails = || Err(Error::Device { device: "toy".into(), message: "a copy failed".into(), hint: None });
         sink.view(late(8, fails));
         sink.settle();
         assert!(hub.all()["notices"].to_string().contains("no new pictures"), "{}", hub.all()["notices"]);
-        std::thread::sleep(INTERVAL);
-        assert!(sink.wish().pictures);
+        std::thread::sleep(INTERVAL * 2);
+        assert!(!sink.wish().pictures, "the next would fail as well");
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod batch_sequence;
 mod batches;
 mod frames;
 mod handover;
-mod intensity;
+pub(crate) mod intensity;
 mod likelihood;
 mod lists;
 mod multi_pass;
@@ -160,6 +160,8 @@ struct CudaStages<T: Number> {
     /// Copies of the errors to the host, once some were begun, and those that nobody has taken.
     downloads: Option<Downloads<T>>,
     errors_begun: VecDeque<Coming<T>>,
+    /// Copies of probe and object for somebody who looks, once there was one.
+    state_copies: Option<Downloads<C<T>>>,
 }
 
 impl<T: Number> CudaStages<T> {
@@ -208,6 +210,7 @@ impl<T: Number> CudaStages<T> {
             likelihoods: None,
             downloads: None,
             errors_begun: VecDeque::new(),
+            state_copies: None,
         })
     }
 }
