@@ -32,18 +32,18 @@ fn drawn(records: &[Record]) -> Vec<(String, Vec<u32>)> {
 fn pictures_from_a_gpu_are_those_of_the_records_while_iterations_go_on() {
     use EngineName::{Dm, Epie, Ml};
     let Some(cuda) = testing::gpu() else { return };
-    let case = |name: &str, modes: usize, engine: EngineName, change: &dyn Fn(&mut Config)| {
-        let mut config = input(SimulateConfig { noise: false, ..SimulateConfig::case(120, 128, modes) }, EngineConfig::new(engine, 4));
+    let case = |name: &str, frames: usize, modes: usize, engine: EngineName, change: &dyn Fn(&mut Config)| {
+        let mut config = input(SimulateConfig { noise: false, ..SimulateConfig::case(frames, 128, modes) }, EngineConfig::new(engine, 4));
         config.probe.modes = modes;
         change(&mut config);
         (name.to_owned(), config)
     };
     let cases = [
-        case("difference map", 2, Dm, &|_| ()),
-        case("view to view", 1, Epie, &|_| ()),
-        case("likelihood", 1, Ml, &|_| ()),
-        case("in doubles", 1, Dm, &|config| config.precision = Precision::F64),
-        case("streamed", 1, Dm, &|config| config.memory.device = Some("24 MiB".into())),
+        case("difference map", 120, 2, Dm, &|_| ()),
+        case("view to view", 120, 1, Epie, &|_| ()),
+        case("likelihood", 120, 1, Ml, &|_| ()),
+        case("in doubles", 120, 1, Dm, &|config| config.precision = Precision::F64),
+        case("in blocks", 1000, 1, Dm, &|config| config.memory.device = Some("192 MiB".into())),
     ];
     for (name, config) in cases {
         let mut ptycho = Ptycho::setup(&config, &Environment::new(Device::Cuda(cuda.clone()), ".", 1)).unwrap();
