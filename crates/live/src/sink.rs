@@ -59,7 +59,7 @@ impl<'a> Watched<'a> {
     /// Counts a look, and puts the next one off in proportion to the time that the run lost.
     fn count(&mut self, lost: Option<Duration>) {
         let Some(lost) = lost else {
-            self.next = self.last + AFTER_FAILURE;
+            (self.next, self.made) = (self.last + AFTER_FAILURE, None);
             return;
         };
         (self.looks, self.lost) = (self.looks + 1, self.lost + lost);
