@@ -31,7 +31,7 @@ impl Look {
 /// The thread, and the looks that it was given and has not answered.
 pub(crate) struct Looks {
     to: Option<Sender<Look>>,
-    answers: Receiver<Option<Duration>>,
+    answers: Receiver<Result<Duration>>,
     thread: Option<JoinHandle<()>>,
     under_way: usize,
 }
@@ -43,8 +43,7 @@ impl Looks {
         let (answer, answers) = channel();
         let work = move || {
             for look in looks {
-                let shown = look.show(&hub).inspect_err(|error| hub.notice(&format!("the live page has no new pictures: {error}")));
-                if answer.send(shown.ok()).is_err() {
+                if answer.send(look.show(&hub)).is_err() {
                     return;
                 }
             }
@@ -70,8 +69,8 @@ impl Looks {
         self.under_way > 0
     }
 
-    /// Cost of a look that was shown and not asked for yet, none if it failed; waits for one under way where `wait` says so.
-    pub(crate) fn answer(&mut self, wait: bool) -> Option<Option<Duration>> {
+    /// Cost of a look that was shown and not asked for yet; waits for one under way where `wait` says so.
+    pub(crate) fn answer(&mut self, wait: bool) -> Option<Result<Duration>> {
         if self.under_way == 0 {
             return None;
         }

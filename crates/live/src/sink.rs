@@ -57,13 +57,17 @@ impl<'a> Watched<'a> {
     }
 
     /// Counts a look, and puts the next one off in proportion to the time that the run lost.
-    fn count(&mut self, lost: Option<Duration>) {
-        let Some(lost) = lost else {
-            (self.next, self.made) = (self.last + AFTER_FAILURE, None);
-            return;
-        };
-        (self.looks, self.lost) = (self.looks + 1, self.lost + lost);
-        self.next = self.last + INTERVAL.max(lost * SHARE);
+    fn count(&mut self, lost: Result<Duration>) {
+        match lost {
+            Ok(lost) => {
+                (self.looks, self.lost) = (self.looks + 1, self.lost + lost);
+                self.next = self.last + INTERVAL.max(lost * SHARE);
+            }
+            Err(error) => {
+                (self.next, self.made) = (self.last + AFTER_FAILURE, None);
+                self.hub.notice(&format!("the live page has no new pictures: {error}"));
+            }
+        }
     }
 
     /// Shows a look at once.
@@ -71,7 +75,7 @@ impl<'a> Watched<'a> {
         let begun = Instant::now();
         let lost = look.show(&self.hub).map(|lost| lost + begun.elapsed());
         self.last = Instant::now();
-        self.count(lost.inspect_err(|error| self.hub.notice(&format!("the live page has no new pictures: {error}"))).ok());
+        self.count(lost);
     }
 
     /// Waits for late looks.
@@ -108,7 +112,7 @@ impl Sink for Watched<'_> {
             let begun = Instant::now();
             self.hub.frames(*clock, frame::frames(&records));
             self.last = Instant::now();
-            self.count(Some(begun.elapsed()));
+            self.count(Ok(begun.elapsed()));
         }
         self.behind.records(clock, records, last)
     }

@@ -57,7 +57,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
             let (scale, name) = (quantity(plasma, first).scale, ["x", "y", "z"][component as usize % 3]);
             let without_values = piece(plasma, name, component.stagger(), Values::F32(Vec::new()));
             match if whole { None } else { plasma.stages.picture(component, scale)? } {
-                Some(pixels) => add_picture(mesh(config, plasma, quantity(plasma, first), vec![without_values]), pixels, asked, out),
+                Some(pixels) => add_picture(&mesh(config, plasma, quantity(plasma, first), vec![without_values]), pixels, asked, out),
                 None => {
                     let values = plasma.stages.cells(component, scale)?;
                     components.push(record::Component { values, ..without_values });
@@ -79,7 +79,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         let quantity = Quantity { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
         if let Some(pixels) = if whole { None } else { plasma.stages.charge_picture(&species, scale)? } {
             let without_values = piece(plasma, "", [0.0; 2], Values::F32(Vec::new()));
-            add_picture(mesh(config, plasma, quantity, vec![without_values]), pixels, asked, out);
+            add_picture(&mesh(config, plasma, quantity, vec![without_values]), pixels, asked, out);
             continue;
         }
         let values = plasma.stages.charge_cells(&species, scale)?;
@@ -91,7 +91,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
 }
 
 /// Adds the picture of the only component of a mesh, whose pixels are on their way.
-fn add_picture(mesh: Mesh, pixels: Coming<f32>, asked: bool, out: &mut Pictures) {
+fn add_picture(mesh: &Mesh, pixels: Coming<f32>, asked: bool, out: &mut Pictures) {
     let field = mesh.field(0);
     out.push_coming(move || {
         let planes = Planes::of_copies(field, &[pixels])?;

@@ -12,36 +12,44 @@ pub type MakeRecords = Box<dyn FnOnce() -> Result<Vec<Record>> + Send>;
 pub struct Pictures(Vec<Item>);
 
 enum Item {
-    There(Record),
+    There(Vec<Record>),
     Coming(MakeRecords),
 }
 
 impl std::fmt::Debug for Pictures {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.0.iter().map(|item| match item {
-            Item::There(record) => record.name(),
-            Item::Coming(_) => "(coming)",
-        });
-        f.debug_list().entries(names).finish()
+        let mut list = f.debug_list();
+        for item in &self.0 {
+            match item {
+                Item::There(records) => list.entries(records.iter().map(Record::name)),
+                Item::Coming(_) => list.entry(&"(coming)"),
+            };
+        }
+        list.finish()
     }
 }
 
 impl From<Vec<Record>> for Pictures {
     fn from(records: Vec<Record>) -> Self {
-        Self(records.into_iter().map(Item::There).collect())
+        let mut all = Self::default();
+        all.extend(records);
+        all
     }
 }
 
 impl Extend<Record> for Pictures {
     fn extend<I: IntoIterator<Item = Record>>(&mut self, records: I) {
-        self.0.extend(records.into_iter().map(Item::There));
+        records.into_iter().for_each(|record| self.push(record));
     }
 }
 
 impl Pictures {
     /// Adds a record.
     pub fn push(&mut self, record: Record) {
-        self.0.push(Item::There(record));
+        match self.0.last_mut() {
+            Some(Item::There(records)) => records.push(record),
+            _ => self.0.push(Item::There(vec![record])),
+        }
     }
 
     /// Adds records that are made when copies have come.
@@ -61,10 +69,10 @@ impl Pictures {
 
     /// All records in their order. Waits for those on their way.
     pub fn records(self) -> Result<Vec<Record>> {
-        let mut all = Vec::with_capacity(self.0.len());
+        let mut all = Vec::new();
         for item in self.0 {
             match item {
-                Item::There(record) => all.push(record),
+                Item::There(records) => all.extend(records),
                 Item::Coming(make) => all.extend(make()?),
             }
         }
