@@ -12,7 +12,7 @@ use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Pictures, Record, Row, Table};
 use zellige_engine::schedule::Schedule;
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, not_set};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver, not_set};
 use zellige_engine::times::{self, Phase};
 
 use crate::bench;
@@ -321,7 +321,7 @@ impl Solver for Dsmc {
         Ok(if self.links.is_first() { output::records(&self.flow) } else { Vec::new() })
     }
 
-    fn pictures(&mut self) -> Result<Pictures> {
+    fn pictures(&mut self, _look: Look) -> Result<Pictures> {
         let changes = self.flow.samples.changes();
         if self.seen == Some(changes) {
             return Ok(Pictures::default());

@@ -19,6 +19,7 @@ pub mod frame;
 mod http;
 mod hub;
 mod looks;
+mod pace;
 mod page;
 mod queue;
 mod rows;

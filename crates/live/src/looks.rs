@@ -8,30 +8,31 @@ use std::time::Duration;
 use zellige_engine::error::Result;
 use zellige_engine::record::Pictures;
 use zellige_engine::run::Lost;
-use zellige_engine::sim::Clock;
+use zellige_engine::sim::{Clock, Look};
 
 use crate::frame;
 use crate::hub::Hub;
 
 /// A look that is not shown yet.
-pub(crate) struct Look {
+pub(crate) struct LateLook {
     pub(crate) clock: Clock,
+    pub(crate) extent: Look,
     pub(crate) pictures: Pictures,
     pub(crate) lost: Lost,
 }
 
-impl Look {
+impl LateLook {
     /// Waits for the pictures and shows them; returns what they have cost the run.
-    pub(crate) fn show(self, hub: &Hub) -> Result<Duration> {
+    pub(crate) fn show(self, hub: &Hub) -> Result<(Look, Duration)> {
         hub.frames(self.clock, frame::frames(&self.pictures.records()?));
-        self.lost.time()
+        Ok((self.extent, self.lost.time()?))
     }
 }
 
 /// The thread, and the looks that it was given and has not answered.
 pub(crate) struct Looks {
-    to: Option<Sender<Look>>,
-    answers: Receiver<Result<Duration>>,
+    to: Option<Sender<LateLook>>,
+    answers: Receiver<Result<(Look, Duration)>>,
     thread: Option<JoinHandle<()>>,
     under_way: usize,
 }
@@ -39,7 +40,7 @@ pub(crate) struct Looks {
 impl Looks {
     /// A thread that shows looks on `hub`.
     pub(crate) fn new(hub: Arc<Hub>) -> Self {
-        let (to, looks) = channel::<Look>();
+        let (to, looks) = channel::<LateLook>();
         let (answer, answers) = channel();
         let work = move || {
             for look in looks {
@@ -53,7 +54,7 @@ impl Looks {
     }
 
     /// Gives it a look; back where there is no thread.
-    pub(crate) fn give(&mut self, look: Look) -> Option<Look> {
+    pub(crate) fn give(&mut self, look: LateLook) -> Option<LateLook> {
         let Some(to) = &self.to else { return Some(look) };
         match to.send(look) {
             Ok(()) => {
@@ -70,7 +71,7 @@ impl Looks {
     }
 
     /// Cost of a look that was shown and not asked for yet; waits for one under way where `wait` says so.
-    pub(crate) fn answer(&mut self, wait: bool) -> Option<Result<Duration>> {
+    pub(crate) fn answer(&mut self, wait: bool) -> Option<Result<(Look, Duration)>> {
         if self.under_way == 0 {
             return None;
         }

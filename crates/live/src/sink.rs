@@ -6,36 +6,27 @@ use std::time::{Duration, Instant};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Record, Row};
 use zellige_engine::run::{Lost, Progress, Sink, View, Wish};
-use zellige_engine::sim::Clock;
+use zellige_engine::sim::{Clock, Look};
 
 use crate::frame;
 use crate::hub::Hub;
-use crate::looks::{Look, Looks};
+use crate::looks::{LateLook, Looks};
+use crate::pace::{INTERVAL, Pace};
 
-/// Time from one look at the run to the next at least.
-const INTERVAL: Duration = Duration::from_millis(100);
 /// Time from one word on the progress to the next while nobody watches.
 const UNWATCHED: Duration = Duration::from_secs(1);
-/// Time after a look that failed, say for want of memory.
-const AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// Looks hold the run up for at most one part in this many of the wall time.
-const SHARE: u32 = 100;
 
 /// Sink of a watched run.
 pub struct Watched<'a> {
     hub: Arc<Hub>,
     behind: &'a mut dyn Sink,
-    next: Instant,
     told: Instant,
     /// Progress has been told.
     begun: bool,
     created: Instant,
     /// Those whose pictures come late.
     late: Looks,
-    /// Moment of the last look.
-    last: Instant,
-    looks: u64,
-    lost: Duration,
+    pace: Pace,
     /// Step of the last look that had pictures made where fields lie.
     made: Option<u64>,
 }
@@ -44,44 +35,42 @@ impl<'a> Watched<'a> {
     /// Shows to `hub` what goes to the sink `behind`.
     pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
         let (now, late) = (Instant::now(), Looks::new(hub.clone()));
-        Self { hub, behind, next: now, told: now, begun: false, created: now, late, last: now, looks: 0, lost: Duration::ZERO, made: None }
+        Self { hub, behind, told: now, begun: false, created: now, late, pace: Pace::new(), made: None }
     }
 
     /// Looks so far, in words, and the part of the wall time for which they held the run up; `None` if there were none. Waits for
     /// those under way.
     pub fn cost(&mut self) -> Option<String> {
         self.settle();
-        let (lost, wall) = (self.lost.as_secs_f64(), self.created.elapsed().as_secs_f64());
-        let plural = if self.looks == 1 { "" } else { "s" };
-        (self.looks > 0).then(|| format!("{} look{plural} took {lost:.3} s, {:.2} % of {wall:.1} s", self.looks, 100.0 * lost / wall))
+        let ((looks, lost), wall) = (self.pace.counted(), self.created.elapsed().as_secs_f64());
+        let (lost, plural) = (lost.as_secs_f64(), if looks == 1 { "" } else { "s" });
+        (looks > 0).then(|| format!("{looks} look{plural} took {lost:.3} s, {:.2} % of {wall:.1} s", 100.0 * lost / wall))
     }
 
-    /// Counts a look, and puts the next one off in proportion to the time that the run lost.
-    fn count(&mut self, lost: Result<Duration>) {
-        match lost {
-            Ok(lost) => {
-                (self.looks, self.lost) = (self.looks + 1, self.lost + lost);
-                self.next = self.last + INTERVAL.max(lost * SHARE);
-            }
+    /// Counts a look.
+    fn count(&mut self, look: Result<(Look, Duration)>) {
+        match look {
+            Ok((look, lost)) => self.pace.count(look, lost),
             Err(error) => {
-                (self.next, self.made) = (self.last + AFTER_FAILURE, None);
+                self.pace.fail();
+                self.made = None;
                 self.hub.notice(&format!("the live page has no new pictures: {error}"));
             }
         }
     }
 
     /// Shows a look at once.
-    fn show(&mut self, look: Look) {
+    fn show(&mut self, look: LateLook) {
         let begun = Instant::now();
-        let lost = look.show(&self.hub).map(|lost| lost + begun.elapsed());
-        self.last = Instant::now();
-        self.count(lost);
+        let shown = look.show(&self.hub).map(|(look, lost)| (look, lost + begun.elapsed()));
+        self.pace.begin();
+        self.count(shown);
     }
 
     /// Waits for late looks.
     fn settle(&mut self) {
-        while let Some(lost) = self.late.answer(true) {
-            self.count(lost);
+        while let Some(look) = self.late.answer(true) {
+            self.count(look);
         }
     }
 }
@@ -107,12 +96,11 @@ impl Sink for Watched<'_> {
         if last {
             self.settle();
         }
-        let turn = !last && self.hub.is_watched() && Instant::now() >= self.next && !self.late.are_under_way();
+        let turn = !last && self.hub.is_watched() && self.pace.is_due() && !self.late.are_under_way();
         if turn || (last && self.made != Some(clock.step)) {
             let begun = Instant::now();
             self.hub.frames(*clock, frame::frames(&records));
-            self.last = Instant::now();
-            self.count(Ok(begun.elapsed()));
+            self.pace.count_shown(begun.elapsed());
         }
         self.behind.records(clock, records, last)
     }
@@ -129,8 +117,7 @@ impl Sink for Watched<'_> {
     fn started(&mut self, clock: &Clock) -> Result<()> {
         // A look at the start holds up no step.
         self.settle();
-        let now = Instant::now();
-        (self.created, self.next, self.looks, self.lost) = (now, now, 0, Duration::ZERO);
+        (self.created, self.pace) = (Instant::now(), Pace::new());
         self.behind.started(clock)
     }
 
@@ -145,15 +132,11 @@ impl Sink for Watched<'_> {
             return Wish::default();
         }
         let (save, next) = if commanded { self.hub.take_commands() } else { (false, false) };
-        while let Some(lost) = self.late.answer(false) {
-            self.count(lost);
+        while let Some(look) = self.late.answer(false) {
+            self.count(look);
         }
-        let now = Instant::now();
-        let pictures = watched && now >= self.next && !self.late.are_under_way();
-        if pictures {
-            // Until they are there.
-            self.next = now + AFTER_FAILURE;
-        }
+        let free = watched && !self.late.are_under_way();
+        let pictures = if free { self.pace.take_due() } else { None };
         Wish { pictures, save, next }
     }
 
@@ -162,18 +145,17 @@ impl Sink for Watched<'_> {
     }
 
     fn view(&mut self, view: View) {
-        let View { clock, pictures, stages, lost } = view;
+        let View { clock, look: extent, pictures, stages, lost } = view;
         self.hub.stages(&stages);
         let coming = pictures.are_coming();
-        self.last = Instant::now();
-        self.next = self.last + INTERVAL;
+        self.pace.begin();
         if pictures.is_empty() {
             // Those of before are still what there is.
             self.made = self.made.map(|_| clock.step);
             return;
         }
         self.made = coming.then_some(clock.step);
-        let look = Look { clock, pictures, lost };
+        let look = LateLook { clock, extent, pictures, lost };
         if !coming && matches!(look.lost, Lost::Host(_)) {
             return self.show(look);
         }
@@ -196,15 +178,15 @@ mod tests {
         let axes = vec![Axis::bare(0, 0.0, 1.0, 8), Axis::bare(1, 0.0, 1.0, 8)];
         let field = Field::bare("u", axes, Centring::Node, Values::F32(vec![0.0; 64]));
         let pictures = vec![Record::Field(field)].into();
-        View { clock: Clock { step, time: None }, pictures, stages: Vec::new(), lost: Lost::Host(taken) }
+        View { clock: Clock { step, time: None }, look: Look::Whole, pictures, stages: Vec::new(), lost: Lost::Host(taken) }
     }
 
     /// A look whose pictures come when `wait` is over.
     fn late(step: u64, wait: impl FnOnce() -> Result<()> + Send + 'static) -> View {
-        let View { clock, pictures, stages, lost } = view(step, Duration::ZERO);
+        let View { clock, look, pictures, stages, lost } = view(step, Duration::ZERO);
         let mut coming = Pictures::default();
         coming.push_coming(move || wait().and_then(|()| pictures.records()));
-        View { clock, pictures: coming, stages, lost }
+        View { clock, look, pictures: coming, stages, lost }
     }
 
     #[test]
@@ -217,26 +199,26 @@ mod tests {
         // One of the start costs no step anything.
         sink.view(View { lost: Lost::Host(Duration::from_secs(1)), ..late(0, || Ok(())) });
         sink.started(&Clock::default()).unwrap();
-        assert_eq!((newest(&hub), sink.cost(), sink.wish().pictures), (Some(1), None, true));
+        assert_eq!((newest(&hub), sink.cost(), sink.wish().pictures.is_some()), (Some(1), None, true));
         let (go, gone) = std::sync::mpsc::channel();
         let waits = move || gone.recv().map_err(|_| unreachable!());
         sink.view(View { lost: Lost::Host(Duration::from_millis(3)), ..late(7, waits) });
         std::thread::sleep(INTERVAL * 2);
-        assert_eq!((newest(&hub), sink.wish().pictures), (Some(1), false), "it is under way");
+        assert_eq!((newest(&hub), sink.wish().pictures.is_some()), (Some(1), false), "it is under way");
         go.send(()).unwrap();
         assert!(sink.cost().unwrap().starts_with("1 look took 0.003 s, "), "{:?}", sink.cost());
         assert_eq!(newest(&hub), Some(2));
         // By its cost the next one is due 0.3 s after it.
-        assert!(!sink.wish().pictures);
+        assert!(sink.wish().pictures.is_none());
         std::thread::sleep(INTERVAL * 2);
-        assert!(sink.wish().pictures);
+        assert!(sink.wish().pictures.is_some());
         // One that fails is told, and followed by none for a while.
         let fails = || Err(Error::Device { device: "toy".into(), message: "a copy failed".into(), hint: None });
         sink.view(late(8, fails));
         sink.settle();
         assert!(hub.all()["notices"].to_string().contains("no new pictures"), "{}", hub.all()["notices"]);
         std::thread::sleep(INTERVAL * 2);
-        assert!(!sink.wish().pictures, "the next would fail as well");
+        assert!(sink.wish().pictures.is_none(), "the next would fail as well");
     }
 
     #[test]
@@ -246,17 +228,17 @@ mod tests {
         let mut sink = Watched::new(hub.clone(), &mut silent);
         assert_eq!((sink.wish(), sink.cost()), (Wish::default(), None));
         let watch = hub.watch();
-        assert!(sink.wish().pictures);
+        assert!(sink.wish().pictures.is_some());
         sink.view(view(1, Duration::ZERO));
-        assert!(!sink.wish().pictures, "a tenth of a second is not over");
+        assert!(sink.wish().pictures.is_none(), "a tenth of a second is not over");
         std::thread::sleep(INTERVAL);
-        assert!(sink.wish().pictures);
+        assert!(sink.wish().pictures.is_some());
         // One that took 5 ms is followed by the next after half a second.
         sink.view(view(2, Duration::from_millis(5)));
         std::thread::sleep(INTERVAL * 2);
-        assert!(!sink.wish().pictures);
+        assert!(sink.wish().pictures.is_none());
         std::thread::sleep(INTERVAL * 4);
-        assert!(sink.wish().pictures);
+        assert!(sink.wish().pictures.is_some());
         assert!(sink.cost().unwrap().starts_with("2 looks took 0.005 s, "), "{:?}", sink.cost());
         drop(watch);
         assert_eq!(sink.wish(), Wish::default());

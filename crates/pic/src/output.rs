@@ -46,12 +46,22 @@ struct Quantity {
     scale: f64,
 }
 
+/// The component of that name.
+fn component(name: &str) -> Option<Component> {
+    Component::ALL.into_iter().find(|c| c.name() == name)
+}
+
+/// True for a component of a field or current, which needs no particles.
+pub fn is_component(name: &str) -> bool {
+    component(name).is_some()
+}
+
 /// Adds the named quantities, the components of a field together; only their pictures where `whole` is false and those are made
 /// where the fields lie. Those that are zero everywhere are left out unless they were asked for.
 pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, whole: bool, out: &mut Pictures) -> Result<()> {
-    let named = |name: &String| Component::ALL.into_iter().find(|c| c.name() == name);
     for first in 0..3 {
-        let members = Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| named(name) == Some(*c)));
+        let members =
+            Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| component(name) == Some(*c)));
         let mut components = Vec::new();
         for component in members {
             let (scale, name) = (quantity(plasma, first).scale, ["x", "y", "z"][component as usize % 3]);
@@ -69,7 +79,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
             out.push(Record::Mesh(mesh(config, plasma, quantity(plasma, first), components)));
         }
     }
-    for name in what.iter().filter(|name| named(name).is_none()) {
+    for name in what.iter().filter(|name| !is_component(name)) {
         let wanted = name.strip_prefix("charge.");
         let species = plasma.setup.species.iter().enumerate().filter(|(_, s)| wanted.is_none_or(|w| w == s.name));
         let species: Vec<usize> = species.map(|(s, _)| s).collect();

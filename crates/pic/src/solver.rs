@@ -10,7 +10,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Pictures, Record, Row, Table};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate, not_set};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver, WorkEstimate, not_set};
 use zellige_engine::times::{self, Phase};
 
 use crate::bench;
@@ -190,15 +190,15 @@ impl Solver for Pic {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        let mut records = self.diagnostics.records(&self.config, &mut self.plasma, true)?.records()?;
+        let mut records = self.diagnostics.records(&self.config, &mut self.plasma, None)?.records()?;
         // One component may have been named twice.
         let mut seen = std::collections::BTreeSet::new();
         records.retain(|r| seen.insert(r.name().to_owned()));
         Ok(records)
     }
 
-    fn pictures(&mut self) -> Result<Pictures> {
-        self.diagnostics.records(&self.config, &mut self.plasma, false)
+    fn pictures(&mut self, look: Look) -> Result<Pictures> {
+        self.diagnostics.records(&self.config, &mut self.plasma, Some(look))
     }
 
     fn particles(&mut self, species: &str) -> Result<Option<Table>> {

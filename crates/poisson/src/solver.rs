@@ -8,7 +8,7 @@ use zellige_engine::links::Division;
 use zellige_engine::ops::plane;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Pictures, Record, Row};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Outcome, Plan, Solver, WorkEstimate};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Look, Outcome, Plan, Solver, WorkEstimate};
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
@@ -218,7 +218,7 @@ impl Solver for Poisson {
         }
     }
 
-    fn pictures(&mut self) -> Result<Pictures> {
+    fn pictures(&mut self, _look: Look) -> Result<Pictures> {
         match &mut self.0 {
             Run::One(one) => one.pictures(),
             Run::Many(many) => Ok(many.records().into()),

@@ -12,7 +12,7 @@ use zellige_engine::parallel::{chunks, inside, items, map, threads};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Pictures, Record, Row};
 use zellige_engine::schedule::Agenda;
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver};
 
 use crate::config::{Config, EngineConfig};
 use crate::division;
@@ -421,7 +421,7 @@ impl Solver for Ptycho {
         on(&device, || self.all_records())
     }
 
-    fn pictures(&mut self) -> Result<Pictures> {
+    fn pictures(&mut self, _look: Look) -> Result<Pictures> {
         if let Some(state) = self.whole.stages.begin_state()? {
             return self.pictures_of(state);
         }

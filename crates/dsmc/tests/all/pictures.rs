@@ -8,7 +8,7 @@ use zellige_engine::config::Source;
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Field, Palette, Pictures, Record, Values};
-use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::sim::{Environment, Look, Solver};
 use zellige_engine::testing;
 
 use crate::common::device;
@@ -51,7 +51,7 @@ fn looks(device: Device, coming: bool) -> (Vec<u64>, Vec<String>) {
     };
     while gas.outcome().is_none() {
         gas.step(&mut Profiler::off()).unwrap();
-        let pictures = gas.pictures().unwrap();
+        let pictures = gas.pictures(Look::Whole).unwrap();
         if !pictures.is_empty() {
             steps.push(gas.clock().step);
             let records = gas.records().unwrap();
@@ -59,7 +59,7 @@ fn looks(device: Device, coming: bool) -> (Vec<u64>, Vec<String>) {
                 end(before);
             }
         }
-        assert!(gas.pictures().unwrap().is_empty(), "twice at step {}", gas.clock().step);
+        assert!(gas.pictures(Look::Whole).unwrap().is_empty(), "twice at step {}", gas.clock().step);
     }
     before.into_iter().for_each(end);
     (steps, different)

@@ -14,7 +14,7 @@ use crate::profile::{Profiler, per_item};
 use crate::record::Row;
 use crate::schedule::{Schedule, Trigger};
 use crate::signal;
-use crate::sim::{Clock, Ending, Environment, Outcome, Solver};
+use crate::sim::{Clock, Ending, Environment, Look, Outcome, Solver};
 use crate::times::{self, Phase, Times};
 
 /// A run under way.
@@ -94,7 +94,7 @@ impl<S: Solver> Running<S> {
             sink.notice(&format!("resumed after {} {}", S::STEP, self.solver.clock().step));
         }
         if sink.may_wish() && self.links.is_alone() && matches!(self.device, Device::Cuda(_)) {
-            watch::look(&mut self.solver, &self.device, &self.saver, Vec::new, sink)?;
+            watch::look(Look::Whole, &mut self.solver, &self.device, &self.saver, Vec::new, sink)?;
         }
         self.started = Instant::now();
         let now = self.solver.clock();
@@ -133,7 +133,7 @@ impl<S: Solver> Running<S> {
         }
         let (stop, agreed, wish) = agree(&self.links, stop, self.started.elapsed(), sink.wish())?;
         // Pictures of a run that is alone can do without the row of the last step, for which the host would wait.
-        if stop.is_some() || wish.save || wish.next || (wish.pictures && !self.links.is_alone()) {
+        if stop.is_some() || wish.save || wish.next || (wish.pictures.is_some() && !self.links.is_alone()) {
             self.settle(sink)?;
         }
         let Self { solver, saver, device, .. } = self;
@@ -237,7 +237,7 @@ impl<S: Solver> Running<S> {
         let traffic = self.links.traffic().since(self.traffic);
         times::switch_to(Phase::End);
         times::within(Phase::Output, || self.recent.write_rows(1, sink))?;
-        let wish = Wish { pictures: sink.wishes_end(), ..Wish::default() };
+        let wish = Wish { pictures: sink.wishes_end().then_some(Look::Whole), ..Wish::default() };
         let (_, _, wish) = agree(&self.links, None, wall, wish)?;
         watch::grant(wish, &mut self.solver, &self.device, &self.saver, profiler, sink)?;
         write_records(&mut self.solver, &self.device, &self.saver, Some(&outcome), sink)?;

@@ -11,14 +11,14 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::profile::{Profiler, StageRow};
 use crate::record::Pictures;
-use crate::sim::{Clock, Solver};
+use crate::sim::{Clock, Look, Solver};
 use crate::times::{self, Phase};
 
 /// Wish of somebody who watches a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
     /// Pictures of the state as it stands.
-    pub pictures: bool,
+    pub pictures: Option<Look>,
     /// A checkpoint.
     pub save: bool,
     /// The next section of the run, such as the next engine of a reconstruction.
@@ -30,6 +30,8 @@ pub struct Wish {
 pub struct View {
     /// Position of the run in steps and time.
     pub clock: Clock,
+    /// Extent of the pictures.
+    pub look: Look,
     /// The results as they stand, those that make pictures.
     pub pictures: Pictures,
     /// The profile so far.
@@ -62,31 +64,32 @@ impl Lost {
 
 /// Makes pictures and measures what they hold up. On a GPU the host waits neither for the steps before nor for the pictures; their
 /// time is counted with that of the steps.
-fn pictures<S: Solver>(solver: &mut S, device: &Device) -> Result<(Pictures, Lost)> {
+fn pictures<S: Solver>(solver: &mut S, look: Look, device: &Device) -> Result<(Pictures, Lost)> {
     let Device::Cuda(cuda) = device else {
         return times::within(Phase::Diagnostics, || {
             let begun = Instant::now();
-            solver.pictures().map(|pictures| (pictures, Lost::Host(begun.elapsed())))
+            solver.pictures(look).map(|pictures| (pictures, Lost::Host(begun.elapsed())))
         });
     };
     let [begin, end] = [cuda.event()?, cuda.event()?];
     cuda.record(&begin)?;
-    let pictures = solver.pictures()?;
+    let pictures = solver.pictures(look)?;
     cuda.record(&end)?;
     Ok((pictures, Lost::Device([begin, end])))
 }
 
 /// A look at the run for the sink. Pictures that cannot be had end no run that is alone.
 pub(super) fn look<S: Solver>(
+    look: Look,
     solver: &mut S,
     device: &Device,
     saver: &Saver<S>,
     stages: impl FnOnce() -> Vec<StageRow>,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    match pictures(solver, device) {
+    match pictures(solver, look, device) {
         Ok((pictures, lost)) => {
-            let view = View { clock: solver.clock(), pictures, stages: stages(), lost };
+            let view = View { clock: solver.clock(), look, pictures, stages: stages(), lost };
             times::within(Phase::Output, || sink.view(view));
             Ok(())
         }
@@ -111,8 +114,8 @@ pub(super) fn grant<S: Solver>(
     if wish == Wish::default() {
         return Ok(());
     }
-    if wish.pictures {
-        look(solver, device, saver, || profiler.table_so_far(), sink)?;
+    if let Some(extent) = wish.pictures {
+        look(extent, solver, device, saver, || profiler.table_so_far(), sink)?;
     }
     if wish.save {
         times::after_steps(device, Phase::Checkpoints, || {

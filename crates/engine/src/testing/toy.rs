@@ -15,7 +15,7 @@ use crate::profile::Profiler;
 use crate::record::{Check, Curve, Pictures, Record, Row};
 use crate::schedule::{Agenda, Schedule};
 use crate::signal;
-use crate::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+use crate::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver};
 
 /// Table `[toy]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,7 +227,7 @@ impl Solver for Toy {
         Ok(vec![positions(0, self.history.clone())])
     }
 
-    fn pictures(&mut self) -> Result<Pictures> {
+    fn pictures(&mut self, _look: Look) -> Result<Pictures> {
         let Some(late) = self.config.pictures_late else { return Ok(self.records()?.into()) };
         let first = self.history.len().saturating_sub(LAST);
         let last = self.history[first..].to_vec();

@@ -14,7 +14,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Pictures, Record, Row};
 use zellige_engine::schedule::{Agenda, Schedule};
-use zellige_engine::sim::Clock;
+use zellige_engine::sim::{Clock, Look};
 
 use crate::config::Config;
 use crate::config::diagnostics::{BinConfig, FieldsConfig, PhaseSpaceConfig};
@@ -225,15 +225,17 @@ impl Diagnostics {
         records.records()
     }
 
-    /// Everything as it stands; unless `whole` as far as pictures need it: pixels of fields where these are made on the device, and
-    /// no particles one by one.
-    pub fn records(&mut self, config: &Config, plasma: &mut Plasma, whole: bool) -> Result<Pictures> {
+    /// Everything as it stands; for a look as far as pictures need it: pixels of fields where these are made on the device, no
+    /// particles one by one, and for a quick one nothing for which all particles are gone through.
+    pub fn records(&mut self, config: &Config, plasma: &mut Plasma, look: Option<Look>) -> Result<Pictures> {
         self.settle(plasma)?;
         let mut records = Pictures::default();
+        let (whole, quick) = (look.is_none(), look == Some(Look::Quick));
         for f in &self.fields {
-            output::fields(config, plasma, &f.what.what, self.named, whole, &mut records)?;
+            let what = f.what.what.iter().filter(|name| !quick || output::is_component(name)).cloned().collect::<Vec<_>>();
+            output::fields(config, plasma, &what, self.named, whole, &mut records)?;
         }
-        for p in &self.phase_spaces {
+        for p in self.phase_spaces.iter().filter(|_| !quick) {
             histogram::add(config, plasma, &p.what, whole, &mut records)?;
         }
         for p in self.particles.iter().filter(|_| whole) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Mesh, Pictures, Planes, Record};
-use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::sim::{Environment, Look, Solver};
 use zellige_engine::testing;
 use zellige_io::picture::pixels;
 use zellige_pic::Pic;
@@ -68,12 +68,16 @@ fn pictures_made_on_a_gpu_are_those_of_the_records() {
             pic.step(&mut Profiler::off()).unwrap();
         }
         // The second pictures have memory of the first ones, and both are on their way at once.
-        let both = [pic.pictures().unwrap(), pic.pictures().unwrap()];
+        let both = [pic.pictures(Look::Whole).unwrap(), pic.pictures(Look::Whole).unwrap()];
         assert!(both.iter().all(Pictures::are_coming), "{name}");
         let [first, pictures] = both.map(|pictures| pictures.records().unwrap());
         let drawn =
             |records: &[Record]| records.iter().filter(|r| matches!(r, Record::Planes(_) | Record::Field(_))).cloned().collect::<Vec<_>>();
         assert!(drawn(&first) == drawn(&pictures), "{name}: two looks at one moment");
+        // A quick look is at what lies on cells.
+        let quick = pic.pictures(Look::Quick).unwrap().records().unwrap();
+        assert!(drawn(&quick).len() == 9 && drawn(&pictures).len() == 15 && quick.iter().all(|r| !r.name().starts_with("rho")), "{name}");
+        assert!(drawn(&quick).iter().all(|r| pictures.contains(r)), "{name}: a quick look");
         let records = pic.records().unwrap();
         let histograms =
             records.iter().filter(|r| matches!(r, Record::Field(_))).inspect(|r| assert!(pictures.contains(r), "{name}: {}", r.name()));

@@ -4,7 +4,7 @@
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Field, Pictures, Record, Values, Wave};
-use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::sim::{Environment, Look, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, Precision};
@@ -57,7 +57,7 @@ fn pictures_from_a_gpu_are_those_of_the_records_while_iterations_go_on() {
         };
         while ptycho.outcome().is_none() {
             ptycho.step(&mut Profiler::off()).unwrap();
-            let look = (ptycho.pictures().unwrap(), ptycho.records().unwrap());
+            let look = (ptycho.pictures(Look::Whole).unwrap(), ptycho.records().unwrap());
             // Shown when the iteration after it is done.
             before.replace(look).into_iter().for_each(&end);
         }
@@ -77,7 +77,7 @@ fn a_reconstruction_that_is_watched_has_the_same_bits() {
         while ptycho.outcome().is_none() {
             ptycho.step(&mut Profiler::off()).unwrap();
             if watched {
-                looks.push(ptycho.pictures().unwrap());
+                looks.push(ptycho.pictures(Look::Whole).unwrap());
                 // Some are dropped without having been looked at.
                 looks.truncate(3);
             }
