@@ -283,7 +283,8 @@ pub trait Solver: Sized + Send + 'static {
     fn row(&mut self) -> Result<Row>;
 
     /// Returns true if the last step is still at work on a device and its row can wait until the next one was put there: the loop
-    /// then asks for [`Solver::row_before`] after that, or for [`Solver::row`] before anything else looks at the run.
+    /// then asks for [`Solver::row_before`] after that, or for [`Solver::row`] before anything else looks at the run; only
+    /// [`Solver::pictures`] may be asked for in between.
     fn row_can_wait(&self) -> bool {
         false
     }

@@ -1,5 +1,7 @@
 //! Frames: what a picture on the page shows of one record at one moment, small enough to send.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Patches, Planes, Record, Values, Wave};
 use zellige_io::picture;
@@ -73,8 +75,14 @@ pub struct Content {
 
 /// Frames of the records of a moment; files, particles and what is drawn only on request have none.
 pub fn frames(records: &[Record]) -> Vec<Content> {
-    let named = |name: &str| records.iter().any(|r| matches!(r, Record::Field(f) if f.name == name));
-    records.iter().flat_map(|record| of_record(record, records, named)).collect()
+    frames_but(records, &BTreeSet::new())
+}
+
+/// [`frames`] but for those of records, or components of meshes, that have been `shown`.
+pub(crate) fn frames_but(records: &[Record], shown: &BTreeSet<String>) -> Vec<Content> {
+    let named = |name: &str| shown.contains(name) || records.iter().any(|r| matches!(r, Record::Field(f) if f.name == name));
+    let wanted = records.iter().filter(|record| !shown.contains(record.name()));
+    wanted.flat_map(|record| of_record(record, records, named)).collect()
 }
 
 fn of_record(record: &Record, all: &[Record], named: impl Fn(&str) -> bool) -> Vec<Content> {

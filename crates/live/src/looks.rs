@@ -1,11 +1,12 @@
 //! Looks whose pictures come late: a thread waits for them and makes their frames while the run goes on.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::record::Pictures;
 use zellige_engine::run::Lost;
 use zellige_engine::sim::{Clock, Look};
@@ -21,18 +22,29 @@ pub(crate) struct LateLook {
     pub(crate) lost: Lost,
 }
 
+/// A look that is shown.
+pub(crate) struct Shown {
+    pub(crate) extent: Look,
+    /// Time that the run has lost by it.
+    pub(crate) lost: Duration,
+    /// Names of its records.
+    pub(crate) names: BTreeSet<String>,
+}
+
 impl LateLook {
-    /// Waits for the pictures and shows them; returns what they have cost the run.
-    pub(crate) fn show(self, hub: &Hub) -> Result<(Look, Duration)> {
-        hub.frames(self.clock, frame::frames(&self.pictures.records()?));
-        Ok((self.extent, self.lost.time()?))
+    /// Waits for the pictures and shows them.
+    pub(crate) fn show(self, hub: &Hub) -> Result<Shown> {
+        let records = self.pictures.records()?;
+        hub.frames(self.clock, frame::frames(&records));
+        let names = records.iter().map(|record| record.name().to_owned()).collect();
+        Ok(Shown { extent: self.extent, lost: self.lost.time()?, names })
     }
 }
 
 /// The thread, and the looks that it was given and has not answered.
 pub(crate) struct Looks {
     to: Option<Sender<LateLook>>,
-    answers: Receiver<Result<(Look, Duration)>>,
+    answers: Receiver<Result<Shown>>,
     thread: Option<JoinHandle<()>>,
     under_way: usize,
 }
@@ -70,19 +82,25 @@ impl Looks {
         self.under_way > 0
     }
 
-    /// Cost of a look that was shown and not asked for yet; waits for one under way where `wait` says so.
-    pub(crate) fn answer(&mut self, wait: bool) -> Option<Result<(Look, Duration)>> {
+    /// A look that was shown and not asked for yet; waits for one under way where `wait` says so.
+    pub(crate) fn answer(&mut self, wait: bool) -> Option<Result<Shown>> {
         if self.under_way == 0 {
             return None;
         }
-        let answer = if wait { self.answers.recv().ok() } else { self.answers.try_recv().ok() };
-        if answer.is_some() {
-            self.under_way -= 1;
-        } else if wait {
-            // The thread has panicked: the run goes on without it.
-            (self.to, self.under_way) = (None, 0);
+        let answer = if wait { self.answers.recv().map_err(|_| TryRecvError::Disconnected) } else { self.answers.try_recv() };
+        match answer {
+            Ok(look) => {
+                self.under_way -= 1;
+                Some(look)
+            }
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                // It has panicked: the run goes on without it.
+                (self.to, self.under_way) = (None, 0);
+                let message = "the thread that draws late pictures has ended; they are drawn between two steps".into();
+                Some(Err(Error::Device { device: "host".into(), message, hint: None }))
+            }
         }
-        answer
     }
 }
 

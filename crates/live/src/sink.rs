@@ -1,5 +1,6 @@
 //! The sink of a watched run: hands everything on to the one behind it, and to the hub what is shown.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use zellige_engine::sim::{Clock, Look};
 
 use crate::frame;
 use crate::hub::Hub;
-use crate::looks::{LateLook, Looks};
+use crate::looks::{LateLook, Looks, Shown};
 use crate::pace::{INTERVAL, Pace};
 
 /// Time from one word on the progress to the next while nobody watches.
@@ -29,13 +30,15 @@ pub struct Watched<'a> {
     pace: Pace,
     /// Step of the last look that had pictures made where fields lie.
     made: Option<u64>,
+    /// Names of the records of the last whole look.
+    names: BTreeSet<String>,
 }
 
 impl<'a> Watched<'a> {
     /// Shows to `hub` what goes to the sink `behind`.
     pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
         let (now, late) = (Instant::now(), Looks::new(hub.clone()));
-        Self { hub, behind, told: now, begun: false, created: now, late, pace: Pace::new(), made: None }
+        Self { hub, behind, told: now, begun: false, created: now, late, pace: Pace::new(), made: None, names: BTreeSet::new() }
     }
 
     /// Looks so far, in words, and the part of the wall time for which they held the run up; `None` if there were none. Waits for
@@ -48,13 +51,18 @@ impl<'a> Watched<'a> {
     }
 
     /// Counts a look.
-    fn count(&mut self, look: Result<(Look, Duration)>) {
+    fn count(&mut self, look: Result<Shown>) {
         match look {
-            Ok((look, lost)) => self.pace.count(look, lost),
+            Ok(Shown { extent, lost, names }) => {
+                self.pace.count(extent, lost);
+                if extent == Look::Whole {
+                    self.names = names;
+                }
+            }
             Err(error) => {
                 self.pace.fail();
                 self.made = None;
-                self.hub.notice(&format!("the live page has no new pictures: {error}"));
+                self.notice(&format!("the live page has no new pictures: {error}"));
             }
         }
     }
@@ -62,7 +70,7 @@ impl<'a> Watched<'a> {
     /// Shows a look at once.
     fn show(&mut self, look: LateLook) {
         let begun = Instant::now();
-        let shown = look.show(&self.hub).map(|(look, lost)| (look, lost + begun.elapsed()));
+        let shown = look.show(&self.hub).map(|shown| Shown { lost: shown.lost + begun.elapsed(), ..shown });
         self.pace.begin();
         self.count(shown);
     }
@@ -92,15 +100,18 @@ impl Sink for Watched<'_> {
     }
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
-        // Those on a schedule take their turn; the last ones are always shown, unless a look at the end has been.
+        // Those on a schedule take their turn; of the last ones all are shown that a look at the end did not have.
         if last {
             self.settle();
         }
-        let turn = !last && self.hub.is_watched() && self.pace.is_due() && !self.late.are_under_way();
-        if turn || (last && self.made != Some(clock.step)) {
+        if last || (self.hub.is_watched() && self.pace.is_due() && !self.late.are_under_way()) {
             let begun = Instant::now();
-            self.hub.frames(*clock, frame::frames(&records));
-            self.pace.count_shown(begun.elapsed());
+            let shown = if last && self.made == Some(clock.step) { std::mem::take(&mut self.names) } else { BTreeSet::new() };
+            let frames = frame::frames_but(&records, &shown);
+            if !frames.is_empty() {
+                self.hub.frames(*clock, frames);
+                self.pace.count_shown(begun.elapsed());
+            }
         }
         self.behind.records(clock, records, last)
     }
@@ -268,6 +279,16 @@ mod tests {
         sink.view(of_gpu(5));
         sink.view(View { pictures: Vec::new().into(), ..view(6, Duration::ZERO) });
         assert_eq!((sink.wishes_end(), end(&mut sink, 6)), (true, 5));
+        // Records of the end that no look has, such as what files are compared by.
+        sink.view(of_gpu(7));
+        let View { clock, pictures, .. } = view(7, Duration::ZERO);
+        let mut records = pictures.records().unwrap();
+        let Record::Field(other) = records[0].clone() else { panic!("a field") };
+        records.push(Record::Field(Field { name: "other".into(), ..other }));
+        sink.records(&clock, records, true).unwrap();
+        let all = hub.all();
+        let newest = |k: usize| all["frames"].as_array().unwrap().iter().filter(|f| f[1] == k).next_back().unwrap()[2].clone();
+        assert_eq!((frames(&hub), newest(0), newest(1)), (7, 7.into(), 7.into()), "{all}");
     }
 
     #[test]

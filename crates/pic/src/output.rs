@@ -69,7 +69,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
             match if whole { None } else { plasma.stages.picture(component, scale)? } {
                 Some(pixels) => add_picture(&mesh(config, plasma, quantity(plasma, first), vec![without_values]), pixels, asked, out),
                 None => {
-                    let values = plasma.stages.cells(component, scale)?;
+                    let values = plasma.after_steps(|plasma| plasma.stages.cells(component, scale))?;
                     components.push(record::Component { values, ..without_values });
                 }
             }
@@ -92,7 +92,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
             add_picture(&mesh(config, plasma, quantity, vec![without_values]), pixels, asked, out);
             continue;
         }
-        let values = plasma.stages.charge_cells(&species, scale)?;
+        let values = plasma.after_steps(|plasma| plasma.stages.charge_cells(&species, scale))?;
         if asked || notable(&values) {
             out.push(Record::Mesh(mesh(config, plasma, quantity, vec![piece(plasma, "", [0.0; 2], values)])));
         }

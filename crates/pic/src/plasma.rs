@@ -13,6 +13,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
+use zellige_engine::times::{self, Phase};
 
 use crate::config::Config;
 use crate::config::laser::LaserSource;
@@ -108,6 +109,12 @@ pub(crate) fn makers(config: &Config, model: &Model, setup: &Setup, gpu: &Proper
 }
 
 impl Plasma {
+    /// Does work for diagnostics on the host, for which it waits: what a device still has to do of the steps is counted as theirs.
+    pub(crate) fn after_steps<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let device = self.device.clone();
+        times::after_steps(&device, Phase::Diagnostics, || work(self))
+    }
+
     /// Allocates, puts everything in, and takes the momenta half a step back. Files of the input are relative to the process's
     /// folder.
     pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {

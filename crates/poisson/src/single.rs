@@ -11,6 +11,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Pictures, Planes, Record, Row, Values};
 use zellige_engine::sim::{Cost, Ending, Environment, Outcome, Plan};
+use zellige_engine::times::{self, Phase};
 
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
@@ -281,7 +282,10 @@ impl Single {
 
     pub(crate) fn pictures(&mut self) -> Result<Pictures> {
         let double = output::in_doubles(&self.config);
-        let Some(pixels) = self.driver.picture(self.config.dimensions(), double)? else { return Ok(self.records()?.into()) };
+        let Some(pixels) = self.driver.picture(self.config.dimensions(), double)? else {
+            let device = self.device.clone();
+            return Ok(times::after_steps(&device, Phase::Diagnostics, || self.records())?.into());
+        };
         let mut pictures = Pictures::default();
         let solution = output::solution_without_values(&self.config);
         pictures.push_coming(move || Ok(vec![Record::Planes(Planes::of_copies(solution, &pixels)?)]));

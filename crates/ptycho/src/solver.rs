@@ -17,7 +17,7 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, O
 use crate::config::{Config, EngineConfig};
 use crate::division;
 use crate::half_sets::{self, HalfSets, TruthComparison};
-use crate::model::Model;
+use crate::model::{Model, State};
 use crate::noise::NoiseStatistics;
 use crate::output::{self, Results};
 use crate::reconstruction::{Iteration, Reconstruction};
@@ -192,8 +192,7 @@ impl Ptycho {
         let (model, (views, shifts)) = (model.clone(), stages.views());
         let (views, shifts) = (views.to_vec(), shifts.to_vec());
         let (config, folder, history, beams) = (self.config.clone(), self.folder.clone(), self.history.clone(), self.beams.clone());
-        let make = move || {
-            let state = state()?;
+        let make = move |state: State| {
             let place = |j: usize| (views[j], shifts.get(j).copied().unwrap_or_default());
             let intensity = shown.map(|j| (j, intensity(&model, &state, place(j))));
             let results = Results {
@@ -208,10 +207,11 @@ impl Ptycho {
                 frame: intensity.as_ref().map(|(j, intensity)| (*j, model.moduli(*j), &intensity[..])),
                 beams: &beams,
             };
-            Ok(output::pictures(&results))
+            output::pictures(&results)
         };
         let mut pictures = Pictures::default();
-        pictures.push_coming(|| inside(make));
+        // Waited for on the thread that asks: no thread of the pool is kept from other work.
+        pictures.push_coming(move || state().map(|state| inside(|| make(state))));
         Ok(pictures)
     }
 

@@ -36,6 +36,8 @@ pub struct Downloads<T: Pod> {
     at_rest: AtRest<T>,
     /// Mark behind the last copy.
     last: Event,
+    /// Who waits does so asleep.
+    patient: bool,
     what: String,
 }
 
@@ -52,21 +54,24 @@ impl<T: Pod> Downloads<T> {
     /// No copies yet. `what` names their memory when it runs out.
     pub fn new(cuda: &Cuda, what: &str) -> Result<Self> {
         let last = cuda.event_without_time()?;
-        Ok(Self { cuda: cuda.clone(), stream: cuda.side_stream()?, at_rest: AtRest::default(), last, what: what.to_owned() })
+        let (cuda, stream, at_rest) = (cuda.clone(), cuda.side_stream()?, AtRest::default());
+        Ok(Self { cuda, stream, at_rest, last, patient: false, what: what.to_owned() })
     }
 
-    /// The downloads in `slot`, made when they are asked for first.
+    /// The downloads in `slot`, made when they are asked for first: for somebody who looks at a run, and waits asleep.
     pub fn of<'a>(slot: &'a mut Option<Self>, cuda: &Cuda, what: &str) -> Result<&'a mut Self> {
         match slot {
             Some(downloads) => Ok(downloads),
-            none => Ok(none.insert(Self::new(cuda, what)?)),
+            none => Ok(none.insert(Self { patient: true, ..Self::new(cuda, what)? })),
         }
     }
 
-    /// Has the memory of a copy of `n` values ready: in a step it would take its time.
-    pub fn reserve(&mut self, n: usize, in_place: bool) -> Result<()> {
-        let slot = self.slot(n, in_place)?;
-        rest(&self.at_rest, slot);
+    /// Has the memory of copies of so many values each ready, which are under way at once and begin where they lie: in a step it
+    /// would take its time.
+    pub fn reserve_in_place(&mut self, lengths: &[usize]) -> Result<()> {
+        // All of them before the first is given back, which might be as good for the next.
+        let slots: Vec<_> = lengths.iter().map(|n| self.slot(*n, true)).collect::<Result<_>>()?;
+        slots.into_iter().for_each(|slot| rest(&self.at_rest, slot));
         Ok(())
     }
 
@@ -113,7 +118,8 @@ impl<T: Pod> Downloads<T> {
         let (cuda, what) = (&self.cuda, &self.what);
         let event = || cuda.event_without_time();
         let aside = cuda.alloc_zeros(if in_place { 0 } else { n }, what)?;
-        Ok(Slot { aside, there: event()?, host: cuda.pinned(n, what)?, done: event()?, held: None })
+        let done = if self.patient { cuda.patient_event()? } else { event()? };
+        Ok(Slot { aside, there: event()?, host: cuda.pinned(n, what)?, done, held: None })
     }
 
     fn send(&mut self, mut slot: Slot<T>, n: usize, place: Option<&Buffer<T>>) -> Result<Coming<T>> {

@@ -33,6 +33,14 @@ impl Cuda {
         Ok(Event { handle, inner: self.0.clone() })
     }
 
+    /// A new event that a thread waits for asleep: without taking a core, and a little longer.
+    pub fn patient_event(&self) -> Result<Event> {
+        self.bind()?;
+        let handle =
+            result::event::create(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC).map_err(|e| self.failed("an event cannot be made", e))?;
+        Ok(Event { handle, inner: self.0.clone() })
+    }
+
     /// A new event that keeps no time, which is cheaper for streams that wait for each other.
     pub fn event_without_time(&self) -> Result<Event> {
         self.bind()?;

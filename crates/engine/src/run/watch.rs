@@ -62,18 +62,22 @@ impl Lost {
     }
 }
 
-/// Makes pictures and measures what they hold up. On a GPU the host waits neither for the steps before nor for the pictures; their
-/// time is counted with that of the steps.
-fn pictures<S: Solver>(solver: &mut S, look: Look, device: &Device) -> Result<(Pictures, Lost)> {
+/// Makes pictures and measures what they hold up. On a GPU a run that is alone waits neither for the steps before nor for the
+/// pictures, whose time is counted with that of the steps, unless a solver makes some on the host and says so.
+fn pictures<S: Solver>(solver: &mut S, look: Look, device: &Device, is_alone: bool) -> Result<(Pictures, Lost)> {
     let Device::Cuda(cuda) = device else {
         return times::within(Phase::Diagnostics, || {
             let begun = Instant::now();
             solver.pictures(look).map(|pictures| (pictures, Lost::Host(begun.elapsed())))
         });
     };
-    let [begin, end] = [cuda.event()?, cuda.event()?];
+    let [begin, end] = [cuda.event()?, cuda.patient_event()?];
     cuda.record(&begin)?;
-    let pictures = solver.pictures(look)?;
+    // Parts gather theirs on the host, which waits.
+    let pictures = match is_alone {
+        true => solver.pictures(look)?,
+        false => times::after_steps(device, Phase::Diagnostics, || solver.pictures(look))?,
+    };
     cuda.record(&end)?;
     Ok((pictures, Lost::Device([begin, end])))
 }
@@ -87,7 +91,7 @@ pub(super) fn look<S: Solver>(
     stages: impl FnOnce() -> Vec<StageRow>,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    match pictures(solver, look, device) {
+    match pictures(solver, look, device, saver.links().is_alone()) {
         Ok((pictures, lost)) => {
             let view = View { clock: solver.clock(), look, pictures, stages: stages(), lost };
             times::within(Phase::Output, || sink.view(view));

@@ -217,11 +217,13 @@ pub fn add(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig, whole: bo
         });
         return Ok(());
     }
-    for k in (0..bins.len()).filter(|k| measured[*k]) {
-        let extent = if plain { plasma.stages.extent(s, &bins[k])? } else { extent(plasma, s, &expressions, k)? };
-        bins[k].goes_over(padded_range(extent));
-    }
-    let sums = if plain { plasma.stages.bins(s, &bins)? } else { sums(plasma, s, &expressions, &bins)? };
+    let sums = plasma.after_steps(|plasma| {
+        for k in (0..bins.len()).filter(|k| measured[*k]) {
+            let extent = if plain { plasma.stages.extent(s, &bins[k])? } else { extent(plasma, s, &expressions, k)? };
+            bins[k].goes_over(padded_range(extent));
+        }
+        if plain { plasma.stages.bins(s, &bins) } else { sums(plasma, s, &expressions, &bins) }
+    })?;
     out.push(layout.record(bins.iter().map(|b| [b.from, b.spacing]), sums));
     Ok(())
 }

@@ -226,13 +226,19 @@ impl Diagnostics {
     }
 
     /// Everything as it stands; for a look as far as pictures need it: pixels of fields where these are made on the device, no
-    /// particles one by one, and for a quick one nothing for which all particles are gone through.
+    /// particles one by one, samples as far as they are on the host; for a quick one nothing for which all particles or a spectrum
+    /// are gone through.
     pub fn records(&mut self, config: &Config, plasma: &mut Plasma, look: Option<Look>) -> Result<Pictures> {
-        self.settle(plasma)?;
         let mut records = Pictures::default();
         let (whole, quick) = (look.is_none(), look == Some(Look::Quick));
+        if whole {
+            self.settle(plasma)?;
+        }
+        let mut seen = std::collections::BTreeSet::new();
         for f in &self.fields {
-            let what = f.what.what.iter().filter(|name| !quick || output::is_component(name)).cloned().collect::<Vec<_>>();
+            // One quantity may have been named twice.
+            let wanted = |name: &&String| whole || (seen.insert((*name).clone()) && (!quick || output::is_component(name)));
+            let what = f.what.what.iter().filter(wanted).cloned().collect::<Vec<_>>();
             output::fields(config, plasma, &what, self.named, whole, &mut records)?;
         }
         for p in self.phase_spaces.iter().filter(|_| !quick) {
@@ -246,7 +252,7 @@ impl Diagnostics {
         for mode in &self.modes {
             records.push(mode.record());
         }
-        for spectrum in &self.spectra {
+        for spectrum in self.spectra.iter().filter(|_| !quick) {
             records.extend(spectrum.record(config, plasma)?);
         }
         for tracks in &self.tracks {

@@ -68,7 +68,7 @@ impl Spectrum {
         let modes = (self.config.k_max.map_or(n / 2 + 1, |k| (k / dk) as usize + 1)).clamp(1, n / 2 + 1);
         let k_label = format!("k [{}]", units.label("1/m", "w_n/c"));
         let Some(every) = self.config.every else {
-            let values = plasma.stages.component(self.config.component)?;
+            let values = plasma.after_steps(|plasma| plasma.stages.component(self.config.component))?;
             let line = Self::line(&plasma.setup.grid, &values);
             let unit = units.of(self.config.component) / n as f64;
             let power = transform(complex(&line)).into_iter().take(modes).map(|v| v.norm_sqr() * unit * unit);

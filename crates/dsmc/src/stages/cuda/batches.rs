@@ -194,10 +194,8 @@ impl Batches for Gas {
         let numbers = Downloads::of(&mut c.numbers, &self.cuda, "dsmc: averages for the host")?;
         let counts = Downloads::of(&mut c.counts, &self.cuda, "dsmc: averages for the host")?;
         if c.all.is_empty() {
-            for n in [sums, stride * width] {
-                numbers.reserve(n, true)?;
-            }
-            counts.reserve(stride * lines, true)?;
+            numbers.reserve_in_place(&[sums, stride * width])?;
+            counts.reserve_in_place(&[stride * lines])?;
             return Ok(Box::new(|_, _, _| Ok(())));
         }
         // From their places: they change when the next batch is closed.

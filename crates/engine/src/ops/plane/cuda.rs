@@ -114,7 +114,9 @@ pub struct PlaneReducer {
     kernels: [Kernel; 3],
     /// Axes seen so far: a run has few.
     axes: Vec<DeviceWeights>,
-    pixels: Downloads<f32>,
+    /// Some after the first picture.
+    pixels: Option<Downloads<f32>>,
+    cuda: Cuda,
 }
 
 impl std::fmt::Debug for PlaneReducer {
@@ -130,7 +132,8 @@ impl PlaneReducer {
         Ok(Self {
             kernels: [program.kernel("plane_f32")?, program.kernel("plane_f64_as_f32")?, program.kernel("plane_f64")?],
             axes: Vec::new(),
-            pixels: Downloads::new(cuda, "pixels of a picture")?,
+            pixels: None,
+            cuda: cuda.clone(),
             pool: pool.clone(),
         })
     }
@@ -178,7 +181,7 @@ impl PlaneReducer {
         let count = pixels[0] * pixels[1];
         let launch = kernel.launch((count as u32).div_ceil(BLOCK), BLOCK).arg(plane.address + plane.begin as u64 * plane.size());
         let launch = launch.plain(axis(0)).plain(axis(1)).arg(plane.scale).arg(plane.shift);
-        self.pixels.begin_filled(count, |to| {
+        Downloads::of(&mut self.pixels, &self.cuda, "pixels of a picture")?.begin_filled(count, |to| {
             // SAFETY: the arguments as declared; the values lie in their buffer, which is borrowed, tables have what their pixels
             // name, and there is room for all pixels.
             unsafe { launch.arg(to).run() }

@@ -77,11 +77,8 @@ impl CudaStages {
     pub(super) fn begin_bins_of(&mut self, species: usize, axes: &[Bins], measured: [bool; 2]) -> Result<BinsToCome> {
         let count: usize = axes.iter().map(|a| a.count).product();
         let cuda = self.cuda.clone();
-        let mut downloads = match self.histograms.take() {
-            Some(downloads) => downloads,
-            None => Downloads::new(&cuda, "pic: bins of a histogram")?,
-        };
-        let begun = downloads.begin_filled(2 * count + 4, |sums| {
+        let mut histograms = self.histograms.take();
+        let begun = Downloads::of(&mut histograms, &cuda, "pic: bins of a histogram")?.begin_filled(2 * count + 4, |sums| {
             cuda.fill_zero(sums)?;
             let bins = [0, 1].map(|k| axes.get(k).map_or_else(arguments::Bins::all, arguments::Bins::new));
             for (k, bins) in bins.iter().enumerate() {
@@ -95,7 +92,7 @@ impl CudaStages {
             // SAFETY: as declared; two words for each pair of bins, and four numbers.
             unsafe { launch.arg(bins[0]).arg(bins[1]).arg(sums).run() }
         });
-        self.histograms = Some(downloads);
+        self.histograms = histograms;
         Ok(BinsToCome::new(begun?))
     }
 

@@ -302,7 +302,10 @@ impl<T: Number> Stages for CudaStages<T> {
             return Ok(false);
         }
         let errors = &self.frames.errors;
-        let downloads = Downloads::of(&mut self.downloads, &self.cuda, "ptycho: copies to the host")?;
+        let downloads = match &mut self.downloads {
+            Some(downloads) => downloads,
+            none => none.insert(Downloads::new(&self.cuda, "ptycho: errors")?),
+        };
         self.errors_begun.push_back(downloads.begin(errors, errors.len())?);
         Ok(true)
     }
