@@ -287,7 +287,7 @@ mod tests {
         records.push(Record::Field(Field { name: "other".into(), ..other }));
         sink.records(&clock, records, true).unwrap();
         let all = hub.all();
-        let newest = |k: usize| all["frames"].as_array().unwrap().iter().filter(|f| f[1] == k).next_back().unwrap()[2].clone();
+        let newest = |k: usize| all["frames"].as_array().unwrap().iter().rfind(|f| f[1] == k).unwrap()[2].clone();
         assert_eq!((frames(&hub), newest(0), newest(1)), (7, 7.into(), 7.into()), "{all}");
     }
 

@@ -71,7 +71,9 @@ impl<T: Pod> Downloads<T> {
     pub fn reserve_in_place(&mut self, lengths: &[usize]) -> Result<()> {
         // All of them before the first is given back, which might be as good for the next.
         let slots: Vec<_> = lengths.iter().map(|n| self.slot(*n, true)).collect::<Result<_>>()?;
-        slots.into_iter().for_each(|slot| rest(&self.at_rest, slot));
+        for slot in slots {
+            rest(&self.at_rest, slot);
+        }
         Ok(())
     }
 

@@ -74,10 +74,8 @@ fn pictures<S: Solver>(solver: &mut S, look: Look, device: &Device, is_alone: bo
     let [begin, end] = [cuda.event()?, cuda.patient_event()?];
     cuda.record(&begin)?;
     // Parts gather theirs on the host, which waits.
-    let pictures = match is_alone {
-        true => solver.pictures(look)?,
-        false => times::after_steps(device, Phase::Diagnostics, || solver.pictures(look))?,
-    };
+    let pictures =
+        if is_alone { solver.pictures(look)? } else { times::after_steps(device, Phase::Diagnostics, || solver.pictures(look))? };
     cuda.record(&end)?;
     Ok((pictures, Lost::Device([begin, end])))
 }
