@@ -1,6 +1,7 @@
 //! A gas under way: the stages with their averages. What the solver, the bench and the tests drive.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Cpu, Device};
@@ -13,14 +14,14 @@ use crate::model::Model;
 use crate::particles::Particles;
 use crate::sampling::{Samples, VALUES, width};
 use crate::setup::Initial;
-use crate::stages::{self, Ledger, Stages, Totals};
+use crate::stages::{self, FetchCells, Ledger, Stages, Totals};
 use crate::start::loading;
 use crate::step;
 
 /// A gas under way.
 pub struct Flow {
     /// Model that it is made of.
-    pub model: Model,
+    pub model: Arc<Model>,
     /// Its state.
     pub stages: Box<dyn Stages>,
     /// Its averages.
@@ -28,13 +29,40 @@ pub struct Flow {
     /// Finished steps.
     pub step: u64,
     cpu: Cpu,
+    /// Threads that work up averages for a look, once there was one.
+    watchers: Option<Cpu>,
 }
 
 /// A model and its averages, which threads may share; the state is of one thread.
-#[derive(Clone, Copy)]
-pub(crate) struct Averaged<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Averaged<'a> {
     pub(crate) model: &'a Model,
     pub(crate) samples: &'a Samples,
+}
+
+impl<'a> From<&'a Flow> for Averaged<'a> {
+    fn from(flow: &'a Flow) -> Self {
+        Self { model: &flow.model, samples: &flow.samples }
+    }
+}
+
+/// Averages of a moment that are on their way from a device, and what records are made of them with.
+pub(crate) struct AveragesToCome {
+    model: Arc<Model>,
+    samples: Samples,
+    fetch: FetchCells,
+    cpu: Cpu,
+}
+
+impl AveragesToCome {
+    /// Waits for them, and does `work` with them.
+    pub(crate) fn wait<R: Send>(self, work: impl FnOnce(Averaged<'_>) -> R + Send) -> Result<R> {
+        let Self { model, mut samples, fetch, cpu } = self;
+        cpu.install(|| {
+            samples.fill(&model, fetch)?;
+            Ok(work(Averaged { model: &model, samples: &samples }))
+        })
+    }
 }
 
 impl Flow {
@@ -68,7 +96,7 @@ impl Flow {
             }
         })?;
         let samples = Samples::new(&model, config, links, stages.areas());
-        Ok(Self { model, stages, samples, step: 0, cpu })
+        Ok(Self { model: Arc::new(model), stages, samples, step: 0, cpu, watchers: None })
     }
 
     /// One step.
@@ -91,6 +119,19 @@ impl Flow {
     pub fn fetch(&mut self) -> Result<()> {
         let Self { model, stages, samples, cpu, .. } = self;
         cpu.install(|| samples.fetch(model, &mut **stages))
+    }
+
+    /// Begins to bring averages that a device keeps to the host; `None` where they are there, or in several parts. Before the first
+    /// batch it only has memory for them made ready.
+    pub(crate) fn begin_fetch(&mut self) -> Result<Option<AveragesToCome>> {
+        let Self { model, stages, samples, watchers, .. } = self;
+        let Some((samples, fetch)) = samples.begin_fetch(model, &mut **stages)? else { return Ok(None) };
+        // Threads of their own, half as many as there are: those of the run are free for its steps.
+        let cpu = match watchers {
+            Some(cpu) => cpu,
+            none => none.insert(Cpu::new((self.cpu.threads() / 2).max(1))?),
+        };
+        Ok(Some(AveragesToCome { model: model.clone(), samples, fetch, cpu: cpu.clone() }))
     }
 
     /// Physical time, s.
@@ -122,7 +163,7 @@ impl Flow {
 
     /// Does `work` with the averages on all threads that the host has for this run.
     pub(crate) fn on_host<R: Send>(&self, work: impl FnOnce(Averaged<'_>) -> R + Send) -> R {
-        let averaged = Averaged { model: &self.model, samples: &self.samples };
+        let averaged = Averaged::from(self);
         self.cpu.install(|| work(averaged))
     }
 

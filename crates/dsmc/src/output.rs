@@ -48,15 +48,20 @@ struct Quantity {
     unit: &'static str,
     dimension: [f64; 7],
     means: Vec<f64>,
-    errors: Vec<f64>,
+    /// None where only pictures are made, which show none.
+    errors: Option<Vec<f64>>,
+}
+
+/// True for a line of cells, whose quantities are curves.
+fn is_line(flow: Averaged<'_>) -> bool {
+    flow.model.grid.dimensions == 1 && flow.model.grid.len() > 1
 }
 
 impl Quantity {
     /// Two fields; on a line also a curve with error bars, in place of pictures of the fields.
     fn records(self, flow: Averaged<'_>) -> Vec<Record> {
-        let (grid, Self { name, title, unit, dimension, means, errors }) = (&flow.model.grid, self);
-        let line = grid.dimensions == 1 && grid.len() > 1;
-        let curve = line.then(|| {
+        let (line, Self { name, title, unit, dimension, means, errors }) = (is_line(flow), self);
+        let curve = errors.as_ref().filter(|_| line).map(|errors| {
             let label = if unit.is_empty() { name.clone() } else { format!("{name} [{unit}]") };
             let curve = Curve {
                 name: name.clone(),
@@ -74,8 +79,8 @@ impl Quantity {
             Record::Field(Field { name, title, unit: unit.into(), dimension, axes, centring, values, palette })
         };
         let colours = if line { Palette::Undrawn } else { palette(&means, &name) };
-        let error = field(format!("{name}_error"), format!("standard error of the {title}"), errors, Palette::Undrawn);
-        [Some(field(name, title, means, colours)), Some(error), curve].into_iter().flatten().collect()
+        let error = errors.map(|errors| field(format!("{name}_error"), format!("standard error of the {title}"), errors, Palette::Undrawn));
+        [Some(field(name, title, means, colours)), error, curve].into_iter().flatten().collect()
     }
 }
 
@@ -125,7 +130,12 @@ pub fn records(flow: &Flow) -> Vec<Record> {
     if flow.samples.batches == 0 {
         return Vec::new();
     }
-    let mut all = flow.on_host(of_cells);
+    flow.on_host(|averaged| of(averaged, true))
+}
+
+/// Averages as records, on the threads at hand; unless `whole` without the errors that pictures do not show.
+pub(crate) fn of(flow: Averaged<'_>, whole: bool) -> Vec<Record> {
+    let mut all = of_cells(flow, whole);
     all.extend(surfaces::sides(flow));
     all.extend(surfaces::bodies(flow));
     all
@@ -199,7 +209,8 @@ pub(crate) fn fields(model: &Model) -> usize {
 }
 
 /// Averages of cells, and what is made of them.
-fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
+fn of_cells(flow: Averaged<'_>, whole: bool) -> Vec<Record> {
+    let with_errors = whole || is_line(flow);
     let (model, values) = (flow.model, flow.samples.values());
     let (cells, width) = (model.grid.len(), width(model));
     let mut all = Vec::new();
@@ -208,14 +219,15 @@ fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
     for Written { name, title, unit: (unit, dimension), line, needs, at } in written(model) {
         let known = |c: usize| met[line][c] >= Some(needs);
         let means = map(indices(cells), |c, _| if known(c) { values[c * width + at] } else { f64::NAN });
-        let errors = map(indices(cells), |c, _| if known(c) { flow.samples.error(model, c, at) } else { f64::NAN });
+        let error = |c: usize| if known(c) { flow.samples.error(model, c, at) } else { f64::NAN };
+        let errors = with_errors.then(|| map(indices(cells), |c, _| error(c)));
         all.extend(Quantity { name, title, unit, dimension, means, errors }.records(flow));
     }
     if cells > 1 {
         let warm = |c: usize| met[0][c] == Some(Needs::Warmth);
         let knudsen = (model.collisions.scheme != Scheme::None).then(|| local::knudsen(flow, values, &warm));
         for (name, title, [means, errors]) in std::iter::once(local::mach(flow, values, &warm)).chain(knudsen.into_iter().flatten()) {
-            let (name, title) = (name.to_owned(), title.to_owned());
+            let (name, title, errors) = (name.to_owned(), title.to_owned(), with_errors.then_some(errors));
             all.extend(Quantity { name, title, unit: "", dimension: [0.0; 7], means, errors }.records(flow));
         }
     }

@@ -10,7 +10,7 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::{Division, Links};
 use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row, Table};
+use zellige_engine::record::{Check, Pictures, Record, Row, Table};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, not_set};
 use zellige_engine::times::{self, Phase};
@@ -49,6 +49,8 @@ pub struct Dsmc {
     lost: Option<String>,
     /// Fraction of the collisions above (sigma g)max, where the last audit found it too large.
     exceeded: Option<f64>,
+    /// Averages that the last pictures were of ([`crate::sampling::Samples`] counts their changes).
+    seen: Option<u64>,
     /// Cells of the averages at the end that are wider than the free path ([`coarse`]).
     coarse: Option<(usize, f64)>,
     device: Device,
@@ -168,6 +170,7 @@ impl Solver for Dsmc {
             lost: None,
             exceeded: None,
             coarse: None,
+            seen: None,
             device: environment.device.clone(),
             links: environment.links.clone(),
         })
@@ -316,6 +319,27 @@ impl Solver for Dsmc {
     fn records(&mut self) -> Result<Vec<Record>> {
         self.flow.fetch()?;
         Ok(if self.links.is_first() { output::records(&self.flow) } else { Vec::new() })
+    }
+
+    fn pictures(&mut self) -> Result<Pictures> {
+        let changes = self.flow.samples.changes();
+        if self.seen == Some(changes) {
+            return Ok(Pictures::default());
+        }
+        if self.flow.samples.batches == 0 {
+            if changes == 0 {
+                // Nothing comes, but what comes later has its memory ready.
+                self.flow.begin_fetch()?;
+            }
+            return Ok(Pictures::default());
+        }
+        let mut pictures = Pictures::default();
+        match self.flow.begin_fetch()? {
+            Some(to_come) => pictures.push_coming(move || to_come.wait(|averaged| output::of(averaged, false))),
+            None => pictures.extend(self.records()?),
+        }
+        self.seen = Some(changes);
+        Ok(pictures)
     }
 
     fn particles(&mut self, species: &str) -> Result<Option<Table>> {

@@ -18,7 +18,7 @@ mod watch;
 pub use parts::PartRow;
 pub use running::Running;
 pub use state::save;
-pub use watch::{View, Wish};
+pub use watch::{Lost, View, Wish};
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -125,6 +125,11 @@ pub trait Sink {
     /// Wish of somebody who watches the run. Asked before every step, so it must cost next to nothing where nobody does.
     fn wish(&mut self) -> Wish {
         Wish::default()
+    }
+    /// Returns true if pictures may be wished for on the way. On a GPU the first are then made before the first step, so that their
+    /// kernels and memory are ready.
+    fn may_wish(&self) -> bool {
+        false
     }
     /// Returns true if pictures of the end of the run are wished for before its results are handed over: where these are whole
     /// fields, and pictures take less.

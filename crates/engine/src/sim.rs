@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Division, Links};
 use crate::profile::Profiler;
-use crate::record::{Check, Record, Row, Table};
+use crate::record::{Check, Pictures, Record, Row, Table};
 use crate::schedule::Schedule;
 
 /// Error of values for a part of the state that cannot be set between two steps, with what can.
@@ -287,10 +287,11 @@ pub trait Solver: Sized + Send + 'static {
     /// The results as they stand: asked for when `output.every` falls due, and at the end of the run.
     fn records(&mut self) -> Result<Vec<Record>>;
 
-    /// The results as they stand, as far as pictures of a run under way need them: what only files need may be left out. Changes
-    /// nothing in the state.
-    fn pictures(&mut self) -> Result<Vec<Record>> {
-        self.records()
+    /// The results as they stand, as far as pictures of a run under way need them: what only files need may be left out, and what
+    /// comes from a device may be on its way, so that the next step need not wait. Empty if nothing has changed since the last
+    /// pictures. Changes nothing in the state.
+    fn pictures(&mut self) -> Result<Pictures> {
+        self.records().map(Pictures::from)
     }
 
     /// Name of the sections of a run that follow each other, such as the engines of a reconstruction; `None` where there are none.

@@ -5,17 +5,20 @@ use std::time::{Duration, Instant};
 
 use zellige_engine::error::Result;
 use zellige_engine::record::{Record, Row};
-use zellige_engine::run::{Progress, Sink, View, Wish};
+use zellige_engine::run::{Lost, Progress, Sink, View, Wish};
 use zellige_engine::sim::Clock;
 
 use crate::frame;
 use crate::hub::Hub;
+use crate::looks::{Look, Looks};
 
 /// Time from one look at the run to the next at least.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Time from one word on the progress to the next while nobody watches.
 const UNWATCHED: Duration = Duration::from_secs(1);
-/// Looks take at most one part in this many of the wall time.
+/// Time after a look that failed, say for want of memory.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// Looks hold the run up for at most one part in this many of the wall time.
 const SHARE: u32 = 100;
 
 /// Sink of a watched run.
@@ -27,8 +30,12 @@ pub struct Watched<'a> {
     /// Progress has been told.
     begun: bool,
     created: Instant,
+    /// Those whose pictures come late.
+    late: Looks,
+    /// Moment of the last look.
+    last: Instant,
     looks: u64,
-    spent: Duration,
+    lost: Duration,
     /// Step of the last look that had pictures made where fields lie.
     made: Option<u64>,
 }
@@ -36,24 +43,46 @@ pub struct Watched<'a> {
 impl<'a> Watched<'a> {
     /// Shows to `hub` what goes to the sink `behind`.
     pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
-        let now = Instant::now();
-        Self { hub, behind, next: now, told: now, begun: false, created: now, looks: 0, spent: Duration::ZERO, made: None }
+        let (now, late) = (Instant::now(), Looks::new(hub.clone()));
+        Self { hub, behind, next: now, told: now, begun: false, created: now, late, last: now, looks: 0, lost: Duration::ZERO, made: None }
     }
 
-    /// Looks so far, in words, and the part of the wall time in which the run stood still for them; `None` if there were none.
-    pub fn cost(&self) -> Option<String> {
-        let (spent, wall) = (self.spent.as_secs_f64(), self.created.elapsed().as_secs_f64());
+    /// Looks so far, in words, and the part of the wall time for which they held the run up; `None` if there were none. Waits for
+    /// those under way.
+    pub fn cost(&mut self) -> Option<String> {
+        self.settle();
+        let (lost, wall) = (self.lost.as_secs_f64(), self.created.elapsed().as_secs_f64());
         let plural = if self.looks == 1 { "" } else { "s" };
-        (self.looks > 0).then(|| format!("{} look{plural} took {spent:.3} s, {:.2} % of {wall:.1} s", self.looks, 100.0 * spent / wall))
+        (self.looks > 0).then(|| format!("{} look{plural} took {lost:.3} s, {:.2} % of {wall:.1} s", self.looks, 100.0 * lost / wall))
     }
 
-    /// Makes frames, and puts the next look off in proportion to the time that this one took with `before`.
-    fn show(&mut self, clock: Clock, records: &[Record], before: Duration) {
+    /// Counts a look, and puts the next one off in proportion to the time that the run lost.
+    fn count(&mut self, lost: Result<Duration>) {
+        match lost {
+            Ok(lost) => {
+                (self.looks, self.lost) = (self.looks + 1, self.lost + lost);
+                self.next = self.last + INTERVAL.max(lost * SHARE);
+            }
+            Err(error) => {
+                (self.next, self.made) = (self.last + AFTER_FAILURE, None);
+                self.hub.notice(&format!("the live page has no new pictures: {error}"));
+            }
+        }
+    }
+
+    /// Shows a look at once.
+    fn show(&mut self, look: Look) {
         let begun = Instant::now();
-        self.hub.frames(clock, frame::frames(records));
-        let taken = before + begun.elapsed();
-        (self.looks, self.spent) = (self.looks + 1, self.spent + taken);
-        self.next = self.next.max(Instant::now() + INTERVAL.max(taken * SHARE));
+        let lost = look.show(&self.hub).map(|lost| lost + begun.elapsed());
+        self.last = Instant::now();
+        self.count(lost);
+    }
+
+    /// Waits for late looks.
+    fn settle(&mut self) {
+        while let Some(lost) = self.late.answer(true) {
+            self.count(lost);
+        }
     }
 }
 
@@ -75,8 +104,15 @@ impl Sink for Watched<'_> {
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
         // Those on a schedule take their turn; the last ones are always shown, unless a look at the end has been.
-        if (last && self.made != Some(clock.step)) || (!last && self.hub.is_watched() && Instant::now() >= self.next) {
-            self.show(*clock, &records, Duration::ZERO);
+        if last {
+            self.settle();
+        }
+        let turn = !last && self.hub.is_watched() && Instant::now() >= self.next && !self.late.are_under_way();
+        if turn || (last && self.made != Some(clock.step)) {
+            let begun = Instant::now();
+            self.hub.frames(*clock, frame::frames(&records));
+            self.last = Instant::now();
+            self.count(Ok(begun.elapsed()));
         }
         self.behind.records(clock, records, last)
     }
@@ -86,7 +122,15 @@ impl Sink for Watched<'_> {
         self.behind.notice(text);
     }
 
+    fn may_wish(&self) -> bool {
+        true
+    }
+
     fn started(&mut self, clock: &Clock) -> Result<()> {
+        // A look at the start holds up no step.
+        self.settle();
+        let now = Instant::now();
+        (self.created, self.next, self.looks, self.lost) = (now, now, 0, Duration::ZERO);
         self.behind.started(clock)
     }
 
@@ -101,7 +145,16 @@ impl Sink for Watched<'_> {
             return Wish::default();
         }
         let (save, next) = if commanded { self.hub.take_commands() } else { (false, false) };
-        Wish { pictures: watched && Instant::now() >= self.next, save, next }
+        while let Some(lost) = self.late.answer(false) {
+            self.count(lost);
+        }
+        let now = Instant::now();
+        let pictures = watched && now >= self.next && !self.late.are_under_way();
+        if pictures {
+            // Until they are there.
+            self.next = now + AFTER_FAILURE;
+        }
+        Wish { pictures, save, next }
     }
 
     fn wishes_end(&mut self) -> bool {
@@ -109,15 +162,31 @@ impl Sink for Watched<'_> {
     }
 
     fn view(&mut self, view: View) {
-        self.hub.stages(&view.stages);
-        self.made = view.records.iter().any(|r| matches!(r, Record::Planes(_))).then_some(view.clock.step);
-        self.show(view.clock, &view.records, view.taken);
+        let View { clock, pictures, stages, lost } = view;
+        self.hub.stages(&stages);
+        let coming = pictures.are_coming();
+        self.last = Instant::now();
+        self.next = self.last + INTERVAL;
+        if pictures.is_empty() {
+            // Those of before are still what there is.
+            self.made = self.made.map(|_| clock.step);
+            return;
+        }
+        self.made = coming.then_some(clock.step);
+        let look = Look { clock, pictures, lost };
+        if !coming && matches!(look.lost, Lost::Host(_)) {
+            return self.show(look);
+        }
+        if let Some(back) = self.late.give(look) {
+            self.show(back);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use zellige_engine::record::{Axis, Centring, Field, Values};
+    use zellige_engine::error::Error;
+    use zellige_engine::record::{Axis, Centring, Field, Pictures, Values};
     use zellige_engine::run::Silent;
 
     use super::*;
@@ -126,7 +195,48 @@ mod tests {
     fn view(step: u64, taken: Duration) -> View {
         let axes = vec![Axis::bare(0, 0.0, 1.0, 8), Axis::bare(1, 0.0, 1.0, 8)];
         let field = Field::bare("u", axes, Centring::Node, Values::F32(vec![0.0; 64]));
-        View { clock: Clock { step, time: None }, records: vec![Record::Field(field)], stages: Vec::new(), taken }
+        let pictures = vec![Record::Field(field)].into();
+        View { clock: Clock { step, time: None }, pictures, stages: Vec::new(), lost: Lost::Host(taken) }
+    }
+
+    /// A look whose pictures come when `wait` is over.
+    fn late(step: u64, wait: impl FnOnce() -> Result<()> + Send + 'static) -> View {
+        let View { clock, pictures, stages, lost } = view(step, Duration::ZERO);
+        let mut coming = Pictures::default();
+        coming.push_coming(move || wait().and_then(|()| pictures.records()));
+        View { clock, pictures: coming, stages, lost }
+    }
+
+    #[test]
+    fn late_pictures_hold_nothing_up_and_are_shown_when_they_come() {
+        let hub = Arc::new(Hub::new(RunNames::default()));
+        let mut silent = Silent;
+        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let _watch = hub.watch();
+        let newest = |hub: &Hub| hub.newer(&[(0, 0)]).first().map(|f| f.id);
+        // One of the start costs no step anything.
+        sink.view(View { lost: Lost::Host(Duration::from_secs(1)), ..late(0, || Ok(())) });
+        sink.started(&Clock::default()).unwrap();
+        assert_eq!((newest(&hub), sink.cost(), sink.wish().pictures), (Some(1), None, true));
+        let (go, gone) = std::sync::mpsc::channel();
+        let waits = move || gone.recv().map_err(|_| unreachable!());
+        sink.view(View { lost: Lost::Host(Duration::from_millis(3)), ..late(7, waits) });
+        std::thread::sleep(INTERVAL * 2);
+        assert_eq!((newest(&hub), sink.wish().pictures), (Some(1), false), "it is under way");
+        go.send(()).unwrap();
+        assert!(sink.cost().unwrap().starts_with("1 look took 0.003 s, "), "{:?}", sink.cost());
+        assert_eq!(newest(&hub), Some(2));
+        // By its cost the next one is due 0.3 s after it.
+        assert!(!sink.wish().pictures);
+        std::thread::sleep(INTERVAL * 2);
+        assert!(sink.wish().pictures);
+        // One that fails is told, and followed by none for a while.
+        let fails = || Err(Error::Device { device: "toy".into(), message: "a copy failed".into(), hint: None });
+        sink.view(late(8, fails));
+        sink.settle();
+        assert!(hub.all()["notices"].to_string().contains("no new pictures"), "{}", hub.all()["notices"]);
+        std::thread::sleep(INTERVAL * 2);
+        assert!(!sink.wish().pictures, "the next would fail as well");
     }
 
     #[test]
@@ -160,24 +270,22 @@ mod tests {
         let mut sink = Watched::new(hub.clone(), &mut silent);
         sink.view(view(1, Duration::ZERO));
         assert!(!sink.wishes_end(), "whole fields");
-        let of_gpu = |step: u64| {
-            let View { clock, records, stages, taken } = view(step, Duration::ZERO);
-            let planes = |r| match r {
-                Record::Field(field) => Record::Planes(zellige_io::picture::planes(field)),
-                other => other,
-            };
-            View { clock, records: records.into_iter().map(planes).collect(), stages, taken }
-        };
+        let of_gpu = |step: u64| late(step, || Ok(()));
         sink.view(of_gpu(2));
         assert!(sink.wishes_end());
         let frames = |hub: &Hub| hub.all()["frames"].as_array().map_or(0, Vec::len);
-        let Clock { step: _, time } = view(3, Duration::ZERO).clock;
+        let end = |sink: &mut Watched<'_>, step| {
+            let View { clock, pictures, .. } = view(step, Duration::ZERO);
+            sink.records(&clock, pictures.records().unwrap(), true).unwrap();
+            frames(&hub)
+        };
         sink.view(of_gpu(3));
-        let before = frames(&hub);
-        sink.records(&Clock { step: 3, time }, view(3, Duration::ZERO).records, true).unwrap();
-        assert_eq!(frames(&hub), before, "the same moment once more");
-        sink.records(&Clock { step: 4, time }, view(4, Duration::ZERO).records, true).unwrap();
-        assert_eq!(frames(&hub), before + 1);
+        assert_eq!(end(&mut sink, 3), 3, "the same moment once more");
+        assert_eq!(end(&mut sink, 4), 4);
+        // Nothing new since pictures of before: they are those of the end.
+        sink.view(of_gpu(5));
+        sink.view(View { pictures: Vec::new().into(), ..view(6, Duration::ZERO) });
+        assert_eq!((sink.wishes_end(), end(&mut sink, 6)), (true, 5));
     }
 
     #[test]

@@ -218,6 +218,37 @@ fn a_run_under_attack_ends_with_the_same_bits_and_the_server_answers() {
     assert!(all.contains("\"frames\":[[1,0,"), "pictures were made: {all:.300}");
 }
 
+/// The run goes on while pictures come, and what its looks took is what they held it up.
+#[test]
+fn late_pictures_are_shown_and_hold_no_step_up() {
+    const LATE: u64 = 200;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (hub, server, token) = start(Vec::new());
+    let _watcher = watch(server.address(), &token);
+    let run = |pictures_late: Option<u64>| {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { steps: 1_000_000, pictures_late, ..Config::default() };
+        let options = Options { rows: Schedule::Never, ..Options::new(folder.path()) };
+        let mut silent = Silent;
+        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let summary = match pictures_late {
+            Some(_) => run::run::<Toy>(&config, &environment(), &options, &mut Profiler::off(), &mut sink),
+            None => run::run::<Toy>(&config, &environment(), &options, &mut Profiler::off(), &mut Silent),
+        };
+        (summary.unwrap(), sink.cost())
+    };
+    let ((alone, _), (watched, cost)) = (run(None), run(Some(LATE)));
+    assert_eq!((alone.row, alone.steps), (watched.row, watched.steps));
+    let cost = cost.expect("it was looked at");
+    let mut words = cost.split(' ').map(|word| word.parse::<f64>().unwrap_or(f64::NAN));
+    let (looks, took) = (words.next().unwrap(), words.nth(2).unwrap());
+    // Each under way for a fifth of a second, of which the run saw a copy of a hundred numbers.
+    assert!(looks >= 2.0 && took < 0.1 * looks * LATE as f64 * 1e-3, "{cost}");
+    // That of the end among them, which took no whole records.
+    let all = get(server.address(), &format!("/{token}/all"));
+    assert!(all.contains(",1000000,null]") || all.contains(",1000000,1"), "{all:.600}");
+}
+
 #[test]
 fn save_and_stop_reach_the_run() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

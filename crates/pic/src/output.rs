@@ -1,8 +1,11 @@
 //! The state as records: fields, currents and charges on the grid, particles one by one.
 
+use zellige_engine::cuda::Coming;
 use zellige_engine::error::Result;
 use zellige_engine::parallel::position;
-use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Method, Note, Palette, Planes, Record, Table, UnitDimension, Values};
+use zellige_engine::record::{
+    self, Axis, Column, Entries, Mesh, Method, Note, Palette, Pictures, Planes, Record, Table, UnitDimension, Values,
+};
 
 use crate::config::Config;
 use crate::config::diagnostics::ParticlesConfig;
@@ -45,21 +48,26 @@ struct Quantity {
 
 /// Adds the named quantities, the components of a field together; only their pictures where `whole` is false and those are made
 /// where the fields lie. Those that are zero everywhere are left out unless they were asked for.
-pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, whole: bool, out: &mut Vec<Record>) -> Result<()> {
+pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, whole: bool, out: &mut Pictures) -> Result<()> {
     let named = |name: &String| Component::ALL.into_iter().find(|c| c.name() == name);
     for first in 0..3 {
         let members = Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| named(name) == Some(*c)));
-        let (mut components, mut pictures) = (Vec::new(), false);
+        let mut components = Vec::new();
         for component in members {
-            let scale = quantity(plasma, first).scale;
-            let picture = if whole { None } else { plasma.stages.picture(component, scale)? };
-            pictures = picture.is_some();
-            let values = picture.map_or_else(|| plasma.stages.cells(component, scale), |pixels| Ok(Values::F32(pixels)))?;
-            let name = ["x", "y", "z"][component as usize % 3];
-            components.push(piece(plasma, name, component.stagger(), values));
+            let (scale, name) = (quantity(plasma, first).scale, ["x", "y", "z"][component as usize % 3]);
+            let without_values = piece(plasma, name, component.stagger(), Values::F32(Vec::new()));
+            match if whole { None } else { plasma.stages.picture(component, scale)? } {
+                Some(pixels) => add_picture(&mesh(config, plasma, quantity(plasma, first), vec![without_values]), pixels, asked, out),
+                None => {
+                    let values = plasma.stages.cells(component, scale)?;
+                    components.push(record::Component { values, ..without_values });
+                }
+            }
         }
         components.retain(|c| asked || notable(&c.values));
-        add(mesh(config, plasma, quantity(plasma, first), components), pictures, out);
+        if !components.is_empty() {
+            out.push(Record::Mesh(mesh(config, plasma, quantity(plasma, first), components)));
+        }
     }
     for name in what.iter().filter(|name| named(name).is_none()) {
         let wanted = name.strip_prefix("charge.");
@@ -69,29 +77,27 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
         let scale = plasma.model.units.charge;
         let quantity = Quantity { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
-        let picture = if whole { None } else { plasma.stages.charge_picture(&species, scale)? };
-        let pictures = picture.is_some();
-        let values = picture.map_or_else(|| plasma.stages.charge_cells(&species, scale), |pixels| Ok(Values::F32(pixels)))?;
-        let density = piece(plasma, "", [0.0; 2], values);
-        let components = if asked || notable(&density.values) { vec![density] } else { Vec::new() };
-        add(mesh(config, plasma, quantity, components), pictures, out);
+        if let Some(pixels) = if whole { None } else { plasma.stages.charge_picture(&species, scale)? } {
+            let without_values = piece(plasma, "", [0.0; 2], Values::F32(Vec::new()));
+            add_picture(&mesh(config, plasma, quantity, vec![without_values]), pixels, asked, out);
+            continue;
+        }
+        let values = plasma.stages.charge_cells(&species, scale)?;
+        if asked || notable(&values) {
+            out.push(Record::Mesh(mesh(config, plasma, quantity, vec![piece(plasma, "", [0.0; 2], values)])));
+        }
     }
     Ok(())
 }
 
-/// Adds a mesh if it has components; where these are pictures, each by itself.
-fn add(mut mesh: Mesh, pictures: bool, out: &mut Vec<Record>) {
-    if mesh.components.is_empty() {
-        return;
-    }
-    if !pictures {
-        out.push(Record::Mesh(mesh));
-        return;
-    }
-    for i in 0..mesh.components.len() {
-        let Values::F32(pixels) = std::mem::replace(&mut mesh.components[i].values, Values::F32(Vec::new())) else { continue };
-        out.push(Record::Planes(Planes { field: mesh.field(i), pixels: vec![pixels] }));
-    }
+/// Adds the picture of the only component of a mesh, whose pixels are on their way.
+fn add_picture(mesh: &Mesh, pixels: Coming<f32>, asked: bool, out: &mut Pictures) {
+    let field = mesh.field(0);
+    out.push_coming(move || {
+        let planes = Planes::of_copies(field, &[pixels])?;
+        let shown = asked || planes.pixels.iter().flatten().any(|v| *v != 0.0);
+        Ok(shown.then_some(Record::Planes(planes)).into_iter().collect())
+    });
 }
 
 /// True if some value is not zero.

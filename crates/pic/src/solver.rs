@@ -9,7 +9,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row, Table};
+use zellige_engine::record::{Check, Pictures, Record, Row, Table};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver, WorkEstimate, not_set};
 use zellige_engine::times::{self, Phase};
 
@@ -190,10 +190,14 @@ impl Solver for Pic {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        self.diagnostics.records(&self.config, &mut self.plasma, true)
+        let mut records = self.diagnostics.records(&self.config, &mut self.plasma, true)?.records()?;
+        // One component may have been named twice.
+        let mut seen = std::collections::BTreeSet::new();
+        records.retain(|r| seen.insert(r.name().to_owned()));
+        Ok(records)
     }
 
-    fn pictures(&mut self) -> Result<Vec<Record>> {
+    fn pictures(&mut self) -> Result<Pictures> {
         self.diagnostics.records(&self.config, &mut self.plasma, false)
     }
 

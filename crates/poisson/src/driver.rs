@@ -1,6 +1,7 @@
 //! One linear system on one device, driven step by step by the method chosen. [`crate::solve()`], the run loop's solver
 //! and the benchmarks all go through here.
 
+use zellige_engine::cuda::Coming;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::links::Links;
@@ -457,7 +458,7 @@ impl Driver {
 
     /// Pixels of the solution over a grid of so many axes, as [`Stages::picture`] gives them. `None` too where a mean is asked for,
     /// of which all nodes are a part.
-    pub(crate) fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+    pub(crate) fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Coming<f32>>>> {
         if self.grid.singular() || dimensions < 2 {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! The solution as records: the fields `solution` and `rhs`, and the residual's course.
 
-use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Planes, Record, Values};
+use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values};
 
 use crate::config::{COUNTER, Config};
 use crate::problem::Precision;
@@ -59,9 +59,9 @@ pub fn in_doubles(config: &Config) -> bool {
     config.precision != Precision::F32
 }
 
-/// The solution as pictures show it.
-pub fn solution_seen(config: &Config, pixels: Vec<Vec<f32>>) -> Record {
-    Record::Planes(Planes { field: on_grid(config, "solution", "solution u", Values::F32(Vec::new())), pixels })
+/// The solution as pictures show it, whose pixels come from elsewhere.
+pub fn solution_without_values(config: &Config) -> Field {
+    on_grid(config, "solution", "solution u", Values::F32(Vec::new()))
 }
 
 /// A field as pictures show it; other records as they are.

@@ -9,7 +9,7 @@ use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row, Values};
+use zellige_engine::record::{Check, Pictures, Planes, Record, Row, Values};
 use zellige_engine::sim::{Cost, Ending, Environment, Outcome, Plan};
 
 use crate::config::Config;
@@ -279,15 +279,18 @@ impl Single {
         Ok(vec![output::solution(&self.config, u), self.right_hand_side(), self.residual_curve()])
     }
 
-    pub(crate) fn pictures(&mut self) -> Result<Vec<Record>> {
+    pub(crate) fn pictures(&mut self) -> Result<Pictures> {
         let double = output::in_doubles(&self.config);
-        let Some(pixels) = self.driver.picture(self.config.dimensions(), double)? else { return self.records() };
-        let solution = output::solution_seen(&self.config, pixels);
+        let Some(pixels) = self.driver.picture(self.config.dimensions(), double)? else { return Ok(self.records()?.into()) };
+        let mut pictures = Pictures::default();
+        let solution = output::solution_without_values(&self.config);
+        pictures.push_coming(move || Ok(vec![Record::Planes(Planes::of_copies(solution, &pixels)?)]));
         if self.rhs_seen.is_none() {
             let rhs = self.right_hand_side();
             self.rhs_seen = Some(on_host(&self.device, || output::seen(rhs)));
         }
-        Ok([Some(solution), self.rhs_seen.clone(), Some(self.residual_curve())].into_iter().flatten().collect())
+        pictures.extend(self.rhs_seen.clone().into_iter().chain([self.residual_curve()]));
+        Ok(pictures)
     }
 
     fn right_hand_side(&self) -> Record {

@@ -7,7 +7,7 @@ use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::links::Division;
 use zellige_engine::ops::plane;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::record::{Check, Pictures, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Outcome, Plan, Solver, WorkEstimate};
 
 use crate::config::Config;
@@ -218,10 +218,10 @@ impl Solver for Poisson {
         }
     }
 
-    fn pictures(&mut self) -> Result<Vec<Record>> {
+    fn pictures(&mut self) -> Result<Pictures> {
         match &mut self.0 {
             Run::One(one) => one.pictures(),
-            Run::Many(many) => Ok(many.records()),
+            Run::Many(many) => Ok(many.records().into()),
         }
     }
 

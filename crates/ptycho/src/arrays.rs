@@ -323,7 +323,7 @@ impl ArrayEngine {
 
     /// Lets the views look elsewhere, each with the probe and the object that it has.
     pub fn set_views(&mut self, views: &[View]) -> Result<()> {
-        let Model { views: before, probes, frame, storages, shifts, .. } = &self.run.model;
+        let Model { views: before, probes, frame, storages, shifts, .. } = &*self.run.model;
         long("views", views.len(), before.len())?;
         check_views(views, *probes, *frame, storages)?;
         if let Some(j) = views.iter().zip(before).position(|(a, b)| (a.probe, a.object) != (b.probe, b.object)) {

@@ -1,6 +1,7 @@
 //! One reconstruction: a model, its stages on a device, and the engines of the input, one after another.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -34,7 +35,7 @@ pub(crate) struct Iteration {
 /// A reconstruction at work.
 pub struct Reconstruction {
     /// The problem, without its start.
-    pub model: Model,
+    pub model: Arc<Model>,
     /// State and stages.
     pub stages: Box<dyn Stages>,
     engines: Vec<(EngineConfig, Box<dyn Engine>)>,
@@ -72,7 +73,7 @@ impl Reconstruction {
         model.start = State::default();
         let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();
         Ok(Self {
-            model,
+            model: Arc::new(model),
             stages,
             engines,
             reported,

@@ -10,7 +10,7 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::parallel::{chunks, inside, items, map, threads};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::record::{Check, Pictures, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
@@ -22,6 +22,8 @@ use crate::noise::NoiseStatistics;
 use crate::output::{self, Results};
 use crate::reconstruction::{Iteration, Reconstruction};
 use crate::scan::{Beam, Truth};
+use crate::stages::StateToCome;
+use crate::stages::cuda::intensity::intensity;
 use crate::{bench, engines, peak, plan, programs, resolution, setup, streaming};
 
 /// Scans being reconstructed.
@@ -44,6 +46,8 @@ pub struct Ptycho {
     waiting: Option<Iteration>,
     /// Objects beside their truths, from the records of a moment to its checks.
     comparisons: Option<Vec<TruthComparison>>,
+    /// Brightest frame, once it was asked for.
+    brightest: Option<usize>,
     device: Device,
 }
 
@@ -167,20 +171,57 @@ impl Ptycho {
         Ok(checks)
     }
 
+    /// Number of the frame that is shown with its model: the one named, or else the brightest of all, which is looked for once.
+    fn frame_shown(&mut self, named: Option<usize>) -> Result<Option<usize>> {
+        let model = &self.whole.model;
+        if let Some(named) = named.filter(|j| *j < model.views.len()) {
+            return Ok(Some(named));
+        }
+        if self.brightest.is_none() {
+            let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+            let all = model.share.gathered(map(chunks(&model.mag, model.counted()), counts))?;
+            self.brightest = all.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
+        }
+        Ok(self.brightest)
+    }
+
+    /// Pictures of a state that is on its way, with the errors that have come.
+    fn pictures_of(&mut self, state: StateToCome) -> Result<Pictures> {
+        let shown = self.frame_shown(self.config.output.frame)?;
+        let Reconstruction { model, stages, .. } = &self.whole;
+        let (model, (views, shifts)) = (model.clone(), stages.views());
+        let (views, shifts) = (views.to_vec(), shifts.to_vec());
+        let (config, folder, history, beams) = (self.config.clone(), self.folder.clone(), self.history.clone(), self.beams.clone());
+        let make = move || {
+            let state = state()?;
+            let place = |j: usize| (views[j], shifts.get(j).copied().unwrap_or_default());
+            let intensity = shown.map(|j| (j, intensity(&model, &state, place(j))));
+            let results = Results {
+                config: &config,
+                folder: &folder,
+                model: &model,
+                state: &state,
+                history: &history,
+                local: &[],
+                errors: &[],
+                views: (&views, &shifts),
+                frame: intensity.as_ref().map(|(j, intensity)| (*j, model.moduli(*j), &intensity[..])),
+                beams: &beams,
+            };
+            Ok(output::pictures(&results))
+        };
+        let mut pictures = Pictures::default();
+        pictures.push_coming(|| inside(make));
+        Ok(pictures)
+    }
+
     /// Passes the contents of the records to `work`; the model of frame `frame` (the brightest if none is named) is computed for
     /// them. Contents are whole on every part of a run.
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         self.settle()?;
+        let shown = self.frame_shown(frame)?;
         let Reconstruction { model, stages, .. } = &mut self.whole;
-        let (own, pixels) = (model.own(), model.counted());
-        let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
-        let shown = match frame.filter(|j| *j < model.views.len()) {
-            Some(named) => Some(named),
-            None => {
-                let all = model.share.gathered(map(chunks(&model.mag, pixels), counts))?;
-                all.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j)
-            }
-        };
+        let own = model.own();
         let shown = match shown {
             Some(j) => {
                 let moduli = model.share.gathered(if own.contains(&j) { model.moduli(j).to_vec() } else { Vec::new() })?;
@@ -261,6 +302,7 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
         errors: [0.0; 3],
         waiting: None,
         comparisons: None,
+        brightest: None,
         device: device.clone(),
     })
 }
@@ -379,10 +421,13 @@ impl Solver for Ptycho {
         on(&device, || self.all_records())
     }
 
-    fn pictures(&mut self) -> Result<Vec<Record>> {
+    fn pictures(&mut self) -> Result<Pictures> {
+        if let Some(state) = self.whole.stages.begin_state()? {
+            return self.pictures_of(state);
+        }
         let device = self.device.clone();
         let (first, frame) = (self.whole.model.share.links().is_first(), self.config.output.frame);
-        on(&device, || self.with_results(frame, |results| if first { output::pictures(results) } else { Vec::new() }))
+        on(&device, || self.with_results(frame, |results| if first { output::pictures(results) } else { Vec::new() })).map(Pictures::from)
     }
 
     fn section(config: &Config) -> Option<&'static str> {

@@ -3,14 +3,14 @@
 use zellige_engine::record::{Column, Curve, Measured, Record, Table};
 
 use crate::diagnostics::patches;
-use crate::flow::Flow;
+use crate::flow::Averaged;
 use crate::grid::Side;
 use crate::sampling::loads;
 use crate::walls::tally::{BodyLoad, Load, Reference};
 
 /// Loads on the walls of the sides, a line a wall.
-pub(crate) fn sides(flow: &Flow) -> Option<Record> {
-    let model = &flow.model;
+pub(crate) fn sides(flow: Averaged<'_>) -> Option<Record> {
+    let model = flow.model;
     let walls: Vec<Side> = Side::ALL.into_iter().filter(|s| model.edges[s.index()].is_wall()).collect();
     if walls.is_empty() {
         return None;
@@ -34,13 +34,13 @@ pub(crate) fn sides(flow: &Flow) -> Option<Record> {
 }
 
 /// The stream by which loads are made coefficients ([`Reference::of`]).
-pub fn reference(flow: &Flow) -> Option<Reference> {
-    Reference::of(&flow.model)
+pub fn reference<'a>(flow: impl Into<Averaged<'a>>) -> Option<Reference> {
+    Reference::of(flow.into().model)
 }
 
 /// Loads of all segments with their standard errors.
-fn segments(flow: &Flow) -> [Vec<Load>; 2] {
-    let (samples, model) = (&flow.samples, &flow.model);
+fn segments(flow: Averaged<'_>) -> [Vec<Load>; 2] {
+    let (samples, model) = (flow.samples, flow.model);
     let all = model.geometry.segments().iter().enumerate();
     let one = |(s, segment)| {
         let error = samples.surface(model, Side::ALL.len() + s).map(|v| v[1]);
@@ -53,7 +53,7 @@ fn segments(flow: &Flow) -> [Vec<Load>; 2] {
 }
 
 /// Loads on bodies: a table of all segments, the same as lines for VTK, a table of the bodies and a picture of each.
-pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
+pub(crate) fn bodies(flow: Averaged<'_>) -> Vec<Record> {
     let [found, spread] = segments(flow);
     let segments = flow.model.geometry.segments();
     if segments.is_empty() {
@@ -83,7 +83,7 @@ pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
         }
     }
     let surface = table("surface", "what the segments of bodies feel", shown.len(), columns);
-    let lines = patches::walls(&flow.model, &shown, &surface);
+    let lines = patches::walls(flow.model, &shown, &surface);
     let whole = whole(flow);
     let pictures = (0..flow.model.geometry.bodies().len()).map(|number| picture(flow, number, &found, &spread));
     [Record::Table(surface), lines, whole].into_iter().chain(pictures).collect()
@@ -103,7 +103,7 @@ fn table(name: &str, title: &str, len: usize, columns: Vec<Column>) -> Table {
 }
 
 /// Coefficients, or loads by the largest of each, along the outline of a body with error bars.
-fn picture(flow: &Flow, number: usize, found: &[Load], spread: &[Load]) -> Record {
+fn picture(flow: Averaged<'_>, number: usize, found: &[Load], spread: &[Load]) -> Record {
     let (segments, body) = (flow.model.geometry.segments(), &flow.model.geometry.bodies()[number]);
     let mut way = 0.0;
     let middle = |s: usize| {
@@ -146,9 +146,9 @@ fn picture(flow: &Flow, number: usize, found: &[Load], spread: &[Load]) -> Recor
 }
 
 /// Force, moment, heat and coefficients of each body, a line a body in the order of the input.
-fn whole(flow: &Flow) -> Record {
+fn whole(flow: Averaged<'_>) -> Record {
     let (bodies, loads) = (flow.model.geometry.bodies(), loads(flow));
-    let found: Vec<_> = loads.into_iter().enumerate().map(|(b, load)| [load, flow.samples.body_error(&flow.model, b)]).collect();
+    let found: Vec<_> = loads.into_iter().enumerate().map(|(b, load)| [load, flow.samples.body_error(flow.model, b)]).collect();
     let mut columns = vec![Column::numbers("body", "", "", (0..bodies.len()).map(|b| b as f64).collect())];
     let parts = |l: &BodyLoad| [l.force[0], l.force[1], l.force[2], l.moment, l.heat];
     let names = [("force", "x", "N/m"), ("force", "y", "N/m"), ("force", "z", "N/m"), ("moment", "", "N"), ("heat", "", "W/m")];
@@ -172,17 +172,18 @@ fn whole(flow: &Flow) -> Record {
 }
 
 /// Loads on each body.
-fn loads(flow: &Flow) -> Vec<BodyLoad> {
-    loads::bodies(&flow.model, &|segment| flow.samples.flux(&flow.model, segment))
+fn loads(flow: Averaged<'_>) -> Vec<BodyLoad> {
+    loads::bodies(flow.model, &|segment| flow.samples.flux(flow.model, segment))
 }
 
 /// Force and heat of all bodies together, and their standard errors; moments about different points are not added.
-pub fn all(flow: &Flow) -> [BodyLoad; 2] {
+pub fn all<'a>(flow: impl Into<Averaged<'a>>) -> [BodyLoad; 2] {
+    let flow = flow.into();
     if flow.samples.batches == 0 {
         return [BodyLoad::default(); 2];
     }
     let bodies = flow.model.geometry.bodies().len();
-    [loads::together(&loads(flow)), flow.samples.body_error(&flow.model, bodies)]
+    [loads::together(&loads(flow)), flow.samples.body_error(flow.model, bodies)]
 }
 
 /// Drag and lift of a body in a stream.
@@ -197,7 +198,8 @@ pub struct Coefficients {
 }
 
 /// Drag and lift of a body from its load and errors; nothing without a stream.
-pub fn coefficients(flow: &Flow, number: usize, [load, error]: &[BodyLoad; 2]) -> Option<Coefficients> {
+pub fn coefficients<'a>(flow: impl Into<Averaged<'a>>, number: usize, [load, error]: &[BodyLoad; 2]) -> Option<Coefficients> {
+    let flow = flow.into();
     let (stream, body) = (reference(flow)?, &flow.model.geometry.bodies()[number]);
     // A plate along the stream has no width: its length stands in.
     let across = body.width(stream.direction);
@@ -216,6 +218,7 @@ pub fn coefficients(flow: &Flow, number: usize, [load, error]: &[BodyLoad; 2]) -
 }
 
 /// Loads on a body, and their standard errors; the moment is about [`crate::model::Model::moment_point`].
-pub fn body(flow: &Flow, number: usize) -> [BodyLoad; 2] {
-    [loads(flow)[number], flow.samples.body_error(&flow.model, number)]
+pub fn body<'a>(flow: impl Into<Averaged<'a>>, number: usize) -> [BodyLoad; 2] {
+    let flow = flow.into();
+    [loads(flow)[number], flow.samples.body_error(flow.model, number)]
 }

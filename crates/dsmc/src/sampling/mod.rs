@@ -22,7 +22,7 @@ use zellige_engine::links::Links;
 use crate::config::{AUTO, Config};
 use crate::grid::Rectangle;
 use crate::model::Model;
-use crate::stages::{SURFACE_SUMS, Stages};
+use crate::stages::{FetchCells, SURFACE_SUMS, Stages};
 use crate::walls::tally::{BodyLoad, Flux};
 pub use formulae::VALUES_OF_SUMS;
 use of_cells::OfCells;
@@ -67,6 +67,8 @@ pub struct Samples {
     surfaces: Vec<f64>,
     /// True if the averages of all cells are those of the closed batches: others are yet on a device or at other parts.
     fetched: bool,
+    /// Number of times that the closed batches became others.
+    changes: u64,
     /// Sums of the last batch, kept: their pages are made once.
     batch_cells: Vec<f64>,
     batch_surfaces: Vec<f64>,
@@ -102,6 +104,7 @@ impl Samples {
             window: s.window.map_or(0, |w| w / s.every),
             full: false,
             fetched: links.is_alone(),
+            changes: 0,
             batch_cells: vec![0.0; own.sums.len()],
             own,
             whole: None,
@@ -232,6 +235,7 @@ impl Samples {
     fn outdate(&mut self) {
         self.whole = None;
         self.fetched = self.links.is_alone();
+        self.changes += 1;
     }
 
     /// Brings averages that a device or other parts keep to the host of the first part, where all that is asked is answered.
@@ -240,9 +244,8 @@ impl Samples {
             return Ok(());
         }
         if let Some(device) = stages.batches() {
-            let OfCells { sums, spread } = &mut self.own;
-            device.fetch(sums, &mut spread.square, &mut spread.filled)?;
-            self.own.spread.value = all_values(model, self.shares.own(), &self.own.sums, self.closed());
+            let fetch = device.begin_fetch()?;
+            self.fill(model, fetch)?;
             if self.links.is_alone() {
                 return Ok(());
             }
@@ -253,6 +256,34 @@ impl Samples {
         }
         self.whole = self.links.is_first().then_some(whole);
         Ok(())
+    }
+
+    /// Begins to bring averages that a device keeps to the host, for a look while the steps go on: a copy of these without those of
+    /// cells, and what [`Samples::fill`] takes. `None` where they are there, or in several parts.
+    pub(crate) fn begin_fetch(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<Option<(Self, FetchCells)>> {
+        let Some(device) = stages.batches().filter(|_| self.links.is_alone()) else { return Ok(None) };
+        let fetch = device.begin_fetch()?;
+        let aside = (std::mem::replace(&mut self.own, OfCells::new(model, 0)), std::mem::take(&mut self.batch_cells));
+        let light = self.clone();
+        (self.own, self.batch_cells) = aside;
+        Ok(Some((light, fetch)))
+    }
+
+    /// Takes averages of this part's cells that come from a device.
+    pub(crate) fn fill(&mut self, model: &Model, fetch: FetchCells) -> Result<()> {
+        if self.own.sums.is_empty() {
+            self.own = OfCells::new(model, self.shares.own().len());
+        }
+        let OfCells { sums, spread } = &mut self.own;
+        fetch(sums, &mut spread.square, &mut spread.filled)?;
+        self.own.spread.value = all_values(model, self.shares.own(), &self.own.sums, self.closed());
+        self.fetched = true;
+        Ok(())
+    }
+
+    /// Number that is another one whenever the closed batches are others.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Hands averages of cells over to the parts that own them from now on, if these are others.

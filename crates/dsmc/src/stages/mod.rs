@@ -142,11 +142,19 @@ pub trait Batches {
     fn discard(&mut self, surfaces: &mut [f64]) -> Result<()>;
 
     /// Sets `cells` to the sums of all batches, and the others to their scatter (`sampling::spread`).
-    fn fetch(&mut self, cells: &mut [f64], square: &mut [f64], filled: &mut [f64]) -> Result<()>;
+    fn fetch(&mut self, cells: &mut [f64], square: &mut [f64], filled: &mut [f64]) -> Result<()> {
+        self.begin_fetch()?(cells, square, filled)
+    }
+
+    /// Begins [`Batches::fetch`], for which nobody waits here. Before the first batch it only has the memory ready.
+    fn begin_fetch(&mut self) -> Result<FetchCells>;
 
     /// Takes them back.
     fn put(&mut self, cells: &[f64], square: &[f64], filled: &[f64]) -> Result<()>;
 }
+
+/// Waits for sums of cells and their scatter, and puts them where they belong; on any thread.
+pub type FetchCells = Box<dyn FnOnce(&mut [f64], &mut [f64], &mut [f64]) -> Result<()> + Send>;
 
 /// The state of a gas and what happens to it in a step.
 pub trait Stages: Send {

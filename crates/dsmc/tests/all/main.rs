@@ -21,6 +21,7 @@ mod outside;
 mod parts;
 mod parts_cuda;
 mod physics;
+mod pictures;
 mod poiseuille;
 mod pools;
 mod refusals;

@@ -5,7 +5,7 @@
 //! * [`Buffer`], [`Pool`], [`Mapped`]: memory, with explicit copies.
 //! * [`Recipe`], [`Program`], [`Kernel`], [`Launch`]: kernels from CUDA C++ sources, compiled by NVRTC for the device at
 //!   hand and kept on disk, or taken from a pack that was made elsewhere.
-//! * [`Stream`], [`Pinned`]: copies beside the kernels.
+//! * [`Stream`], [`Pinned`]: copies beside the kernels; [`Downloads`]: those to the host, for whoever waits for them.
 //! * [`Graph`]: launches recorded once and replayed; [`RepeatedLaunches`]: the same of launches that come again by themselves.
 //!   [`Event`]: marks in the stream.
 //! * [`library`]: where driver, NVRTC, cuFFT and NCCL were found, or why not.
@@ -50,7 +50,7 @@ mod stream;
 mod tests;
 
 pub use context::{Cuda, Properties};
-pub use downloads::Downloads;
+pub use downloads::{Coming, Downloads};
 pub use event::Event;
 pub use graph::Graph;
 pub(crate) use graph::no_captures;

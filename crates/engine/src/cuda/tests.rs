@@ -295,18 +295,27 @@ fn downloads_have_the_values_of_the_moment_they_were_begun_at() {
     let kernel = recipe().build(&cuda).unwrap().kernel("scale<float>").unwrap();
     const N: usize = 1 << 20;
     let mut x = cuda.buffer_from(&vec![1.0_f32; N], "test").unwrap();
-    let mut downloads = Downloads::new(&cuda, N, "test").unwrap();
+    let mut downloads = Downloads::new(&cuda, "test").unwrap();
+    let mut coming = std::collections::VecDeque::new();
+    let mut in_place = None;
     for turn in 0..20 {
+        downloads.before_changes().unwrap();
         // SAFETY: (float*, float, u64) as declared.
         unsafe { kernel.launch((N / 256) as u32, 256).arg(&mut x).arg(2.0f32).arg(N as u64).run().unwrap() };
-        downloads.begin(&x).unwrap();
-        if turn > 0 {
-            let before = 2.0_f32.powi(turn);
-            let values = downloads.take().unwrap();
-            assert!(values.iter().all(|v| *v == before), "{before} in turn {turn}: {:?}", values.iter().find(|v| **v != before));
+        coming.push_back(downloads.begin(&x, N).unwrap());
+        in_place = Some(downloads.begin_in_place(&x, N).unwrap());
+        if coming.len() == 3 {
+            let (before, copy) = (2.0_f32.powi(turn - 1), coming.pop_front().unwrap());
+            // Any thread may wait.
+            let first = std::thread::spawn(move || copy.wait().unwrap().iter().copied().find(|v| *v != before));
+            assert_eq!(first.join().unwrap(), None, "not {before} in turn {turn}");
         }
     }
-    assert_eq!((downloads.under_way(), downloads.take().unwrap()[N - 1]), (1, 2.0_f32.powi(20)));
+    let last = 2.0_f32.powi(20);
+    assert!([coming.pop_back(), in_place].iter().flatten().all(|copy| copy.wait().unwrap().iter().all(|v| *v == last)));
+    // Memory of before is taken again.
+    let (few, more) = (downloads.begin(&x, 3).unwrap(), downloads.begin_filled(2, |to| cuda.copy(&x, 5, to, 0, 2)).unwrap());
+    assert_eq!((few.wait().unwrap(), more.wait().unwrap()), (&[last; 3][..], &[last; 2][..]));
 }
 
 #[test]

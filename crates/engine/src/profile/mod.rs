@@ -217,6 +217,13 @@ impl Profiler {
         on.ledger.rows(on.bandwidth)
     }
 
+    /// The table as far as the GPU has come, without waiting for it.
+    pub fn table_so_far(&mut self) -> Vec<StageRow> {
+        let Some(on) = &mut self.0 else { return Vec::new() };
+        on.settle(false);
+        on.ledger.rows(on.bandwidth)
+    }
+
     /// Calls whose time is not in the table, since the driver refused to time them.
     pub fn lost(&self) -> u64 {
         self.0.as_ref().map_or(0, |on| on.lost)

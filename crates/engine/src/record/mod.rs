@@ -6,6 +6,7 @@ mod archive;
 mod mesh;
 mod particles;
 mod picture;
+mod pictures;
 
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ pub use archive::{Archive, Content, Leaf};
 pub use mesh::{Axis, Centring, Component, Field, Mesh, Palette, UnitDimension, Values};
 pub use particles::{Column, Entries, Method, Note, Table};
 pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Planes, Wave};
+pub use pictures::{MakeRecords, Pictures};
 
 /// Anything a solver writes.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use num_complex::Complex;
 
 use super::{Axis, Field, Record};
+use crate::cuda::Coming;
+use crate::error::Result;
 
 /// One or more curves over a shared abscissa, for a line plot and a CSV file.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,12 @@ pub struct Planes {
 impl Planes {
     /// Pixels of a plane along each axis at most; larger ones are averaged over the area of each pixel.
     pub const MOST: usize = 512;
+
+    /// Of a field without its values, and copies of the pixels. Waits for them.
+    pub fn of_copies(field: Field, copies: &[Coming<f32>]) -> Result<Self> {
+        let pixels = copies.iter().map(|copy| copy.wait().map(<[f32]>::to_vec)).collect::<Result<_>>()?;
+        Ok(Self { field, pixels })
+    }
 
     /// Axes to the right and upwards of the planes that are shown of a field of these lengths. A third axis is cut in its middle.
     pub fn axes_of(len: &[usize]) -> Vec<(usize, usize)> {

@@ -93,6 +93,9 @@ impl<S: Solver> Running<S> {
         if std::mem::take(&mut self.resumed) {
             sink.notice(&format!("resumed after {} {}", S::STEP, self.solver.clock().step));
         }
+        if sink.may_wish() && self.links.is_alone() && matches!(self.device, Device::Cuda(_)) {
+            watch::look(&mut self.solver, &self.device, &self.saver, Vec::new, sink)?;
+        }
         self.started = Instant::now();
         let now = self.solver.clock();
         for (key, schedule) in
@@ -129,7 +132,8 @@ impl<S: Solver> Running<S> {
             return Ok(Some(outcome));
         }
         let (stop, agreed, wish) = agree(&self.links, stop, self.started.elapsed(), sink.wish())?;
-        if stop.is_some() || wish != Wish::default() {
+        // Pictures of a run that is alone can do without the row of the last step, for which the host would wait.
+        if stop.is_some() || wish.save || wish.next || (wish.pictures && !self.links.is_alone()) {
             self.settle(sink)?;
         }
         let Self { solver, saver, device, .. } = self;

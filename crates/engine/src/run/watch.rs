@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Sink;
 use super::state::Saver;
+use crate::cuda::Event;
 use crate::device::Device;
 use crate::error::Result;
 use crate::profile::{Profiler, StageRow};
-use crate::record::Record;
+use crate::record::Pictures;
 use crate::sim::{Clock, Solver};
 use crate::times::{self, Phase};
 
@@ -30,11 +31,72 @@ pub struct View {
     /// Position of the run in steps and time.
     pub clock: Clock,
     /// The results as they stand, those that make pictures.
-    pub records: Vec<Record>,
+    pub pictures: Pictures,
     /// The profile so far.
     pub stages: Vec<StageRow>,
-    /// Time that the records took: the run stood still meanwhile.
-    pub taken: Duration,
+    /// Time that the run has lost by it.
+    pub lost: Lost,
+}
+
+/// Time that steps were held up by a look.
+#[derive(Debug)]
+pub enum Lost {
+    /// The run stood still so long.
+    Host(Duration),
+    /// The stream of a GPU had no step of the run between these two marks: only kernels of the look, or nothing.
+    Device([Event; 2]),
+}
+
+impl Lost {
+    /// The time. Waits until the device has come past the look.
+    pub fn time(&self) -> Result<Duration> {
+        match self {
+            Self::Host(time) => Ok(*time),
+            Self::Device([begin, end]) => {
+                end.wait()?;
+                Ok(Duration::from_secs_f64(end.seconds_since(begin)?.max(0.0)))
+            }
+        }
+    }
+}
+
+/// Makes pictures and measures what they hold up. On a GPU the host waits neither for the steps before nor for the pictures; their
+/// time is counted with that of the steps.
+fn pictures<S: Solver>(solver: &mut S, device: &Device) -> Result<(Pictures, Lost)> {
+    let Device::Cuda(cuda) = device else {
+        return times::within(Phase::Diagnostics, || {
+            let begun = Instant::now();
+            solver.pictures().map(|pictures| (pictures, Lost::Host(begun.elapsed())))
+        });
+    };
+    let [begin, end] = [cuda.event()?, cuda.event()?];
+    cuda.record(&begin)?;
+    let pictures = solver.pictures()?;
+    cuda.record(&end)?;
+    Ok((pictures, Lost::Device([begin, end])))
+}
+
+/// A look at the run for the sink. Pictures that cannot be had end no run that is alone.
+pub(super) fn look<S: Solver>(
+    solver: &mut S,
+    device: &Device,
+    saver: &Saver<S>,
+    stages: impl FnOnce() -> Vec<StageRow>,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    match pictures(solver, device) {
+        Ok((pictures, lost)) => {
+            let view = View { clock: solver.clock(), pictures, stages: stages(), lost };
+            times::within(Phase::Output, || sink.view(view));
+            Ok(())
+        }
+        // Other parts have theirs, and wait in the next exchange.
+        Err(error) if !saver.links().is_alone() => Err(error),
+        Err(error) => {
+            sink.notice(&format!("the live page has no new pictures: {error}"));
+            Ok(())
+        }
+    }
 }
 
 /// Grants a wish. Pictures or a checkpoint that cannot be had end no run that is alone.
@@ -50,19 +112,7 @@ pub(super) fn grant<S: Solver>(
         return Ok(());
     }
     if wish.pictures {
-        let made = times::after_steps(device, Phase::Diagnostics, || {
-            let begun = Instant::now();
-            solver.pictures().map(|records| (records, begun.elapsed()))
-        });
-        match made {
-            Ok((records, taken)) => {
-                let (clock, stages) = (solver.clock(), profiler.table());
-                times::within(Phase::Output, || sink.view(View { clock, records, stages, taken }));
-            }
-            // Other parts have theirs, and wait in the next exchange.
-            Err(error) if !saver.links().is_alone() => return Err(error),
-            Err(error) => sink.notice(&format!("the live page has no new pictures: {error}")),
-        }
+        look(solver, device, saver, || profiler.table_so_far(), sink)?;
     }
     if wish.save {
         times::after_steps(device, Phase::Checkpoints, || {

@@ -12,7 +12,7 @@ use crate::cuda::{Properties, Recipe};
 use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::profile::Profiler;
-use crate::record::{Check, Curve, Record, Row};
+use crate::record::{Check, Curve, Pictures, Record, Row};
 use crate::schedule::{Agenda, Schedule};
 use crate::signal;
 use crate::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
@@ -43,6 +43,8 @@ pub struct Config {
     pub sample_every: Option<Schedule>,
     /// Rows can wait until the next step, as where a device is still at work.
     pub rows_wait: bool,
+    /// Pictures, of the last moments, come so many milliseconds after they were asked for, as from a device.
+    pub pictures_late: Option<u64>,
 }
 
 impl Default for Config {
@@ -59,6 +61,7 @@ impl Default for Config {
             file: None,
             sample_every: None,
             rows_wait: false,
+            pictures_late: None,
         }
     }
 }
@@ -106,6 +109,22 @@ fn row_of([position, velocity]: [f64; 2]) -> Row {
     row.push("position", "", position);
     row.push("velocity", "", velocity);
     row
+}
+
+/// Moments of late pictures.
+const LAST: usize = 100;
+
+/// Positions from moment `first` on.
+fn positions(first: usize, x: Vec<f64>) -> Record {
+    Record::Curve(Curve {
+        name: "position".into(),
+        title: "position".into(),
+        x_label: "t".into(),
+        y_label: "x".into(),
+        x: (first..first + x.len()).map(|i| i as f64 * DT).collect(),
+        lines: vec![("x".into(), x)],
+        log_y: false,
+    })
 }
 
 impl Solver for Toy {
@@ -205,15 +224,19 @@ impl Solver for Toy {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        Ok(vec![Record::Curve(Curve {
-            name: "position".into(),
-            title: "position".into(),
-            x_label: "t".into(),
-            y_label: "x".into(),
-            x: (0..self.history.len()).map(|i| i as f64 * DT).collect(),
-            lines: vec![("x".into(), self.history.clone())],
-            log_y: false,
-        })])
+        Ok(vec![positions(0, self.history.clone())])
+    }
+
+    fn pictures(&mut self) -> Result<Pictures> {
+        let Some(late) = self.config.pictures_late else { return Ok(self.records()?.into()) };
+        let first = self.history.len().saturating_sub(LAST);
+        let last = self.history[first..].to_vec();
+        let mut pictures = Pictures::default();
+        pictures.push_coming(move || {
+            std::thread::sleep(Duration::from_millis(late));
+            Ok(vec![positions(first, last)])
+        });
+        Ok(pictures)
     }
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {

@@ -2,14 +2,14 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::expr::{Column, Expr};
-use zellige_engine::record::{Axis, Centring, Field, Palette, Record, Values};
+use zellige_engine::record::{Axis, Centring, Field, Palette, Pictures, Record, Values};
 
 use crate::config::Config;
 use crate::config::diagnostics::{BinConfig, PARTICLE, PhaseSpaceConfig};
 use crate::particles::Particles;
 use crate::plasma::Plasma;
 use crate::setup::{Model, absolute, input};
-use crate::stages::Bins;
+use crate::stages::{Bins, padded_range};
 
 /// Particles as columns of the variables of [`PARTICLE`], in the input's units; momenta are those of half a step before the
 /// places.
@@ -139,55 +139,91 @@ impl Expressions {
 /// Extent of nothing.
 const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
-/// The histogram as it stands: density of weight over the axes, so that its integral is the number of particles: in
+/// A histogram without its numbers: density of weight over the axes, so that its integral is the number of particles: in
 /// `n_0 (c/w_n)^d`, or real ones per unit of the lengths that the box does not have, where the units are SI.
-pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Result<Record> {
+struct Layout {
+    name: String,
+    title: String,
+    palette: Palette,
+    /// Not yet at their places.
+    axes: Vec<Axis>,
+    /// Real particles of a weight.
+    real: f64,
+}
+
+impl Layout {
+    fn new(config: &Config, plasma: &Plasma, p: &PhaseSpaceConfig, s: usize) -> Self {
+        let axis = |axis: &BinConfig| {
+            let (name, unit) = shown(plasma, &axis.value);
+            Axis { name, unit: unit.into(), origin: 0.0, spacing: 1.0, len: axis.bins }
+        };
+        let axes: Vec<Axis> = p.axes.iter().map(axis).collect();
+        let (species, units) = (&plasma.setup.species[s], plasma.model.units);
+        let real = species.weight * plasma.setup.grid.cell_volume() * units.density * units.length.powi(config.dimensions() as i32);
+        let names: Vec<&str> = axes.iter().map(|a| &*a.name).collect();
+        let what = p.weight.as_ref().map_or_else(|| p.species.clone(), |w| format!("{} weighted by {w}", p.species));
+        let position = p.axes.iter().all(|a| matches!(a.value.as_str(), "x" | "y"));
+        let title = format!("{what}{}: f({})", if position { "" } else { " in phase space" }, names.join(", "));
+        // A weight may have any sign, and a density in space is read on a linear scale.
+        let palette = match (&p.weight, position) {
+            (None, false) => Palette::Density,
+            (None, true) => Palette::Sequential,
+            (Some(_), _) => Palette::Diverging,
+        };
+        Self { name: name(p), title, palette, axes, real }
+    }
+
+    /// The record of sums of weights in bins, whose axes have these lower edges and widths of a bin.
+    fn record(self, edges: impl Iterator<Item = [f64; 2]>, mut sums: Vec<f64>) -> Record {
+        let Self { name, title, palette, mut axes, real } = self;
+        for (axis, [from, spacing]) in axes.iter_mut().zip(edges) {
+            (axis.origin, axis.spacing) = (from, spacing);
+        }
+        let width: f64 = axes.iter().map(|a| a.spacing).product();
+        for sum in &mut sums {
+            *sum *= real / width;
+        }
+        let mut field = Field::bare(name, axes, Centring::Cell, Values::F64(sums));
+        (field.title, field.palette) = (title, palette);
+        Record::Field(field)
+    }
+}
+
+/// Adds the histogram as it stands: on its way from a device, unless it has to be there (`whole`).
+pub fn add(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig, whole: bool, out: &mut Pictures) -> Result<()> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
+    let layout = Layout::new(config, plasma, p, s);
     let expressions = Expressions::new(config, p)?;
     let columns: Vec<Option<usize>> = p.axes.iter().map(|a| PARTICLE.iter().position(|name| *name == a.value)).collect();
     // Columns as they are can be counted where the particles are.
     let plain = p.select.is_none() && p.weight.is_none() && columns.iter().all(Option::is_some);
-    let (mut axes, mut bins) = (Vec::new(), Vec::new());
+    let (mut bins, mut measured) = (Vec::new(), [false; 2]);
     for (k, axis) in p.axes.iter().enumerate() {
         let column = columns[k].unwrap_or(PARTICLE.len());
         let mut bin = Bins { column, from: 0.0, spacing: 1.0, count: axis.bins, position: plasma.cells_to_place(column) };
-        let [from, to] = match axis.range.or_else(|| domain(config, plasma, axis)) {
-            Some(range) => range,
-            None if plain => padded_range(plasma.stages.extent(s, &bin)?),
-            None => padded_range(extent(plasma, s, &expressions, k)?),
-        };
-        let (name, unit) = shown(plasma, &axis.value);
-        (bin.from, bin.spacing) = (from, (to - from) / axis.bins as f64);
-        axes.push(Axis { name, unit: unit.into(), origin: bin.from, spacing: bin.spacing, len: axis.bins });
+        match axis.range.or_else(|| domain(config, plasma, axis)) {
+            Some(range) => bin.goes_over(range),
+            None => measured[k] = true,
+        }
         bins.push(bin);
     }
-    let mut sums = if plain { plasma.stages.bins(s, &bins)? } else { sums(plasma, s, &expressions, &bins)? };
-    let (species, units) = (&plasma.setup.species[s], plasma.model.units);
-    let real = species.weight * plasma.setup.grid.cell_volume() * units.density * units.length.powi(config.dimensions() as i32);
-    let width: f64 = axes.iter().map(|a| a.spacing).product();
-    for sum in &mut sums {
-        *sum *= real / width;
+    if plain
+        && !whole
+        && let Some(to_come) = plasma.stages.begin_bins(s, &bins, measured)?
+    {
+        out.push_coming(move || {
+            let (edges, sums) = to_come.wait()?;
+            Ok(vec![layout.record(edges.into_iter(), sums)])
+        });
+        return Ok(());
     }
-    let names: Vec<String> = p.axes.iter().map(|a| shown(plasma, &a.value).0).collect();
-    let what = p.weight.as_ref().map_or_else(|| p.species.clone(), |w| format!("{} weighted by {w}", p.species));
-    let position = p.axes.iter().all(|a| matches!(a.value.as_str(), "x" | "y"));
-    let title = format!("{what}{}: f({})", if position { "" } else { " in phase space" }, names.join(", "));
-    // A weight may have any sign, and a density in space is read on a linear scale.
-    let palette = match (&p.weight, position) {
-        (None, false) => Palette::Density,
-        (None, true) => Palette::Sequential,
-        (Some(_), _) => Palette::Diverging,
-    };
-    Ok(Record::Field(Field {
-        name: name(p),
-        title,
-        unit: String::new(),
-        dimension: [0.0; 7],
-        axes,
-        centring: Centring::Cell,
-        values: Values::F64(sums),
-        palette,
-    }))
+    for k in (0..bins.len()).filter(|k| measured[*k]) {
+        let extent = if plain { plasma.stages.extent(s, &bins[k])? } else { extent(plasma, s, &expressions, k)? };
+        bins[k].goes_over(padded_range(extent));
+    }
+    let sums = if plain { plasma.stages.bins(s, &bins)? } else { sums(plasma, s, &expressions, &bins)? };
+    out.push(layout.record(bins.iter().map(|b| [b.from, b.spacing]), sums));
+    Ok(())
 }
 
 /// Least and greatest value of an axis, told by the host.
@@ -212,15 +248,4 @@ fn sums(plasma: &mut Plasma, s: usize, expressions: &Expressions, bins: &[Bins])
 fn domain(config: &Config, plasma: &Plasma, axis: &BinConfig) -> Option<[f64; 2]> {
     let d = ["x", "y"].iter().position(|name| *name == axis.value).filter(|d| *d < config.dimensions())?;
     Some([plasma.corner()[d], plasma.corner()[d] + config.grid.size[d]])
-}
-
-/// From the least to the greatest value with a little air.
-fn padded_range([low, high]: [f64; 2]) -> [f64; 2] {
-    let air = 0.05 * (high - low);
-    match high - low {
-        w if w > 0.0 => [low - air, high + air],
-        // All alike: a window about the value.
-        0.0 => [low - low.abs().max(1e-6), low + low.abs().max(1e-6)],
-        _ => [0.0, 1.0],
-    }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
-use zellige_engine::record::{Record, Row};
+use zellige_engine::record::{Pictures, Record, Row};
 use zellige_engine::schedule::{Agenda, Schedule};
 use zellige_engine::sim::Clock;
 
@@ -200,7 +200,7 @@ impl Diagnostics {
 
     /// Records whose schedules fall due now.
     pub fn due(&mut self, config: &Config, plasma: &mut Plasma, clock: Clock, wall: Duration) -> Result<Vec<Record>> {
-        let mut records = Vec::new();
+        let mut records = Pictures::default();
         let (named, mut with_fields) = (self.named, false);
         for f in &mut self.fields {
             if f.due(clock, wall) {
@@ -210,7 +210,7 @@ impl Diagnostics {
         }
         for p in &mut self.phase_spaces {
             if p.due(clock, wall) {
-                records.push(histogram::record(config, plasma, &p.what)?);
+                histogram::add(config, plasma, &p.what, true, &mut records)?;
             }
         }
         for p in &mut self.particles {
@@ -222,19 +222,19 @@ impl Diagnostics {
         if !records.is_empty() {
             records.push(output::method(config, plasma));
         }
-        Ok(records)
+        records.records()
     }
 
     /// Everything as it stands; unless `whole` as far as pictures need it: pixels of fields where these are made on the device, and
     /// no particles one by one.
-    pub fn records(&mut self, config: &Config, plasma: &mut Plasma, whole: bool) -> Result<Vec<Record>> {
+    pub fn records(&mut self, config: &Config, plasma: &mut Plasma, whole: bool) -> Result<Pictures> {
         self.settle(plasma)?;
-        let mut records = Vec::new();
+        let mut records = Pictures::default();
         for f in &self.fields {
             output::fields(config, plasma, &f.what.what, self.named, whole, &mut records)?;
         }
         for p in &self.phase_spaces {
-            records.push(histogram::record(config, plasma, &p.what)?);
+            histogram::add(config, plasma, &p.what, whole, &mut records)?;
         }
         for p in self.particles.iter().filter(|_| whole) {
             records.push(Record::Table(output::particles(config, plasma, &p.what)?));
@@ -250,9 +250,6 @@ impl Diagnostics {
         for tracks in &self.tracks {
             records.extend(tracks.records());
         }
-        // One component may have been named twice.
-        let mut seen = std::collections::BTreeSet::new();
-        records.retain(|r| seen.insert(r.name().to_owned()));
         Ok(records)
     }
 

@@ -12,6 +12,7 @@ mod part;
 
 use std::ops::Range;
 
+use zellige_engine::cuda::Coming;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -141,6 +142,11 @@ pub struct Bins {
 }
 
 impl Bins {
+    /// Lets the bins cover a range.
+    pub fn goes_over(&mut self, [from, to]: [f64; 2]) {
+        (self.from, self.spacing) = (from, (to - from) / self.count as f64);
+    }
+
     /// The bin of a value. The upper edge belongs to the last one; a value that is not a number belongs to none.
     #[inline]
     pub fn of(&self, value: f64) -> Option<usize> {
@@ -154,6 +160,47 @@ impl Bins {
         } else {
             (whole < self.count).then_some(whole)
         }
+    }
+}
+
+/// From the least to the greatest value with a little air.
+pub fn padded_range([low, high]: [f64; 2]) -> [f64; 2] {
+    let air = 0.05 * (high - low);
+    match high - low {
+        w if w > 0.0 => [low - air, high + air],
+        // All alike: a window about the value.
+        0.0 => [low - low.abs().max(1e-6), low + low.abs().max(1e-6)],
+        _ => [0.0, 1.0],
+    }
+}
+
+/// Sums of weights in bins, on their way from a device: two words each, whole weights and the rest in units of 2^-64; behind them
+/// the edges of both axes.
+#[derive(Debug)]
+pub struct BinsToCome(Coming<u64>);
+
+impl BinsToCome {
+    pub(crate) fn new(copy: Coming<u64>) -> Self {
+        Self(copy)
+    }
+
+    /// The words of the sums. Waits for them.
+    pub(crate) fn words(&self) -> Result<&[u64]> {
+        let all = self.0.wait()?;
+        Ok(&all[..all.len() - 4])
+    }
+
+    /// A weight by its words.
+    pub(crate) fn weight([whole, rest]: &[u64; 2]) -> f64 {
+        *whole as f64 + *rest as f64 * (-64.0_f64).exp2()
+    }
+
+    /// Lower edge and width of the first bin of each axis, and the sums. Waits for them.
+    pub(crate) fn wait(&self) -> Result<([[f64; 2]; 2], Vec<f64>)> {
+        let (sums, all) = (self.words()?, self.0.wait()?);
+        let edges = all[sums.len()..].as_chunks::<2>().0;
+        let of = |k: usize| edges.get(k).map_or([0.0; 2], |words| words.map(f64::from_bits));
+        Ok(([of(0), of(1)], sums.as_chunks::<2>().0.iter().map(Self::weight).collect()))
     }
 }
 
@@ -219,6 +266,12 @@ pub trait Stages: Send {
     /// Sum of the weights in each bin of one or two axes, the first one running fastest; at the first part.
     fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>>;
 
+    /// Begins [`Stages::bins`] without waiting, where axes that are `measured` go from the least to the greatest value with a
+    /// little air ([`padded_range`]). `None` where the particles lie on the host or in several parts.
+    fn begin_bins(&mut self, _species: usize, _axes: &[Bins], _measured: [bool; 2]) -> Result<Option<BinsToCome>> {
+        Ok(None)
+    }
+
     /// Follows the particles with `tags`, in rising order: position in cells from the corner of the domain, and momentum; NaN for
     /// those that are gone.
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>>;
@@ -244,14 +297,14 @@ pub trait Stages: Send {
     /// The charge density of some species together likewise.
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values>;
 
-    /// The pixels of a picture of [`Stages::cells`], as [`zellige_engine::record::Planes`] has them, made where the field lies.
-    /// `None` where it lies on the host or in several parts.
-    fn picture(&mut self, _component: Component, _scale: f64) -> Result<Option<Vec<f32>>> {
+    /// The pixels of a picture of [`Stages::cells`], as [`zellige_engine::record::Planes`] has them, made where the field lies
+    /// and on their way. `None` where it lies on the host or in several parts.
+    fn picture(&mut self, _component: Component, _scale: f64) -> Result<Option<Coming<f32>>> {
         Ok(None)
     }
 
     /// The pixels of [`Stages::charge_cells`] likewise.
-    fn charge_picture(&mut self, _species: &[usize], _scale: f64) -> Result<Option<Vec<f32>>> {
+    fn charge_picture(&mut self, _species: &[usize], _scale: f64) -> Result<Option<Coming<f32>>> {
         Ok(None)
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::Error;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Record, Values};
+use zellige_engine::record::{Pictures, Record, Values};
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_io::tensor::Tensor;
@@ -103,9 +103,10 @@ fn goes_on(units: &Value, weighting: &str) {
         first.step(&mut Profiler::off()).unwrap();
     }
     let described = config(table.clone());
-    let mut records = Vec::new();
+    let mut pictures = Pictures::default();
     let names = ["ex", "ey", "ez", "bx", "by", "bz"].map(String::from);
-    output::fields(&described, first.plasma(), &names, true, true, &mut records).unwrap();
+    output::fields(&described, first.plasma(), &names, true, true, &mut pictures).unwrap();
+    let mut records = pictures.records().unwrap();
     let all = ParticlesConfig { species: "e".into(), select: None, limit: 1 << 20, every: None };
     records.push(Record::Table(output::particles(&described, first.plasma(), &all).unwrap()));
     write_records(folder.path(), &records, &[Format::Hdf5], Stamp { step: 6, time: Some(1.0), numbered: true }).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Mesh, Planes, Record};
+use zellige_engine::record::{Mesh, Pictures, Planes, Record};
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_io::picture::pixels;
@@ -17,11 +17,18 @@ fn table(cells: [usize; 2], change: &dyn Fn(&mut Value)) -> Value {
         json!({ "name": name, "charge": charge, "particles_per_cell": 2, "positions": "random",
             "momentum": { "drift": [0.05, 0.1, -0.2 * charge], "thermal": 0.1 } })
     };
+    // Of the box, of all values there are, of given ones, and one that the host counts.
+    let spaces = json!([
+        { "species": "a", "axes": [{ "value": "x", "bins": 90 }, { "value": "ux", "bins": 31 }] },
+        { "species": "b", "axes": [{ "value": "gamma", "bins": 17 }] },
+        { "species": "b", "axes": [{ "value": "uz", "bins": 9, "range": [-0.1, 0.3] }, { "value": "y", "bins": 5 }] },
+        { "species": "a", "axes": [{ "value": "ux + uy", "bins": 8 }] },
+    ]);
     let what = ["ex", "ey", "ez", "bx", "by", "bz", "jx", "jy", "jz", "charge", "charge.a"];
     let mut table = json!({ "dt": 0.05, "steps": 3,
         "grid": { "cells": cells, "size": [0.1 * cells[0] as f64, 0.1 * cells[1] as f64] },
         "species": [species("a", -1.0), species("b", 1.0)],
-        "diagnostics": { "fields": [{ "what": what }], "phase_space": [] } });
+        "diagnostics": { "fields": [{ "what": what }], "phase_space": spaces } });
     change(&mut table);
     table
 }
@@ -60,8 +67,18 @@ fn pictures_made_on_a_gpu_are_those_of_the_records() {
         while pic.outcome().is_none() {
             pic.step(&mut Profiler::off()).unwrap();
         }
+        // The second pictures have memory of the first ones, and both are on their way at once.
+        let both = [pic.pictures().unwrap(), pic.pictures().unwrap()];
+        assert!(both.iter().all(Pictures::are_coming), "{name}");
+        let [first, pictures] = both.map(|pictures| pictures.records().unwrap());
+        let drawn =
+            |records: &[Record]| records.iter().filter(|r| matches!(r, Record::Planes(_) | Record::Field(_))).cloned().collect::<Vec<_>>();
+        assert!(drawn(&first) == drawn(&pictures), "{name}: two looks at one moment");
+        let records = pic.records().unwrap();
+        let histograms =
+            records.iter().filter(|r| matches!(r, Record::Field(_))).inspect(|r| assert!(pictures.contains(r), "{name}: {}", r.name()));
+        assert_eq!(histograms.count(), 4, "{name}");
         // Of fields that are averaged only, and of the charge, which is taken anew for each of them.
-        let (pictures, records) = (pic.pictures().unwrap(), pic.records().unwrap());
         let (mut seen, mut whole) = (0, 0);
         for record in &records {
             let Record::Mesh(mesh) = record else { continue };

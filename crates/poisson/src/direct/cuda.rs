@@ -9,7 +9,7 @@
 use bytemuck::Zeroable;
 use num_complex::Complex;
 use zellige_device_macro::device_source;
-use zellige_engine::cuda::{Buffer, Cuda, Files, Graph, Kernel, Mapped, Pool, Properties, Recipe};
+use zellige_engine::cuda::{Buffer, Coming, Cuda, Files, Graph, Kernel, Mapped, Pool, Properties, Recipe};
 use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
 use zellige_engine::large::zeros;
@@ -305,8 +305,8 @@ impl<T: Real> Solver<T> {
         Ok(solution)
     }
 
-    /// Pixels of the solution, as [`crate::stages::Stages::picture`] gives them. Waits.
-    pub(super) fn picture(&mut self, len: &[usize], double_in_record: bool) -> Result<Vec<Vec<f32>>> {
+    /// Pixels of the solution, as [`crate::stages::Stages::picture`] gives them.
+    pub(super) fn picture(&mut self, len: &[usize], double_in_record: bool) -> Result<Vec<Coming<f32>>> {
         let strides: Vec<usize> = (0..len.len()).map(|axis| len[..axis].iter().product()).collect();
         let mut plane = PlaneOnGpu::new(&self.u, size_of::<T>() == size_of::<f64>(), [len[0], len[1]], Centring::Node);
         let reducer = PlaneReducer::of(&mut self.reducer, &self.cuda, &self.pool)?;

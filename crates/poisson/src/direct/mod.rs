@@ -16,7 +16,7 @@
 //! `transform.rs`, the systems along the last axis in `line.rs`. What their rounding leaves is noise, which a sweep of
 //! relaxation takes away where a tolerance asks for it (`relax.rs`).
 
-use zellige_engine::cuda::{Buffer, Properties, Recipe};
+use zellige_engine::cuda::{Buffer, Coming, Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -209,7 +209,7 @@ impl Direct {
     }
 
     /// Pixels of the solution of the only system, as [`stages::Stages::picture`] gives them.
-    pub(crate) fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+    pub(crate) fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Coming<f32>>>> {
         let len = self.grid.nodes();
         match &mut self.backend {
             Backend::F32(_) | Backend::F64(_) => Ok(None),

@@ -23,7 +23,7 @@ pub mod cpu;
 pub mod cuda;
 mod ranges;
 
-use zellige_engine::cuda::Buffer;
+use zellige_engine::cuda::{Buffer, Coming};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
@@ -122,9 +122,9 @@ pub trait Stages: Send {
     /// The solution over all nodes of the finest grid.
     fn solution(&mut self) -> Result<Vec<f64>>;
 
-    /// Pixels of the planes that pictures show of the solution, as [`zellige_engine::record::Planes`] has them, made where it lies;
-    /// a record has doubles or not. `None` where it lies on the host or in several parts.
-    fn picture(&mut self, _dimensions: usize, _double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+    /// Pixels of the planes that pictures show of the solution, as [`zellige_engine::record::Planes`] has them, made where it lies
+    /// and on their way; a record has doubles or not. `None` where it lies on the host or in several parts.
+    fn picture(&mut self, _dimensions: usize, _double_in_record: bool) -> Result<Option<Vec<Coming<f32>>>> {
         Ok(None)
     }
 

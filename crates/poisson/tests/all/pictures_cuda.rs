@@ -55,7 +55,7 @@ fn pictures_made_on_a_gpu_are_those_of_the_records() {
         let mut poisson = Poisson::setup(&config, &Environment::new(Device::Cuda(cuda.clone()), ".", 1)).unwrap();
         for _ in 0..2 {
             poisson.step(&mut Profiler::off()).unwrap();
-            let (pictures, records) = (poisson.pictures().unwrap(), poisson.records().unwrap());
+            let (pictures, records) = (poisson.pictures().unwrap().records().unwrap(), poisson.records().unwrap());
             assert_eq!(pictures.len(), records.len(), "{name}");
             for (picture, record) in pictures.iter().zip(records) {
                 match (picture, record) {

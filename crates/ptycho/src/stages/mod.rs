@@ -167,6 +167,9 @@ pub struct LeastSquares {
     pub likelihood: bool,
 }
 
+/// Waits for a copy of probe and object, on any thread.
+pub type StateToCome = Box<dyn FnOnce() -> Result<State> + Send>;
+
 /// The state of a reconstruction and what the engines do to it.
 pub trait Stages: Send {
     /// Exit waves of the present probe and object, `psi = P O`: what a projection engine begins with.
@@ -260,6 +263,12 @@ pub trait Stages: Send {
 
     /// Probe and object.
     fn state(&mut self) -> Result<State>;
+
+    /// Begins to copy probe and object as they stand while the device goes on. `None` where they lie on the host or in several
+    /// parts.
+    fn begin_state(&mut self) -> Result<Option<StateToCome>> {
+        Ok(None)
+    }
 
     /// Bits of probe, then object, as complex values in the precision of the run: a word a value in single, two in double.
     fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {

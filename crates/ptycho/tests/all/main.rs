@@ -17,6 +17,7 @@ mod parity;
 mod parts;
 mod parts_cuda;
 mod physics;
+mod pictures_cuda;
 mod plans;
 mod ptypy;
 mod recipes;

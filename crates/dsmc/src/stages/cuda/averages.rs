@@ -35,6 +35,39 @@ pub(super) struct Averages {
     sums: [usize; 2],
 }
 
+/// Order of sums on the device, for who has a copy of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SumsOrder {
+    tiling: Tiling,
+    area: Rectangle,
+    keys: usize,
+    species: usize,
+    sums: [usize; 2],
+}
+
+impl SumsOrder {
+    /// Sets `cells`, `[cell][species][sum]`, to sums in this order.
+    pub(super) fn gather(&self, sums: &[f64], cells: &mut [f64]) {
+        let ([used, one], stride) = (self.sums, self.tiling.len() * self.keys);
+        each(chunks_mut(cells, self.species * one), |cell, to| {
+            to.fill(0.0);
+            let (tile, slot) = self.tiling.tile_and_slot(self.area.cell(cell));
+            for tile in tile..tile + self.tiling.layers {
+                for s in 0..self.species {
+                    for q in 0..used {
+                        to[s * one + q] += sums[q * stride + tile * self.keys + slot * self.species + s];
+                    }
+                }
+            }
+        });
+    }
+
+    /// Cell number `k` of this part.
+    pub(super) fn cell(&self, k: usize) -> [usize; 2] {
+        self.area.cell(k)
+    }
+}
+
 impl Averages {
     pub(super) fn new(model: &Model, config: &KernelConfig, tiling: Tiling, area: Rectangle, cuda: &Cuda, pool: &Pool) -> Result<Self> {
         Ok(Self {
@@ -131,27 +164,20 @@ impl Averages {
     }
 
     /// Sets `cells` to sums that lie as those here do. Waits.
-    pub(super) fn read(&mut self, from: &Buffer<f64>, cells: &mut [f64]) -> Result<()> {
+    fn read(&mut self, from: &Buffer<f64>, cells: &mut [f64]) -> Result<()> {
         let mut host = match self.host.take() {
             Some(host) => host,
             None => self.cuda.pinned(from.len(), "dsmc: averages")?,
         };
         self.cuda.download_to(from, 0, &mut host)?;
-        let sums = &*host;
-        let ([used, one], stride) = (self.sums, self.stride());
-        each(chunks_mut(cells, self.species * one), |cell, to| {
-            to.fill(0.0);
-            let (tile, slot) = self.tiling.tile_and_slot(self.area.cell(cell));
-            for tile in tile..tile + self.tiling.layers {
-                for s in 0..self.species {
-                    for q in 0..used {
-                        to[s * one + q] += sums[q * stride + tile * self.keys + slot * self.species + s];
-                    }
-                }
-            }
-        });
+        self.order().gather(&host, cells);
         self.host = Some(host);
         Ok(())
+    }
+
+    /// Order of the sums.
+    pub(super) fn order(&self) -> SumsOrder {
+        SumsOrder { tiling: self.tiling, area: self.area, keys: self.keys, species: self.species, sums: self.sums }
     }
 
     /// Takes back what [`Averages::look`] gave away.

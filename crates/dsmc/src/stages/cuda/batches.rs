@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use zellige_engine::cuda::{Argument, Buffer, BufferOf, Kernel, Pool};
+use zellige_engine::cuda::{Argument, Buffer, BufferOf, Downloads, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
@@ -11,7 +11,7 @@ use super::batch_arguments::{self, MeanRate, Molecule, Regions};
 use super::tiling::Tiling;
 use crate::model::Model;
 use crate::sampling;
-use crate::stages::Batches;
+use crate::stages::{Batches, FetchCells};
 
 /// Sums and scatter of all batches; empty before the first.
 #[derive(Debug)]
@@ -26,6 +26,9 @@ pub(super) struct Closed {
     speeds: Buffer<f64>,
     /// Sums of regions.
     regions: Buffer<f64>,
+    /// Copies of them to the host, once some were begun.
+    numbers: Option<Downloads<f64>>,
+    counts: Option<Downloads<u32>>,
 }
 
 impl Closed {
@@ -41,7 +44,15 @@ impl Closed {
             rates: pool.alloc_zeros(0, what)?,
             speeds: pool.alloc_zeros(0, what)?,
             regions: pool.alloc_zeros(0, what)?,
+            numbers: None,
+            counts: None,
         })
+    }
+
+    /// Lets what changes them wait for copies under way.
+    fn before_changes(&self) -> Result<()> {
+        self.numbers.as_ref().map_or(Ok(()), Downloads::before_changes)?;
+        self.counts.as_ref().map_or(Ok(()), Downloads::before_changes)
     }
 
     /// Makes room, and the tables.
@@ -115,6 +126,7 @@ impl Batches for Gas {
             count: count as f64,
             samples: samples as f64,
         };
+        c.before_changes()?;
         if argument.cells > 0 {
             let launch = self.store.kernels.batch.close_batch.launch((argument.cells as u32).div_ceil(128), 128).arg(argument);
             // SAFETY: the argument as declared; every list has the length that its numbers say.
@@ -175,27 +187,41 @@ impl Batches for Gas {
         self.take_surfaces(surfaces)
     }
 
-    fn fetch(&mut self, cells: &mut [f64], square: &mut [f64], filled: &mut [f64]) -> Result<()> {
-        if self.closed.all.is_empty() {
-            return Ok(());
-        }
+    fn begin_fetch(&mut self) -> Result<FetchCells> {
         let tiling = self.store.tiling;
-        self.averages.read(&self.closed.all, cells)?;
-        let (squares, counts) = (self.cuda.download(&self.closed.square)?, self.cuda.download(&self.closed.filled)?);
-        let stride = tiling.padded_cells();
-        let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));
-        each((chunks_mut(square, width), chunks_mut(filled, lines)), |cell, (square, filled)| {
-            let c = tiling.padded_index(self.averages.cell(cell));
-            square.iter_mut().enumerate().for_each(|(q, to)| *to = squares[q * stride + c]);
-            filled.iter_mut().enumerate().for_each(|(line, to)| *to = f64::from(counts[line * stride + c]));
-        });
-        Ok(())
+        let (stride, width, lines) = (tiling.padded_cells(), sampling::width(&self.model), sampling::sections::lines(&self.model));
+        let (sums, c) = (self.averages.stride() * self.averages.kept(), &mut self.closed);
+        let numbers = Downloads::of(&mut c.numbers, &self.cuda, "dsmc: averages for the host")?;
+        let counts = Downloads::of(&mut c.counts, &self.cuda, "dsmc: averages for the host")?;
+        if c.all.is_empty() {
+            for n in [sums, stride * width] {
+                numbers.reserve(n, true)?;
+            }
+            counts.reserve(stride * lines, true)?;
+            return Ok(Box::new(|_, _, _| Ok(())));
+        }
+        // From their places: they change when the next batch is closed.
+        let all = numbers.begin_in_place(&c.all, c.all.len())?;
+        let squares = numbers.begin_in_place(&c.square, c.square.len())?;
+        let counts = counts.begin_in_place(&c.filled, c.filled.len())?;
+        let order = self.averages.order();
+        Ok(Box::new(move |cells, square, filled| {
+            order.gather(all.wait()?, cells);
+            let (squares, counts) = (squares.wait()?, counts.wait()?);
+            each((chunks_mut(square, width), chunks_mut(filled, lines)), |cell, (square, filled)| {
+                let c = tiling.padded_index(order.cell(cell));
+                square.iter_mut().enumerate().for_each(|(q, to)| *to = squares[q * stride + c]);
+                filled.iter_mut().enumerate().for_each(|(line, to)| *to = f64::from(counts[line * stride + c]));
+            });
+            Ok(())
+        }))
     }
 
     fn put(&mut self, cells: &[f64], square: &[f64], filled: &[f64]) -> Result<()> {
         let tiling = self.store.tiling;
         self.averages.reserve()?;
         self.closed.reserve(&self.model, &tiling, self.averages.sums().len())?;
+        self.closed.before_changes()?;
         self.averages.write(cells, &mut self.closed.all)?;
         let stride = tiling.padded_cells();
         let (width, lines) = (sampling::width(&self.model), sampling::sections::lines(&self.model));

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use bytemuck::{Pod, Zeroable};
 
 use super::{PixelWeights, picture_pixels, pixel_weights};
-use crate::cuda::{Buffer, Cuda, Kernel, Pinned, Pool, Recipe};
+use crate::cuda::{Buffer, Coming, Cuda, Downloads, Kernel, Pool, Recipe};
 use crate::error::Result;
 use crate::record::{Centring, Planes};
 
@@ -108,15 +108,13 @@ struct DeviceWeights {
     weights: Buffer<f64>,
 }
 
-/// Makes pictures of planes in a GPU's memory: only their pixels go to the host.
+/// Makes pictures of planes in a GPU's memory: only their pixels go to the host, and nobody waits for them but who looks at them.
 pub struct PlaneReducer {
-    cuda: Cuda,
     pool: Pool,
     kernels: [Kernel; 3],
     /// Axes seen so far: a run has few.
     axes: Vec<DeviceWeights>,
-    pixels: Buffer<f32>,
-    on_host: Pinned<f32>,
+    pixels: Downloads<f32>,
 }
 
 impl std::fmt::Debug for PlaneReducer {
@@ -129,13 +127,10 @@ impl PlaneReducer {
     /// A reducer whose memory is that of `pool`.
     pub fn new(cuda: &Cuda, pool: &Pool) -> Result<Self> {
         let program = recipe().build(cuda)?;
-        let most = Planes::MOST * Planes::MOST;
         Ok(Self {
             kernels: [program.kernel("plane_f32")?, program.kernel("plane_f64_as_f32")?, program.kernel("plane_f64")?],
             axes: Vec::new(),
-            pixels: pool.alloc_zeros(most, "pixels of a picture")?,
-            on_host: cuda.pinned(most, "pixels of a picture")?,
-            cuda: cuda.clone(),
+            pixels: Downloads::new(cuda, "pixels of a picture")?,
             pool: pool.clone(),
         })
     }
@@ -149,8 +144,8 @@ impl PlaneReducer {
     }
 
     /// The pixels of each plane that [`Planes::axes_of`] names, of a field with so many values and such distances of neighbours
-    /// along its axes; `plane` says the rest. Waits.
-    pub fn planes(&mut self, plane: &PlaneOnGpu<'_>, len: &[usize], strides: &[usize]) -> Result<Vec<Vec<f32>>> {
+    /// along its axes; `plane` says the rest.
+    pub fn planes(&mut self, plane: &PlaneOnGpu<'_>, len: &[usize], strides: &[usize]) -> Result<Vec<Coming<f32>>> {
         let of = |(i, j): (usize, usize)| {
             let rest = (0..len.len()).find(|axis| *axis != i && *axis != j);
             let begin = plane.begin + rest.map_or(0, |axis| len[axis] / 2 * strides[axis]);
@@ -159,11 +154,11 @@ impl PlaneReducer {
         Planes::axes_of(len).into_iter().map(of).collect()
     }
 
-    /// The pixels of a plane, rows from the top, as [`Planes`] has them. Waits.
+    /// The pixels of a plane, rows from the top, as [`Planes`] has them, on their way.
     ///
     /// # Panics
     /// If the plane is empty or does not lie in its buffer.
-    pub fn pixels(&mut self, plane: &PlaneOnGpu<'_>) -> Result<Vec<f32>> {
+    pub fn pixels(&mut self, plane: &PlaneOnGpu<'_>) -> Result<Coming<f32>> {
         assert!(plane.is_inside(), "a plane of {:?} values does not lie in its buffer of {} bytes", plane.len, plane.bytes);
         let (pixels, centring) = picture_pixels(plane.len, plane.centring);
         for d in 0..2 {
@@ -182,13 +177,12 @@ impl PlaneReducer {
         };
         let count = pixels[0] * pixels[1];
         let launch = kernel.launch((count as u32).div_ceil(BLOCK), BLOCK).arg(plane.address + plane.begin as u64 * plane.size());
-        let launch = launch.plain(axis(0)).plain(axis(1)).arg(plane.scale).arg(plane.shift).arg(&self.pixels);
-        // SAFETY: the arguments as declared; the values lie in their buffer, which is borrowed, tables have what their pixels name,
-        // and there is room for the most pixels.
-        unsafe { launch.run()? };
-        let on_host = &mut self.on_host[..count];
-        self.cuda.download_to(&self.pixels, 0, on_host)?;
-        Ok(on_host.to_vec())
+        let launch = launch.plain(axis(0)).plain(axis(1)).arg(plane.scale).arg(plane.shift);
+        self.pixels.begin_filled(count, |to| {
+            // SAFETY: the arguments as declared; the values lie in their buffer, which is borrowed, tables have what their pixels
+            // name, and there is room for all pixels.
+            unsafe { launch.arg(to).run() }
+        })
     }
 
     /// Has the weights of an axis on the device.

@@ -20,7 +20,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use self::arrays::packed;
-pub(super) use self::gauss::Charge;
+use self::gauss::Charge;
 use self::gauss::{Corners, Work};
 use self::snapshots::SnapshotList;
 use super::beside::Beside;
@@ -98,6 +98,8 @@ pub(super) struct Fields {
     beside: Option<Beside>,
     /// Components put aside, a list for each number.
     snapshots: Vec<SnapshotList>,
+    /// None before it is looked at.
+    charge: Option<Charge>,
     /// None before they are looked at.
     corners: Option<Corners>,
     /// None where it is not added up.
@@ -156,6 +158,7 @@ impl Fields {
             )?,
             part: part.clone(),
             snapshots: Vec::new(),
+            charge: None,
             corners: None,
             work: None,
             reducer: None,

@@ -22,7 +22,7 @@ mod store;
 
 use std::sync::Arc;
 
-use zellige_engine::cuda::{Buffer, Cuda, Launch, Mapped, Pool, Properties, Recipe, prepare};
+use zellige_engine::cuda::{Buffer, Cuda, Downloads, Launch, Mapped, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Links;
 use zellige_engine::ops::plane;
@@ -166,6 +166,10 @@ pub struct CudaStages {
     heaviest: f64,
     /// No particle can go out: all sides are periodic and no window moves.
     closed: bool,
+    /// Extents of columns by blocks; empty before they are asked for.
+    extents: Buffer<f64>,
+    /// Histograms on their way to the host, once there was one.
+    histograms: Option<Downloads<u64>>,
     /// Particles of the next shift of the window: the species, how it is made and in which column.
     coming: Vec<(usize, UniformSource, u64)>,
 }
@@ -321,6 +325,8 @@ impl CudaStages {
             ahead: None,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
+            extents: pool.alloc_zeros(0, "pic: extent of a histogram")?,
+            histograms: None,
             coming: Vec::new(),
             closed: setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic),
             cuda: cuda.clone(),

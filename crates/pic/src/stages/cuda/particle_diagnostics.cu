@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(256)
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) { add_charge(d, tile, slot, p, far); });
 }
 
-#include "bins.cuh"
+#include "edges.cu"
 
 __device__ __forceinline__ double column_of(const Domain& d, const Bins& b, const Tile& tile, const ParticleSlot& slot) {
     u32 cell = slot.cell();
@@ -73,9 +73,15 @@ __device__ __forceinline__ int bin_of(const Bins& b, double v) {
     if (bin == double(b.count) && v <= b.from + b.spacing * double(b.count)) bin -= 1.0;
     return bin >= 0.0 && bin < double(b.count) ? int(bin) : -1;
 }
-// Weights in the bins of two axes, in whole numbers and in units of 2^-64: sums that do not depend on the order.
-extern "C" __global__ void __launch_bounds__(256) bins(const __grid_constant__ Domain d, const __grid_constant__ Store st,
-                                                       const __grid_constant__ Bins a, const __grid_constant__ Bins b, u64* sums) {
+
+// Weights in the bins of two axes, in whole numbers and in units of 2^-64: sums that do not depend on the order. The edges of the
+// axes lie behind them.
+extern "C" __global__ void __launch_bounds__(256)
+    bins(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Bins x_axis,
+         const __grid_constant__ Bins y_axis, u64* sums) {
+    Bins a = x_axis, b = y_axis;
+    const double* edges = (const double*)(sums + 2 * u64(a.count) * b.count);
+    a.from = edges[0], a.spacing = edges[1], b.from = edges[2], b.spacing = edges[3];
     every(d, st, [&](const Tile& tile, const ParticleSlot& slot) {
         int x = bin_of(a, column_of(d, a, tile, slot)), y = bin_of(b, column_of(d, b, tile, slot));
         if (x < 0 || y < 0) return;

@@ -1,6 +1,6 @@
 //! Diagnostics of particles on the device: `particle_diagnostics.cu`; and those on the host, some pages at a time.
 
-use zellige_engine::cuda::Launch;
+use zellige_engine::cuda::{Buffer, Downloads, Launch};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map_tasks};
 
@@ -9,7 +9,7 @@ use super::program::KernelConfig;
 use super::store::Store;
 use super::{CudaStages, Population};
 use crate::particles::Particles;
-use crate::stages::{Bins, Visit};
+use crate::stages::{Bins, BinsToCome, Visit};
 
 /// Bytes of pages that the host has at a time.
 const WINDOW: usize = 1 << 26;
@@ -48,15 +48,24 @@ impl CudaStages {
         unsafe { launch.arg(&self.sums[self.adding]).run() }
     }
 
-    /// Least and greatest finite value of a column. Waits.
-    pub(super) fn extent_of(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]> {
+    /// Has the least and greatest finite value of a column found in each of so many blocks, two numbers each.
+    fn extents(&mut self, species: usize, axis: &Bins) -> Result<(&Buffer<f64>, usize)> {
+        if self.extents.is_empty() {
+            self.extents = self.pool.alloc_zeros(2 * BLOCKS, "pic: extent of a histogram")?;
+        }
         let store = &self.species[species].store;
         let blocks = store.all_units().min(BLOCKS);
-        let out = self.pool.alloc_zeros::<f64>(2 * blocks, "pic: extent of a histogram")?;
         let launch = self.of(store.kernels.extent.launch(blocks as u32, 256), species);
         // SAFETY: as declared; two numbers a block.
-        unsafe { launch.arg(arguments::Bins::new(axis)).arg(&out).run()? };
-        let found = self.cuda.download(&out)?;
+        unsafe { launch.arg(arguments::Bins::new(axis)).arg(&self.extents).run()? };
+        Ok((&self.extents, blocks))
+    }
+
+    /// Least and greatest finite value of a column. Waits.
+    pub(super) fn extent_of(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]> {
+        let cuda = self.cuda.clone();
+        let (extents, blocks) = self.extents(species, axis)?;
+        let found = cuda.download_range(extents, 0..2 * blocks)?;
         let own =
             found.as_chunks::<2>().0.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], [low, high]| [a.min(*low), b.max(*high)]);
         let mut ends = [-own[0], own[1]];
@@ -64,24 +73,45 @@ impl CudaStages {
         Ok([-ends[0], ends[1]])
     }
 
+    /// Begins to count this part's weights in the bins of one axis or two, of which those `measured` go over all their values.
+    pub(super) fn begin_bins_of(&mut self, species: usize, axes: &[Bins], measured: [bool; 2]) -> Result<BinsToCome> {
+        let count: usize = axes.iter().map(|a| a.count).product();
+        let cuda = self.cuda.clone();
+        let mut downloads = match self.histograms.take() {
+            Some(downloads) => downloads,
+            None => Downloads::new(&cuda, "pic: bins of a histogram")?,
+        };
+        let begun = downloads.begin_filled(2 * count + 4, |sums| {
+            cuda.fill_zero(sums)?;
+            let bins = [0, 1].map(|k| axes.get(k).map_or_else(arguments::Bins::all, arguments::Bins::new));
+            for (k, bins) in bins.iter().enumerate() {
+                let blocks = if measured[k] { self.extents(species, &axes[k])?.1 } else { 0 };
+                let launch = self.species[species].store.kernels.edges.launch(1, 256).arg(&self.extents).arg(blocks as u32);
+                // SAFETY: as declared; two numbers a block, and room for two of each axis behind the sums.
+                unsafe { launch.arg(*bins).arg(sums.from(2 * count + 2 * k)).run()? };
+            }
+            let store = &self.species[species].store;
+            let launch = self.of(store.kernels.bins.launch(store.all_units() as u32, 256), species);
+            // SAFETY: as declared; two words for each pair of bins, and four numbers.
+            unsafe { launch.arg(bins[0]).arg(bins[1]).arg(sums).run() }
+        });
+        self.histograms = Some(downloads);
+        Ok(BinsToCome::new(begun?))
+    }
+
     /// Weights in the bins of one axis or two. Waits.
     pub(super) fn sums_in(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>> {
-        let store = &self.species[species].store;
-        let count: usize = axes.iter().map(|a| a.count).product();
-        let sums = self.pool.alloc_zeros::<u64>(2 * count, "pic: bins of a histogram")?;
-        let [x, y] = [0, 1].map(|k| axes.get(k).map_or_else(arguments::Bins::all, arguments::Bins::new));
-        let launch = self.of(store.kernels.bins.launch(store.all_units() as u32, 256), species);
-        // SAFETY: as declared; two words for each pair of bins.
-        unsafe { launch.arg(x).arg(y).arg(&sums).run()? };
-        let found = self.part.joined(self.cuda.download(&sums)?, false)?;
-        let mut sums = vec![[0_u64; 2]; count];
-        for part in found.chunks_exact(2 * count) {
+        let own = self.begin_bins_of(species, axes, [false; 2])?;
+        let words = own.words()?;
+        let n = words.len();
+        let mut sums = vec![[0_u64; 2]; n / 2];
+        for part in self.part.joined(words.to_vec(), false)?.chunks_exact(n) {
             for (sum, [whole, rest]) in sums.iter_mut().zip(part.as_chunks::<2>().0) {
                 let (more, carry) = sum[1].overflowing_add(*rest);
                 *sum = [sum[0] + whole + u64::from(carry), more];
             }
         }
-        Ok(sums.iter().map(|[whole, rest]| *whole as f64 + *rest as f64 * (-64.0_f64).exp2()).collect())
+        Ok(sums.iter().map(BinsToCome::weight).collect())
     }
 
     /// Places in cells and momenta of particles by their tags. Waits.

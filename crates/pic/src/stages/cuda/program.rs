@@ -28,6 +28,7 @@ pub(super) const FILES: &Files = cuda_files![
     "current.cu",
     "deposit.cu",
     "dissolve.cu",
+    "edges.cu",
     "exchange.cu",
     "field.cu",
     "fill.cu",
@@ -206,6 +207,7 @@ kernels!(
     convert "convert",
     total "total",
     extent "extent",
+    edges "edges",
     bins "bins",
     number "number",
     follow "follow",
@@ -277,6 +279,37 @@ extern "C" __global__ void one(UniformSource m, const double *offsets, u64 colum
     if (threadIdx.x < m.per_cell) make(m, offsets, column, row, threadIdx.x, v + 5 * threadIdx.x);
 }
 "#;
+
+    /// Bins over all values of a column have the edges that the host would give them, from the extents of any number of blocks.
+    #[test]
+    fn edges_of_bins_have_the_bits_of_the_host() {
+        use crate::stages::{Bins, padded_range};
+        let Some(host) = Host::compile(&Recipe::of_files("host-edges", FILES, &["edges.cu"], &[], &["edges"])) else { return };
+        type Edges = unsafe extern "C" fn(*const f64, u32, arguments::Bins, *mut f64);
+        // SAFETY: its parameters.
+        let edges = unsafe { host.kernel::<Edges>("edges") };
+        let nothing = [f64::INFINITY, f64::NEG_INFINITY];
+        let cases: [&[[f64; 2]]; 7] = [
+            &[[-0.3, 0.1], [-0.7, 0.2], nothing, [0.0, 1.1]],
+            &[[1e-9, 3e-9]; 300],
+            &[[0.25, 0.25]],
+            &[[0.0, -0.0]],
+            &[[-5e-9, -5e-9]],
+            &[nothing; 2],
+            &[],
+        ];
+        for extents in cases {
+            let mut bins = Bins { column: 2, from: -1.5, spacing: 0.375, count: 77, position: [0.0; 2] };
+            let (argument, mut found) = (arguments::Bins::new(&bins), [f64::NAN; 2]);
+            let (from, to) = (extents.as_ptr().cast(), found.as_mut_ptr());
+            // SAFETY: two numbers for each of so many blocks, and two that are set.
+            host.launch([1, 1, 1], [256, 1, 1], &|| unsafe { edges(from, extents.len() as u32, argument, to) });
+            if !extents.is_empty() {
+                bins.goes_over(padded_range(extents.iter().fold(nothing, |[a, b], [low, high]| [a.min(*low), b.max(*high)])));
+            }
+            assert_eq!(found.map(f64::to_bits), [bins.from, bins.spacing].map(f64::to_bits), "{extents:?}: {found:?}");
+        }
+    }
 
     fn config(dimensions: usize, species: &str) -> Config {
         let grid = if dimensions == 1 { r#""cells": [70], "size": [7.0]"# } else { r#""cells": [70, 9], "size": [7.0, 0.9]"# };

@@ -1,6 +1,6 @@
 //! [`Stages`] on a GPU.
 
-use zellige_engine::cuda::Launch;
+use zellige_engine::cuda::{Coming, Launch};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::links::Slabs;
 use zellige_engine::profile::Profiler;
@@ -8,7 +8,6 @@ use zellige_engine::record::Values;
 use zellige_engine::sim::Cost;
 
 use super::arguments::{self, PushOf, Walls};
-use super::fields::Charge;
 use super::{CudaStages, Current, Population, early, unit_of};
 use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::grid::{BELOW, ParticleSide};
@@ -16,7 +15,7 @@ use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::sampling::purpose;
 use crate::stages::images::{self, Quantity};
-use crate::stages::{Bins, Component, Energies, Ledger, Precision, Sheet, Stages, Visit, cpu};
+use crate::stages::{Bins, BinsToCome, Component, Energies, Ledger, Precision, Sheet, Stages, Visit, cpu};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
 const FLOPS: f64 = 202.0;
@@ -112,19 +111,19 @@ impl CudaStages {
         Ok(())
     }
 
-    /// Charge of some species at all corners.
-    fn charge_of(&mut self, species: &[usize], smoothed: bool) -> Result<Charge> {
+    /// Has the charge of some species at all corners found.
+    fn charge_of(&mut self, species: &[usize], smoothed: bool) -> Result<()> {
         self.ahead = None;
         self.convert()?;
-        let charge = self.fields.no_charge(smoothed)?;
+        self.fields.begin_charge(smoothed)?;
         for s in species {
             self.sum_charge(*s)?;
             self.complete(false)?;
             let unit = self.species[*s].species.macro_charge().abs() / (4.0 * self.unit);
-            self.fields.add_charge(&charge, &self.sums[self.adding], unit)?;
+            self.fields.add_charge(&self.sums[self.adding], unit, smoothed)?;
             self.cuda.fill_zero(&mut self.sums[self.adding])?;
         }
-        Ok(charge)
+        Ok(())
     }
 
     fn advance_particles(&mut self, species: usize, step: u64, measure: bool) -> Result<()> {
@@ -282,6 +281,13 @@ impl Stages for CudaStages {
         self.sums_in(species, axes)
     }
 
+    fn begin_bins(&mut self, species: usize, axes: &[Bins], measured: [bool; 2]) -> Result<Option<BinsToCome>> {
+        if !self.part.is_alone() {
+            return Ok(None);
+        }
+        self.begin_bins_of(species, axes, measured).map(Some)
+    }
+
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
         self.followed(species, tags)
     }
@@ -314,11 +320,11 @@ impl Stages for CudaStages {
     }
 
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values> {
-        let charge = self.charge_of(species, false)?;
-        self.fields.charge_cells(&charge, scale)
+        self.charge_of(species, false)?;
+        self.fields.charge_cells(scale)
     }
 
-    fn picture(&mut self, component: Component, scale: f64) -> Result<Option<Vec<f32>>> {
+    fn picture(&mut self, component: Component, scale: f64) -> Result<Option<Coming<f32>>> {
         if !self.fields.makes_pictures() {
             return Ok(None);
         }
@@ -328,12 +334,12 @@ impl Stages for CudaStages {
         self.fields.picture(component, scale).map(Some)
     }
 
-    fn charge_picture(&mut self, species: &[usize], scale: f64) -> Result<Option<Vec<f32>>> {
+    fn charge_picture(&mut self, species: &[usize], scale: f64) -> Result<Option<Coming<f32>>> {
         if !self.fields.makes_pictures() {
             return Ok(None);
         }
-        let charge = self.charge_of(species, false)?;
-        self.fields.charge_picture(&charge, scale).map(Some)
+        self.charge_of(species, false)?;
+        self.fields.charge_picture(scale).map(Some)
     }
 
     fn keep(&mut self, list: usize, component: Component) -> Result<bool> {
@@ -386,8 +392,8 @@ impl Stages for CudaStages {
         // Particles are not checked for losses in each measured step.
         self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))?;
         let all: Vec<usize> = (0..self.species.len()).collect();
-        let charge = self.charge_of(&all, check.smoothed)?;
-        self.fields.check_charge(check, &charge)
+        self.charge_of(&all, check.smoothed)?;
+        self.fields.check_charge(check)
     }
 
     fn energies(&mut self) -> Result<Energies> {

@@ -34,7 +34,7 @@ mod tables;
 
 use std::collections::HashMap;
 
-use zellige_engine::cuda::{Buffer, Cuda, Graph};
+use zellige_engine::cuda::{Buffer, Coming, Cuda, Graph};
 use zellige_engine::error::Result;
 use zellige_engine::links::Links;
 use zellige_engine::ops::plane::PlaneReducer;
@@ -193,7 +193,7 @@ impl Stages for CudaStages {
         self.dense(self.data.levels[0].u_at)
     }
 
-    fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+    fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Coming<f32>>>> {
         self.pixels(dimensions, double_in_record)
     }
 

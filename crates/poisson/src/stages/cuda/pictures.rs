@@ -1,5 +1,6 @@
 //! Pictures of the solution, of which only pixels go to the host.
 
+use zellige_engine::cuda::Coming;
 use zellige_engine::error::Result;
 use zellige_engine::ops::plane::{PlaneOnGpu, PlaneReducer};
 use zellige_engine::record::Centring;
@@ -8,8 +9,8 @@ use super::CudaStages;
 use super::tables::Number;
 
 impl CudaStages {
-    /// Pixels of the solution, as [`crate::stages::Stages::picture`] gives them. Waits.
-    pub(super) fn pixels(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Vec<f32>>>> {
+    /// Pixels of the solution, as [`crate::stages::Stages::picture`] gives them.
+    pub(super) fn pixels(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Coming<f32>>>> {
         let data = &self.data;
         let (level, field) = (&data.levels[0], &data.levels[0].u[data.levels[0].u_at]);
         if data.parts.is_some() || field.skipped != 0 {

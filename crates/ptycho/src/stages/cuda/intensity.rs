@@ -1,4 +1,4 @@
-//! Intensities of views by the state of a GPU, on the host.
+//! Intensities of views by a state that a GPU had, on the host.
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
@@ -7,7 +7,7 @@ use crate::model::{Model, State, Transfer, View};
 use crate::propagation::signed;
 
 /// Intensities that the detector should count for a view, in double precision on the host.
-pub(super) fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> Vec<f64> {
+pub(crate) fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> Vec<f64> {
     let (frame, [probes, objects], pixels) = (model.frame, model.modes, model.pixels());
     let storage = &model.storages[view.object as usize];
     let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));

@@ -15,7 +15,7 @@ mod batch_sequence;
 mod batches;
 mod frames;
 mod handover;
-mod intensity;
+pub(crate) mod intensity;
 mod likelihood;
 mod lists;
 mod multi_pass;
@@ -36,7 +36,9 @@ mod sweeps;
 mod tiles;
 mod wavefield;
 
-use zellige_engine::cuda::{Argument, Buffer, Cuda, Downloads, Pool};
+use std::collections::VecDeque;
+
+use zellige_engine::cuda::{Argument, Buffer, Coming, Cuda, Downloads, Pool};
 use zellige_engine::error::{Error, Result};
 
 use self::arguments::{ModelArgument, StorageArgument};
@@ -155,8 +157,11 @@ struct CudaStages<T: Number> {
     wavefield: Option<Wavefield>,
     /// Errors of the views per pixel, where the last pass was one over the likelihood.
     likelihoods: Option<Vec<f64>>,
-    /// Copies of the errors to the host, once some were begun.
+    /// Copies of the errors to the host, once some were begun, and those that nobody has taken.
     downloads: Option<Downloads<T>>,
+    errors_begun: VecDeque<Coming<T>>,
+    /// Copies of probe and object for somebody who looks, once there was one.
+    state_copies: Option<Downloads<C<T>>>,
 }
 
 impl<T: Number> CudaStages<T> {
@@ -204,6 +209,8 @@ impl<T: Number> CudaStages<T> {
             wavefield: None,
             likelihoods: None,
             downloads: None,
+            errors_begun: VecDeque::new(),
+            state_copies: None,
         })
     }
 }

@@ -15,7 +15,7 @@ use super::on_demand::absent;
 use super::supports::Supports;
 use super::wavefield::Wavefield;
 use crate::model::{State, View};
-use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep, in_one_part};
+use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, StateToCome, Sweep, in_one_part};
 
 /// Errors of each view, from the device's values in a row.
 fn of_views<T: Number>(errors: &[T]) -> Vec<[f64; 3]> {
@@ -302,21 +302,29 @@ impl<T: Number> Stages for CudaStages<T> {
             return Ok(false);
         }
         let errors = &self.frames.errors;
-        let downloads = match &mut self.downloads {
-            Some(downloads) => downloads,
-            none => none.insert(Downloads::new(&self.cuda, errors.len(), "ptycho: errors")?),
-        };
-        downloads.begin(errors)?;
+        let downloads = Downloads::of(&mut self.downloads, &self.cuda, "ptycho: copies to the host")?;
+        self.errors_begun.push_back(downloads.begin(errors, errors.len())?);
         Ok(true)
     }
 
     fn begun_errors(&mut self) -> Result<Vec<[f64; 3]>> {
-        self.downloads.as_mut().map_or_else(|| Err(absent()), |downloads| Ok(of_views(downloads.take()?)))
+        self.errors_begun.pop_front().map_or_else(|| Err(absent()), |errors| Ok(of_views(errors.wait()?)))
     }
 
     fn state(&mut self) -> Result<State> {
         self.end_overlap()?;
         Ok(State { probe: wide(&self.cuda.download(&self.state.probe)?), object: wide(&self.cuda.download(&self.state.object)?) })
+    }
+
+    fn begin_state(&mut self) -> Result<Option<StateToCome>> {
+        if !self.model.share.links().is_alone() {
+            return Ok(None);
+        }
+        self.end_overlap()?;
+        let copies = Downloads::of(&mut self.state_copies, &self.cuda, "ptycho: probe and object for a look")?;
+        let (probe, object) = (&self.state.probe, &self.state.object);
+        let (probe, object) = (copies.begin(probe, probe.len())?, copies.begin(object, object.len())?);
+        Ok(Some(Box::new(move || Ok(State { probe: wide(probe.wait()?), object: wide(object.wait()?) }))))
     }
 
     fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {

@@ -113,7 +113,7 @@ fn pixels_of_a_gpu_have_the_bits_of_the_hosts_sums() {
     let mut reducer = PlaneReducer::new(&cuda, &cuda.pool()).unwrap();
     let values: Vec<f64> = (0..300_000).map(random).collect();
     let buffer = cuda.buffer_from(&values, "values").unwrap();
-    let mut differences = Vec::new();
+    let mut coming = Vec::new();
     for shape in planes() {
         for centring in [Centring::Node, Centring::Cell] {
             for double_in_record in [true, false] {
@@ -125,10 +125,14 @@ fn pixels_of_a_gpu_have_the_bits_of_the_hosts_sums() {
                     let v = if i < 1 || j < 2 { 0.0 } else { values[begin + i * strides[0] + j * strides[1]] * scale + shift };
                     if double_in_record { v } else { f64::from(v as f32) }
                 };
-                let found = reducer.pixels(&plane).unwrap();
-                differences.extend(first_difference(&found, &expected(&value, &plane)).map(|d| format!("{shape:?} {centring:?}: {d}")));
+                coming.push((reducer.pixels(&plane).unwrap(), expected(&value, &plane), format!("{shape:?} {centring:?}")));
             }
         }
     }
+    // All are on their way at once.
+    let different = |(found, expected, name): &(Coming<f32>, Vec<f32>, String)| {
+        first_difference(found.wait().unwrap(), expected).map(|d| format!("{name}: {d}"))
+    };
+    let differences: Vec<String> = coming.iter().filter_map(different).collect();
     assert!(differences.is_empty(), "{differences:#?}");
 }

@@ -49,21 +49,39 @@ pub(super) struct Work {
 }
 
 impl Fields {
-    /// Room for the charge of all species.
-    pub(in crate::stages::cuda) fn no_charge(&self, smoothed: bool) -> Result<Charge> {
+    /// Forgets the charge of before, whose memory is kept: to have it anew would wait for the device.
+    pub(in crate::stages::cuda) fn begin_charge(&mut self, smoothed: bool) -> Result<()> {
         let n = self.grid.len();
         let array = |n: usize| self.pool.alloc_zeros::<f64>(n, "pic: charge at the corners");
-        Ok(Charge { rho: array(n)?, all: array(n)?, one: array(n)?, scratch: array(if smoothed { n } else { 0 })? })
+        match &mut self.charge {
+            Some(charge) => {
+                if smoothed && charge.scratch.is_empty() {
+                    charge.scratch = array(n)?;
+                }
+                self.cuda.fill_zero(&mut charge.rho)?;
+                self.cuda.fill_zero(&mut charge.all)
+            }
+            none => {
+                *none = Some(Charge { rho: array(n)?, all: array(n)?, one: array(n)?, scratch: array(if smoothed { n } else { 0 })? });
+                Ok(())
+            }
+        }
+    }
+
+    /// The charge that was added up last.
+    pub(super) fn charge(&self) -> &Charge {
+        self.charge.as_ref().expect("begun before it is looked at")
     }
 
     /// Adds the charge of a species, in integers of `unit`.
-    pub(in crate::stages::cuda) fn add_charge(&self, charge: &Charge, sums: &Buffer<i64>, unit: f64) -> Result<()> {
+    pub(in crate::stages::cuda) fn add_charge(&self, sums: &Buffer<i64>, unit: f64, smoothed: bool) -> Result<()> {
+        let charge = self.charge();
         let (blocks, threads) = (self.blocks(1), (BLOCK[0], BLOCK[1]));
         assert!(sums.len() >= self.grid.len() && charge.rho.len() == self.grid.len());
         // SAFETY: as declared; all arrays have all nodes with guards.
         unsafe {
             self.kernel("charge_of").launch(blocks, threads).arg(self.yee).arg(sums).arg(unit).arg(&charge.one).run()?;
-            if !charge.scratch.is_empty() {
+            if smoothed {
                 for (axis, from, to) in [(0, &charge.one, &charge.scratch), (1, &charge.scratch, &charge.one)] {
                     let mut taps = Taps::new(self.smoothing[axis], axis);
                     if let (1, Some(beside)) = (axis, &self.beside) {
@@ -78,7 +96,7 @@ impl Fields {
     }
 
     /// Looks at all corners. Waits.
-    pub(in crate::stages::cuda) fn check_charge(&mut self, check: &ChargeCheck<'_>, charge: &Charge) -> Result<ChargeErrors> {
+    pub(in crate::stages::cuda) fn check_charge(&mut self, check: &ChargeCheck<'_>) -> Result<ChargeErrors> {
         let n = self.grid.len();
         if self.corners.is_none() {
             let array = || self.pool.alloc_zeros(n, "pic: residual at the corners");
@@ -86,6 +104,7 @@ impl Fields {
         }
         let nodes = self.grid.nodes_held()[1];
         let partial = self.pool.alloc_zeros::<f64>(3 * nodes.max(BLOCKS as usize), "pic: residual")?;
+        let charge = self.charge();
         let launch = self.kernel("check_scale").launch(nodes as u32, 256).arg(self.yee);
         // SAFETY: as declared; three numbers a row.
         unsafe { launch.arg(&charge.all).arg(&partial).run()? };
@@ -101,7 +120,7 @@ impl Fields {
         let own = if columns.is_empty() || rows.is_empty() {
             ChargeErrors::NONE
         } else {
-            self.look_at(check, charge, rounding, columns, rows, &partial)?
+            self.look_at(check, rounding, columns, rows, &partial)?
         };
         let found = self.part.lists_of_rows(&self.grid, vec![own.to_numbers().to_vec()])?.concat();
         Ok(found.as_chunks::<4>().0.iter().map(|numbers| ChargeErrors::from_numbers(*numbers)).fold(ChargeErrors::NONE, ChargeErrors::join))
@@ -111,13 +130,12 @@ impl Fields {
     fn look_at(
         &self,
         check: &ChargeCheck<'_>,
-        charge: &Charge,
         rounding: Rounding<f64>,
         columns: &Range<isize>,
         rows: Range<isize>,
         partial: &Buffer<f64>,
     ) -> Result<ChargeErrors> {
-        let Some(corners) = &self.corners else { unreachable!("made before") };
+        let (Some(corners), charge) = (&self.corners, self.charge()) else { unreachable!("made before") };
         let forget = self.pool.buffer_from(&check.forget.iter().map(|f| u8::from(*f)).collect::<Vec<_>>(), "pic: columns")?;
         let argument = field_arguments::Corners {
             rho: charge.rho.address(),

@@ -1,11 +1,12 @@
 //! Records of the fields, some rows at a time, and their pictures, of which only pixels go to the host.
 
+use zellige_engine::cuda::Coming;
 use zellige_engine::error::Result;
 use zellige_engine::ops::plane::{PlaneOnGpu, PlaneReducer};
 use zellige_engine::real::RealScalar;
 use zellige_engine::record::{Centring, Values};
 
-use super::{Charge, Fields, bytes};
+use super::{Fields, bytes};
 use crate::grid::{BELOW, Grid};
 use crate::stages::cells::{cells, zero_at_wall};
 use crate::stages::images::Quantity;
@@ -48,7 +49,8 @@ impl Fields {
     }
 
     /// Charge on the cells of the box likewise.
-    pub(in crate::stages::cuda) fn charge_cells(&self, charge: &Charge, scale: f64) -> Result<Values> {
+    pub(in crate::stages::cuda) fn charge_cells(&self, scale: f64) -> Result<Values> {
+        let charge = self.charge();
         if self.grid.part.is_some() {
             let mut own = vec![0.0; self.grid.len()];
             charge.fetch(&self.cuda, 0, &mut own)?;
@@ -63,8 +65,8 @@ impl Fields {
         self.grid.dimensions == 2 && self.grid.part.is_none()
     }
 
-    /// Pixels of a component, as [`crate::stages::Stages::picture`] gives them. Waits.
-    pub(in crate::stages::cuda) fn picture(&mut self, component: Component, scale: f64) -> Result<Vec<f32>> {
+    /// Pixels of a component, as [`crate::stages::Stages::picture`] gives them.
+    pub(in crate::stages::cuda) fn picture(&mut self, component: Component, scale: f64) -> Result<Coming<f32>> {
         let c = component as usize;
         if c >= 6 {
             self.j()?;
@@ -78,8 +80,9 @@ impl Fields {
         PlaneReducer::of(reducer, cuda, pool)?.pixels(&plane)
     }
 
-    /// Pixels of a charge likewise.
-    pub(in crate::stages::cuda) fn charge_picture(&mut self, charge: &Charge, scale: f64) -> Result<Vec<f32>> {
+    /// Pixels of the charge likewise.
+    pub(in crate::stages::cuda) fn charge_picture(&mut self, scale: f64) -> Result<Coming<f32>> {
+        let Self { charge: Some(charge), .. } = self else { unreachable!("begun before it is looked at") };
         let mut plane = PlaneOnGpu::new(charge.values(), true, self.grid.cells, Centring::Node);
         (plane.double_in_record, plane.scale) = (self.precision == Precision::F64, scale);
         between_guards(&self.grid, Quantity::Charge, &mut plane);

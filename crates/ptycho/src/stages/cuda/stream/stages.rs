@@ -9,7 +9,7 @@ use super::picked::Pass;
 use crate::model::{State, View};
 use crate::stages::cuda::CudaStages;
 use crate::stages::cuda::number::Number;
-use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
+use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, StateToCome, Sweep};
 
 impl<T: Number> Stages for StreamedStages<T> {
     fn exits_from_product(&mut self) -> Result<()> {
@@ -148,6 +148,11 @@ impl<T: Number> Stages for StreamedStages<T> {
     fn state(&mut self) -> Result<State> {
         self.flush()?;
         self.inner.state()
+    }
+
+    fn begin_state(&mut self) -> Result<Option<StateToCome>> {
+        self.flush()?;
+        self.inner.begin_state()
     }
 
     fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {
