@@ -47,6 +47,7 @@ pub mod output;
 pub mod particles;
 pub mod physics;
 pub mod plasma;
+pub mod relativistic;
 pub mod samples;
 pub mod sampling;
 pub mod setup;

@@ -96,26 +96,31 @@ fn compare(cuda: &Cuda, kept: &Buffer<u8>, expected: impl Fn(usize) -> Option<u8
     Ok(())
 }
 
-/// Slabs of one half and of two; any two parts have two places in common, the second a byte longer.
+/// Slabs, a second time along with others; any two parts have two places in common, the second a byte longer.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs two GPUs")]
 fn slabs_go_by_nccl() {
     on_gpus(|cuda, links| {
         let (own, others) = (links.rank(), others(links));
-        for (halves, size) in [1, 2].into_iter().flat_map(|halves| SIZES.map(|size| (halves, size))) {
+        for (along, size) in [false, true].into_iter().flat_map(|along| SIZES.map(|size| (along, size))) {
             let place = |other: usize, k: usize| Place { part: other, theirs: 2 * (own - usize::from(other < own)) + k, bytes: size + k };
             let places: Vec<Place> = others.iter().flat_map(|other| [place(*other, 0), place(*other, 1)]).collect();
-            let make = if halves == 1 { Slabs::new } else { Slabs::in_turn };
-            let slabs = make(cuda, &cuda.pool(), links, &places, "test")?;
+            let slabs = Slabs::new(cuda, &cuda.pool(), links, &places, "test")?;
+            let first: Vec<Place> = places.iter().map(|place| Place { bytes: 8, ..*place }).collect();
+            let first = Slabs::new(cuda, &cuda.pool(), links, &first, "test")?;
             let (turns, count) = (TURNS / 5, places.len());
             let (mut stamps, mut kept) = (Stamps::new(cuda, own, turns, 2)?, cuda.alloc_zeros::<u8>(2 * count * turns, "test")?);
             for turn in 0..turns {
                 for (k, place) in places.iter().enumerate() {
                     stamps.write(cuda, 2 * turn + k % 2, slabs.outgoing(k), slabs.half() * place.bytes, place.bytes)?;
                 }
-                slabs.exchange()?;
+                if along {
+                    first.exchange_with(&[&slabs])?
+                } else {
+                    slabs.exchange()?
+                }
                 for (k, place) in places.iter().enumerate() {
-                    let begin = (halves - 1 - slabs.half()) * place.bytes;
+                    let begin = (1 - slabs.half()) * place.bytes;
                     keep(cuda, slabs.incoming(k), begin, place.bytes, &mut kept, count * turn + k)?;
                 }
             }

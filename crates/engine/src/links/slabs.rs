@@ -48,20 +48,24 @@ struct Introduction {
 /// Marks in a part's stream.
 #[derive(Debug)]
 struct Events {
-    /// Incoming slabs may be written to.
-    free: Event,
-    /// Outgoing slabs have been copied, by the half that they went to.
-    sent: [Event; 2],
+    /// Outgoing slabs are written, and copied where the other does not read them, by the half.
+    sent: [Event; HALVES],
 }
 
-/// Slabs of one part.
+/// Parts of a slab, which are used in turn: nobody has to say when one may be written to, and kernels read what comes where it lies,
+/// as far as their GPUs reach.
+const HALVES: usize = 2;
+
+/// More places than a part has: tells slabs that go together apart in the messages of processes.
+const MOST_PLACES: usize = 1 << 20;
+
+/// Slabs of one part, of two halves that are used in turn. What has come is read before the next exchange.
 #[derive(Debug)]
 pub struct Slabs {
     cuda: Cuda,
     links: Links,
     pairs: Vec<Pair>,
-    /// Halves of an incoming slab, 1 or 2, and exchanges so far.
-    halves: usize,
+    /// Exchanges so far.
     exchanges: AtomicUsize,
     events: Arc<Events>,
     /// Other parts of the process, each once, with their GPUs and events.
@@ -74,26 +78,16 @@ impl Slabs {
     /// Slabs for all `places`, zero, of which the other parts have the other ends: all parts make theirs at the same time. `what`
     /// names them when memory runs out.
     pub fn new(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
-        Self::of_halves(1, cuda, pool, links, places, what)
-    }
-
-    /// Slabs of two halves, used in turn ([`Slabs::half`]): so nobody has to say when one may be written to, and kernels read what
-    /// comes where it lies, as far as their GPUs reach. What has come is read before the next exchange.
-    pub fn in_turn(cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
-        Self::of_halves(2, cuda, pool, links, places, what)
-    }
-
-    fn of_halves(halves: usize, cuda: &Cuda, pool: &Pool, links: &Links, places: &[Place], what: &str) -> Result<Self> {
         let event = || cuda.event_without_time();
-        let events = Arc::new(Events { free: event()?, sent: [event()?, event()?] });
-        let slab = |place: &Place| pool.alloc_zeros::<u8>(halves * place.bytes, what).map(Arc::new);
+        let events = Arc::new(Events { sent: [event()?, event()?] });
+        let slab = |place: &Place| pool.alloc_zeros::<u8>(HALVES * place.bytes, what).map(Arc::new);
         if !links.shares_memory() {
-            introduce(halves, links, places)?;
+            introduce(links, places)?;
             let others: Vec<usize> = places.iter().map(|place| place.part).collect();
             let pair = |place: &Place| Ok(Pair { place: *place, outgoing: slab(place)?, incoming: slab(place)?, to: None });
             let (pairs, parcels) = (places.iter().map(pair).collect::<Result<_>>()?, Some(Parcels::new(cuda, links, &others)?));
             let (cuda, links, exchanges) = (cuda.clone(), links.clone(), AtomicUsize::new(0));
-            return Ok(Self { cuda, links, pairs, halves, exchanges, events, peers: Vec::new(), parcels });
+            return Ok(Self { cuda, links, pairs, exchanges, events, peers: Vec::new(), parcels });
         }
         // Every part says which GPU it is on, so that the others know what they reach.
         for place in places {
@@ -102,8 +96,7 @@ impl Slabs {
         let mut ends = Vec::new();
         for place in places {
             let Ok(their) = links.take(place.part)?.downcast::<Cuda>() else { return Err(mismatch(place.part)) };
-            let read_there = cuda.reach(&their)? && halves == 2;
-            ends.push((slab(place)?, if read_there { None } else { Some(slab(place)?) }));
+            ends.push((slab(place)?, if cuda.reach(&their)? { None } else { Some(slab(place)?) }));
         }
         // Zeros are there before anybody writes.
         cuda.synchronize()?;
@@ -121,7 +114,7 @@ impl Slabs {
             let card = links.take(*part)?.downcast::<(usize, usize, Introduction)>();
             let Ok(card) = card else { return Err(mismatch(*part)) };
             let (theirs, own, introduction) = *card;
-            let fits = |p: &Place| p.part == *part && p.theirs == theirs && halves * p.bytes == introduction.outgoing.len();
+            let fits = |p: &Place| p.part == *part && p.theirs == theirs && HALVES * p.bytes == introduction.outgoing.len();
             if !places.get(own).is_some_and(fits) || found[own].is_some() {
                 return Err(mismatch(*part));
             }
@@ -137,22 +130,32 @@ impl Slabs {
             pairs.push(Pair { place: *place, outgoing, incoming: incoming.unwrap_or(theirs), to });
         }
         let (cuda, links, exchanges) = (cuda.clone(), links.clone(), AtomicUsize::new(0));
-        Ok(Self { cuda, links, pairs, halves, exchanges, events, peers, parcels: None })
+        Ok(Self { cuda, links, pairs, exchanges, events, peers, parcels: None })
     }
 
-    /// Slab that goes to place `k`, to be written on the device.
+    /// Slab that goes to place `k`, both halves of it, to be written on the device.
     pub fn outgoing(&self, k: usize) -> &Buffer<u8> {
         &self.pairs[k].outgoing
     }
 
-    /// Slab that has come from place `k`, both halves of it where there are two.
+    /// Slab that has come from place `k`, both halves of it.
     pub fn incoming(&self, k: usize) -> &Buffer<u8> {
         &self.pairs[k].incoming
     }
 
     /// Half of the slabs that goes with the next exchange; what came with the last one is in the other one.
     pub fn half(&self) -> usize {
-        self.exchanges.load(Ordering::Relaxed) % self.halves
+        self.exchanges.load(Ordering::Relaxed) % HALVES
+    }
+
+    /// Address of what goes to place `k` with the next exchange.
+    pub fn next(&self, k: usize) -> u64 {
+        self.outgoing(k).address() + (self.half() * self.pairs[k].place.bytes) as u64
+    }
+
+    /// Address of what came from place `k` with the last exchange.
+    pub fn last(&self, k: usize) -> u64 {
+        self.incoming(k).address() + ((1 - self.half()) * self.pairs[k].place.bytes) as u64
     }
 
     /// Has all outgoing slabs, as the stream has written them by now, go to the others; what is put on the stream afterwards finds
@@ -161,26 +164,29 @@ impl Slabs {
     /// # Errors
     /// Another part has failed.
     pub fn exchange(&self) -> Result<()> {
-        let half = self.exchanges.fetch_add(1, Ordering::Relaxed) % self.halves;
+        self.exchange_with(&[])
+    }
+
+    /// Exchanges others along with these, between the same parts, for which the streams wait for each other once.
+    ///
+    /// # Errors
+    /// Another part has failed.
+    pub fn exchange_with(&self, others: &[&Self]) -> Result<()> {
+        let all: Vec<(&Self, usize)> =
+            std::iter::once(&self).chain(others).map(|slabs| (*slabs, slabs.exchanges.fetch_add(1, Ordering::Relaxed) % HALVES)).collect();
         if let Some(parcels) = &self.parcels {
-            return self.exchange_parcels(parcels, half);
-        }
-        if self.halves == 1 {
-            // Readers of the incoming slabs of the exchange before are ahead of this mark.
-            self.cuda.record(&self.events.free)?;
-            self.tell()?;
-            for (part, _, events) in &self.peers {
-                self.hear(*part)?;
-                self.cuda.wait_for(&events.free)?;
-            }
+            return self.exchange_parcels(parcels, &all);
         }
         // Readers of the other half are ahead of the others' marks of the exchange before, which this stream has waited for.
-        for pair in &self.pairs {
-            if let Some(to) = &pair.to {
-                let (at, bytes) = (half * pair.place.bytes, pair.place.bytes);
-                self.cuda.copy_to_peer(&pair.outgoing, at, to, at, bytes)?;
+        for (slabs, half) in &all {
+            for pair in &slabs.pairs {
+                if let Some(to) = &pair.to {
+                    let (at, bytes) = (half * pair.place.bytes, pair.place.bytes);
+                    self.cuda.copy_to_peer(&pair.outgoing, at, to, at, bytes)?;
+                }
             }
         }
+        let half = all[0].1;
         self.cuda.record(&self.events.sent[half])?;
         self.tell()?;
         for (part, _, events) in &self.peers {
@@ -190,28 +196,36 @@ impl Slabs {
         Ok(())
     }
 
-    /// Exchanges this half with parts that are other processes.
-    fn exchange_parcels(&self, parcels: &Parcels, half: usize) -> Result<()> {
+    /// Exchanges these halves of slabs with parts that are other processes.
+    fn exchange_parcels(&self, parcels: &Parcels, all: &[(&Self, usize)]) -> Result<()> {
         if let Some(direct) = parcels.direct() {
-            // Both ends of a place take theirs in one order, that of the part before: nothing needs to be said.
-            let rank = self.links.rank();
-            let mut pairs: Vec<(usize, &Pair)> = self.pairs.iter().enumerate().collect();
-            pairs.sort_by_key(|(own, Pair { place, .. })| (place.part, if rank < place.part { *own } else { place.theirs }));
-            let portion = |memory, place: &Place| Portion { part: place.part, memory, at: half * place.bytes, bytes: place.bytes };
-            let out: Vec<_> = pairs.iter().map(|(_, pair)| portion(pair.outgoing.memory(), &pair.place)).collect();
-            let back: Vec<_> = pairs.iter().map(|(_, pair)| portion(pair.incoming.memory(), &pair.place)).collect();
+            let (mut out, mut back) = (Vec::new(), Vec::new());
+            for (slabs, half) in all {
+                // Both ends of a place take theirs in one order, that of the part before: nothing needs to be said.
+                let rank = self.links.rank();
+                let mut pairs: Vec<(usize, &Pair)> = slabs.pairs.iter().enumerate().collect();
+                pairs.sort_by_key(|(own, Pair { place, .. })| (place.part, if rank < place.part { *own } else { place.theirs }));
+                let portion = |memory, place: &Place| Portion { part: place.part, memory, at: half * place.bytes, bytes: place.bytes };
+                out.extend(pairs.iter().map(|(_, pair)| portion(pair.outgoing.memory(), &pair.place)));
+                back.extend(pairs.iter().map(|(_, pair)| portion(pair.incoming.memory(), &pair.place)));
+            }
             return direct.exchange(&out, &back);
         }
-        let mut all: Vec<(usize, Vec<Piece>)> = Vec::new();
-        for Pair { place: Place { part, theirs, bytes }, outgoing, .. } in &self.pairs {
-            let at = half * bytes;
-            let piece = Piece { memory: outgoing.memory().clone(), at, bytes: *bytes, buffer: *theirs, to: at };
-            match all.iter_mut().find(|(other, _)| other == part) {
-                Some((_, pieces)) => pieces.push(piece),
-                None => all.push((*part, vec![piece])),
+        let mut parcel: Vec<(usize, Vec<Piece>)> = Vec::new();
+        for (number, (slabs, half)) in all.iter().enumerate() {
+            for Pair { place: Place { part, theirs, bytes }, outgoing, .. } in &slabs.pairs {
+                let at = half * bytes;
+                let piece = Piece { memory: outgoing.memory().clone(), at, bytes: *bytes, buffer: number * MOST_PLACES + theirs, to: at };
+                match parcel.iter_mut().find(|(other, _)| other == part) {
+                    Some((_, pieces)) => pieces.push(piece),
+                    None => parcel.push((*part, vec![piece])),
+                }
             }
         }
-        parcels.exchange(&all, |k| self.pairs.get(k).map(|pair| pair.incoming.memory()))
+        parcels.exchange(&parcel, |buffer| {
+            let (slabs, _) = all.get(buffer / MOST_PLACES)?;
+            slabs.pairs.get(buffer % MOST_PLACES).map(|pair| pair.incoming.memory())
+        })
     }
 
     /// Tells the others that this part's mark is in its stream.
@@ -226,16 +240,16 @@ impl Slabs {
 }
 
 /// Compares places with those of parts that are other processes, which hold their ends.
-fn introduce(halves: usize, links: &Links, places: &[Place]) -> Result<()> {
+fn introduce(links: &Links, places: &[Place]) -> Result<()> {
     for (own, place) in places.iter().enumerate() {
-        let card = [own, place.theirs, halves * place.bytes].map(|number| number as u64);
+        let card = [own, place.theirs, HALVES * place.bytes].map(|number| number as u64);
         links.send(place.part, bytemuck::cast_slice(&card).to_vec())?;
     }
     let mut found = vec![false; places.len()];
     for Place { part, .. } in places {
         let card = links.receive(*part)?;
         let &[theirs, own, bytes] = &values::<u64>(&card)[..] else { return Err(mismatch(*part)) };
-        let fits = |p: &Place| p.part == *part && p.theirs as u64 == theirs && (halves * p.bytes) as u64 == bytes;
+        let fits = |p: &Place| p.part == *part && p.theirs as u64 == theirs && (HALVES * p.bytes) as u64 == bytes;
         match found.get_mut(own as usize) {
             Some(found) if !*found && fits(&places[own as usize]) => *found = true,
             _ => return Err(mismatch(*part)),

@@ -109,46 +109,64 @@ fn a_cut_covers_every_tile_once_and_balances() {
 /// Kinds of memory of parts.
 const BOTH: [inside::Memory; 2] = [inside::Memory::Shared, inside::Memory::Apart];
 
-/// Slabs of parts on one GPU, of one half and of two: in a ring, where numbers keep two places of a pair apart; by copies and by
-/// messages.
+/// Slabs of parts on one GPU: in a ring, where numbers keep two places of a pair apart; by themselves and two along with each other, of
+/// which the first part of a line has one place fewer; by copies and by messages.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn slabs_come_to_their_places() {
     if testing::gpu().is_none() {
         return;
     }
-    let cases = [(2, 1), (3, 1), (2, 2), (3, 2)].into_iter().flat_map(|case| BOTH.map(|memory| (case, memory)));
-    for ((parts, halves), memory) in cases {
+    for (parts, memory) in [2, 3].into_iter().flat_map(|parts| BOTH.map(|memory| (parts, memory))) {
         let found = inside::run_on(parts, memory, |links| {
             let cuda = Cuda::open(0)?;
             let (own, bytes) = (links.rank(), 4096);
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts];
             // Place 0 is at the lower end, whose other end is the lower neighbour's place 1.
-            let places = [Place { part: below, theirs: 1, bytes }, Place { part: above, theirs: 0, bytes }];
-            let make = if halves == 1 { Slabs::new } else { Slabs::in_turn };
-            let slabs = make(&cuda, &cuda.pool(), &links, &places, "test")?;
-            let mut seen = Vec::new();
+            let ring = [Place { part: below, theirs: 1, bytes }, Place { part: above, theirs: 0, bytes }];
+            let lower = (own > 0).then(|| Place { part: below, theirs: usize::from(own > 1), bytes: 64 });
+            let upper = (own + 1 < parts).then_some(Place { part: above, theirs: 0, bytes: 64 });
+            let line: Vec<Place> = lower.into_iter().chain(upper).collect();
+            let slabs = Slabs::new(&cuda, &cuda.pool(), &links, &ring, "test")?;
+            let along = Slabs::new(&cuda, &cuda.pool(), &links, &line, "test")?;
+            let (mut seen, mut seen_along) = (Vec::new(), Vec::new());
             for turn in 0..25_u8 {
-                for k in 0..2 {
-                    let words = cuda.buffer_from(&vec![100 * own as u8 + 2 * turn + k as u8; halves * bytes], "test")?;
-                    cuda.copy_to_peer(&words, 0, slabs.outgoing(k), slabs.half() * bytes, bytes)?;
-                }
-                slabs.exchange()?;
-                for k in 0..2 {
-                    let begin = (halves - 1 - slabs.half()) * bytes;
+                let write = |slabs: &Slabs, k: usize, bytes: usize, value: u8| {
+                    let words = cuda.buffer_from(&vec![value; bytes], "test")?;
+                    cuda.copy_to_peer(&words, 0, slabs.outgoing(k), slabs.half() * bytes, bytes)
+                };
+                let read = |slabs: &Slabs, k: usize, bytes: usize| {
+                    let begin = (1 - slabs.half()) * bytes;
+                    assert_eq!(slabs.last(k), slabs.incoming(k).address() + begin as u64);
                     let came = cuda.download_range(slabs.incoming(k), begin..begin + bytes)?;
                     assert!(came.iter().all(|byte| *byte == came[0]));
-                    seen.push(came[0]);
+                    Ok::<_, Error>(came[0])
+                };
+                (0..2).try_for_each(|k| write(&slabs, k, bytes, 100 * own as u8 + 2 * turn + k as u8))?;
+                // In two turns of three.
+                if turn % 3 == 0 {
+                    slabs.exchange()?;
+                } else {
+                    (0..line.len()).try_for_each(|k| write(&along, k, 64, 80 * own as u8 + turn))?;
+                    slabs.exchange_with(&[&along])?;
+                    for k in 0..line.len() {
+                        seen_along.push((line[k].part, turn, read(&along, k, 64)?));
+                    }
+                }
+                for k in 0..2 {
+                    seen.push(read(&slabs, k, bytes)?);
                 }
             }
             // Nobody's slab goes while another writes to it.
             links.all_say(&())?;
-            Ok(seen)
+            Ok((seen, seen_along))
         });
-        for (own, seen) in found.unwrap().into_iter().enumerate() {
+        for (own, (seen, seen_along)) in found.unwrap().into_iter().enumerate() {
             let [below, above] = [(own + parts - 1) % parts, (own + 1) % parts].map(|part| 100 * part as u8);
             let expected: Vec<u8> = (0..25).flat_map(|turn| [below + 2 * turn + 1, above + 2 * turn]).collect();
-            assert_eq!(seen, expected, "part {own} of {parts}, {halves} halves, {memory:?}");
+            assert_eq!(seen, expected, "part {own} of {parts}, {memory:?}");
+            assert_eq!(seen_along.len(), 16 * (usize::from(own > 0) + usize::from(own + 1 < parts)));
+            assert!(seen_along.iter().all(|(part, turn, value)| *value == 80 * *part as u8 + turn), "part {own} of {parts}, {memory:?}");
         }
     }
 }

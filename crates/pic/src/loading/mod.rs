@@ -9,7 +9,7 @@ mod portions;
 mod quiet;
 mod random;
 mod relativistic;
-mod uniform;
+pub(crate) mod uniform;
 
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::real::Isa;
@@ -21,8 +21,8 @@ pub use self::half_step_back::back_push;
 pub(crate) use self::portions::joined;
 use self::quiet::Halton;
 use self::random::Draws;
+pub(crate) use self::uniform::RowOfCells;
 pub use self::uniform::UniformSource;
-pub(crate) use self::uniform::{RowOfCells, UNIFORM_SOURCE_CUDA};
 use crate::config::species::Positions;
 use crate::sampling::{Purpose, Stream, purpose};
 use crate::setup::{Load, Model, Profile, ThermalSpread, absolute, bad_density, input};

@@ -11,6 +11,16 @@ use crate::config::species::Positions;
 use crate::sampling::{Purpose, purpose};
 use crate::setup::{Load, Profile, ThermalSpread};
 
+/// Momenta without spread: `UniformSource::heat`.
+#[device]
+pub(crate) const COLD: u32 = 0;
+/// Normal momenta.
+#[device]
+pub(crate) const GAUSSIAN: u32 = 1;
+/// Momenta of Maxwell and Juttner's distribution, seen from where their frame moves.
+#[device]
+pub(crate) const RELATIVISTIC: u32 = 2;
+
 /// Numbers from which the particles of a species are made.
 #[device]
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,7 +37,8 @@ pub struct UniformSource {
     momentum: u32,
     per_cell: u32,
     random: u32,
-    warm: u32,
+    /// [`COLD`], [`GAUSSIAN`], or [`RELATIVISTIC`], whose temperature is the first width.
+    heat: u32,
     /// Set for one dimension.
     line: u32,
 }
@@ -42,8 +53,7 @@ impl Load {
         let widths = match &self.heat {
             ThermalSpread::Cold => &[][..],
             ThermalSpread::Gaussian(widths) => &widths[..],
-            ThermalSpread::Temperature(t) => std::slice::from_ref(t),
-            ThermalSpread::MaxwellJuttner(_) => return Some("their gas is relativistic"),
+            ThermalSpread::Temperature(t) | ThermalSpread::MaxwellJuttner(t) => std::slice::from_ref(t),
         };
         let cold = matches!(self.heat, ThermalSpread::Cold);
         match () {
@@ -66,12 +76,12 @@ impl Source<'_> {
         if load.obstacle().is_some() || super::half_step_back::pushes(self.setup, load.number, self.total_field) {
             return None;
         }
-        let mut width = [0.0; 3];
-        match &load.heat {
-            ThermalSpread::Gaussian(widths) => width = [number(&widths[0])?, number(&widths[1])?, number(&widths[2])?],
-            ThermalSpread::Temperature(t) => width = [number(t)?.sqrt(); 3],
-            ThermalSpread::Cold | ThermalSpread::MaxwellJuttner(_) => {}
-        }
+        let (heat, width) = match &load.heat {
+            ThermalSpread::Cold => (COLD, [0.0; 3]),
+            ThermalSpread::Gaussian(widths) => (GAUSSIAN, [number(&widths[0])?, number(&widths[1])?, number(&widths[2])?]),
+            ThermalSpread::Temperature(t) => (GAUSSIAN, [number(t)?.sqrt(); 3]),
+            ThermalSpread::MaxwellJuttner(t) => (RELATIVISTIC, [number(t)?; 3]),
+        };
         let [x, y, z] = &load.drift;
         let uniform_source = UniformSource {
             seed: self.model.seed,
@@ -82,7 +92,7 @@ impl Source<'_> {
             momentum: purpose::start(load.number, Purpose::Momentum),
             per_cell: load.per_cell as u32,
             random: u32::from(load.positions == Positions::Random),
-            warm: u32::from(!matches!(load.heat, ThermalSpread::Cold)),
+            heat,
             line: u32::from(self.model.grid.dimensions == 1),
         };
         Some((uniform_source, &self.offsets))

@@ -47,6 +47,7 @@ fn a_gpu_begins_with_the_particles_of_the_cpu() {
             "positions = \"quiet\", momentum = { quiet = false, thermal = [1, 2, 3] }",
             "positions = \"quiet\", momentum = { thermal = 0.1 }",
             "density = \"1 + 0.5*sin(x)\", momentum = { maxwell_juttner = 0.3 }",
+            "momentum = { maxwell_juttner = 0.3, drift = [0.5, 0, -1e-3] }",
         ] {
             the_same(&cuda, cells, size, species);
         }
@@ -72,7 +73,9 @@ fn hot_particles_of_a_gpu_find_room_from_the_first_step_on() {
 /// Kernels that are told before a run, for a pack, are those of the run: what makes the particles, too, where a GPU makes them.
 #[test]
 fn programs_that_make_particles_are_told() {
-    for (rest, makes) in [("momentum = { thermal = 0.1 }", true), ("density = \"1 + x\"", false)] {
+    for (rest, makes) in
+        [("momentum = { thermal = 0.1 }", true), ("momentum = { maxwell_juttner = 1 }", true), ("density = \"1 + x\"", false)]
+    {
         let text = format!(
             "dt = 0.05\nsteps = 1\nspecies = [{{ name = \"a\", particles_per_cell = 4, {rest} }}]\n[grid]\ncells = [16, 16]\nsize = [1, 1]\n"
         );
@@ -91,8 +94,11 @@ fn programs_that_make_particles_are_told() {
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_gpu_brings_the_particles_of_the_cpu_into_a_window() {
     let Some(cuda) = testing::gpu() else { return };
-    for species in ["momentum = { thermal = 0.1, drift = [0.5, 0, -1e-3] }", "positions = \"lattice\", momentum = { thermal = [1, 2, 3] }"]
-    {
+    for species in [
+        "momentum = { thermal = 0.1, drift = [0.5, 0, -1e-3] }",
+        "momentum = { maxwell_juttner = 0.1 }",
+        "positions = \"lattice\", momentum = { thermal = [1, 2, 3] }",
+    ] {
         // They stand still, and have the bits that they came with.
         let text = format!(
             "dt = 0.05\nsteps = 60\nspecies = [{{ name = \"a\", particles_per_cell = 9, tagged = true, mobile = false, {species} }}]\n\

@@ -292,7 +292,7 @@ fn slabs(cuda: &Cuda, pool: &Pool, links: &Links, words: [usize; 2], rooms: &[[u
     };
     let others: Range<usize> = 0..parts;
     let places: Vec<Place> = others.filter(|part| *part != rank).map(place).collect();
-    Slabs::in_turn(cuda, pool, links, &places, WHAT)
+    Slabs::new(cuda, pool, links, &places, WHAT)
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 use zellige_engine::real::{Isa, RealScalar};
 use zellige_engine::rng::Philox;
 
-use super::UniformSource;
+use super::{COLD, GAUSSIAN, RELATIVISTIC, UniformSource};
 use crate::loading::Source;
 use crate::loading::lanes::{Work, on};
 use crate::loading::random::{OfPairs, SOME, normals_of_pairs, offsets_of_pairs};
+use crate::loading::relativistic::{Momenta, draw};
+use crate::relativistic::{Frame, NUMBERS_OF_A_PARTICLE, frame_of};
 use crate::sampling::Stream;
 
 /// Maker of the rows of a species.
@@ -36,8 +38,12 @@ impl Source<'_> {
     /// Maker of rows where they are all that becomes of the same few numbers.
     pub(crate) fn uniform_rows(&self) -> Option<UniformRows<'_>> {
         let (source, offsets) = self.uniform_source()?;
-        // Others are refused with their place. The longest normal number of 32 random bits is 6.8.
-        let sound = |(width, drift): (&f64, &f64)| *width >= 0.0 && (7.0 * width + drift.abs()).is_finite();
+        // Others are refused with their place. The longest normal number of 32 random bits is 6.8; momenta of a relativistic gas are
+        // below a hundred temperatures, and products of three such numbers are numbers.
+        let relativistic = source.heat == RELATIVISTIC;
+        let longest =
+            |width: f64, drift: f64| if relativistic { (100.0 * width).max(drift.abs()).powi(3) } else { 7.0 * width + drift.abs() };
+        let sound = |(width, drift): (&f64, &f64)| *width >= 0.0 && longest(*width, *drift).is_finite();
         source.width.iter().zip(&source.drift).all(sound).then_some(UniformRows { source, offsets, moved: self.moved, isa: self.isa })
     }
 }
@@ -118,8 +124,7 @@ impl<T: RealScalar> Work for Filling<'_, '_, T> {
         if source.line != 0 {
             t[..cells * each].fill(T::ZERO);
         }
-        let warm = source.warm != 0;
-        if !warm {
+        if source.heat == COLD {
             for (to, drift) in [&mut *x, &mut *y, &mut *z].into_iter().zip(source.drift) {
                 to[..cells * each].fill(T::from_f64(0.0 + drift));
             }
@@ -148,7 +153,7 @@ impl<T: RealScalar> Work for Filling<'_, '_, T> {
                         block.put(first, pairs, &offsets[1], t);
                     }
                 }
-                if warm {
+                if source.heat == GAUSSIAN {
                     for p in 0..SOME {
                         numbers[p] = number + 2 * (first as u64 + within[p]);
                     }
@@ -158,6 +163,41 @@ impl<T: RealScalar> Work for Filling<'_, '_, T> {
                     block.put(first, pairs, &normals[2], z);
                 }
             }
+        }
+        if source.heat == RELATIVISTIC {
+            let [drift_x, drift_y, drift_z] = source.drift;
+            let gas = (source.width[0], frame_of(drift_x, drift_y, drift_z));
+            draw(momenta, cells * each, gas.1.momentum > 0.0, &mut OfRow { cells: cells as u32, column, number, gas, u: [x, y, z] });
+        }
+    }
+}
+
+/// Particles of a row of cells whose momenta are drawn.
+struct OfRow<'a, T> {
+    cells: u32,
+    /// Column of the first cell, and the first number of the row.
+    column: u64,
+    number: u64,
+    gas: (f64, Frame),
+    u: [&'a mut [T]; 3],
+}
+
+impl<T: RealScalar> Momenta for OfRow<'_, T> {
+    #[inline(always)]
+    fn key(&self, p: usize) -> [u64; 2] {
+        let (cell, k) = (p as u32 % self.cells, p as u32 / self.cells);
+        [self.column + u64::from(cell), self.number + u64::from(k) * NUMBERS_OF_A_PARTICLE]
+    }
+
+    #[inline(always)]
+    fn gas(&self, _p: usize) -> (f64, Frame) {
+        self.gas
+    }
+
+    #[inline(always)]
+    fn put(&mut self, p: usize, u: [f64; 3]) {
+        for (to, u) in self.u.iter_mut().zip(u) {
+            to[p] = T::from_f64(u);
         }
     }
 }
@@ -215,6 +255,8 @@ mod tests {
             r#", "momentum": {"temperature": 0.3}, "tagged": true"#,
             r#", "positions": "lattice", "momentum": {"thermal": 0.1}"#,
             r#", "positions": "quiet""#,
+            r#", "momentum": {"maxwell_juttner": 0.3}"#,
+            r#", "momentum": {"maxwell_juttner": 2.0, "drift": [0.5, 0.0, -7.0]}, "positions": "lattice""#,
         ];
         for (dimensions, per_cell, species) in starts.into_iter().flat_map(|s| [(1, 1, s), (1, 4, s), (2, 9, s), (2, 36, s)]) {
             let config = config(dimensions, per_cell, species);
@@ -234,7 +276,8 @@ mod tests {
             r#", "density": "1+x""#,
             r#", "momentum": {"temperature": "1+x"}"#,
             r#", "momentum": {"thermal": [0.1, 0.1, 1e308]}"#,
-            r#", "momentum": {"maxwell_juttner": 0.3}"#,
+            r#", "momentum": {"maxwell_juttner": "0.3 + x"}"#,
+            r#", "momentum": {"maxwell_juttner": 1e300}"#,
         ] {
             let config = config(2, 4, species);
             let model = Model::new(&config, std::path::Path::new(""), 1).unwrap();

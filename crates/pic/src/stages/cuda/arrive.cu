@@ -3,7 +3,7 @@
 #include "settle.cu"
 
 // Records of the slabs that `depart` filled elsewhere, blockIdx.y 0 for those that come over the lower end, 1 for the upper one. They lie in the cells
-// beside it: nothing flies farther in a step. Slabs that went out are empty then.
+// beside it: nothing flies farther in a step. Slabs that go out next, which their readers have left, are empty then.
 extern "C" __global__ void __launch_bounds__(256)
     arrive(const __grid_constant__ Domain d, const __grid_constant__ Store st, const u8* below, const u8* above) {
     const u32 end = blockIdx.y;

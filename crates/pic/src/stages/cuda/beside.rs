@@ -14,6 +14,9 @@ use crate::stages::part::Part;
 /// Rows of a strip: `STRIP` of strips.cu.
 const STRIP: usize = 3;
 
+/// Bytes that slabs begin at multiples of: those of the largest number of a kernel.
+const ALIGNED: usize = 16;
+
 const NAMES: &[&str] = &["send_sums", "add_sums", "send_fields", "take_fields", "send_current", "send_charge"];
 
 /// Recipe of the kernels for a number format.
@@ -49,14 +52,16 @@ impl Ends {
 
     /// Slabs of so many bytes at each end.
     pub(super) fn slabs(&self, cuda: &Cuda, pool: &Pool, part: &Part, bytes: usize) -> Result<Slabs> {
+        let bytes = bytes.next_multiple_of(ALIGNED);
         let places: Vec<Place> = self.0.iter().map(|(_, place)| Place { bytes, ..*place }).collect();
         Slabs::new(cuda, pool, part.links(), &places, "exchange between parts")
     }
 
-    /// Addresses of one kind of slabs at the lower and the upper end; 0 where there is no other part.
-    pub(super) fn addresses(&self, slabs: &Slabs, kind: fn(&Slabs, usize) -> &Buffer<u8>) -> [u64; 2] {
+    /// Addresses of slabs, of what goes [next](Slabs::next) or came [last](Slabs::last), at the lower and the upper end; 0 where
+    /// there is no other part.
+    pub(super) fn addresses(&self, slabs: &Slabs, which: fn(&Slabs, usize) -> u64) -> [u64; 2] {
         let mut addresses = [0; 2];
-        self.0.iter().enumerate().for_each(|(k, (end, _))| addresses[*end] = kind(slabs, k).address());
+        self.0.iter().enumerate().for_each(|(k, (end, _))| addresses[*end] = which(slabs, k));
         addresses
     }
 }
@@ -99,14 +104,14 @@ impl Beside {
     }
 
     /// Completes integer sums: deposits on guards go to their nodes, and the first row of the part above is that of its guard.
-    /// Guards of `clear` are zero afterwards.
-    pub(super) fn complete(&self, yee: &YeeGrid, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>) -> Result<()> {
+    /// Guards of `clear` are zero afterwards. Slabs of `along` go with them.
+    pub(super) fn complete(&self, yee: &YeeGrid, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>, along: &[&Slabs]) -> Result<()> {
         let (rows, length) = (3 * STRIP, (sums.len() / 3) as i64);
-        let [below, above] = self.ends.addresses(&self.sums, Slabs::outgoing);
+        let [below, above] = self.ends.addresses(&self.sums, Slabs::next);
         // SAFETY: three components of so many sums each; a slab has three strips.
         unsafe { self.launch("send_sums", rows).arg(*yee).arg(sums).arg(length).arg(below).arg(above).run()? };
-        self.sums.exchange()?;
-        let [below, above] = self.ends.addresses(&self.sums, Slabs::incoming);
+        self.sums.exchange_with(along)?;
+        let [below, above] = self.ends.addresses(&self.sums, Slabs::last);
         let launch = self.launch("add_sums", rows).arg(*yee).arg(sums).arg(length).arg(below).arg(above);
         // SAFETY: as above; what is cleared is as large as the sums, or nothing.
         unsafe { launch.arg(clear.map_or(0, Buffer::address)).run() }
@@ -114,11 +119,11 @@ impl Beside {
 
     /// Fills the guards of E and B at the ends.
     pub(super) fn fill(&self, yee: &YeeGrid) -> Result<()> {
-        let [below, above] = self.ends.addresses(&self.fields, Slabs::outgoing);
+        let [below, above] = self.ends.addresses(&self.fields, Slabs::next);
         // SAFETY: six fields over all nodes with guards; a slab has six strips.
         unsafe { self.launch("send_fields", 6 * STRIP).arg(*yee).arg(below).arg(above).run()? };
         self.fields.exchange()?;
-        let [below, above] = self.ends.addresses(&self.fields, Slabs::incoming);
+        let [below, above] = self.ends.addresses(&self.fields, Slabs::last);
         // SAFETY: as above.
         unsafe { self.launch("take_fields", 6 * STRIP).arg(*yee).arg(below).arg(above).run() }
     }
@@ -126,7 +131,7 @@ impl Beside {
     /// Gets the rows of J, half filtered, that the filter along y reaches in other parts.
     pub(super) fn reach_current(&self, yee: &YeeGrid, taps: &mut Taps) -> Result<()> {
         let Some((reach, slabs, _)) = &self.filter else { return Ok(()) };
-        let [below, above] = self.ends.addresses(slabs, Slabs::outgoing);
+        let [below, above] = self.ends.addresses(slabs, Slabs::next);
         // SAFETY: a slab has so many rows of each component.
         unsafe { self.launch("send_current", 3 * reach).arg(*yee).arg(*reach as i32).arg(below).arg(above).run()? };
         self.reached(slabs, taps)
@@ -135,7 +140,7 @@ impl Beside {
     /// Gets such rows of a charge.
     pub(super) fn reach_charge(&self, yee: &YeeGrid, charge: &Buffer<f64>, taps: &mut Taps) -> Result<()> {
         let Some((reach, _, slabs)) = &self.filter else { return Ok(()) };
-        let [below, above] = self.ends.addresses(slabs, Slabs::outgoing);
+        let [below, above] = self.ends.addresses(slabs, Slabs::next);
         // SAFETY: a slab has so many rows.
         unsafe { self.launch("send_charge", *reach).arg(*yee).arg(charge).arg(below).arg(above).run()? };
         self.reached(slabs, taps)
@@ -143,7 +148,7 @@ impl Beside {
 
     fn reached(&self, slabs: &Slabs, taps: &mut Taps) -> Result<()> {
         slabs.exchange()?;
-        taps.beyond = self.ends.addresses(slabs, Slabs::incoming);
+        taps.beyond = self.ends.addresses(slabs, Slabs::last);
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
+use zellige_engine::links::Slabs;
 use zellige_engine::ops::plane::PlaneReducer;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
@@ -377,9 +378,9 @@ impl Fields {
     }
 
     /// Completes integer sums with what other parts have deposited: three components, on all nodes here. Guards of `clear` become
-    /// zero, which nothing else does.
-    pub(super) fn complete_sums(&self, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>) -> Result<()> {
-        self.beside.as_ref().map_or(Ok(()), |beside| beside.complete(&self.yee, sums, clear))
+    /// zero, which nothing else does. Slabs of `along` go with them.
+    pub(super) fn complete_sums(&self, sums: &Buffer<i64>, clear: Option<&Buffer<i64>>, along: &[&Slabs]) -> Result<()> {
+        self.beside.as_ref().map_or(Ok(()), |beside| beside.complete(&self.yee, sums, clear, along))
     }
 
     /// Moves all fields one cell towards lower x; lines of E and B in `ahead` go in.

@@ -156,6 +156,8 @@ pub struct CudaStages {
     pending: Option<f64>,
     /// J is still that of the step before.
     fresh: bool,
+    /// Species whose particles have yet to go to other parts, where there are some.
+    pushed: Vec<usize>,
     /// Species and `swap_pages` of the last launch, in the same step: the next species need not wait for it.
     ahead: Option<usize>,
     /// K of deposit.cu.
@@ -319,6 +321,7 @@ impl CudaStages {
             unread: None,
             pending: None,
             fresh: false,
+            pushed: Vec::new(),
             ahead: None,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,

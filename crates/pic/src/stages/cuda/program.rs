@@ -11,9 +11,10 @@ use super::{arguments, field_arguments};
 use crate::deviates::DEVIATES;
 use crate::gauss::GAUSS;
 use crate::integers::INTEGERS;
-use crate::loading;
+use crate::loading::uniform;
 use crate::particles::{Pusher, Species};
 use crate::physics::PHYSICS;
+use crate::relativistic::RELATIVISTIC_GAS;
 use crate::shapes::SHAPES;
 use crate::stages::Precision;
 
@@ -57,6 +58,7 @@ pub(super) const FILES: &Files = cuda_files![
     "shapes.cuh" => SHAPES,
     "integers.cuh" => INTEGERS,
     "deviates.cuh" => DEVIATES,
+    "relativistic.cuh" => RELATIVISTIC_GAS,
     "gauss.cuh" => GAUSS,
     "domain.cuh" => &device_source![arguments::Domain],
     "store.cuh" => &device_source![arguments::Counters, arguments::Inbox, arguments::Store],
@@ -64,7 +66,7 @@ pub(super) const FILES: &Files = cuda_files![
     "push.cuh" => &device_source![arguments::PushOf],
     "walls.cuh" => &device_source![arguments::Walls],
     "bins.cuh" => &device_source![arguments::Bins],
-    "uniform_source.cuh" => &device_source![loading::UniformSource],
+    "uniform_source.cuh" => &device_source![uniform::COLD, uniform::GAUSSIAN, uniform::RELATIVISTIC, uniform::UniformSource],
     "yee_grid.cuh" => &device_source![field_arguments::YeeGrid],
     "fused_fields.cuh" => &device_source![field_arguments::FusedFields],
     "taps.cuh" => &device_source![field_arguments::Taps],
@@ -330,6 +332,8 @@ extern "C" __global__ void one(UniformSource m, const double *offsets, u64 colum
             r#", "momentum": {"temperature": 0.3}"#,
             r#", "positions": "lattice""#,
             r#", "positions": "quiet""#,
+            r#", "momentum": {"maxwell_juttner": 0.3}"#,
+            r#", "momentum": {"maxwell_juttner": 2.0, "drift": [0.5, 0.0, -7.0]}"#,
         ];
         for (dimensions, species) in starts.into_iter().flat_map(|s| [(1, s), (2, s)]) {
             let config = config(dimensions, species);

@@ -2,6 +2,7 @@
 
 use zellige_engine::cuda::{Coming, Launch};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::links::Slabs;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::Values;
 use zellige_engine::sim::Cost;
@@ -59,10 +60,29 @@ impl CudaStages {
     /// Makes the integer sums J, or adds them to what there is of this step.
     fn convert(&mut self) -> Result<()> {
         let Some(charge) = self.pending.take() else { return Ok(()) };
+        self.complete(false)?;
+        self.convert_complete(charge)
+    }
+
+    /// Makes sums J that are complete, in units of `charge`.
+    fn convert_complete(&mut self, charge: f64) -> Result<()> {
         self.ahead = None;
-        self.fields.complete_sums(&self.sums[self.adding], None)?;
         let current = self.current_of(charge);
         self.read(self.adding, current)
+    }
+
+    /// Completes the sums with what other parts have deposited; with them go the particles of all species that have been pushed since
+    /// the last time. Where `clear`, guards of the sums of the step before are zero afterwards.
+    fn complete(&mut self, clear: bool) -> Result<()> {
+        let pushed = std::mem::take(&mut self.pushed);
+        let along: Vec<&Slabs> = pushed.iter().filter_map(|s| self.species[*s].store.leaving()).collect();
+        let before = clear.then_some(&self.sums[1 - self.adding]);
+        self.fields.complete_sums(&self.sums[self.adding], before, &along)?;
+        pushed.into_iter().try_for_each(|s| {
+            let population = &mut self.species[s];
+            population.store.arrive(population.domain())?;
+            population.store.swap_pages()
+        })
     }
 
     /// J from sums, which are zero afterwards.
@@ -98,7 +118,7 @@ impl CudaStages {
         self.fields.begin_charge(smoothed)?;
         for s in species {
             self.sum_charge(*s)?;
-            self.fields.complete_sums(&self.sums[self.adding], None)?;
+            self.complete(false)?;
             let unit = self.species[*s].species.macro_charge().abs() / (4.0 * self.unit);
             self.fields.add_charge(&self.sums[self.adding], unit, smoothed)?;
             self.cuda.fill_zero(&mut self.sums[self.adding])?;
@@ -149,29 +169,29 @@ impl Stages for CudaStages {
         let (cuda, cost) = (self.cuda.clone(), self.cost(species));
         profiler.stage_on(&cuda, "advance", cost, || self.advance_particles(species, step, measure))?;
         if !self.part.is_alone() {
-            let population = &mut self.species[species];
-            let domain = population.domain();
-            profiler.stage_on(&cuda, "parts", Cost::default(), || population.store.exchange(domain))?;
+            // Their particles go to other parts along with the sums of the current.
+            self.pushed.push(species);
+            return Ok(());
         }
         profiler.stage_on(&cuda, "exchange", Cost::default(), || self.species[species].store.swap_pages())
     }
 
     fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
         // The fused update keeps no J, of which the work would be.
-        if self.fields.fuses_fields() && sheets.is_empty() && !self.fields.counts_work() {
+        let fused = self.fields.fuses_fields() && sheets.is_empty() && !self.fields.counts_work();
+        if !self.part.is_alone() {
+            profiler.stage_on(&cuda, "parts", Cost::default(), || self.complete(fused))?;
+        }
+        let charge = self.pending.take();
+        if fused {
             // As it is: the field reads the integers.
-            let charge = self.pending.take().unwrap_or(0.0);
-            if !self.part.is_alone() {
-                let (cuda, [own, other]) = (self.cuda.clone(), [self.adding, 1 - self.adding].map(|k| &self.sums[k]));
-                profiler.stage_on(&cuda, "parts", Cost::default(), || self.fields.complete_sums(own, Some(other)))?;
-            }
-            self.unread = Some(self.current_of(charge));
+            self.unread = Some(self.current_of(charge.unwrap_or(0.0)));
             return Ok(());
         }
-        let cuda = self.cuda.clone();
         let cost = Cost { bytes: (48.0 + 3.0 * self.fields.real()) * self.setup.grid.len() as f64, ..Cost::default() };
         profiler.stage_on(&cuda, "collect", cost, || {
-            self.convert()?;
+            charge.map_or(Ok(()), |charge| self.convert_complete(charge))?;
             if std::mem::take(&mut self.fresh) { self.fields.clear_current() } else { Ok(()) }
         })?;
         self.fields.current(sheets, profiler)
@@ -342,7 +362,7 @@ impl Stages for CudaStages {
         self.convert()?;
         let (n, pitch) = (self.setup.grid.len(), self.setup.grid.pitch());
         self.sum_charge(species)?;
-        self.fields.complete_sums(&self.sums[self.adding], None)?;
+        self.complete(false)?;
         let population = &self.species[species];
         let unit = population.species.macro_charge().abs() / (4.0 * self.unit);
         let sums = self.cuda.download_range(&self.sums[self.adding], 0..n)?;

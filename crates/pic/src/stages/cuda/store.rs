@@ -260,7 +260,7 @@ impl Store {
             now: inbox(self.current),
             next: inbox(1 - self.current),
             ring: self.ring.address(),
-            away: self.away.as_ref().map_or([0; 2], |away| away.ends.addresses(&away.slabs, Slabs::outgoing)),
+            away: self.away.as_ref().map_or([0; 2], |away| away.ends.addresses(&away.slabs, Slabs::next)),
             away_room: self.away.as_ref().map_or(0, |away| away.room as u32),
             outbox: self.outbox.address(),
             common: self.common.address(),
@@ -283,16 +283,18 @@ impl Store {
         }
     }
 
-    /// Sends the particles that left this part to where they belong, and puts those that come into inboxes. Does not wait.
-    pub(super) fn exchange(&self, domain: Domain) -> Result<()> {
-        let argument = self.argument();
+    /// Slabs of the particles that left this part, where there are other parts.
+    pub(super) fn leaving(&self) -> Option<&Slabs> {
+        self.away.as_ref().map(|away| &away.slabs)
+    }
+
+    /// Puts particles that have come from other parts into inboxes. Does not wait.
+    pub(super) fn arrive(&self, domain: Domain) -> Result<()> {
         let Some(away) = &self.away else { return Ok(()) };
-        away.slabs.exchange()?;
-        let [below, above] = away.ends.addresses(&away.slabs, Slabs::incoming);
-        let launch = away.arrive.launch((ARRIVING, 2), 256).arg(domain).arg(argument);
+        let [below, above] = away.ends.addresses(&away.slabs, Slabs::last);
+        let launch = away.arrive.launch((ARRIVING, 2), 256).arg(domain).arg(self.argument());
         // SAFETY: a domain, its store, and slabs of as much room as the store says.
-        unsafe { launch.arg(below).arg(above).run()? };
-        Ok(())
+        unsafe { launch.arg(below).arg(above).run() }
     }
 
     /// After a pass over all particles: what left is what came. Does not wait.
