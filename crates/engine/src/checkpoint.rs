@@ -14,7 +14,7 @@ mod reader;
 mod tests;
 mod writer;
 
-pub use self::reader::Reader;
+pub use self::reader::{Reader, add_to_ranges};
 pub use self::writer::Writer;
 
 #[cfg(target_endian = "big")]

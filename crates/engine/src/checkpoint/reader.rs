@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -20,8 +21,8 @@ struct Section {
     length: u64,
 }
 
-/// Reads the sections of a checkpoint. Its list of sections and its end were found right on opening; all else is verified when it is
-/// read, so that a part of a run reads and verifies its own alone.
+/// Reads the sections of a checkpoint. Its list of sections and its end were found right on opening; all else is verified when it
+/// is read, so that a part of a run reads and verifies its own alone.
 #[derive(Debug)]
 pub struct Reader {
     body: Body,
@@ -120,6 +121,14 @@ impl Body {
             (at, buffer) = (at + some.len() as u64, rest);
         }
         Ok(())
+    }
+}
+
+/// Adds a number to ranges of numbers, which come in rising order.
+pub fn add_to_ranges(ranges: &mut Vec<Range<usize>>, number: usize) {
+    match ranges.last_mut().filter(|last| last.end == number) {
+        Some(last) => last.end += 1,
+        None => ranges.push(number..number + 1),
     }
 }
 
@@ -258,6 +267,21 @@ impl Reader {
             return Err(self.content_error(message));
         }
         self.body.read(section.offset + (first * size_of::<V>()) as u64, bytemuck::cast_slice_mut(values))
+    }
+
+    /// Reads the values of some ranges one after the other; none of an empty array, which a column may be that nothing needs.
+    pub fn picked<V: Element>(&self, name: &str, ranges: &[Range<usize>]) -> Result<Vec<V>> {
+        if self.count::<V>(name)? == 0 {
+            return Ok(Vec::new());
+        }
+        let mut values = vec![V::zeroed(); ranges.iter().map(Range::len).sum()];
+        let mut rest = &mut values[..];
+        for range in ranges {
+            let (some, behind) = rest.split_at_mut(range.len());
+            self.values_from(name, range.start, some)?;
+            rest = behind;
+        }
+        Ok(values)
     }
 
     /// Reads bytes.

@@ -26,7 +26,7 @@ pub struct Writer {
     path: PathBuf,
     /// The file under its temporary name, at the first part.
     pending: Option<Pending>,
-    /// The same file, at every part.
+    /// Handle of it, at every part.
     file: File,
     failed: Option<Error>,
     names: BTreeSet<String>,
@@ -38,7 +38,7 @@ pub struct Writer {
     hashes: Vec<(u64, Hash)>,
 }
 
-/// What the first part says of a file that it has begun.
+/// Words of the first part about a file that it has begun.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Begun {
     pub(super) temporary: PathBuf,
@@ -196,8 +196,8 @@ impl Writer {
         self.section(SectionType::Json, name, &text)
     }
 
-    /// Writes an array of which each part of the run has some values: slices, each with the number in the array of its first value.
-    /// All of them together are the array. A part writes whole blocks, of which others send it what they have.
+    /// Writes an array of which each part of the run has some values: slices, each with the number of its first value. All of them
+    /// together are the array. A part writes whole blocks, of which others send it what they have.
     pub fn joined<V: Element>(&mut self, name: &str, own: &[(usize, &[V])]) -> Result<()> {
         let own: Vec<(u64, &[u8])> = own.iter().map(|(first, v)| ((first * size_of::<V>()) as u64, bytemuck::cast_slice(v))).collect();
         let own: Vec<(u64, &[u8])> = own.into_iter().filter(|(_, bytes)| !bytes.is_empty()).collect();
@@ -227,9 +227,9 @@ impl Writer {
         self.share(&pieces, &own, length)
     }
 
-    /// Writes the blocks of a section of `length` bytes that begins here. What the first part has in an open block is the first
-    /// piece of it, and what is in the last one goes there. Blocks are gone through in their order by all, so that a part that waits
-    /// for others is not waited for by them.
+    /// Writes the blocks of a section of `length` bytes that begins here. Bytes that the first part has in an open block are the
+    /// first piece, and those of a last block that is not full go there. Blocks are gone through in their order by all, so that a
+    /// part that waits for others is not waited for by them.
     fn share(&mut self, pieces: &[Piece], own: &[(u64, &[u8])], length: u64) -> Result<()> {
         let (begin, rank) = (self.at, self.links.rank());
         let end = begin + length;
