@@ -26,7 +26,7 @@ pub const VERSION: u32 = 2;
 const FORMAT: &str = "checkpoint";
 /// Names and the solver's name are short; longer ones mean a damaged file.
 const NAME_LIMIT: usize = 1024;
-/// Bytes of a block: large enough for file systems of many hosts, small enough to stay in the cache between hash and write.
+/// Bytes of a block: few checksums, and pieces as file systems of many hosts like them.
 pub const BLOCK: u64 = 1 << 20;
 
 /// BLAKE3 hash.

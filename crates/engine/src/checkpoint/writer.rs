@@ -38,6 +38,9 @@ pub struct Writer {
     hashes: Vec<(u64, Hash)>,
 }
 
+/// Bytes hashed and written at a time: stays in the cache between the two.
+const CHUNK: usize = 1 << 17;
+
 /// Words of the first part about a file that it has begun.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Begun {
@@ -133,10 +136,16 @@ impl Writer {
         if self.failed.is_some() {
             return;
         }
-        self.hashes.push((number, blake3::hash(block).into()));
-        if let Err(e) = self.file.write_all_at(block, number * BLOCK) {
-            self.failed = Some(Error::file("write", &self.path, e));
+        let (mut hasher, mut at) = (blake3::Hasher::new(), number * BLOCK);
+        for chunk in block.chunks(CHUNK) {
+            hasher.update(chunk);
+            if let Err(e) = self.file.write_all_at(chunk, at) {
+                self.failed = Some(Error::file("write", &self.path, e));
+                return;
+            }
+            at += chunk.len() as u64;
         }
+        self.hashes.push((number, hasher.finalize().into()));
     }
 
     /// Makes all writes of this part fail from now on.
