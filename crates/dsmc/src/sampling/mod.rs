@@ -236,22 +236,26 @@ impl Samples {
 
     /// Brings averages that a device or other parts keep to the host of the first part, where all that is asked is answered.
     pub fn fetch(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
+        self.fetch_own(model, stages)?;
         if std::mem::replace(&mut self.fetched, true) {
             return Ok(());
-        }
-        if let Some(device) = stages.batches() {
-            let OfCells { sums, spread } = &mut self.own;
-            device.fetch(sums, &mut spread.square, &mut spread.filled)?;
-            self.own.spread.value = all_values(model, self.shares.own(), &self.own.sums, self.closed());
-            if self.links.is_alone() {
-                return Ok(());
-            }
         }
         let mut whole = OfCells::new(model, 0);
         for (((_, to), (_, own)), width) in whole.columns_mut().into_iter().zip(self.own.columns()).zip(OfCells::widths(model)) {
             *to = self.shares.gathered(own, width)?;
         }
         self.whole = self.links.is_first().then_some(whole);
+        Ok(())
+    }
+
+    /// Brings averages of the cells of this part to its host.
+    fn fetch_own(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
+        if let Some(device) = stages.batches().filter(|_| !self.fetched) {
+            let OfCells { sums, spread } = &mut self.own;
+            device.fetch(sums, &mut spread.square, &mut spread.filled)?;
+            self.own.spread.value = all_values(model, self.shares.own(), &self.own.sums, self.closed());
+            self.fetched = self.links.is_alone();
+        }
         Ok(())
     }
 
