@@ -99,7 +99,7 @@ fn shared(links: &Links, path: &Path, pieces: &[usize]) -> Result<u64> {
     let mut writer = Writer::of_parts(links, path, "toy")?;
     writer.u64("step", if links.is_first() { 7 } else { 0 })?;
     writer.joined("long", &own)?;
-    writer.bytes("between", if links.is_first() { &[5; 1 << 19] } else { &[] })?;
+    writer.bytes("between", &vec![5; if links.is_first() { 1 << 19 } else { 0 }])?;
     writer.joined("again", &own)?;
     writer.joined::<f64>("none", &[])?;
     let k = links.rank();

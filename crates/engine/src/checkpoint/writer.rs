@@ -230,7 +230,9 @@ impl Writer {
         if self.links.is_alone() {
             let mut own = own;
             own.sort_unstable_by_key(|(first, _)| *first);
-            own.into_iter().for_each(|(_, bytes)| self.put(bytes));
+            for (_, bytes) in own {
+                self.put(bytes);
+            }
             return Ok(());
         }
         self.share(&pieces, &own, length)

@@ -127,10 +127,10 @@ impl Part {
     pub(in crate::stages) fn cells(&self, tiling: &Tiling) -> [Range<usize>; 2] {
         let tiles = self.tiles().start..self.tiles().end.min(tiling.len());
         let bounds = tiles.map(|tile| tiling.bounds(tile)).filter(|(_, cells)| cells.iter().all(|n| *n > 0));
-        let join = |all: [Range<usize>; 2], (corner, cells): ([usize; 2], [usize; 2])| {
-            [0, 1].map(|a| all[a].start.min(corner[a])..all[a].end.max(corner[a] + cells[a]))
-        };
-        bounds.fold([usize::MAX..0, usize::MAX..0], join)
+        let boxes = bounds.map(|(corner, cells)| [0, 1].map(|a| corner[a]..corner[a] + cells[a]));
+        let join =
+            |all: [Range<usize>; 2], one: [Range<usize>; 2]| [0, 1].map(|a| all[a].start.min(one[a].start)..all[a].end.max(one[a].end));
+        boxes.reduce(join).unwrap_or([0..0, 0..0])
     }
 
     /// True if this part has a tile.
