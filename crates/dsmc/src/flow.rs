@@ -3,15 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::Result;
 use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
+use crate::grid::Rectangle;
 use crate::model::Model;
-use crate::particles::Particles;
 use crate::sampling::{Samples, VALUES, width};
 use crate::setup::Initial;
 use crate::stages::{self, FetchCells, Ledger, Stages, Totals};
@@ -29,6 +28,7 @@ pub struct Flow {
     /// Finished steps.
     pub step: u64,
     cpu: Cpu,
+    links: Links,
     /// Threads that work up averages for a look, once there was one.
     watchers: Option<Cpu>,
 }
@@ -96,7 +96,7 @@ impl Flow {
             }
         })?;
         let samples = Samples::new(&model, config, links, stages.areas());
-        Ok(Self { model: Arc::new(model), stages, samples, step: 0, cpu, watchers: None })
+        Ok(Self { model: Arc::new(model), stages, samples, step: 0, cpu, links: links.clone(), watchers: None })
     }
 
     /// One step.
@@ -144,6 +144,12 @@ impl Flow {
         self.stages.ledger()
     }
 
+    /// Cells of this part of the run.
+    pub(crate) fn own_area(&self) -> Rectangle {
+        let all = Rectangle { lower: [0; 2], upper: self.model.grid.cells };
+        self.stages.areas().get(self.links.rank()).copied().unwrap_or(all)
+    }
+
     /// Totals over all particles.
     pub fn totals(&mut self) -> Result<Totals> {
         self.stages.totals()
@@ -165,66 +171,6 @@ impl Flow {
     pub(crate) fn on_host<R: Send>(&self, work: impl FnOnce(Averaged<'_>) -> R + Send) -> R {
         let averaged = Averaged::from(self);
         self.cpu.install(|| work(averaged))
-    }
-
-    /// Writes everything.
-    pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
-        writer.u64("step", self.step)?;
-        let p = self.stages.particles()?;
-        writer.bytes("particles.cell", bytemuck::cast_slice(&p.cell))?;
-        writer.bytes("particles.species", bytemuck::cast_slice(&p.species))?;
-        writer.bytes("particles.level", bytemuck::cast_slice(&p.level))?;
-        writer.bytes("particles.tag", bytemuck::cast_slice(&p.tag))?;
-        for (name, values) in ["x", "y"].into_iter().zip(&p.offset).chain(["vx", "vy", "vz"].into_iter().zip(&p.velocity)) {
-            writer.f32s(&format!("particles.{name}"), values)?;
-        }
-        writer.f32s("particles.rotation", &p.rotation)?;
-        writer.f64s("collisions", &self.stages.extra()?)?;
-        self.samples.save(&self.model, writer, &mut *self.stages)
-    }
-
-    /// Takes everything back.
-    pub fn restore(&mut self, reader: &Reader) -> Result<()> {
-        let words = |name: &str| -> Result<Vec<u16>> {
-            let bytes = reader.bytes(name)?;
-            if bytes.len() % 2 == 1 {
-                return Err(reader.content_error(format!("section `{name}` has an odd number of bytes")));
-            }
-            Ok(bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect())
-        };
-        let longs = |name: &str| -> Result<Vec<u32>> {
-            Ok(reader.bytes(name)?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
-        };
-        let numbers = |name: &str| reader.f32s(&format!("particles.{name}"));
-        let p = Particles {
-            cell: longs("particles.cell")?,
-            species: words("particles.species")?,
-            offset: [numbers("x")?, numbers("y")?],
-            velocity: [numbers("vx")?, numbers("vy")?, numbers("vz")?],
-            rotation: numbers("rotation")?,
-            level: longs("particles.level")?,
-            tag: longs("particles.tag")?,
-        };
-        let n = p.len();
-        let c = &self.model.collisions;
-        let full = |len: usize, wanted: bool| len == if wanted { n } else { 0 };
-        let whole = p.offset.iter().chain(&p.velocity).all(|v| v.len() == n)
-            && p.species.len() == n
-            && full(p.rotation.len(), c.rotation)
-            && full(p.level.len(), c.vibration)
-            && full(p.tag.len(), c.partner.tagged());
-        let inside = p.cell.iter().all(|c| (*c as usize) < self.model.grid.len())
-            && p.species.iter().all(|s| usize::from(*s) < self.model.species.len())
-            && p.offset.iter().flatten().all(|x| (0.0..1.0).contains(x))
-            && p.velocity.iter().flatten().all(|v| v.is_finite());
-        if !(whole && inside) {
-            return Err(reader.content_error("columns of particles do not fit together or into the domain of this input"));
-        }
-        self.stages.clear()?;
-        self.stages.put_back(&p)?;
-        self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.content_error(message))?;
-        self.step = reader.u64("step")?;
-        self.samples.restore(&self.model, reader, &mut *self.stages)
     }
 }
 

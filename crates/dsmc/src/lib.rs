@@ -16,6 +16,7 @@ pub mod physics;
 pub mod plan;
 pub mod planar;
 pub mod sampling;
+mod saved;
 pub mod setup;
 pub mod solver;
 mod species;

@@ -1,5 +1,7 @@
 //! Particles outside of a store: for loading, checkpoints and diagnostics.
 
+use std::ops::Range;
+
 use zellige_engine::parallel::{each, items, items_mut};
 
 /// Particles by column, those of a cell one behind the other, cells in the order of the store.
@@ -19,6 +21,15 @@ pub struct Particles {
     pub level: Vec<u32>,
     /// A number shared with the last partner; empty where partners are chosen at random.
     pub tag: Vec<u32>,
+}
+
+/// Range of own particles of a part, and the number of its first one among those of all parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// Number among the particles of all parts.
+    pub first: usize,
+    /// Range among own ones.
+    pub own: Range<usize>,
 }
 
 impl Particles {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +53,11 @@ impl Pending {
     /// The name until then, for libraries that open their files themselves.
     pub fn temporary(&self) -> &Path {
         &self.temporary
+    }
+
+    /// Another handle of the file, for writes at places of it: what goes through [`Pending::out`] is not to be mixed with them.
+    pub fn another_handle(&self) -> Result<File> {
+        OpenOptions::new().write(true).open(&self.temporary).map_err(|e| Error::file("write", &self.path, e))
     }
 
     /// Writer of the file.

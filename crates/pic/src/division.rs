@@ -78,6 +78,10 @@ pub(crate) fn of(model: &Model, setup: &Setup, device: &Device, plan: &Plan, par
         // And deposits on guards beyond the domain.
         rounds += 2.0 + passes;
     }
+    if let Device::Cuda(_) = device {
+        // Currents go with all particles that leave, what all passes reach at once, and fields in each half step unless they are fused.
+        rounds = 1.0 + f64::from(u8::from(passes > 0.0)) + if stages::cuda::fuses_fields(setup) { 1.0 } else { 3.0 };
+    }
     // On a line all parts have all nodes.
     let repeated = if line { CELL * grid.cells[0] as f64 / (CELL * grid.cells[0] as f64 + plan.items as f64) } else { 0.0 };
     let what = if line { "columns of cells" } else { "rows of cells" };

@@ -3,11 +3,11 @@
 
 mod lasers;
 mod outside;
+mod saved;
 mod window;
 
 use std::path::Path;
 
-use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe, RepeatedLaunches, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
@@ -327,93 +327,5 @@ impl Plasma {
     pub fn cells_to_place(&self, column: usize) -> [f64; 2] {
         let [from, next] = [0.0, 1.0].map(|k| self.model.position(self.moved as f64 + k, k));
         if column < 2 { [from[column], next[column] - from[column]] } else { [0.0; 2] }
-    }
-
-    /// Everything that a bit-equal continuation needs.
-    pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
-        writer.u64("step", self.step)?;
-        writer.u64("moved", self.moved)?;
-        for component in &Component::ALL[..6] {
-            writer.f64s(component.name(), &self.stages.component_to_save(*component)?)?;
-        }
-        for s in 0..self.setup.species.len() {
-            let p = self.stages.particles(s)?;
-            let name = |column: &str| format!("species{s}.{column}");
-            writer.bytes(&name("i"), bytemuck::cast_slice(&p.i))?;
-            writer.bytes(&name("j"), bytemuck::cast_slice(&p.j))?;
-            for (column, values) in [("s", &p.s), ("t", &p.t), ("ux", &p.u[0]), ("uy", &p.u[1]), ("uz", &p.u[2]), ("weight", &p.weight)] {
-                writer.f64s(&name(column), values)?;
-            }
-            writer.bytes(&name("tag"), bytemuck::cast_slice(&p.tag))?;
-        }
-        let auxiliary_state = self.stages.auxiliary_state()?;
-        writer.json("hidden", &auxiliary_state.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
-        for (k, (_, values)) in auxiliary_state.iter().enumerate() {
-            writer.f64s(&format!("hidden{k}"), values)?;
-        }
-        for (k, l) in self.start.iter().enumerate() {
-            let numbers = [l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out];
-            writer.f64s(&format!("ledger{k}"), &numbers)?;
-        }
-        writer.f64("radiated", self.radiated)?;
-        writer.f64s("added", &self.added.iter().map(|n| *n as f64).collect::<Vec<_>>())?;
-        let weights: Vec<f64> = self.setup.species.iter().map(|s| s.weight).collect();
-        writer.f64s("weights", &weights)?;
-        self.gauss.save(writer)
-    }
-
-    /// Takes it back.
-    pub fn restore(&mut self, reader: &Reader) -> Result<()> {
-        self.step = reader.u64("step")?;
-        self.moved = reader.u64("moved")?;
-        self.stages.set_moved(self.moved);
-        // The largest density on a window's way, which weights are relative to, may be on what was added to the way.
-        for (species, weight) in self.setup.species.iter().zip(reader.f64s("weights")?) {
-            if species.weight != weight {
-                let message = format!("its particles of `{}` have another weight: the longer run meets a larger density", species.name);
-                return Err(reader.content_error(format!("{message}; `reference_density` in both inputs sets it")));
-            }
-        }
-        let length = self.setup.grid.len();
-        for component in &Component::ALL[..6] {
-            let mut values = vec![0.0; length];
-            reader.f64s_into(component.name(), &mut values)?;
-            self.stages.set_component(*component, &values)?;
-        }
-        for s in 0..self.setup.species.len() {
-            let name = |column: &str| format!("species{s}.{column}");
-            let words = |column: &str| -> Result<Vec<u32>> {
-                Ok(reader.bytes(&name(column))?.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect())
-            };
-            let column = |c: &str| reader.f64s(&name(c));
-            let p = Particles {
-                i: words("i")?,
-                j: words("j")?,
-                s: column("s")?,
-                t: column("t")?,
-                u: [column("ux")?, column("uy")?, column("uz")?],
-                weight: column("weight")?,
-                tag: reader.bytes(&name("tag"))?.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect(),
-            };
-            let n = p.len();
-            let even = p.j.len() == n && [&p.s, &p.t, &p.u[0], &p.u[1], &p.u[2]].iter().all(|c| c.len() == n);
-            let inside = p.i.iter().all(|i| (*i as usize) < self.setup.grid.cells[0])
-                && p.j.iter().all(|j| (*j as usize) < self.setup.grid.cells[1]);
-            if !(even && inside && (p.weight.is_empty() || p.weight.len() == n) && (p.tag.is_empty() || p.tag.len() == n)) {
-                return Err(reader.content_error(format!("the particles of species {s} do not fit together")));
-            }
-            self.stages.replace(s, &p)?;
-        }
-        let names: Vec<String> = reader.json("hidden")?;
-        let auxiliary_state = names.into_iter().enumerate().map(|(k, name)| Ok((name, reader.f64s(&format!("hidden{k}"))?)));
-        self.stages.set_auxiliary_state(&auxiliary_state.collect::<Result<Vec<_>>>()?)?;
-        for (k, ledger) in self.start.iter_mut().enumerate() {
-            let mut v = [0.0; 5];
-            reader.f64s_into(&format!("ledger{k}"), &mut v)?;
-            *ledger = Ledger { injected: v[0] as u64, removed: v[1] as u64, energy_in: v[2], energy_out: v[3], charge_out: v[4] };
-        }
-        self.radiated = reader.f64("radiated")?;
-        self.added = reader.f64s("added")?.into_iter().map(|n| n as i64).collect();
-        self.gauss.restore(reader)
     }
 }

@@ -51,18 +51,7 @@ pub struct Stream {
 impl Stream {
     /// For the cell in column `column`, counted from the start of the run, and row `row`.
     pub fn new(seed: u64, species: usize, purpose: Purpose, column: u64, row: usize) -> Self {
-        let purpose = purpose::start(species, purpose);
-        Self::at(Philox::new(purpose, seed), column, Self::first(row))
-    }
-
-    /// From a number on that was left off at.
-    pub fn at(philox: Philox, column: u64, number: u64) -> Self {
-        Self { philox, column, index: number }
-    }
-
-    /// The number of the next draw.
-    pub fn number(&self) -> u64 {
-        self.index
+        Self { philox: Philox::new(purpose::start(species, purpose), seed), column, index: Self::first(row) }
     }
 
     /// The number of the first draw of a row: it has 2^40 before it meets the next one.

@@ -94,11 +94,6 @@ impl Share {
         self.links.joined(own)
     }
 
-    /// As [`Share::gathered`], at the first part alone: nothing at the others.
-    pub fn gathered_at_first<V: Pod>(&self, own: &[V]) -> Result<Vec<u8>> {
-        Ok(self.links.gather(bytemuck::cast_slice(own).to_vec())?.concat())
-    }
-
     /// Sums of counts over all parts.
     pub fn summed<const N: usize>(&self, counts: [usize; N]) -> Result<[usize; N]> {
         let mut counts = counts.map(|n| n as u64);

@@ -1,5 +1,7 @@
 //! The binary as users start it.
 
+#[cfg(unix)]
+mod checkpoints;
 mod commands;
 mod common;
 mod live;

@@ -17,11 +17,11 @@ const RUNS: [(&str, &[&str]); 5] = [
     ("ptycho/simulated.toml", &["ptycho.engine.0.iterations=4", "ptycho.engine.1.iterations=2"]),
 ];
 
-fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn arguments<'a>(input: &'a str, keys: &[&'a str], output: &'a str) -> Vec<&'a str> {
+pub(crate) fn arguments<'a>(input: &'a str, keys: &[&'a str], output: &'a str) -> Vec<&'a str> {
     arguments_on("cpu", input, keys, output)
 }
 
@@ -109,7 +109,7 @@ fn processes_on_gpus_write_the_files_of_one() {
 }
 
 /// The youngest process of this program that works in a folder.
-fn last_process(folder: &Path) -> u32 {
+pub(crate) fn last_process(folder: &Path) -> u32 {
     let numbers = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u32>().ok());
     let here = |process: &u32| {
         let link = |name: &str| std::fs::read_link(format!("/proc/{process}/{name}")).ok();

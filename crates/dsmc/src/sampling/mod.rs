@@ -240,15 +240,9 @@ impl Samples {
 
     /// Brings averages that a device or other parts keep to the host of the first part, where all that is asked is answered.
     pub fn fetch(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
+        self.fetch_own(model, stages)?;
         if std::mem::replace(&mut self.fetched, true) {
             return Ok(());
-        }
-        if let Some(device) = stages.batches() {
-            let fetch = device.begin_fetch()?;
-            self.fill(model, fetch)?;
-            if self.links.is_alone() {
-                return Ok(());
-            }
         }
         let mut whole = OfCells::new(model, 0);
         for (((_, to), (_, own)), width) in whole.columns_mut().into_iter().zip(self.own.columns()).zip(OfCells::widths(model)) {
@@ -284,6 +278,16 @@ impl Samples {
     /// Number that is another one whenever the closed batches are others.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// Brings averages of the cells of this part to its host.
+    fn fetch_own(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
+        if let Some(device) = stages.batches().filter(|_| !self.fetched) {
+            let fetch = device.begin_fetch()?;
+            self.fill(model, fetch)?;
+            self.fetched = self.links.is_alone();
+        }
+        Ok(())
     }
 
     /// Hands averages of cells over to the parts that own them from now on, if these are others.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytemuck::cast_slice;
+use zellige_engine::checkpoint::Reader;
 use zellige_engine::error::Result;
 use zellige_engine::links::{Links, values};
 
@@ -36,9 +37,19 @@ impl Shares {
         self.links.is_alone() || self.areas == areas
     }
 
-    /// Numbers of the cells of this part among those of all, `width` a cell.
-    pub(super) fn taken(&self, all: &[f64], width: usize) -> Vec<f64> {
-        rows(self.own(), self.whole(), width).map(|row| &all[row]).collect::<Vec<_>>().concat()
+    /// Numbers of the cells of this part, `width` a cell, row by row, each with its place among those of all cells.
+    pub(super) fn placed<'a>(&self, own: &'a [f64], width: usize) -> Vec<(usize, &'a [f64])> {
+        let within = rows(self.own(), self.own(), width);
+        rows(self.own(), self.whole(), width).zip(within).map(|(to, from)| (to.start, &own[from])).collect()
+    }
+
+    /// Numbers of the cells of this part out of those of all in a section of a checkpoint.
+    pub(super) fn read(&self, reader: &Reader, name: &str, width: usize) -> Result<Vec<f64>> {
+        let (found, expected) = (reader.count::<f64>(name)?, self.whole().len() * width);
+        if found != expected {
+            return Err(reader.content_error(format!("section `{name}` has {found} numbers, {expected} expected")));
+        }
+        reader.picked(name, &rows(self.own(), self.whole(), width).collect::<Vec<_>>())
     }
 
     /// Numbers of all cells, at the first part; nothing at the others.
@@ -239,7 +250,9 @@ mod tests {
             let all: Vec<f64> = (0..model.grid.len() * width).map(|i| (20.0 * random.uniforms(0, i as u64)[0]).exp()).collect();
             inside::run(parts, |links| {
                 let shares = Shares::new(&model, &links, areas(cells, parts, 0.0));
-                let own = shares.taken(&all, width);
+                let taken =
+                    |shares: &Shares| rows(shares.own(), shares.whole(), width).flat_map(|row| all[row].to_vec()).collect::<Vec<_>>();
+                let own = taken(&shares);
                 for regions in [[4.min(cells[0]), 4.min(cells[1])], [cells[0], 1], [1, cells[1]], [1, 1]] {
                     for sums in [0..model.collisions.sums(), 1..2] {
                         let expected = sums_of_regions(&model, &all, regions, sums.clone());
@@ -249,7 +262,7 @@ mod tests {
                 }
                 let others = Shares::new(&model, &links, areas(cells, parts, 3.0));
                 let moved = shares.moved(&others, &own, width)?;
-                assert_eq!(moved, others.taken(&all, width));
+                assert_eq!(moved, taken(&others));
                 assert_eq!(others.gathered(&moved, width)?, if links.is_first() { all.clone() } else { Vec::new() });
                 Ok(())
             })

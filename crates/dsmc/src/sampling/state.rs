@@ -1,4 +1,4 @@
-//! Averages in a checkpoint: whole, whatever the parts of the run.
+//! Averages in a checkpoint: of all cells, of which each part of a run writes and reads its own.
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
@@ -17,10 +17,10 @@ const SPREADS: [&str; 3] = ["surface", "load", "section"];
 impl Samples {
     /// Writes everything; open batches are in `pending`, the sums that the stages hold.
     pub fn save(&mut self, model: &Model, writer: &mut Writer, stages: &mut dyn Stages) -> Result<()> {
-        self.fetch(model, stages)?;
+        self.fetch_own(model, stages)?;
         let mut surfaces = vec![0.0; self.surfaces.len()];
         stages.pending(&mut self.batch_cells, &mut surfaces)?;
-        let cells = self.shares.gathered(&self.batch_cells, OfCells::widths(model)[0])?;
+        let widths = OfCells::widths(model);
         let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full), self.batch];
         for (name, n) in COUNTS.into_iter().zip(counts) {
             writer.u64(name, n)?;
@@ -28,12 +28,12 @@ impl Samples {
         if let Some(search) = &self.search {
             search.save(writer)?;
         }
-        writer.f64s("samples.cells.pending", &cells)?;
+        writer.joined("samples.cells.pending", &self.shares.placed(&self.batch_cells, widths[0]))?;
         writer.f64s("samples.surfaces.pending", &surfaces)?;
-        let [sums, spread @ ..] = self.all().columns();
-        for (name, values) in [sums, ("samples.surfaces", &self.surfaces)].into_iter().chain(spread) {
-            writer.f64s(name, values)?;
+        for ((name, own), width) in self.own.columns().into_iter().zip(widths) {
+            writer.joined(name, &self.shares.placed(own, width))?;
         }
+        writer.f64s("samples.surfaces", &self.surfaces)?;
         for (name, spread) in SPREADS.into_iter().zip([&self.surface_spread, &self.load_spread, &self.section_spread]) {
             writer.f64s(&format!("samples.{name}_mean"), &spread.mean)?;
             writer.f64s(&format!("samples.{name}_square"), &spread.square)?;
@@ -73,22 +73,19 @@ impl Samples {
         if let Some(search) = &mut self.search {
             search.restore(reader)?;
         }
-        let (widths, cells) = (OfCells::widths(model), model.grid.len());
-        let pending = self.shares.taken(&fit("samples.cells.pending", widths[0] * cells)?, widths[0]);
+        let widths = OfCells::widths(model);
+        let pending = self.shares.read(reader, "samples.cells.pending", widths[0])?;
         stages.put_samples(&pending, &fit("samples.surfaces.pending", surface_sums(model))?)?;
-        let mut whole = OfCells::new(model, 0);
-        for (((name, to), (_, own)), width) in whole.columns_mut().into_iter().zip(self.own.columns_mut()).zip(widths) {
-            *to = fit(name, width * cells)?;
-            *own = self.shares.taken(to, width);
+        for ((name, own), width) in self.own.columns_mut().into_iter().zip(widths) {
+            *own = self.shares.read(reader, name, width)?;
         }
-        self.fetched = true;
+        self.outdate();
         if let Some(device) = stages.batches().filter(|_| self.batches > 0) {
             device.put(&self.own.sums, &self.own.spread.square, &self.own.spread.filled)?;
         }
         if !self.links.is_first() {
             return Ok(());
         }
-        self.whole = Some(whole).filter(|_| !self.links.is_alone());
         self.surfaces = fit("samples.surfaces", self.surfaces.len())?;
         let spreads = [&mut self.surface_spread, &mut self.load_spread, &mut self.section_spread];
         for (name, spread) in SPREADS.into_iter().zip(spreads) {

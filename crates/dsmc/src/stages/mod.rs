@@ -14,7 +14,7 @@ use zellige_engine::profile::Profiler;
 use crate::gas::Species;
 use crate::grid::Rectangle;
 use crate::model::Model;
-use crate::particles::Particles;
+use crate::particles::{Particles, Placed};
 use crate::walls::BOLTZMANN;
 
 /// Sums of the motion of a cell and species: number, velocity (3), squares xx, yy, zz, product xy (m/s)^2, then `(c^2 + 2 e/m) v`
@@ -141,12 +141,8 @@ pub trait Batches {
     /// Forgets the sums since the last batch, and sets `surfaces` to those of the surfaces.
     fn discard(&mut self, surfaces: &mut [f64]) -> Result<()>;
 
-    /// Sets `cells` to the sums of all batches, and the others to their scatter (`sampling::spread`).
-    fn fetch(&mut self, cells: &mut [f64], square: &mut [f64], filled: &mut [f64]) -> Result<()> {
-        self.begin_fetch()?(cells, square, filled)
-    }
-
-    /// Begins [`Batches::fetch`], for which nobody waits here. Before the first batch it only has the memory ready.
+    /// Begins to bring the sums of all batches and their scatter (`sampling::spread`) to the host, for which nobody waits here. Before
+    /// the first batch it only has the memory ready.
     fn begin_fetch(&mut self) -> Result<FetchCells>;
 
     /// Takes them back.
@@ -187,6 +183,9 @@ pub trait Stages: Send {
     /// All particles, cell by cell within tiles. Of a run in parts they are at the first one, and nothing at the others, as all
     /// sums of surfaces are.
     fn particles(&mut self) -> Result<Particles>;
+
+    /// Particles of this part alone, and where they come in the order of [`Stages::particles`].
+    fn own_particles(&mut self) -> Result<(Particles, Vec<Placed>)>;
 
     /// Raises the bounds of collision rates, `(sigma g)max` of each cell and pair of species, to those of a relative speed, m/s.
     fn raise_majorants(&mut self, speed: f64) -> Result<()>;

@@ -8,7 +8,7 @@ use zellige_engine::links::{Cut, Links};
 
 use crate::grid::Rectangle;
 use crate::model::Model;
-use crate::particles::Particles;
+use crate::particles::{Particles, Placed};
 
 /// Boxes of tiles of about as many particles, of `tiles` of `tile` cells along each axis.
 pub(super) fn boxes(model: &Model, tiles: [usize; 2], tile: [usize; 2], parts: usize) -> Cut {
@@ -79,6 +79,32 @@ pub(super) fn gather_particles(links: &Links, cut: &Cut, count: impl Fn(usize) -
         level: gather_column(links, level, &ranges)?,
         tag: gather_column(links, tag, &ranges)?,
     })
+}
+
+/// Ranges of the own particles, tile by tile, each with the number of its first among those of all tiles in their order. `count`
+/// gives the number of particles of an own tile.
+pub(super) fn places(links: &Links, cut: &Cut, count: impl Fn(usize) -> usize) -> Result<Vec<Placed>> {
+    let own: Vec<usize> = cut.tiles(links.rank()).collect();
+    let counts: Vec<u64> = links.joined(own.iter().map(|tile| count(*tile) as u64).collect())?;
+    let [width, height, depth] = cut.lattice();
+    let mut first = vec![0; width * height * depth];
+    for (tile, n) in (0..cut.parts()).flat_map(|part| cut.tiles(part)).zip(&counts) {
+        first[tile] = *n as usize;
+    }
+    let mut sum = 0;
+    for number in &mut first {
+        sum += std::mem::replace(number, sum);
+    }
+    let (mut placed, mut begin): (Vec<Placed>, usize) = (Vec::new(), 0);
+    for tile in own {
+        let end = begin + count(tile);
+        match placed.last_mut().filter(|last| last.first + last.own.len() == first[tile]) {
+            Some(last) => last.own.end = end,
+            None => placed.push(Placed { first: first[tile], own: begin..end }),
+        }
+        begin = end;
+    }
+    Ok(placed)
 }
 
 /// A column of all particles in the order of the tiles, whose ranges are given.

@@ -446,6 +446,12 @@ impl Links {
         Ok(())
     }
 
+    /// Sum of a count over the parts before this one: where its values begin in an array of those of all.
+    pub fn before(&self, count: usize) -> Result<usize> {
+        let all = self.joined(vec![count as u64])?;
+        Ok(all[..self.rank()].iter().sum::<u64>() as usize)
+    }
+
     /// Largest values over all parts.
     pub fn max(&self, values: &mut [f64]) -> Result<()> {
         let all = self.joined(values.to_vec())?;

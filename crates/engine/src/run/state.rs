@@ -91,22 +91,36 @@ impl<S: Solver> Saver<S> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let created = if self.links.is_first() { files::create_dir(folder) } else { Ok(()) };
         self.links.follow_first(created)?;
-        let mut writer = Writer::of_parts(&self.links, &self.path, S::NAME);
-        writer.json(INPUT, &self.config)?;
-        writer.json(FILES, &self.files)?;
-        writer.json(PENDING, pending)?;
-        let saved = solver.save(&mut writer).and_then(|()| writer.finish());
-        if saved.is_err() {
+        let saved = Writer::of_parts(&self.links, &self.path, S::NAME).and_then(|mut writer| {
+            let sections = (|| {
+                writer.json(INPUT, &self.config)?;
+                writer.json(FILES, &self.files)?;
+                writer.json(PENDING, pending)?;
+                solver.save(&mut writer)
+            })();
+            if let Err(error) = &sections {
+                // Others wait for this part's values.
+                self.links.abort(error);
+            }
+            sections.and_then(|()| writer.finish())
+        });
+        if saved.is_err() && self.links.is_first() {
             // Only if there is nothing in it.
             let _ = std::fs::remove_dir(folder);
         }
-        self.links.follow_first(saved).map(|_| ())
+        saved.map(|_| ())
     }
 
     /// A full disk must not end a run whose state is whole in memory and, older, on disk.
     pub(super) fn save_or_notice(&self, solver: &mut S, sink: &mut dyn Sink) {
         if let Err(error) = self.save(solver, &PendingResults::Nothing, sink) {
-            sink.notice(&format!("this checkpoint could not be saved, the last one remains: {error}"));
+            let cause = match error {
+                Error::Part { part, host, message, .. } => {
+                    format!("part {part}{}: {message}", host.map_or_else(String::new, |host| format!(" on {host}")))
+                }
+                error => error.to_string(),
+            };
+            sink.notice(&format!("this checkpoint could not be saved, the last one remains: {cause}"));
         }
     }
 

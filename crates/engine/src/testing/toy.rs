@@ -33,6 +33,8 @@ pub struct Config {
     pub panic_after: Option<u64>,
     /// Step after which a step ends in an error of numerics.
     pub break_after: Option<u64>,
+    /// Step from which the state cannot be saved.
+    pub unsaved_from: Option<u64>,
     /// Step after which a step takes until there is a reason to stop, and gives way to it when it is half done.
     pub linger_after: Option<u64>,
     /// The factor that the bound of the check is taken times.
@@ -56,6 +58,7 @@ impl Default for Config {
             poison_after: None,
             panic_after: None,
             break_after: None,
+            unsaved_from: None,
             linger_after: None,
             bound: 1.0,
             file: None,
@@ -262,6 +265,12 @@ impl Solver for Toy {
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("step", self.step)?;
         writer.u64("half", u64::from(self.half))?;
+        if self.config.unsaved_from.is_some_and(|step| self.step >= step) {
+            let place = format!("step {}", self.step);
+            return Err(Error::Numerics { what: "the state".into(), place, message: "it cannot be saved".into() });
+        }
+        // Of which no part has anything: each waits for the others to say so.
+        writer.joined::<f64>("of all parts", &[])?;
         writer.f64s("state", &self.state)?;
         writer.f64s("history", &self.history)
     }

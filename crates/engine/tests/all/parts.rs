@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use zellige_engine::checkpoint::Reader;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::links::{Links, inside};
@@ -68,6 +69,21 @@ fn checkpoint(folder: &Path) -> Vec<u8> {
 
 fn steps(steps: u64) -> Config {
     Config { steps, ..Config::default() }
+}
+
+/// Others wait for what a part has to save.
+#[test]
+fn a_part_whose_state_cannot_be_saved_ends_all() {
+    let _turn = TURN.lock();
+    let (folder, sink) = (tempfile::tempdir().unwrap(), Mutex::new(Notes::default()));
+    let options = Options { checkpoint: Some(Schedule::Steps(4)), ..Options::new(folder.path()) };
+    let done = go(3, &options, &sink, |part| Config { unsaved_from: (part == 1).then_some(8), ..steps(40) });
+    let told = done.unwrap_err().to_string();
+    assert!(told.contains("the state at step 8: it cannot be saved"), "{told}");
+    // The one before is whole, and nothing is beside it.
+    let checkpoint = run::checkpoint_path(folder.path());
+    assert_eq!(Reader::open(&checkpoint, "toy").unwrap().u64("step").unwrap(), 4);
+    assert_eq!(std::fs::read_dir(checkpoint.parent().unwrap()).unwrap().count(), 1);
 }
 
 #[test]

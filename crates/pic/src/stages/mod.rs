@@ -9,6 +9,9 @@ pub mod cuda;
 pub mod images;
 pub mod layer;
 mod part;
+mod rows;
+
+pub use self::rows::ReadRow;
 
 use std::ops::Range;
 
@@ -249,6 +252,12 @@ pub trait Stages: Send {
     /// All particles of a species in canonical order, at the first part.
     fn particles(&mut self, species: usize) -> Result<Particles>;
 
+    /// Those of this part of the run, which in the order of the parts are all of them.
+    fn own_particles(&mut self, species: usize) -> Result<Particles>;
+
+    /// Cells per axis that the particles of this part lie in.
+    fn own_cells(&self) -> [Range<usize>; 2];
+
     /// Changes particles of a species as `change` says, which is given each once and leaves them in their cells.
     fn revise(&mut self, species: usize, change: &(dyn Fn(&mut Particles) + Sync)) -> Result<()> {
         let mut particles = self.particles(species)?;
@@ -279,16 +288,17 @@ pub trait Stages: Send {
     /// Tells by how many cells the window has moved, before particles are replaced (restart): they then lie in tiles as they did.
     fn set_moved(&mut self, _cells: u64) {}
 
-    /// Replaces all particles of a species (restart).
+    /// Replaces all particles of a species (restart). A part needs to be given its own only.
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()>;
 
     /// A component over all corners with guards, as [`crate::grid::Grid::index`] lays them out.
     fn component(&mut self, component: Component) -> Result<Vec<f64>>;
 
-    /// Likewise, at the first part: for a checkpoint.
-    fn component_to_save(&mut self, component: Component) -> Result<Vec<f64>> {
-        self.component(component)
-    }
+    /// Rows of nodes of E or B that this part has, without guards, and the number of the first: for a checkpoint.
+    fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)>;
+
+    /// Sets E or B to rows of nodes of the domain, of which it reads those that this part holds.
+    fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()>;
 
     /// A component on the cells of the box, row by row, times `scale`, in the number format of the set-up: what a record holds; at
     /// the first part.

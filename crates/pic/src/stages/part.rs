@@ -123,6 +123,16 @@ impl Part {
         self.tiles[self.links.rank()].clone()
     }
 
+    /// Cells per axis of the tiles of this part: a box.
+    pub(in crate::stages) fn cells(&self, tiling: &Tiling) -> [Range<usize>; 2] {
+        let tiles = self.tiles().start..self.tiles().end.min(tiling.len());
+        let bounds = tiles.map(|tile| tiling.bounds(tile)).filter(|(_, cells)| cells.iter().all(|n| *n > 0));
+        let boxes = bounds.map(|(corner, cells)| [0, 1].map(|a| corner[a]..corner[a] + cells[a]));
+        let join =
+            |all: [Range<usize>; 2], one: [Range<usize>; 2]| [0, 1].map(|a| all[a].start.min(one[a].start)..all[a].end.max(one[a].end));
+        boxes.reduce(join).unwrap_or([0..0, 0..0])
+    }
+
     /// True if this part has a tile.
     pub(in crate::stages) fn has(&self, tile: usize) -> bool {
         self.tiles[self.links.rank()].contains(&tile)

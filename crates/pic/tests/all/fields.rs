@@ -46,7 +46,7 @@ fn walls_are_mirrors() {
         let mut inside: FieldSet<f64> = randomised(&setup(&small), 3);
         let mut images: FieldSet<f64> = FieldSet::new(&setup(&big));
         for c in Component::ALL.into_iter().take(6) {
-            let own = inside.get(c, true).unwrap();
+            let own = inside.get(c).unwrap();
             let mut values = vec![0.0; big.len()];
             for j in 0..24 {
                 for i in 0..36 {
@@ -61,7 +61,7 @@ fn walls_are_mirrors() {
             images.field().unwrap();
         }
         for c in Component::ALL.into_iter().take(6) {
-            let (own, all) = (inside.get(c, true).unwrap(), images.get(c, true).unwrap());
+            let (own, all) = (inside.get(c).unwrap(), images.get(c).unwrap());
             for j in 0..small.nodes(1) as isize {
                 for i in 0..small.nodes(0) as isize {
                     let (a, b) = (own[small.index(i, j)], all[big.index(i, j)]);
@@ -81,7 +81,7 @@ fn the_invariant_of_the_lattice_stands() {
         let g = grid([17, 12], sides, [0.1, 0.13], 0.99);
         let mut fields: FieldSet<f64> = randomised(&setup(&g), 5);
         let divergences = |f: &FieldSet<f64>| {
-            let get = |c| f.get(c, true).unwrap();
+            let get = |c| f.get(c).unwrap();
             [
                 divergence(&g, &get(Component::Ex), &get(Component::Ey), true),
                 divergence(&g, &get(Component::Bx), &get(Component::By), false),
@@ -107,7 +107,7 @@ fn the_invariant_of_the_lattice_stands() {
 
 /// The discrete energy: B at the two half times around n from B^n and curl E^n.
 fn invariant(g: &Grid, fields: &FieldSet<f64>) -> f64 {
-    let [ex, ey, ez, bx, by, bz] = [0, 1, 2, 3, 4, 5].map(|c| fields.get(Component::ALL[c], true).unwrap());
+    let [ex, ey, ez, bx, by, bz] = [0, 1, 2, 3, 4, 5].map(|c| fields.get(Component::ALL[c]).unwrap());
     let mut total = 0.0;
     for j in 0..g.nodes(1) as isize {
         for i in 0..g.nodes(0) as isize {
@@ -147,7 +147,7 @@ fn energies_count_every_component_once() {
             let mut fields: FieldSet<f32> = FieldSet::new(&setup(&g));
             fields.set(c, &vec![2.0; g.len()]);
             // Values that a side holds at zero are so from the start.
-            let held = fields.get(c, true).unwrap();
+            let held = fields.get(c).unwrap();
             let zero = |axis: usize, k: usize| {
                 let (i, j) = if axis == 0 { (k as isize, 1) } else { (1, k as isize) };
                 held[g.index(i, j)] == 0.0
@@ -283,7 +283,7 @@ fn the_filter_commutes_with_the_divergence_up_to_walls() {
     plain.j = fields.j.clone();
     plain.current(&[]).unwrap();
     fields.current(&[]).unwrap();
-    let of = |f: &FieldSet<f64>| divergence(&g, &f.get(Component::Jx, true).unwrap(), &f.get(Component::Jy, true).unwrap(), true);
+    let of = |f: &FieldSet<f64>| divergence(&g, &f.get(Component::Jx).unwrap(), &f.get(Component::Jy).unwrap(), true);
     let (raw, filtered) = (of(&plain), of(&fields));
     // complete_charge folds deposits, so wall corners go in by half.
     let mut rho = vec![0.0; g.len()];
@@ -325,8 +325,8 @@ fn sheets_and_external_fields() {
     fields.current(&[sheet]).unwrap();
     assert_eq!((fields.j[2][g.index(5, 4)], fields.j[2][g.index(5, 3)]), (2.0, 0.0));
     fields.field().unwrap();
-    assert_eq!(fields.get(Component::Ez, true).unwrap()[g.index(5, 4)], -2.0 * g.dt);
-    assert_eq!(fields.gathered(Component::By)[g.index(3, 3)], 0.25 + fields.get(Component::By, true).unwrap()[g.index(3, 3)]);
+    assert_eq!(fields.get(Component::Ez).unwrap()[g.index(5, 4)], -2.0 * g.dt);
+    assert_eq!(fields.gathered(Component::By)[g.index(3, 3)], 0.25 + fields.get(Component::By).unwrap()[g.index(3, 3)]);
 }
 
 /// A shift moves every value by one cell and leaves the last column of cells empty; layers go along.
@@ -335,11 +335,11 @@ fn a_shift_moves_everything_by_one_cell() {
     let g = grid([40, 30], [[FieldSide::Absorbing; 2], [FieldSide::Absorbing; 2]], [0.1; 2], 0.9);
     let mut fields: FieldSet<f64> = randomised(&setup(&g), 11);
     (0..5).for_each(|_| fields.field().unwrap());
-    let before: Vec<Vec<f64>> = Component::ALL[..6].iter().map(|c| fields.get(*c, true).unwrap()).collect();
+    let before: Vec<Vec<f64>> = Component::ALL[..6].iter().map(|c| fields.get(*c).unwrap()).collect();
     let auxiliary_state = fields.auxiliary_state().unwrap();
     fields.shift(&[]).unwrap();
     for (c, old) in Component::ALL[..6].iter().zip(&before) {
-        let new = fields.get(*c, true).unwrap();
+        let new = fields.get(*c).unwrap();
         let held = guards(&g, 0, Quantity::Vector(*c)).iter().any(|image| image.0 == 0);
         for j in 0..30 {
             for i in 0..39 {
@@ -361,7 +361,7 @@ fn a_shift_moves_everything_by_one_cell() {
     }
     // A restart is bit-equal: everything that counts is in the components and in what is hidden.
     let mut again: FieldSet<f64> = FieldSet::new(&setup(&g));
-    Component::ALL[..6].iter().for_each(|c| again.set(*c, &fields.get(*c, true).unwrap()));
+    Component::ALL[..6].iter().for_each(|c| again.set(*c, &fields.get(*c).unwrap()));
     again.set_auxiliary_state(&fields.auxiliary_state().unwrap());
     (0..5).for_each(|_| fields.field().unwrap());
     (0..5).for_each(|_| again.field().unwrap());
@@ -386,7 +386,7 @@ fn nothing_depends_on_the_threads() {
                 fields.field().unwrap();
             }
             let energies = [fields.electric(), fields.magnetic()].concat();
-            assert!(largest(&g, &fields.get(Component::Ez, true).unwrap()) > 0.0);
+            assert!(largest(&g, &fields.get(Component::Ez).unwrap()) > 0.0);
             (fields.e, fields.b, energies)
         })
     };
@@ -424,7 +424,7 @@ fn a_layer_of_no_cells_is_a_conductor() {
         let mut fields: FieldSet<f64> = randomised(&bare, 5);
         (0..6).for_each(|_| fields.field().unwrap());
         fields.shift(&[]).unwrap();
-        Component::ALL[..6].iter().map(|c| fields.get(*c, true).unwrap()).collect::<Vec<_>>()
+        Component::ALL[..6].iter().map(|c| fields.get(*c).unwrap()).collect::<Vec<_>>()
     };
     assert!(after(FieldSide::Absorbing) == after(PEC));
 }

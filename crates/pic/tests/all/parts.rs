@@ -39,7 +39,7 @@ pub(crate) struct Known {
 }
 
 fn path(folder: &Path, links: &Links) -> PathBuf {
-    folder.join(format!("{}of{}.zck", links.rank(), links.size()))
+    folder.join(format!("of{}.zck", links.size()))
 }
 
 /// Steps `from` to `to` in one part of a run, from a checkpoint where there is one.
@@ -54,7 +54,7 @@ fn part(table: &Value, environment: &Environment, to: u64, from: Option<&Path>, 
         pic.step(&mut Profiler::off())?;
         rows.push(pic.row()?);
     }
-    let mut writer = Writer::create(&path, "pic")?;
+    let mut writer = Writer::of_parts(&environment.links, &path, "pic")?;
     pic.save(&mut writer)?;
     writer.finish()?;
     let message = pic.outcome().map(|outcome| outcome.message);
@@ -117,7 +117,7 @@ fn same_in_parts(mut table: Value, steps: u64) -> Results {
     }
     let half = tempfile::tempdir().unwrap();
     run(&table, 4, steps / 2, None, half.path());
-    let checkpoint = half.path().join("0of4.zck");
+    let checkpoint = half.path().join("of4.zck");
     for parts in [1, 3] {
         let rest = run(&table, parts, steps, Some(&checkpoint), folder.path());
         let known = Known { rows: one.known.rows[steps as usize / 2..].to_vec(), ..one.known.clone() };
@@ -156,6 +156,29 @@ pub(crate) fn periodic() -> Value {
     table["diagnostics"]["spectrum"] = json!([{ "component": "ex" }, { "component": "bz", "every": 2 }]);
     table["diagnostics"]["particles"] = json!([{ "species": "ions", "limit": 100 }]);
     table
+}
+
+/// A part sends what others have begun a block with, and no more: the first one never holds all.
+#[test]
+fn a_part_writes_its_particles_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut table = table(json!({}));
+    table["steps"] = json!(1);
+    table["grid"] = json!({ "cells": [160, 120], "size": [16.0, 12.0] });
+    table["species"][0]["particles_per_cell"] = json!(60);
+    let sent = links::inside::run(3, |links| {
+        let mut pic = Pic::setup(&config(table.clone()), &environment(1).of_part(links.clone()))?;
+        let before = links.traffic();
+        let mut writer = Writer::of_parts(&links, folder.path().join("state.zck"), "pic")?;
+        pic.save(&mut writer)?;
+        writer.finish()?;
+        let particles = pic.plasma().stages.own_particles(0)?.len() as u64;
+        Ok([links.traffic().since(before).bytes, particles])
+    });
+    // Two words and five numbers a particle; less than a block for each of these columns and for each component.
+    for [bytes, particles] in sent.unwrap() {
+        assert!(bytes < 13 << 20 && particles * 48 > 18_000_000, "{bytes} bytes sent of {particles} particles");
+    }
 }
 
 #[test]

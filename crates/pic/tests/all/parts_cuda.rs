@@ -82,7 +82,7 @@ fn same_on_one_gpu(mut table: Value, steps: u64, parts: &[usize]) -> Option<Resu
     }
     let last = parts[parts.len() - 1];
     go(last, steps / 2, None);
-    let checkpoint = folder.path().join(format!("0of{last}.zck"));
+    let checkpoint = folder.path().join(format!("of{last}.zck"));
     for parts in [1, parts[0]] {
         let rest = go(parts, steps, Some(&checkpoint));
         let known = Known { rows: one.known.rows[steps as usize / 2..].to_vec(), ..one.known.clone() };

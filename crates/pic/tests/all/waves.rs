@@ -67,7 +67,7 @@ fn phases_after_1000_steps<T: RealScalar>(tolerance: f64) {
     set(&mut fields, sum, |x, y, t| -sum(x, y, t));
     (0..1000).for_each(|_| fields.field().unwrap());
     for (component, shift) in [(Component::Ez, 0.0), (Component::Bz, 0.5)] {
-        let values = fields.get(component, true).unwrap();
+        let values = fields.get(component).unwrap();
         for mode in modes {
             let k = k_of(mode);
             let (mut cosine, mut sine) = (0.0, 0.0);
@@ -119,7 +119,7 @@ fn residue(angle: f64, omega: f64) -> [f64; 2] {
             |x: f64, y: f64, t: f64| (-0.5 * ((x - centre - velocity * t) / sigma).powi(2)).exp() * (kx * x + ky * y - w * t).sin() / w;
         let mut fields: FieldSet<f64> = FieldSet::new(&setup(&g));
         set(&mut fields, packet, packet);
-        let most = [2, 5].map(|c| largest(&g, &fields.get(Component::ALL[c], true).unwrap()));
+        let most = [2, 5].map(|c| largest(&g, &fields.get(Component::ALL[c]).unwrap()));
         // Until what comes back is in the middle.
         let steps = (2.0 * centre / velocity / g.dt) as usize;
         (0..steps).for_each(|_| fields.field().unwrap());
@@ -127,7 +127,7 @@ fn residue(angle: f64, omega: f64) -> [f64; 2] {
     });
     let mut left = [0.0_f64; 2];
     for (k, c) in [2, 5].into_iter().enumerate() {
-        let (own, free) = (small.1.get(Component::ALL[c], true).unwrap(), large.1.get(Component::ALL[c], true).unwrap());
+        let (own, free) = (small.1.get(Component::ALL[c]).unwrap(), large.1.get(Component::ALL[c]).unwrap());
         for j in 0..rows as isize {
             for i in 10..columns as isize - 10 {
                 let there = free[large.1.grid.index(i, j)];
@@ -194,7 +194,7 @@ fn pulses_in_the_box_are_free_of_divergence() {
     for direction in [0.0, 0.5, FRAC_PI_2, PI, -2.0] {
         let pulse = Pulse { direction, focus: [10.0, 8.0], ..pulse(&g) };
         let fields: FieldSet<f64> = launched(&g, &pulse);
-        let get = |c| fields.get(c, true).unwrap();
+        let get = |c| fields.get(c).unwrap();
         for (x, y, corner) in [(Component::Ex, Component::Ey, true), (Component::Bx, Component::By, false)] {
             let divergence = divergence(&g, &get(x), &get(y), corner);
             for j in 2..318 {
@@ -238,7 +238,7 @@ fn spreads() {
     };
     // Centre along x, and the radius from the second moment across: 2 sigma of the intensity.
     let shape = |f: &FieldSet<f64>| {
-        let (e, mut sums) = (f.get(Component::Ez, true).unwrap(), [0.0; 3]);
+        let (e, mut sums) = (f.get(Component::Ez).unwrap(), [0.0; 3]);
         for j in 0..rows as isize {
             for i in 0..columns as isize {
                 let (x, y) = (i as f64 * g.h[0], j as f64 * g.h[1] - 0.5 * height);
@@ -278,7 +278,7 @@ fn a_pulse_starts_without_a_backward_wave() {
     let mut fields: FieldSet<f64> = launched(&g, &pulse);
     (0..(20.0 / g.dt) as usize).for_each(|_| fields.field().unwrap());
     for c in [Component::Ey, Component::Ez] {
-        let e = fields.get(c, true).unwrap();
+        let e = fields.get(c).unwrap();
         let backward = (0..500).map(|i| e[g.index(i, 0)].abs()).fold(0.0, f64::max);
         // The envelope is wide beside a period: (1/(w0 fwhm))^2 of the strength 10 at most.
         assert!(backward < 4e-3, "{c:?}: {backward}");
@@ -319,7 +319,7 @@ fn radiates(node: usize, direction: f64) {
             // The wave of that ky along one column, so that other waves of the start do not count; at normal
             // incidence both components at one corner, a quarter period apart.
             let wave = |c: Component, shift: f64| {
-                let (values, n) = (fields.get(c, true).unwrap(), rows as f64);
+                let (values, n) = (fields.get(c).unwrap(), rows as f64);
                 let (mut cosine, mut sine) = (0.0, 0.0);
                 for j in 0..rows {
                     let phase = ky * g.h[1] * (j as f64 + shift);
@@ -338,10 +338,10 @@ fn radiates(node: usize, direction: f64) {
     }
     // A layer returns less than 1e-3, and so much at most stands on the wave.
     assert!(strengths.len() > 100 && strengths.iter().all(|s| (s - 1.0).abs() < 2e-3), "{direction}: {strengths:?}");
-    let left: Vec<f64> = (0..6).map(|c| largest(&g, &fields.get(Component::ALL[c], true).unwrap())).collect();
+    let left: Vec<f64> = (0..6).map(|c| largest(&g, &fields.get(Component::ALL[c]).unwrap())).collect();
     // A slanted front in a periodic box also excites waves along the wall, which stay.
     assert!(!flat || left.iter().all(|v| *v < 0.02), "{direction}: {left:?}");
-    let charge = divergence(&g, &fields.get(Component::Ex, true).unwrap(), &fields.get(Component::Ey, true).unwrap(), true);
+    let charge = divergence(&g, &fields.get(Component::Ex).unwrap(), &fields.get(Component::Ey).unwrap(), true);
     for j in 0..rows as isize {
         assert!(charge[g.index(node as isize, j)].abs() < 1e-9, "{direction}: charge on the sheet");
     }

@@ -114,10 +114,10 @@ fn environment(links: &Links) -> Environment {
     Environment::new(cpu(), "", 7).of_part(links.clone())
 }
 
-/// The checkpoint as it is in its file.
+/// The checkpoint as it is in its file, which all parts write.
 fn saved(solver: &mut Ptycho, links: &Links, folder: &Path) -> Result<Vec<u8>> {
-    let path = folder.join(format!("{}.checkpoint", links.rank()));
-    let mut writer = Writer::create(&path, Ptycho::NAME)?;
+    let path = folder.join("checkpoint");
+    let mut writer = Writer::of_parts(links, &path, Ptycho::NAME)?;
     solver.save(&mut writer)?;
     writer.finish()?;
     Ok(std::fs::read(path).unwrap())

@@ -7,13 +7,13 @@ use zellige_engine::sim::Cost;
 
 use super::collide::bounds_at;
 use super::fly::Pass;
-use super::store::{Columns, Outbox, ParticleState, Row, held};
+use super::store::{Columns, Outbox, ParticleState, Row};
 use super::sums::Sums;
 use super::tile::Tile;
 use super::{Gas, Work, totals};
 use crate::grid::Rectangle;
 use crate::model::{Model, Scheme};
-use crate::particles::Particles;
+use crate::particles::{Particles, Placed};
 use crate::stages::{IN_A_TILE, Ledger, Stages, Totals, overfull, samples_at_a_time};
 use crate::walls::BOLTZMANN;
 
@@ -102,15 +102,13 @@ impl Stages for Gas {
     }
 
     fn particles(&mut self) -> Result<Particles> {
-        self.complete_exchange()?;
-        let [rotation, level, tag] = held(&self.store.layout());
-        let mut all = Particles::default();
-        all.reserve(self.store.len());
-        self.for_each(|cell, species, b| {
-            all.push(cell as u32, species as u16, [b.x, b.y], b.v, rotation.then_some(b.rotation), level.then_some(b.level));
-            all.tag.extend(tag.then_some(b.tag));
-        });
-        self.gather_particles(all)
+        let own = self.own()?;
+        self.gather_particles(own)
+    }
+
+    fn own_particles(&mut self) -> Result<(Particles, Vec<Placed>)> {
+        let own = self.own()?;
+        Ok((own, self.places()?))
     }
 
     fn raise_majorants(&mut self, speed: f64) -> Result<()> {

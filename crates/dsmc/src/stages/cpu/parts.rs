@@ -6,13 +6,13 @@ use zellige_engine::links::Cut;
 use zellige_engine::parallel::{chunks_mut, each_task, indices};
 
 use super::Gas;
-use super::store::{Outbox, Tiling};
+use super::store::{Outbox, Tiling, held};
 use super::sums::Sums;
 use crate::grid::Rectangle;
 use crate::model::Model;
-use crate::particles::Particles;
+use crate::particles::{Particles, Placed};
 use crate::stages::SURFACE_SUMS;
-use crate::stages::shares::{area, boxes, gather, gather_particles};
+use crate::stages::shares::{area, boxes, gather, gather_particles, places};
 
 /// Boxes of tiles of about as many particles.
 pub(super) fn cut(model: &Model, tiling: &Tiling, parts: usize) -> Cut {
@@ -104,5 +104,23 @@ impl Gas {
     /// All particles in the order of the tiles, at the first part; `own` are those of this one.
     pub(super) fn gather_particles(&self, own: Particles) -> Result<Particles> {
         gather_particles(&self.links, &self.cut, |tile| self.store.tiles[tile].len(), own)
+    }
+
+    /// Particles of this part, tile by tile.
+    pub(super) fn own(&mut self) -> Result<Particles> {
+        self.complete_exchange()?;
+        let [rotation, level, tag] = held(&self.store.layout());
+        let mut own = Particles::default();
+        own.reserve(self.store.len());
+        self.for_each(|cell, species, b| {
+            own.push(cell as u32, species as u16, [b.x, b.y], b.v, rotation.then_some(b.rotation), level.then_some(b.level));
+            own.tag.extend(tag.then_some(b.tag));
+        });
+        Ok(own)
+    }
+
+    /// Their places among the particles of all parts.
+    pub(super) fn places(&self) -> Result<Vec<Placed>> {
+        places(&self.links, &self.cut, |tile| self.store.tiles[tile].len())
     }
 }

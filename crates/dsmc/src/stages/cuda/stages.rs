@@ -9,10 +9,10 @@ use super::beyond::Beyond;
 use super::{Gas, WATCH};
 use crate::grid::Rectangle;
 use crate::model::{Scheme, purpose};
-use crate::particles::Particles;
+use crate::particles::{Particles, Placed};
 use crate::stages::cpu::collide::bounds_at;
 use crate::stages::cpu::{Stream, bytes_of};
-use crate::stages::shares::{gather, gather_particles};
+use crate::stages::shares::{gather, gather_particles, places};
 use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
@@ -217,6 +217,18 @@ impl Stages for Gas {
         let (tiling, first) = (&self.store.tiling, self.store.first()?);
         let count = |place: usize| (first[tiling.at(place) + tiling.layers] - first[tiling.at(place)]) as usize;
         gather_particles(links, cut, count, own)
+    }
+
+    fn own_particles(&mut self) -> Result<(Particles, Vec<Placed>)> {
+        self.complete_exchange()?;
+        let own = self.store.export()?;
+        let Some(Beyond { links, cut, .. }) = &self.beyond else {
+            let all = Placed { first: 0, own: 0..own.len() };
+            return Ok((own, vec![all]));
+        };
+        let (tiling, first) = (&self.store.tiling, self.store.first()?);
+        let count = |place: usize| (first[tiling.at(place) + tiling.layers] - first[tiling.at(place)]) as usize;
+        Ok((own, places(links, cut, count)?))
     }
 
     fn raise_majorants(&mut self, speed: f64) -> Result<()> {

@@ -1,5 +1,7 @@
 //! [`Stages`] on the CPU.
 
+use std::ops::Range;
+
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks, chunks_mut, each, each_task, items, items_mut, map, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
@@ -20,7 +22,7 @@ use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::images::Quantity;
-use crate::stages::{Bins, Component, Energies, Ledger, Sheet, Stages, Visit};
+use crate::stages::{Bins, Component, Energies, Ledger, ReadRow, Sheet, Stages, Visit};
 
 /// Particles that one task advances: fuller tiles are cut into bands of rows, so that a dense target keeps all threads busy.
 pub(super) const BAND: usize = 1 << 15;
@@ -227,6 +229,14 @@ impl<T: Format> Stages for CpuStages<T> {
         self.part.particles(export(&self.species[species].store))
     }
 
+    fn own_particles(&mut self, species: usize) -> Result<Particles> {
+        Ok(export(&self.species[species].store))
+    }
+
+    fn own_cells(&self) -> [Range<usize>; 2] {
+        self.part.cells(&self.tiling)
+    }
+
     fn revise(&mut self, species: usize, change: &(dyn Fn(&mut Particles) + Sync)) -> Result<()> {
         let mut own = export(&self.species[species].store);
         change(&mut own);
@@ -291,11 +301,15 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn component(&mut self, component: Component) -> Result<Vec<f64>> {
-        self.fields.get(component, true)
+        self.fields.get(component)
     }
 
-    fn component_to_save(&mut self, component: Component) -> Result<Vec<f64>> {
-        self.fields.get(component, false)
+    fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
+        Ok(self.fields.own_rows(component))
+    }
+
+    fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()> {
+        self.fields.set_rows(component, read)
     }
 
     fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {

@@ -439,7 +439,7 @@ impl Fields {
 }
 
 /// True if a step of the fields is one kernel: periodic, without a filter.
-pub(super) fn fuses_fields(setup: &Setup) -> bool {
+pub(crate) fn fuses_fields(setup: &Setup) -> bool {
     let periodic =
         (0..2).all(|axis| setup.grid.periodic(axis)) && setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic);
     periodic && setup.smoothing.iter().all(|s| s.passes == 0)

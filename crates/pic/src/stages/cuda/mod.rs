@@ -30,6 +30,7 @@ use zellige_engine::ops::plane;
 use self::arguments::Domain;
 pub use self::capacity::memory;
 use self::fields::Fields;
+pub(crate) use self::fields::fuses_fields;
 pub use self::limits::check;
 use self::program::{CHECKED_BITS, Kernels, UNIT_BITS};
 pub use self::program::{KernelConfig, recipe};

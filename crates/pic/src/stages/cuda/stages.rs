@@ -1,5 +1,7 @@
 //! [`Stages`] on a GPU.
 
+use std::ops::Range;
+
 use zellige_engine::cuda::{Coming, Launch};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::links::Slabs;
@@ -15,7 +17,7 @@ use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::sampling::purpose;
 use crate::stages::images::{self, Quantity};
-use crate::stages::{Bins, BinsToCome, Component, Energies, Ledger, Precision, Sheet, Stages, Visit, cpu};
+use crate::stages::{Bins, BinsToCome, Component, Energies, Ledger, Precision, ReadRow, Sheet, Stages, Visit, cpu};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
 const FLOPS: f64 = 202.0;
@@ -256,6 +258,15 @@ impl Stages for CudaStages {
         self.part.particles(self.species[species].store.export()?)
     }
 
+    fn own_particles(&mut self, species: usize) -> Result<Particles> {
+        self.species[species].store.export()
+    }
+
+    fn own_cells(&self) -> [Range<usize>; 2] {
+        let grid = &self.setup.grid;
+        [0..grid.cells[0], self.part.grid(grid).held()]
+    }
+
     fn revise(&mut self, species: usize, change: &(dyn Fn(&mut Particles) + Sync)) -> Result<()> {
         let mut own = self.species[species].store.export()?;
         change(&mut own);
@@ -305,11 +316,12 @@ impl Stages for CudaStages {
         self.fields.get(component, true)
     }
 
-    fn component_to_save(&mut self, component: Component) -> Result<Vec<f64>> {
-        if component as usize >= Component::Jx as usize {
-            self.read_current()?;
-        }
-        self.fields.get(component, false)
+    fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
+        self.fields.own_rows(component)
+    }
+
+    fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()> {
+        self.fields.set_rows(component, read)
     }
 
     fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {

@@ -350,10 +350,10 @@ impl<T: Number> Stages for CpuStages<T> {
         let bytes = |values: &[T]| bytemuck::cast_slice::<T, u8>(values).to_vec();
         writer.bytes(&name("probe"), &bytes(&self.state.probe))?;
         writer.bytes(&name("object"), &bytes(&self.state.object))?;
-        // Of all parts, at the first one; that of one part is not copied.
-        let share = self.fixed.share.clone();
-        let others = if share.is_alone() { Vec::new() } else { share.gathered_at_first(&self.exit)? };
-        writer.bytes(&name("exit"), if share.is_alone() { bytemuck::cast_slice(&self.exit) } else { &others })?;
+        // Each part has those of its views.
+        let (share, wave) = (self.fixed.share.clone(), self.fixed.exits() * 2 * self.fixed.shape.stored());
+        let first = self.fixed.own.start * wave * size_of::<T>();
+        writer.joined(&name("exit"), &[(first, bytemuck::cast_slice::<T, u8>(&self.exit))])?;
         writer.bytes(&name("last"), &bytes(&self.last))?;
         for (i, slot) in self.slots.iter().enumerate() {
             writer.bytes(&name(&format!("slot{i}.probe")), bytemuck::cast_slice(&slot.probe))?;
@@ -372,16 +372,13 @@ impl<T: Number> Stages for CpuStages<T> {
         self.state =
             super::Pair { probe: numbers(reader, &name("probe"), &[probe])?, object: numbers(reader, &name("object"), &[object])? };
         // Those of own views alone.
-        let exits = reader.bytes_len(&name("exit"))? as usize;
+        let exits = reader.count::<u8>(&name("exit"))?;
         if ![0, self.views.len() * wave * size_of::<T>()].contains(&exits) {
             return Err(reader.content_error(format!("section `{}` has {exits} bytes: the input has changed", name("exit"))));
         }
         self.exit = Large::zeros(if exits == 0 { 0 } else { own.len() * wave }, self.folder.as_deref())?;
-        reader.bytes_from(
-            &name("exit"),
-            if exits == 0 { 0 } else { own.start * wave * size_of::<T>() } as u64,
-            bytemuck::cast_slice_mut(&mut self.exit),
-        )?;
+        let first = if exits == 0 { 0 } else { own.start * wave * size_of::<T>() };
+        reader.values_from::<u8>(&name("exit"), first, bytemuck::cast_slice_mut(&mut self.exit))?;
         self.last = numbers(reader, &name("last"), &[probe])?;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.probe = numbers(reader, &name(&format!("slot{i}.probe")), &[0, probe])?;

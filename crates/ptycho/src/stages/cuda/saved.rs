@@ -65,10 +65,11 @@ impl<T: Number> CudaStages<T> {
         for (name, buffer) in [("probe", &self.state.probe), ("object", &self.state.object)] {
             writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
         }
-        // Of all views, whichever part has them.
+        // Each part has those of its views.
         let own = self.cuda.download(&self.frames.waves)?;
-        let others = if share.is_alone() { Vec::new() } else { share.gathered_at_first(&own)? };
-        writer.bytes(&format!("{prefix}waves"), if share.is_alone() { bytemuck::cast_slice(&own) } else { &others })?;
+        let first = self.model.own().start * self.model.exits() * self.model.pixels() * size_of::<C<T>>();
+        writer.joined(&format!("{prefix}waves"), &[(first, bytemuck::cast_slice::<C<T>, u8>(&own))])?;
+        drop(own);
         writer.bytes(&format!("{prefix}last"), bytemuck::cast_slice(&self.cuda.download(&self.sums.before)?))?;
         for (i, slot) in self.slots.iter().enumerate() {
             let part = |buffer: Option<&Buffer<C<T>>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
@@ -94,7 +95,7 @@ impl<T: Number> CudaStages<T> {
         let mut shifts = self.scan.shifts.clone();
         reader.f64s_into(&format!("{prefix}shifts"), shifts.as_flattened_mut())?;
         self.set_views(&views, &shifts)?;
-        if !reader.bytes(&format!("{prefix}waves"))?.is_empty() {
+        if reader.count::<u8>(&format!("{prefix}waves"))? > 0 {
             self.frames.need()?;
         }
         for (i, slot) in [Slot::Gradient, Slot::Last, Slot::Direction].into_iter().enumerate() {
@@ -118,15 +119,15 @@ impl<T: Number> CudaStages<T> {
             ("waves", &mut self.frames.waves, wave),
             ("last", &mut self.sums.before, 0),
         ] {
-            let mut values = waves(reader, &format!("{prefix}{name}"))?;
-            if of_views > 0 && values.len() == views.len() * of_views {
-                values.truncate(own.end * of_views);
-                values.drain(..own.start * of_views);
+            let section = format!("{prefix}{name}");
+            let length = reader.count::<u8>(&section)?;
+            // Those of own views alone.
+            let (first, all) = if of_views > 0 && length > 0 { (own.start * of_views, views.len() * of_views) } else { (0, buffer.len()) };
+            if length != all * size_of::<C<T>>() {
+                return Err(reader.content_error(format!("section `{section}` has {length} bytes: the input or the device has changed")));
             }
-            if values.len() != buffer.len() {
-                return Err(reader
-                    .content_error(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len())));
-            }
+            let mut values = vec![Complex::default(); buffer.len()];
+            reader.values_from::<u8>(&section, first * size_of::<C<T>>(), bytemuck::cast_slice_mut::<C<T>, u8>(&mut values))?;
             self.cuda.upload(buffer, &values)?;
         }
         let errors = T::read(reader, &format!("{prefix}errors"))?;

@@ -22,6 +22,7 @@ use crate::grid::{ABOVE, BELOW, Grid};
 use crate::stages::cells::cells;
 use crate::stages::images::Quantity;
 use crate::stages::part::{Array, Part};
+use crate::stages::rows::{self, ReadRow};
 use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 
 /// Rows that a task takes.
@@ -211,14 +212,24 @@ impl<T: RealScalar> FieldSet<T> {
         }
     }
 
-    /// A component over all corners of the domain with valid guards, external fields excluded: at every part, or at the first one
-    /// with nothing at the others.
-    pub fn get(&self, component: Component, everywhere: bool) -> Result<Vec<f64>> {
-        let mut copy = self.part.whole(&self.grid, self.array(component), self.grid.pitch(), everywhere)?;
-        if !copy.is_empty() {
-            sides::guards(&self.grid.whole(), Quantity::Vector(component), &mut copy);
-        }
+    /// A component over all corners of the domain with valid guards, external fields excluded.
+    pub fn get(&self, component: Component) -> Result<Vec<f64>> {
+        let mut copy = self.part.whole(&self.grid, self.array(component), self.grid.pitch(), true)?;
+        sides::guards(&self.grid.whole(), Quantity::Vector(component), &mut copy);
         Ok(copy.iter().map(|v| v.to_f64()).collect())
+    }
+
+    /// Rows of nodes of a component that are this part's, external fields excluded, and the number of the first.
+    pub(in crate::stages) fn own_rows(&self, component: Component) -> (usize, Vec<f64>) {
+        rows::own(&self.part, &self.grid, self.array(component))
+    }
+
+    /// Sets a component to rows of nodes of the domain.
+    pub(in crate::stages) fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()> {
+        let held = rows::held(&self.grid, component, read)?;
+        *self.array_mut(component) = held.into_iter().map(T::from_f64).collect();
+        self.add_external();
+        Ok(())
     }
 
     /// A component on the cells of the box, as [`crate::stages::Stages::cells`] gives it.
@@ -308,6 +319,11 @@ impl<T: RealScalar> FieldSet<T> {
 /// Fills the guards of an array from the nodes inside.
 pub(crate) fn fill_guards<T: RealScalar>(grid: &Grid, component: Component, array: &mut [T]) {
     sides::guards(grid, Quantity::Vector(component), array);
+}
+
+/// Fills the guards of an array of a part from its rows and those of other parts that are in it.
+pub(in crate::stages) fn fill_guards_of_rows<T: RealScalar>(grid: &Grid, component: Component, array: &mut [T]) {
+    sides::guards_of_rows(grid, Quantity::Vector(component), array);
 }
 
 /// Fills the guards of a charge density over the whole domain.

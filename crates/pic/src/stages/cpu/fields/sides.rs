@@ -41,6 +41,12 @@ pub(super) fn guards<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut
     guards_y(grid, quantity, array);
 }
 
+/// The guards likewise, along x also in rows that other parts have.
+pub(super) fn guards_of_rows<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
+    guards_x(grid, quantity, array, 0..grid.rows());
+    guards_y(grid, quantity, array);
+}
+
 /// The guards that a step reads: not the rows beside a line, which are the line itself ([`Grid::across`]). `rows` are up to date.
 pub(super) fn guards_of_steps<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T], rows: Range<usize>) {
     guards_x(grid, quantity, array, rows);

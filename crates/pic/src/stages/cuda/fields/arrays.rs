@@ -4,6 +4,7 @@ use zellige_engine::error::Result;
 
 use super::{Fields, bytes};
 use crate::stages::cpu::fields::fill_guards;
+use crate::stages::rows::{self, ReadRow};
 use crate::stages::{Component, Precision};
 
 impl Fields {
@@ -25,6 +26,18 @@ impl Fields {
             fill_guards(&self.grid.whole(), component, &mut values);
         }
         Ok(values)
+    }
+
+    /// Rows of nodes of E or B that are this part's, and the number of the first. Waits.
+    pub(in crate::stages::cuda) fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
+        let values = self.cuda.download(&self.advancing[0][component as usize])?;
+        Ok(rows::own(&self.part, &self.grid, &unpacked(&values, self.precision)))
+    }
+
+    /// Sets E or B to rows of nodes of the domain.
+    pub(in crate::stages::cuda) fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()> {
+        let data = packed(&rows::held(&self.grid, component, read)?, self.precision);
+        self.cuda.upload(&mut self.advancing[0][component as usize], &data)
     }
 
     /// Sets a component; the guards given are replaced by what the sides say.
