@@ -79,8 +79,8 @@ pub fn frame_of(x: f64, y: f64, z: f64) -> Frame {
     Frame { x: x / length, y: y / length, z: z / length, momentum, gamma: (1.0 + square).sqrt() }
 }
 
-/// A momentum drawn in `frame`, seen from where it moves: the volume transform by flipping, as `flip` in (0, 1) decides (Zenitani, Phys.
-/// Plasmas 22, 042116 (2015)), then the boost.
+/// A momentum drawn in `frame`, seen from where it moves: the volume transform by flipping, as `flip` in (0, 1) decides (Zenitani,
+/// Phys. Plasmas 22, 042116 (2015)), then the boost.
 #[device]
 #[inline(always)]
 pub fn boosted(u: Candidate, frame: Frame, flip: f64) -> Candidate {
@@ -92,16 +92,16 @@ pub fn boosted(u: Candidate, frame: Frame, flip: f64) -> Candidate {
     Candidate { x: u.x + more * frame.x, y: u.y + more * frame.y, z: u.z + more * frame.z, kept: u.kept }
 }
 
-/// Numbers of a cell's stream that a particle may take: two for each of its tries, of which there are never so many, the last one for
-/// the flip.
+/// Numbers of a cell's stream that a particle may take: two for each of its tries, of which there are never so many, the last one
+/// for the flip.
 #[device]
 pub const NUMBERS_OF_A_PARTICLE: u64 = 1024;
 
 /// The formulae above as CUDA C++, to be compiled without fused operations.
 pub const RELATIVISTIC_GAS: &[&str] = &device_source![Candidate, relativistic_candidate, Frame, frame_of, boosted, NUMBERS_OF_A_PARTICLE];
 
-/// Momentum of particle `k` of a cell, by the cell's column and the first number of its row, drawn by itself: what registers of particles
-/// have to give.
+/// Momentum of particle `k` of a cell, by the cell's column and the first number of its row, drawn by itself: what registers of
+/// particles have to give.
 pub fn relativistic_momentum(philox: Philox, column: u64, first: u64, k: u32, theta: f64, frame: Frame) -> [f64; 3] {
     let mut number = first + u64::from(k) * NUMBERS_OF_A_PARTICLE;
     let [flip, ..] = philox.draw(column, number + NUMBERS_OF_A_PARTICLE - 1);

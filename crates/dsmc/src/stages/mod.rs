@@ -141,8 +141,8 @@ pub trait Batches {
     /// Forgets the sums since the last batch, and sets `surfaces` to those of the surfaces.
     fn discard(&mut self, surfaces: &mut [f64]) -> Result<()>;
 
-    /// Begins to bring the sums of all batches and their scatter (`sampling::spread`) to the host, for which nobody waits here. Before
-    /// the first batch it only has the memory ready.
+    /// Begins to bring the sums of all batches and their scatter (`sampling::spread`) to the host, for which nobody waits here.
+    /// Before the first batch it only has the memory ready.
     fn begin_fetch(&mut self) -> Result<FetchCells>;
 
     /// Takes them back.

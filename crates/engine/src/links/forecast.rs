@@ -38,8 +38,8 @@ impl LinkSpeed {
     pub const THREADS: Self = Self { name: "threads", latency: 1e-6, rate: 3e10 };
     /// Processes of one host over MPI, measured likewise.
     pub const PROCESSES: Self = Self { name: "processes of a host", latency: 1.5e-6, rate: 2e9 };
-    /// GPUs of a host that read from each other: two exchanges and the broadcasts of the run loop took 39 us on two H200s and 54 on four,
-    /// and strips of 8 MB went at 300 GB/s.
+    /// GPUs of a host that read from each other: two exchanges and the broadcasts of the run loop took 39 us on two H200s and 54 on
+    /// four, and strips of 8 MB went at 300 GB/s.
     pub const GPUS: Self = Self { name: "GPUs of a host", latency: 9e-6, rate: 3e11 };
     /// Parts on one GPU, whose messages are copies in its memory.
     pub const ONE_GPU: Self = Self { name: "parts on one GPU", latency: 20e-6, rate: 1e12 };

@@ -52,8 +52,8 @@ struct Events {
     sent: [Event; HALVES],
 }
 
-/// Parts of a slab, which are used in turn: nobody has to say when one may be written to, and kernels read what comes where it lies,
-/// as far as their GPUs reach.
+/// Parts of a slab, which are used in turn: nobody has to say when one may be written to, and kernels read what comes where it
+/// lies, as far as their GPUs reach.
 const HALVES: usize = 2;
 
 /// More places than a part has: tells slabs that go together apart in the messages of processes.

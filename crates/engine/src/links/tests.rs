@@ -109,8 +109,8 @@ fn a_cut_covers_every_tile_once_and_balances() {
 /// Kinds of memory of parts.
 const BOTH: [inside::Memory; 2] = [inside::Memory::Shared, inside::Memory::Apart];
 
-/// Slabs of parts on one GPU: in a ring, where numbers keep two places of a pair apart; by themselves and two along with each other, of
-/// which the first part of a line has one place fewer; by copies and by messages.
+/// Slabs of parts on one GPU: in a ring, where numbers keep two places of a pair apart; by themselves and two along with each
+/// other, of which the first part of a line has one place fewer; by copies and by messages.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn slabs_come_to_their_places() {

@@ -73,8 +73,8 @@ impl CudaStages {
         self.read(self.adding, current)
     }
 
-    /// Completes the sums with what other parts have deposited; with them go the particles of all species that have been pushed since
-    /// the last time. Where `clear`, guards of the sums of the step before are zero afterwards.
+    /// Completes the sums with what other parts have deposited; with them go the particles of all species that have been pushed
+    /// since the last time. Where `clear`, guards of the sums of the step before are zero afterwards.
     fn complete(&mut self, clear: bool) -> Result<()> {
         let pushed = std::mem::take(&mut self.pushed);
         let along: Vec<&Slabs> = pushed.iter().filter_map(|s| self.species[*s].store.leaving()).collect();
