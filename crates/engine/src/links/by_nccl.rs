@@ -115,9 +115,9 @@ fn slabs_go_by_nccl() {
                     stamps.write(cuda, 2 * turn + k % 2, slabs.outgoing(k), slabs.half() * place.bytes, place.bytes)?;
                 }
                 if along {
-                    first.exchange_with(&[&slabs])?
+                    first.exchange_with(&[&slabs])?;
                 } else {
-                    slabs.exchange()?
+                    slabs.exchange()?;
                 }
                 for (k, place) in places.iter().enumerate() {
                     let begin = (1 - slabs.half()) * place.bytes;

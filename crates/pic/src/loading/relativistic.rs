@@ -14,8 +14,8 @@ use crate::setup::Profile;
 
 /// Particles to be given momenta. Its methods are to be inlined.
 pub(super) trait Momenta {
-    /// Column of the cell of particle `p`, and the first of its numbers.
-    fn key(&self, p: usize) -> [u64; 2];
+    /// Column of the cell of particle `p`, and the first of its numbers: asked for one particle after the other.
+    fn key(&mut self, p: usize) -> [u64; 2];
 
     /// Temperature and frame of particle `p`.
     fn gas(&self, p: usize) -> (f64, Frame);
@@ -47,14 +47,16 @@ impl Tries {
 
     /// Begins with a particle.
     #[inline(always)]
-    fn begin(&mut self, lane: usize, p: usize, momenta: &impl Momenta) {
+    fn begin(&mut self, lane: usize, p: usize, moving: bool, momenta: &mut impl Momenta) {
         self.particle[lane] = p;
         [self.column[lane], self.first[lane]] = momenta.key(p);
         self.number[lane] = self.first[lane];
         let (theta, Frame { x, y, z, momentum, gamma }) = momenta.gas(p);
         self.theta[lane] = theta;
-        for (to, value) in self.frame.iter_mut().zip([x, y, z, momentum, gamma]) {
-            to[lane] = value;
+        if moving {
+            for (to, value) in self.frame.iter_mut().zip([x, y, z, momentum, gamma]) {
+                to[lane] = value;
+            }
         }
     }
 
@@ -112,7 +114,7 @@ pub(super) fn draw(philox: Philox, n: usize, moving: bool, momenta: &mut impl Mo
     let (mut tries, mut busy) = (Tries::new(), n.min(SOME));
     let mut next = busy;
     for lane in 0..busy {
-        tries.begin(lane, lane, momenta);
+        tries.begin(lane, lane, moving, momenta);
     }
     while busy > 0 {
         tries.make(philox, busy);
@@ -121,9 +123,7 @@ pub(super) fn draw(philox: Philox, n: usize, moving: bool, momenta: &mut impl Mo
         }
         let mut lane = 0;
         while lane < busy {
-            if !tries.kept[lane] {
-                tries.number[lane] += 2;
-            } else {
+            if tries.kept[lane] {
                 momenta.put(tries.particle[lane], [tries.u[0][lane], tries.u[1][lane], tries.u[2][lane]]);
                 if next == n {
                     // Lanes that nobody needs are the last ones; what came from there has yet to be looked at.
@@ -131,8 +131,10 @@ pub(super) fn draw(philox: Philox, n: usize, moving: bool, momenta: &mut impl Mo
                     tries.take(lane, busy);
                     continue;
                 }
-                tries.begin(lane, next, momenta);
+                tries.begin(lane, next, moving, momenta);
                 next += 1;
+            } else {
+                tries.number[lane] += 2;
             }
             lane += 1;
         }
@@ -151,7 +153,7 @@ struct OfBatch<'a> {
 
 impl Momenta for OfBatch<'_> {
     #[inline(always)]
-    fn key(&self, p: usize) -> [u64; 2] {
+    fn key(&mut self, p: usize) -> [u64; 2] {
         [self.columns[p], self.rows[p] + u64::from(self.numbers[p]) * NUMBERS_OF_A_PARTICLE]
     }
 
@@ -223,7 +225,10 @@ mod tests {
     #[test]
     fn momenta_are_those_of_single_particles() {
         let philox = Philox::new(purpose::start(2, Purpose::Momentum), 5);
-        let mixed = |p: usize| (10_f64.powi(p as i32 % 5 - 3) * f64::from(u8::from(p % 7 > 0)), frame_of(0.1 * p as f64, 0.0, -3.0));
+        let mixed = |p: usize| {
+            let theta = if p.is_multiple_of(7) { 0.0 } else { 10_f64.powi(p as i32 % 5 - 3) };
+            (theta, frame_of(0.1 * p as f64, 0.0, -3.0))
+        };
         let (warm, moving) = ((0.3, frame_of(0.0, 0.0, 0.0)), (2.0, frame_of(-0.7, 0.2, 1e-3)));
         for (n, isa) in [1, 5, SOME, 1000].into_iter().flat_map(|n| Isa::all().into_iter().map(move |isa| (n, isa))) {
             for gases in [vec![warm], vec![moving], (0..n).map(mixed).collect()] {

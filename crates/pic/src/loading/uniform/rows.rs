@@ -167,16 +167,23 @@ impl<T: RealScalar> Work for Filling<'_, '_, T> {
         if source.heat == RELATIVISTIC {
             let [drift_x, drift_y, drift_z] = source.drift;
             let gas = (source.width[0], frame_of(drift_x, drift_y, drift_z));
-            draw(momenta, cells * each, gas.1.momentum > 0.0, &mut OfRow { cells: cells as u32, column, number, gas, u: [x, y, z] });
+            draw(
+                momenta,
+                cells * each,
+                gas.1.momentum > 0.0,
+                &mut OfRow { cells: cells as u64, column, cell: 0, number, gas, u: [x, y, z] },
+            );
         }
     }
 }
 
 /// Particles of a row of cells whose momenta are drawn.
 struct OfRow<'a, T> {
-    cells: u32,
-    /// Column of the first cell, and the first number of the row.
+    cells: u64,
+    /// Column of the first cell.
     column: u64,
+    /// Cell of the next particle, and its first number.
+    cell: u64,
     number: u64,
     gas: (f64, Frame),
     u: [&'a mut [T]; 3],
@@ -184,9 +191,13 @@ struct OfRow<'a, T> {
 
 impl<T: RealScalar> Momenta for OfRow<'_, T> {
     #[inline(always)]
-    fn key(&self, p: usize) -> [u64; 2] {
-        let (cell, k) = (p as u32 % self.cells, p as u32 / self.cells);
-        [self.column + u64::from(cell), self.number + u64::from(k) * NUMBERS_OF_A_PARTICLE]
+    fn key(&mut self, _p: usize) -> [u64; 2] {
+        let key = [self.column + self.cell, self.number];
+        self.cell += 1;
+        if self.cell == self.cells {
+            (self.cell, self.number) = (0, self.number + NUMBERS_OF_A_PARTICLE);
+        }
+        key
     }
 
     #[inline(always)]
