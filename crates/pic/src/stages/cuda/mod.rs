@@ -9,6 +9,7 @@
 mod arguments;
 mod beside;
 mod capacity;
+mod current;
 mod field_arguments;
 mod fields;
 mod input;

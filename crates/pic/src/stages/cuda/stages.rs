@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use zellige_engine::cuda::{Coming, Launch};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::links::Slabs;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::Values;
 use zellige_engine::sim::Cost;
 
 use super::arguments::{self, PushOf, Walls};
-use super::{CudaStages, Current, Population, early, unit_of};
+use super::{CudaStages, Population, early, unit_of};
 use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::grid::{BELOW, ParticleSide};
 use crate::loading::{Batch, Source};
@@ -24,6 +23,7 @@ const FLOPS: f64 = 202.0;
 
 /// Particles that are told of at a time.
 const PORTION: usize = 1 << 16;
+
 impl CudaStages {
     /// Reads and writes of a pass over a species, by the host's bound of its number.
     fn cost(&self, species: usize) -> Cost {
@@ -47,85 +47,6 @@ impl CudaStages {
             }
             Precision::F64 => launch.arg(PushOf { alpha, step, unit, sign }),
         }
-    }
-
-    /// Conversion of the sums in units of `charge` to J of this step.
-    fn current_of(&mut self, charge: f64) -> Current {
-        let grid = &self.setup.grid;
-        let unit = charge / (4.0 * self.unit);
-        // Sums of z are in units of a 32nd part in single precision: deposit.cu.
-        let fine = if self.setup.precision == Precision::F32 { 1.0 / 32.0 } else { 1.0 };
-        let more = !std::mem::take(&mut self.fresh);
-        Current { scales: [unit * grid.h[0] / grid.dt, unit * grid.h[1] / grid.dt, unit * fine], more }
-    }
-
-    /// Makes the integer sums J, or adds them to what there is of this step.
-    fn convert(&mut self) -> Result<()> {
-        let Some(charge) = self.pending.take() else { return Ok(()) };
-        self.complete(false)?;
-        self.convert_complete(charge)
-    }
-
-    /// Makes sums J that are complete, in units of `charge`.
-    fn convert_complete(&mut self, charge: f64) -> Result<()> {
-        self.ahead = None;
-        let current = self.current_of(charge);
-        self.read(self.adding, current)
-    }
-
-    /// Completes the sums with what other parts have deposited; with them go the particles of all species that have been pushed
-    /// since the last time. Where `clear`, guards of the sums of the step before are zero afterwards.
-    fn complete(&mut self, clear: bool) -> Result<()> {
-        let pushed = std::mem::take(&mut self.pushed);
-        let along: Vec<&Slabs> = pushed.iter().filter_map(|s| self.species[*s].store.leaving()).collect();
-        let before = clear.then_some(&self.sums[1 - self.adding]);
-        self.fields.complete_sums(&self.sums[self.adding], before, &along)?;
-        pushed.into_iter().try_for_each(|s| {
-            let population = &mut self.species[s];
-            population.store.arrive(population.domain())?;
-            population.store.swap_pages()
-        })
-    }
-
-    /// J from sums, which are zero afterwards.
-    fn read(&mut self, which: usize, current: Current) -> Result<()> {
-        let n = self.setup.grid.len();
-        let [x, y, z] = self.fields.j()?;
-        // Kernel `convert` is in the program of every species; without one there is nothing to convert.
-        let Some(population) = self.species.first() else { return Ok(()) };
-        let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
-        let launch = launch.arg(&self.sums[which]).arg(x).arg(y).arg(z).arg(n as u64).arg(u32::from(current.more));
-        // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
-        unsafe { launch.arg(current.scales).run() }
-    }
-
-    /// J where the last step left it in integers.
-    fn read_current(&mut self) -> Result<()> {
-        self.unread.take().map_or(Ok(()), |current| self.read(1 - self.adding, current))
-    }
-
-    /// Refuses sums in units of another charge than `charge`: those there are become J first.
-    fn measure_in(&mut self, charge: f64) -> Result<()> {
-        if self.pending.is_some_and(|p| p != charge) {
-            self.convert()?;
-        }
-        self.pending = Some(charge);
-        Ok(())
-    }
-
-    /// Has the charge of some species at all corners found.
-    fn charge_of(&mut self, species: &[usize], smoothed: bool) -> Result<()> {
-        self.ahead = None;
-        self.convert()?;
-        self.fields.begin_charge(smoothed)?;
-        for s in species {
-            self.sum_charge(*s)?;
-            self.complete(false)?;
-            let unit = self.species[*s].species.macro_charge().abs() / (4.0 * self.unit);
-            self.fields.add_charge(&self.sums[self.adding], unit, smoothed)?;
-            self.cuda.fill_zero(&mut self.sums[self.adding])?;
-        }
-        Ok(())
     }
 
     fn advance_particles(&mut self, species: usize, step: u64, measure: bool) -> Result<()> {
