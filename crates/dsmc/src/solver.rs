@@ -74,11 +74,15 @@ impl Dsmc {
         Ok(())
     }
 
-    /// Looks at the averages of a run that is at its end, at the first part, which has them.
-    fn look_at_the_end(&mut self) {
-        if self.links.is_first() && self.flow.step == self.config.steps {
-            self.coarse = self.flow.on_host(coarse);
+    /// Looks at the averages of a run that is at its end, at the first part, which gets them. All parts call this alike.
+    fn look_at_the_end(&mut self) -> Result<()> {
+        if self.flow.step == self.config.steps {
+            self.flow.fetch()?;
+            if self.links.is_first() {
+                self.coarse = self.flow.on_host(coarse);
+            }
         }
+        Ok(())
     }
 }
 
@@ -191,8 +195,7 @@ impl Solver for Dsmc {
             let device = self.device.clone();
             times::after_steps(&device, Phase::Diagnostics, || {
                 self.flow.fetch()?;
-                self.look_at_the_end();
-                Ok(())
+                self.look_at_the_end()
             })?;
         }
         Ok(())
@@ -402,8 +405,7 @@ impl Solver for Dsmc {
         };
         self.totals = Totals { particles: reader.u64("audited")?, momentum: [x, y, z], translation, internal };
         self.last = (Ledger::from_numbers(&reader.f64s("last.ledger")?), reader.u64("last.step")?);
-        self.look_at_the_end();
-        Ok(())
+        self.look_at_the_end()
     }
 
     fn cost(&self) -> Cost {

@@ -282,7 +282,8 @@ impl Samples {
 
     /// Brings averages of the cells of this part to its host.
     fn fetch_own(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
-        if let Some(device) = stages.batches().filter(|_| !self.fetched) {
+        // A window that begins anew has none, though the device still has those of the one before.
+        if let Some(device) = stages.batches().filter(|_| !self.fetched && self.batches > 0) {
             let fetch = device.begin_fetch()?;
             self.fill(model, fetch)?;
             self.fetched = self.links.is_alone();

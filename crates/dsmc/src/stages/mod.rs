@@ -175,7 +175,7 @@ pub trait Stages: Send {
     /// Puts particles in, those in cells of this part. Cells and species have been checked.
     fn insert(&mut self, particles: &Particles) -> Result<()>;
 
-    /// Puts particles into an empty store as [`Stages::particles`] gave them, so that they come to lie as they did.
+    /// Puts particles of this part into an empty store in the order of a checkpoint, so that they come to lie as they did.
     fn put_back(&mut self, particles: &Particles) -> Result<()> {
         self.insert(particles)
     }

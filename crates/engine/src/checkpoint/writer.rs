@@ -343,7 +343,7 @@ impl Writer {
         let mut end = hashes.as_flattened().to_vec();
         end.extend(self.at.to_le_bytes());
         end.extend(seal(&hashes, self.at));
-        self.file.write_all_at(&end, self.at).map_err(|e| Error::file("write", &self.path, e))?;
+        self.file.write_all_at(&end, self.at).and_then(|()| self.file.sync_all()).map_err(|e| Error::file("write", &self.path, e))?;
         self.pending.take().map_or(Ok(()), Pending::commit)?;
         Ok(self.at + size_of_val(&hashes[..]) as u64 + TRAILER)
     }

@@ -197,10 +197,7 @@ impl<S: Solver> Running<S> {
             write_records(solver, device, saver, None, sink)?;
         }
         if saves {
-            times::after_steps(device, Phase::Checkpoints, || {
-                saver.save_or_notice(solver, sink);
-                Ok(())
-            })?;
+            times::after_steps(device, Phase::Checkpoints, || saver.save_or_notice(solver, sink))?;
         }
         if let Some(temporary) = self.temporary.as_mut().filter(|_| temporary) {
             times::within(Phase::Checkpoints, || temporary.save(wall, saver, solver, sink))?;
@@ -242,7 +239,7 @@ impl<S: Solver> Running<S> {
         watch::grant(wish, &mut self.solver, &self.device, &self.saver, profiler, sink)?;
         write_records(&mut self.solver, &self.device, &self.saver, Some(&outcome), sink)?;
         if self.keeps && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
-            times::within(Phase::Checkpoints, || self.saver.save_or_notice(&mut self.solver, sink));
+            times::within(Phase::Checkpoints, || self.saver.save_or_notice(&mut self.solver, sink))?;
         }
         let (steps, cost) = (clock.step - self.first.step, self.solver.cost());
         let per_step = seconds / steps.max(1) as f64;

@@ -47,7 +47,7 @@ impl PendingResults {
 /// Saves a state by itself, as of a run without data files; the old checkpoint stays until the new one is whole.
 pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
     let saver = Saver::<S> { config: config.clone(), files: Fingerprints::new(), path: path.to_owned(), links: Links::default() };
-    saver.write(solver, &PendingResults::Nothing)
+    saver.write(solver, &PendingResults::Nothing)?
 }
 
 /// Saves the state of one run.
@@ -81,47 +81,48 @@ impl<S: Solver> Saver<S> {
     /// Rows first: a run that is killed right after the checkpoint continues after rows that exist. `pending` says that the
     /// results of this step are still to be written.
     pub(super) fn save(&self, solver: &mut S, pending: &PendingResults, sink: &mut dyn Sink) -> Result<PathBuf> {
-        if let Err(error) = sink.saving() {
-            sink.notice(&format!("not all rows before this checkpoint could be written: {error}"));
-        }
-        self.write(solver, pending).map(|()| self.path.clone())
+        rows_first(sink);
+        self.write(solver, pending)?.map(|()| self.path.clone())
     }
 
-    fn write(&self, solver: &mut S, pending: &PendingResults) -> Result<()> {
+    /// Writes the state; within the result is that of the file, which all parts share.
+    ///
+    /// # Errors
+    /// The state of a part of several cannot be told, for which the others wait: the run ends.
+    fn write(&self, solver: &mut S, pending: &PendingResults) -> Result<Result<()>> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let created = if self.links.is_first() { files::create_dir(folder) } else { Ok(()) };
-        self.links.follow_first(created)?;
-        let saved = Writer::of_parts(&self.links, &self.path, S::NAME).and_then(|mut writer| {
-            let sections = (|| {
-                writer.json(INPUT, &self.config)?;
-                writer.json(FILES, &self.files)?;
-                writer.json(PENDING, pending)?;
-                solver.save(&mut writer)
-            })();
-            if let Err(error) = &sections {
-                // Others wait for this part's values.
-                self.links.abort(error);
+        let writer = self.links.follow_first(created).and_then(|()| Writer::of_parts(&self.links, &self.path, S::NAME));
+        let saved = match writer {
+            Err(error) => Err(error),
+            Ok(mut writer) => {
+                let sections = (|| {
+                    writer.json(INPUT, &self.config)?;
+                    writer.json(FILES, &self.files)?;
+                    writer.json(PENDING, pending)?;
+                    solver.save(&mut writer)
+                })();
+                match sections {
+                    Err(error) if !self.links.is_alone() => return Err(error),
+                    sections => sections.and_then(|()| writer.finish()),
+                }
             }
-            sections.and_then(|()| writer.finish())
-        });
+        };
         if saved.is_err() && self.links.is_first() {
             // Only if there is nothing in it.
             let _ = std::fs::remove_dir(folder);
         }
-        saved.map(|_| ())
+        Ok(saved.map(|_| ()))
     }
 
-    /// A full disk must not end a run whose state is whole in memory and, older, on disk.
-    pub(super) fn save_or_notice(&self, solver: &mut S, sink: &mut dyn Sink) {
-        if let Err(error) = self.save(solver, &PendingResults::Nothing, sink) {
-            let cause = match error {
-                Error::Part { part, host, message, .. } => {
-                    format!("part {part}{}: {message}", host.map_or_else(String::new, |host| format!(" on {host}")))
-                }
-                error => error.to_string(),
-            };
-            sink.notice(&format!("this checkpoint could not be saved, the last one remains: {cause}"));
+    /// Saves the state, or tells why it could not be written: a full disk must not end a run whose state is whole in memory and,
+    /// older, on disk.
+    pub(super) fn save_or_notice(&self, solver: &mut S, sink: &mut dyn Sink) -> Result<()> {
+        rows_first(sink);
+        if let Err(error) = self.write(solver, &PendingResults::Nothing)? {
+            sink.notice(&format!("this checkpoint could not be saved, the last one remains: {}", cause(&error)));
         }
+        Ok(())
     }
 
     /// Converts an error that stopped the writing of results: the state is saved, so that they can be written without computing
@@ -134,7 +135,7 @@ impl<S: Solver> Saver<S> {
             (Error::Interrupted { .. }, Err(error)) => error,
             (error, Ok(checkpoint)) => Error::Unwritten { source: Box::new(error), step: solver.clock().step, checkpoint },
             (error, Err(second)) => {
-                sink.notice(&format!("the state could not be saved either; `--checkpoint-dir` saves it elsewhere: {second}"));
+                sink.notice(&format!("the state could not be saved either; `--checkpoint-dir` saves it elsewhere: {}", cause(&second)));
                 error
             }
         }
@@ -181,6 +182,23 @@ impl<S: Solver> Saver<S> {
     }
 }
 
+/// Writes rows ahead of a checkpoint, or tells why they could not be written.
+fn rows_first(sink: &mut dyn Sink) {
+    if let Err(error) = sink.saving() {
+        sink.notice(&format!("not all rows before this checkpoint could be written: {error}"));
+    }
+}
+
+/// Cause of a checkpoint that was not written, by which part.
+fn cause(error: &Error) -> String {
+    match error {
+        Error::Part { part, host, message, .. } => {
+            format!("part {part}{}: {message}", host.as_ref().map_or_else(String::new, |host| format!(" on {host}")))
+        }
+        error => error.to_string(),
+    }
+}
+
 /// The first key in which two inputs differ.
 fn difference(then: &serde_json::Value, now: &serde_json::Value, path: &str) -> String {
     if let (Some(a), Some(b)) = (then.as_object(), now.as_object()) {
@@ -222,7 +240,7 @@ impl TemporaryCheckpoint {
     /// Saves one, `wall` into the run.
     pub(super) fn save<S: Solver>(&mut self, wall: Duration, saver: &Saver<S>, solver: &mut S, sink: &mut dyn Sink) -> Result<()> {
         let begun = Instant::now();
-        saver.save_or_notice(solver, sink);
+        saver.save_or_notice(solver, sink)?;
         let taken = saver.links.first_says(begun.elapsed())?;
         let pause = self.every.max(taken * SHARE);
         if !self.saved {

@@ -120,10 +120,7 @@ pub(super) fn grant<S: Solver>(
         look(extent, solver, device, saver, || profiler.table_so_far(), sink)?;
     }
     if wish.save {
-        times::after_steps(device, Phase::Checkpoints, || {
-            saver.save_or_notice(solver, sink);
-            Ok(())
-        })?;
+        times::after_steps(device, Phase::Checkpoints, || saver.save_or_notice(solver, sink))?;
     }
     if wish.next {
         let step = solver.clock().step;

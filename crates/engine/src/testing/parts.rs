@@ -125,7 +125,7 @@ fn course<S: Solver>(open: fn() -> Result<Device>, config: &S::Config, input_fol
 }
 
 /// Runs an input in one part and in each number of `parts`, and lets every other number of parts go on from a checkpoint that each
-/// has saved after `early` steps. Each part has a thread.
+/// has saved after `early` steps, and the last one from that of the end. Each part has a thread.
 ///
 /// # Panics
 /// Where anything that a run gives is not bitwise identical.
@@ -178,6 +178,13 @@ fn same_on<S: Solver>(
         same(&one, &go(*parts, Memory::Shared, None, Some(&saved)), format!("in {parts} parts"));
     }
     same(&rest, &go(1, Memory::Shared, Some(&saved), None), "in one part, resumed from the last of these,".into());
+    // One that has come to its end has nothing to do, and the same to tell.
+    let last = *parts.last().expect("numbers of parts");
+    let (ended, end) = (checkpoint_path(&begin.join("ended")), checkpoint_path(&begin.join(format!("run-{last}"))));
+    files::create_dir(ended.parent().unwrap_or(&begin)).unwrap();
+    std::fs::copy(end, &ended).unwrap();
+    let again = go(last, Memory::Shared, Some(&begin.join("ended")), None);
+    assert_eq!((&again.state, &again.outcome, &again.checks), (&one.state, &one.outcome, &one.checks), "{name}, resumed at its end");
     let _ = std::fs::remove_dir_all(&begin);
 }
 

@@ -10,7 +10,7 @@ use crate::particles::Particles;
 use crate::stages::{Component, Ledger};
 
 /// Particles whose cells are looked at together.
-const BATCH: usize = 1 << 18;
+const BATCH: usize = 1 << 22;
 
 impl Plasma {
     /// Everything that a bit-equal continuation needs.

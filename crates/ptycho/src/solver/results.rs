@@ -1,4 +1,4 @@
-//! What a reconstruction tells: records, pictures and checks.
+//! Records, pictures and checks of a reconstruction.
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks, inside, map};

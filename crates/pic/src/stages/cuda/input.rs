@@ -38,7 +38,7 @@ impl CudaStages {
     pub(super) fn put(&mut self, species: usize, particles: &Particles, listed: bool) -> Result<()> {
         self.ahead = None;
         cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
-        self.measure_charge(particles);
+        self.measure_charge(heaviest(particles));
         if self.part.is_alone() {
             return self.species[species].store.insert(particles, listed);
         }
@@ -47,9 +47,16 @@ impl CudaStages {
         self.species[species].store.insert(&own, listed)
     }
 
-    /// Makes the unit of charge fit the heaviest particle.
-    fn measure_charge(&mut self, particles: &Particles) {
-        let heaviest = particles.weight.iter().fold(self.heaviest, |m, w| m.max(w.abs()));
+    /// Makes the unit of charge fit the heaviest of such particles, which other parts of the run have too.
+    pub(super) fn measure_charge_of_all(&mut self, own: &Particles) -> Result<()> {
+        let mut all = [heaviest(own)];
+        self.part.links().max(&mut all)?;
+        self.measure_charge(all[0]);
+        Ok(())
+    }
+
+    /// Makes the unit of charge fit a particle of weight `heaviest`.
+    fn measure_charge(&mut self, heaviest: f64) {
         if heaviest > self.heaviest {
             self.heaviest = heaviest.log2().ceil().exp2();
             self.unit = unit_of(&self.setup, self.heaviest);
@@ -61,10 +68,15 @@ impl CudaStages {
         if particles.weight.is_empty() || !self.species[species].species.weighted {
             return None;
         }
-        self.measure_charge(particles);
+        self.measure_charge(heaviest(particles));
         let random = Philox::new(purpose::charge(species), self.setup.seed);
         let (first, unit, precision) = (self.species[species].ledger.injected, self.unit, self.setup.precision);
         let weight = |k: usize| dithered(particles.weight[k], unit, precision, random.draw(0, first + k as u64)[0]);
         Some(Particles { weight: map(indices(particles.len()), |_, k| weight(k)), ..particles.clone() })
     }
+}
+
+/// Largest weight of some particles.
+fn heaviest(particles: &Particles) -> f64 {
+    particles.weight.iter().fold(1.0, |most, weight| f64::max(most, weight.abs()))
 }

@@ -227,6 +227,7 @@ impl Stages for CudaStages {
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {
         cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
         self.species[species].store.clear()?;
+        self.measure_charge_of_all(particles)?;
         self.put(species, particles, true)
     }
 
