@@ -14,7 +14,7 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::Result;
 use zellige_engine::links::{Links, inside};
 use zellige_engine::profile::Profiler;
-use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
+use zellige_engine::testing::parts::{model_tells_the_traffic, same_at_the_end, same_in_parts};
 
 pub(crate) const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/dsmc");
 
@@ -37,6 +37,12 @@ fn same(name: &str, config: &Config) {
 fn flows_past_bodies() {
     same("cylinder", &example("cylinder.toml"));
     same("jet", &example("jet.toml"));
+}
+
+/// Averages of cells are looked at in the end, whichever part has them.
+#[test]
+fn flows_resumed_at_their_end_have_nothing_to_do() {
+    same_at_the_end::<Dsmc>("cylinder", &example("cylinder.toml"), Path::new(EXAMPLES), 3);
 }
 
 #[test]
