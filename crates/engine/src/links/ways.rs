@@ -173,7 +173,11 @@ impl Ways {
     /// Opens a buffer to all other parts, which open theirs at the same time.
     pub fn open<T: Pod + Send + Sync>(&mut self, own: Arc<Buffer<T>>) -> Result<Opened<T>> {
         let others = match self.kind {
-            Kind::Near { .. } => introduced(&self.links, &own)?,
+            Kind::Near { .. } => {
+                // Zeros are there before anybody writes: a GPU with other work may be late.
+                self.cuda.synchronize()?;
+                introduced(&self.links, &own)?
+            }
             Kind::Far { .. } => Vec::new(),
         };
         self.opened.push(own.memory().clone());
