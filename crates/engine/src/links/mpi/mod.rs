@@ -5,6 +5,7 @@
 //! program serves every library: `library` chooses the file and the `table` of its functions. Sixteen functions are used, and of
 //! messages only those between two processes: what all parts take part in is made of them by [`Links`].
 
+mod calls;
 mod launcher;
 mod library;
 mod table;
@@ -12,10 +13,11 @@ mod table;
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::calls::Calls;
 use self::launcher::Launcher;
 use self::library::Functions;
 pub use self::library::found;
@@ -41,6 +43,9 @@ fn open(piece: usize) -> Result<Option<Links>> {
     let launcher = Launcher::detect(|name| std::env::var(name).ok());
     let Some(launcher) = launcher.filter(|_| !library::is_off()) else { return Ok(None) };
     let library = library::open(&launcher)?;
+    if let Some(warning) = launcher.warning() {
+        crate::notice::tell(warning);
+    }
     let links = match library.functions {
         Functions::Pointers(table) => start(&launcher, table, library.version, piece),
         Functions::Numbers(table) => start(&launcher, table, library.version, piece),
@@ -59,35 +64,18 @@ fn start<H: Handle>(launcher: &Launcher, table: Table<H>, version: String, piece
         return Err(refused(format!("{contradiction} ({version})"), Some(hint.into())));
     }
     let host = table.host();
-    let part = Arc::new(Part {
-        table,
-        rank,
-        size,
-        version,
-        host,
-        hosts: OnceLock::new(),
-        piece,
-        sending: Mutex::default(),
-        broken: AtomicBool::new(false),
-        ours,
-    });
+    let calls = Calls::new(table).map_err(|fault| refused(format!("{version}: {fault}"), None))?;
+    let part = Arc::new(Part { calls, rank, size, version, host, hosts: OnceLock::new(), piece, broken: AtomicBool::new(false), ours });
     let links = Links::new(part.clone());
     let hosts = links.all_say(&part.host)?;
     part.hosts.get_or_init(|| hosts);
     Ok(links)
 }
 
-/// A message on its way, and a request for each of its pieces.
-#[derive(Debug)]
-struct Sending<H> {
-    requests: Vec<H>,
-    message: Vec<u8>,
-}
-
 /// One process of the run.
 #[derive(Debug)]
 struct Part<H: Handle> {
-    table: Table<H>,
+    calls: Calls<H>,
     rank: usize,
     size: usize,
     version: String,
@@ -96,7 +84,6 @@ struct Part<H: Handle> {
     hosts: OnceLock<Vec<Option<String>>>,
     /// Longest piece of a message. A message ends with the first shorter one.
     piece: usize,
-    sending: Mutex<Vec<Sending<H>>>,
     /// True after a fault: MPI can then not be ended in order.
     broken: AtomicBool,
     /// True if MPI was started here, and is ended here.
@@ -124,21 +111,7 @@ impl<H: Handle> Transport for Part<H> {
         if to >= self.size {
             return Err(absent(to, self.size));
         }
-        let mut sending = self.sending();
-        self.clear(&mut sending)?;
-        // The last piece is shorter than the others, and may be empty.
-        let pieces = message.chunks_exact(self.piece);
-        let last = pieces.remainder();
-        // SAFETY: the message is kept, where it is, until its requests are done; after a fault for ever.
-        let requests: Result<_, String> = pieces.chain([last]).map(|bytes| unsafe { self.table.send(bytes, to) }).collect();
-        match requests {
-            Ok(requests) => sending.push(Sending { requests, message }),
-            Err(fault) => {
-                std::mem::forget(message);
-                return Err(self.fault(&format!("cannot send to {}: {fault}", self.known(to))));
-            }
-        }
-        Ok(())
+        self.calls.send(to, message, self.piece).map_err(|fault| self.fault(&format!("cannot send to {}: {fault}", self.known(to))))
     }
 
     fn receive(&self, from: usize) -> Result<Vec<u8>> {
@@ -148,12 +121,12 @@ impl<H: Handle> Transport for Part<H> {
         let fault = |fault| self.fault(&format!("cannot receive from {}: {fault}", self.known(from)));
         let mut message = Vec::new();
         loop {
-            let (piece, length) = self.until(|| self.table.arrived(from).map_err(fault))?;
+            let (piece, length) = until(|| self.calls.arrived(from)).map_err(fault)?;
             if length > self.piece {
                 return Err(fault(format!("a piece of {length} bytes, longer than {}", self.piece)));
             }
             message.reserve_exact(length);
-            self.table.take(piece, &mut message.spare_capacity_mut()[..length]).map_err(fault)?;
+            self.calls.take(piece, &mut message.spare_capacity_mut()[..length]).map_err(fault)?;
             // SAFETY: the piece was as long as MPI had told, and all of it is there.
             unsafe { message.set_len(message.len() + length) };
             if length < self.piece {
@@ -166,16 +139,12 @@ impl<H: Handle> Transport for Part<H> {
         self.broken.store(true, Ordering::Relaxed);
         // Those that end because another part has failed have nothing to tell.
         if !matches!(error, Error::Part { .. }) {
-            self.table.abort(error.exit_code());
+            self.calls.abort(error.exit_code());
         }
     }
 }
 
 impl<H: Handle> Part<H> {
-    fn sending(&self) -> MutexGuard<'_, Vec<Sending<H>>> {
-        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A part by its number and host.
     fn known(&self, part: usize) -> String {
         let host = self.hosts.get().and_then(|hosts| hosts[part].as_deref());
@@ -186,50 +155,31 @@ impl<H: Handle> Part<H> {
         self.broken.store(true, Ordering::Relaxed);
         Error::Device { device: "mpi".into(), message: format!("{} {message}", self.known(self.rank)), hint: None }
     }
+}
 
-    /// Forgets the messages that have been sent.
-    fn clear(&self, sending: &mut Vec<Sending<H>>) -> Result<()> {
-        let mut failed = None;
-        sending.retain_mut(|Sending { requests, message }| {
-            requests.retain_mut(|request| match self.table.done(request) {
-                Ok(done) => !done,
-                Err(fault) => {
-                    failed = Some(format!("cannot send a message of {} bytes: {fault}", message.len()));
-                    true
-                }
-            });
-            !requests.is_empty()
-        });
-        failed.map_or(Ok(()), |fault| Err(self.fault(&fault)))
-    }
-
-    /// Waits until `look` finds something. What is sent meanwhile goes on.
-    fn until<R>(&self, look: impl Fn() -> Result<Option<R>>) -> Result<R> {
-        let begun = Instant::now();
-        let mut alert = true;
-        loop {
-            if let Some(found) = look()? {
-                return Ok(found);
-            }
-            self.clear(&mut self.sending())?;
-            alert = alert && begun.elapsed() < ALERT;
-            if alert { std::hint::spin_loop() } else { thread::yield_now() }
+/// Waits until `look` finds something.
+fn until<R>(look: impl Fn() -> Result<Option<R>, String>) -> Result<R, String> {
+    let begun = Instant::now();
+    let mut alert = true;
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
         }
+        alert = alert && begun.elapsed() < ALERT;
+        if alert { std::hint::spin_loop() } else { thread::yield_now() }
     }
 }
 
 impl<H: Handle> Drop for Part<H> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.table.abort(70);
+            self.calls.abort(70);
         }
-        let all_sent = || Ok(self.sending().is_empty().then_some(()));
-        let in_order = !self.broken.load(Ordering::Relaxed) && self.until(all_sent).is_ok();
-        if !in_order {
-            // MPI may still read them.
-            std::mem::forget(std::mem::take(&mut *self.sending()));
-        } else if self.ours
-            && let Err(fault) = self.table.finish()
+        let all_sent = || Ok(self.calls.all_sent()?.then_some(()));
+        let in_order = !self.broken.load(Ordering::Relaxed) && until(all_sent).is_ok();
+        if in_order
+            && self.ours
+            && let Err(fault) = self.calls.finish()
         {
             crate::notice::tell(&format!("{}: {fault}", self.version));
         }

@@ -132,6 +132,38 @@ fn sends_are_finished_at_the_end() {
     }
 }
 
+/// The second part waits, outside of MPI, until the first has its message: as for a GPU that waits for another.
+#[test]
+fn a_message_goes_on_while_its_sender_waits_for_something_else() {
+    const FOLDER: &str = "ZELLIGE_TEST_FOLDER";
+    const TEST: &str = "a_message_goes_on_while_its_sender_waits_for_something_else";
+    if ranks().is_none() {
+        // Without copies from the memory of another process, which some machines refuse, a long message needs its sender.
+        for copies in [None, Some(("OMPI_MCA_btl_vader_single_copy_mechanism", "none"))] {
+            for mpirun in launchers() {
+                let folder = tempfile::tempdir().unwrap();
+                let variables = copies.into_iter().chain([(FOLDER, folder.path().to_str().unwrap())]);
+                let (output, _) = started(&mpirun, 2, TEST, &variables.collect::<Vec<_>>());
+                assert!(output.status.success(), "{} {copies:?}: {}", mpirun.maker, text(&output));
+            }
+        }
+        return;
+    }
+    let links = from_launcher().unwrap().unwrap();
+    let there = std::path::Path::new(&std::env::var(FOLDER).unwrap()).join("there");
+    if links.is_first() {
+        assert!(links.receive(1).unwrap() == vec![7; 20_000_000]);
+        std::fs::write(there, "").unwrap();
+    } else {
+        links.send(0, vec![7; 20_000_000]).unwrap();
+        let begun = Instant::now();
+        while !there.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the message does not go on");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 #[test]
 fn a_part_that_fails_ends_all_with_its_code() {
     if ranks().is_none() {
