@@ -29,6 +29,8 @@ pub(super) struct Launcher {
     pub(super) size: Option<usize>,
     /// Number of this one.
     pub(super) rank: Option<usize>,
+    /// True if it has left no word by which MPI could link the processes.
+    silent: bool,
 }
 
 impl Launcher {
@@ -51,7 +53,18 @@ impl Launcher {
         } else {
             return None;
         };
-        (size != Some(1)).then_some(Self { name, maker, size, rank })
+        let words = ["PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_CONTROL_PORT", "I_MPI_PMI_LIBRARY"];
+        let silent = name == "srun" && !words.into_iter().any(is_set);
+        (size != Some(1)).then_some(Self { name, maker, size, rank, silent })
+    }
+
+    /// Warning of a launcher after which MPI is likely to end the processes with words of its own, which do not tell what to do.
+    pub(super) fn warning(&self) -> Option<&'static str> {
+        let warned = self.silent && self.rank.unwrap_or(0) == 0;
+        warned.then_some(
+            "srun has not told MPI of the other processes: if MPI cannot start them, say `srun --mpi=pmix` for Open MPI or `srun --mpi=pmi2` \
+             for MPICH and Intel MPI (`srun --mpi=list` has what there is)",
+        )
     }
 
     /// Fault of an MPI library that does not see the processes which the launcher started: each would do the whole run.
@@ -104,6 +117,11 @@ mod tests {
         // Inside a job of Slurm, the variables of both are there: the inner launcher is meant.
         assert_eq!(found(&[&slurm[..], &open_mpi].concat()), found(&open_mpi));
         assert_eq!(found(&[&slurm[..], &mpich].concat()), found(&mpich));
+        // `srun --mpi=none`, the usual default.
+        let warned = |variables: &[(&str, &str)]| detect(variables).unwrap().warning().is_some();
+        let first = [("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", "0")];
+        assert!(warned(&first) && !warned(&slurm));
+        assert!(!warned(&[&first[..], &[("PMIX_RANK", "0")]].concat()) && !warned(&open_mpi) && !warned(&mpich));
         let srun = Some(("srun", None, Some(4), Some(3)));
         assert_eq!(found(&slurm), srun);
         assert_eq!(found(&[&slurm[..], &[("PMI_SIZE", "4"), ("PMI_RANK", "3"), ("PMI_FD", "9")]].concat()), srun);
