@@ -3,7 +3,7 @@
 use zellige_device_macro::{device, device_source};
 use zellige_engine::rng::Philox;
 
-use crate::deviates::{direction, fraction, logarithm, normal_pair};
+use crate::deviates::{fraction, logarithm, normal_pair};
 
 /// A try at a momentum `gamma v/c`.
 #[device]
@@ -21,36 +21,32 @@ pub struct Candidate {
 
 /// A try at a momentum of the Maxwell-Juttner distribution of temperature `theta = T/(m c^2)`, isotropic, from eight words.
 ///
-/// With `gamma = 1 + theta x^2` the density of `x` is `(1 + theta x^2) sqrt(1 + theta x^2/2) x^2 exp(-x^2)`; the root is at most
-/// `1 + x sqrt(theta/2)`, which leaves four gamma variates to choose from and 70 % or more to be kept at any temperature (Canfield,
-/// Howard and Liang, Astrophys. J. 323 (1987) 565). Without branches: registers of particles go through it together.
+/// With `gamma = 1 + theta x^2` the density of `x` is `(1 + theta x^2) sqrt(1 + theta x^2/2) x^2 exp(-x^2)`; a bound of the root
+/// leaves gamma variates of `x^2` to choose from (Canfield, Howard and Liang, Astrophys. J. 323 (1987) 565). Here the bound is the
+/// tangent at `theta x^2/2 = 1.2 theta`, so that 95 % or more are kept at any temperature, and only even powers of `x` occur. The
+/// first has the length of three normal numbers, which are the direction. Without branches: registers of particles go through it
+/// together.
 #[device]
 #[inline(always)]
-pub fn relativistic_candidate(pick: u32, keep: u32, a: u32, b: u32, c: u32, angle: u32, cosine: u32, turn: u32, theta: f64) -> Candidate {
-    let root = (0.5 * theta).sqrt();
-    // Integrals of x^n exp(-x^2) over 0..inf for n of 2 to 5, times the coefficient of x^n: of these one is picked.
-    let second_power = 0.443_113_462_726_379_f64;
-    let third_power = 0.5 * root;
-    let fourth_power = 0.664_670_194_089_568_5 * theta;
-    let first = fraction(pick) * (second_power + third_power + fourth_power + theta * root) - second_power;
-    let second = first - third_power;
-    let third = second - fourth_power;
-    // x^2 has a gamma variate of shape (n + 1)/2: half integers have a normal number in it, of which whole ones need the word.
-    let even = first < 0.0 || (second >= 0.0 && third < 0.0);
-    let normal = normal_pair(fraction(c), fraction(angle));
-    let b_taken = if first < 0.0 { 1.0 } else { fraction(b) };
-    let c_taken = if third < 0.0 { 1.0 } else { fraction(c) };
-    let whole = -logarithm(fraction(a) * b_taken * c_taken);
-    let square = if even { 0.5 * (normal.x * normal.x) + whole } else { whole };
-    let t = theta * square;
+pub fn relativistic_candidate(pick: u32, keep: u32, a: u32, b: u32, c: u32, angle: u32, d: u32, turn: u32, theta: f64) -> Candidate {
+    // The tangent, times sqrt(1 + 1.2 theta), is constant + theta x^2/4.
+    let constant = 1.0 + 0.6 * theta;
+    // Integrals of x^n exp(-x^2) over 0..inf for n of 2, 4 and 6 over that for 2, times the coefficient of x^n: of these one is picked.
+    let fourth_power = 1.5 * theta * (constant + 0.25);
+    let sixth_power = 0.9375 * (theta * theta);
+    let first = fraction(pick) * (constant + fourth_power + sixth_power) - constant;
+    let second = first - fourth_power;
+    // x^2 has a gamma variate of shape (n + 1)/2: half the square of the normal numbers, and none, one or two exponential numbers.
+    let pair = normal_pair(fraction(c), fraction(angle));
+    let other = normal_pair(fraction(d), fraction(turn));
+    let length = pair.x * pair.x + pair.y * pair.y + other.x * other.x;
+    let a_taken = if first < 0.0 { 1.0 } else { fraction(a) };
+    let b_taken = if second < 0.0 { 1.0 } else { fraction(b) };
+    let t = theta * (0.5 * length - logarithm(a_taken * b_taken));
     // u^2 = gamma^2 - 1 without cancellation.
-    let u = (t * (2.0 + t)).sqrt();
-    // A direction, uniform on the sphere.
-    let cos = 2.0 * fraction(cosine) - 1.0;
-    let sin = (1.0 - cos * cos).max(0.0).sqrt();
-    let around = direction(fraction(turn));
-    let kept = fraction(keep) * (1.0 + (0.5 * t).sqrt()) < (1.0 + 0.5 * t).sqrt();
-    Candidate { x: u * (sin * around.x), y: u * (sin * around.y), z: u * cos, kept }
+    let scale = (t * (2.0 + t) / length).sqrt();
+    let kept = fraction(keep) * (constant + 0.25 * t) < ((1.0 + 1.2 * theta) * (1.0 + 0.5 * t)).sqrt();
+    Candidate { x: scale * pair.x, y: scale * pair.y, z: scale * other.x, kept }
 }
 
 /// A frame that moves: the direction of its momentum, the momentum, and its Lorentz factor.
@@ -106,8 +102,8 @@ pub fn relativistic_momentum(philox: Philox, column: u64, first: u64, k: u32, th
     let mut number = first + u64::from(k) * NUMBERS_OF_A_PARTICLE;
     let [flip, ..] = philox.draw(column, number + NUMBERS_OF_A_PARTICLE - 1);
     loop {
-        let [[pick, keep, a, b], [c, angle, cosine, turn]] = [philox.draw(column, number), philox.draw(column, number + 1)];
-        let found = relativistic_candidate(pick, keep, a, b, c, angle, cosine, turn, theta);
+        let [[pick, keep, a, b], [c, angle, d, turn]] = [philox.draw(column, number), philox.draw(column, number + 1)];
+        let found = relativistic_candidate(pick, keep, a, b, c, angle, d, turn, theta);
         if found.kept {
             let Candidate { x, y, z, .. } = boosted(found, frame, fraction(flip));
             return [x, y, z];

@@ -77,16 +77,16 @@ impl Tries {
         let some = some.min(SOME);
         // A loop of its own for words: the compiler then keeps both in registers.
         let mut words = [[0_u32; SOME]; 8];
-        let [pick, keep, a, b, c, angle, cosine, turn] = &mut words;
+        let [pick, keep, a, b, c, angle, d, turn] = &mut words;
         for p in 0..some {
             let drawn = philox.draw(self.column[p], self.number[p]);
             (pick[p], keep[p], a[p], b[p]) = (drawn[0], drawn[1], drawn[2], drawn[3]);
             let drawn = philox.draw(self.column[p], self.number[p] + 1);
-            (c[p], angle[p], cosine[p], turn[p]) = (drawn[0], drawn[1], drawn[2], drawn[3]);
+            (c[p], angle[p], d[p], turn[p]) = (drawn[0], drawn[1], drawn[2], drawn[3]);
         }
         let [x, y, z] = &mut self.u;
         for p in 0..some {
-            let found = relativistic_candidate(pick[p], keep[p], a[p], b[p], c[p], angle[p], cosine[p], turn[p], self.theta[p]);
+            let found = relativistic_candidate(pick[p], keep[p], a[p], b[p], c[p], angle[p], d[p], turn[p], self.theta[p]);
             (x[p], y[p], z[p], self.kept[p]) = (found.x, found.y, found.z, found.kept);
         }
     }
