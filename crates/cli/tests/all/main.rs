@@ -4,6 +4,8 @@
 mod checkpoints;
 mod commands;
 mod common;
+#[cfg(target_os = "linux")]
+mod hosts;
 mod live;
 mod messages;
 mod pages;

@@ -9,7 +9,7 @@ use zellige_engine::testing::{self, mpi::launchers};
 use crate::common::{names, zellige};
 
 /// Short runs: an example, and keys that make it short.
-const RUNS: [(&str, &[&str]); 5] = [
+pub(crate) const RUNS: [(&str, &[&str]); 5] = [
     ("dsmc/jet.toml", &["dsmc.steps=60", "dsmc.sampling.start=20"]),
     ("poisson/channel.toml", &["poisson.method=multigrid"]),
     ("dsmc/couette.toml", &["dsmc.steps=40", "dsmc.sampling.start=20"]),
@@ -31,7 +31,7 @@ fn arguments_on<'a>(device: &'a str, input: &'a str, keys: &[&'a str], output: &
 }
 
 /// Files of a run, but the summary, which has times, and the picture that is drawn at times.
-fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<String> = names(folder).into_iter().filter(|name| name != "summary.json" && name != "live.png").collect();
     all.sort();
     all.into_iter()

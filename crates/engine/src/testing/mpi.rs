@@ -1,7 +1,7 @@
 //! Launchers of MPI on this machine, for tests that start processes under them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// `mpirun` of one MPI.
@@ -23,6 +23,48 @@ impl Mpirun {
         command.args(["-n", &processes.to_string()]);
         command
     }
+
+    /// A command likewise, that starts as many on this host and as many on a [second](second_host) one.
+    pub fn command_on_two_hosts(&self, each: usize, second_host: &Path) -> Command {
+        let mut command = self.command(2 * each);
+        if self.maker == "Open MPI" {
+            command.arg("--host").arg(format!("localhost:{each},{SECOND_HOST}:{each}")).args(["--mca", "plm_rsh_agent"]).arg(second_host);
+        } else {
+            command.args(["-hosts", &format!("localhost,{SECOND_HOST}"), "-ppn", &each.to_string(), "-launcher", "ssh", "-launcher-exec"]);
+            // It takes hosts with the same kernel for one host, whose processes share memory.
+            command.arg(second_host).env("UCX_TLS", "tcp,self");
+        }
+        command
+    }
+}
+
+/// Name of the second host.
+pub const SECOND_HOST: &str = "second-host";
+
+/// Writes a program that serves a launcher as `ssh` to a second host, which is this one by another name, with users of its own, so
+/// that its processes share no memory with those of the first; and with a `folder` of its own, if one is given. `None`, which is
+/// said, where this machine does not allow such a thing.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn second_host(at: &Path, own_folder: Option<&Path>) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let apart = ["--user", "--map-root-user", "--uts", "--mount"];
+    let mount = own_folder.map_or_else(String::new, |own| format!(" && mount -t tmpfs none '{0}' && cd '{0}'", own.display()));
+    if !Command::new("unshare").args(apart).arg("true").output().is_ok_and(|done| done.status.success()) {
+        println!("skipped: no second host on this machine, `unshare {}` is not allowed", apart.join(" "));
+        return None;
+    }
+    let script = format!(
+        "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=$1; shift\n\
+         exec unshare {} sh -c \"hostname $host{mount} && exec sh -c \\\"\\$0\\\"\" \"$*\"\n",
+        apart.join(" ")
+    );
+    let program = at.join("second-host.sh");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Some(program)
 }
 
 /// The launchers of Open MPI and of MPICH on the path, one of each; says `skipped: no mpirun` for one that is missing.
