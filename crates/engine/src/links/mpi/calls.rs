@@ -1,8 +1,8 @@
 //! Calls of MPI, one at a time, and the messages that are under way.
 //!
-//! MPI moves a long message only inside its calls, at both ends. So a process that has sent one and then waits for its GPU, a disk or
-//! a thread must not leave MPI alone: the receiver might be what it waits for. A thread looks after messages that the calls of the run
-//! have not finished within a moment; most are gone when the call that sends them returns, and the thread sleeps.
+//! MPI moves a long message only inside its calls, at both ends. So a process that has sent one and then waits for its GPU, a disk
+//! or a thread must not leave MPI alone: the receiver might be what it waits for. A thread looks after messages that the calls of
+//! the run have not finished within a moment; most are gone when the call that sends them returns, and the thread sleeps.
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ struct Sending<H> {
     message: Vec<u8>,
 }
 
-/// What is under way.
+/// Messages under way.
 #[derive(Debug)]
 struct Sends<H> {
     messages: Vec<Sending<H>>,
@@ -35,7 +35,7 @@ struct Sends<H> {
     closed: bool,
 }
 
-/// What the thread and the run share.
+/// State that the thread and the run share.
 #[derive(Debug)]
 struct Shared<H: Handle> {
     table: Table<H>,
@@ -144,7 +144,7 @@ impl<H: Handle> Shared<H> {
         self.sends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is under way, unless the thread has met a fault.
+    /// Messages under way, unless the thread has met a fault.
     fn sound(&self) -> Result<MutexGuard<'_, Sends<H>>, String> {
         let sends = self.lock();
         sends.fault.clone().map_or(Ok(sends), Err)
@@ -196,7 +196,7 @@ impl<H: Handle> Sends<H> {
 impl<H: Handle> Drop for Calls<H> {
     fn drop(&mut self) {
         self.close();
-        // Where all has not been sent, MPI may still read it.
+        // MPI may still read what has not been sent.
         std::mem::forget(std::mem::take(&mut self.shared.lock().messages));
     }
 }
