@@ -22,6 +22,9 @@ pub const OPENPMD: &str = "openpmd";
 /// Copies of parts of records that are larger than this together are made one at a time, bytes.
 const LARGE: usize = 64 << 20;
 
+/// Bytes of a record from which on the parts of a run write it side by side.
+const SHARED: usize = 4 << 20;
+
 /// The records of one moment.
 #[derive(Debug)]
 pub struct Moment {
@@ -110,11 +113,19 @@ pub fn write_shares(
     write(folder, &[(&moment.records, moment.stamp)], formats, go_on, &mut |outlines| fill(&moment.records, outlines))
 }
 
-/// Returns true if the parts of a run can write a record in these formats side by side: particles in HDF5, meshes also in NPY.
+/// Returns true if the parts of a run write a record in these formats side by side: particles in HDF5, meshes also in NPY. Few
+/// values are gathered before parts have met at a file, and written while the run goes on.
 pub fn takes_share(record: &Record, formats: &[Format]) -> bool {
     match record {
-        Record::Table(table) => holds_particles(table) && formats.contains(&Format::Hdf5) && !formats.contains(&Format::Csv),
-        Record::Mesh(_) => !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Hdf5)),
+        Record::Table(table) => {
+            let fits = holds_particles(table) && formats.contains(&Format::Hdf5) && !formats.contains(&Format::Csv);
+            fits && bytes(record) >= SHARED
+        }
+        Record::Mesh(mesh) => {
+            let fits = !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Hdf5));
+            let cells: usize = mesh.axes.iter().map(|axis| axis.len).product();
+            fits && cells * mesh.components.iter().map(|c| c.values.width()).sum::<usize>() >= SHARED
+        }
         _ => false,
     }
 }

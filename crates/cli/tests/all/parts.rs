@@ -44,7 +44,7 @@ fn arguments_on<'a>(device: &'a str, input: &'a str, keys: &[&'a str], output: &
 
 /// Bytes of a file. Those of openPMD are equal but for the second in which they were written and the checksum of its header.
 #[derive(Clone)]
-struct Content(Vec<u8>);
+pub(crate) struct Content(Vec<u8>);
 
 impl PartialEq for Content {
     fn eq(&self, other: &Self) -> bool {
@@ -57,7 +57,7 @@ impl PartialEq for Content {
 }
 
 /// Files of a run, but the summary, which has times, and the picture that is drawn at times.
-fn files(folder: &Path) -> Vec<(String, Content)> {
+pub(crate) fn files(folder: &Path) -> Vec<(String, Content)> {
     let listed = |folder: &Path| if folder.is_dir() { names(folder) } else { Vec::new() };
     let mut all: Vec<String> = listed(folder).into_iter().filter(|name| name != "summary.json" && name != "live.png").collect();
     all.extend(listed(&folder.join("openpmd")).into_iter().map(|name| format!("openpmd/{name}")));

@@ -7,11 +7,16 @@ use zellige_engine::testing::mpi::launchers;
 
 use crate::checkpoints::{processes, told};
 use crate::common::{names, zellige};
-use crate::parts::{arguments, example};
+use crate::parts::{arguments, example, files};
 
-/// A plasma of 19 200 cells.
-const PLASMA: [&str; 4] =
-    ["pic.grid.cells=[96, 200]", "pic.grid.size=[9.6, 20.0]", "pic.diagnostics.fields=[]", "output.formats=[\"hdf5\"]"];
+/// A plasma of 1.2 million cells with a particle each.
+const PLASMA: [&str; 5] = [
+    "pic.grid.cells=[1200, 1000]",
+    "pic.grid.size=[120.0, 100.0]",
+    "pic.species.0.particles_per_cell=1",
+    "pic.diagnostics.fields=[]",
+    "output.formats=[\"npy\", \"hdf5\"]",
+];
 
 /// Bytes that each part of a run has sent.
 fn sent(folder: &Path) -> Vec<u64> {
@@ -25,20 +30,23 @@ fn sent(folder: &Path) -> Vec<u64> {
 fn particles_and_fields_go_from_each_part_to_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let input = example("pic/kong.toml");
-    let run = |output: &str, more: &[&str]| {
-        let keys = [&PLASMA[..], &["pic.steps=4"], more].concat();
-        let found = zellige(folder.path(), &[&arguments(&input, &keys, output)[..], &["--parts", "3"]].concat());
+    let run = |parts: &str, output: &str, more: &[&str]| {
+        let keys = [&PLASMA[..], &["pic.steps=2"], more].concat();
+        let found = zellige(folder.path(), &[&arguments(&input, &keys, output)[..], &["--parts", parts]].concat());
         assert_eq!(found.code, 0, "{}", found.err);
-        sent(&folder.path().join(output))
     };
-    let without = run("without", &[]);
+    run("3", "without", &[]);
     let fields = "pic.diagnostics.fields=[{what = [\"ex\", \"ey\", \"jx\", \"charge\"], every = 2}]";
-    let with = run("with", &[fields, "pic.diagnostics.particles=[{species = \"electrons\", limit = 1000000, every = 2}]"]);
+    let dumps = [fields, "pic.diagnostics.particles=[{species = \"electrons\", limit = 2000000, every = 2}]"];
+    run("1", "one", &dumps);
+    run("3", "with", &dumps);
+    assert!(files(&folder.path().join("one")) == files(&folder.path().join("with")));
     let file = std::fs::metadata(folder.path().join("with/openpmd/data_000002.h5")).unwrap().len();
-    // 36 particles a cell, each with two positions, three momenta and a weight in double precision.
-    assert!(file > 19_200 * 36 * 48, "{file} bytes");
+    // Particles with two positions, three momenta and a weight in double precision, and four components.
+    assert!(file > 1_200_000 * (48 + 16), "{file} bytes");
+    let [with, without] = ["with", "without"].map(|output| sent(&folder.path().join(output)));
     for (with, without) in with.iter().zip(&without) {
-        assert!(with - without < file / 100, "{} bytes sent for files of {file}", with - without);
+        assert!(*with < without + file / 100, "{with} bytes sent, {without} without files of {file}");
     }
 }
 
@@ -47,11 +55,7 @@ fn particles_and_fields_go_from_each_part_to_the_file() {
 fn a_process_that_cannot_write_its_particles_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let input = example("pic/kong.toml");
-    let more = [
-        "pic.steps=2",
-        "pic.species.0.particles_per_cell=64",
-        "pic.diagnostics.particles=[{species = \"electrons\", limit = 2000000, every = 1}]",
-    ];
+    let more = ["pic.steps=2", "pic.diagnostics.particles=[{species = \"electrons\", limit = 2000000, every = 1}]"];
     let keys = [&PLASMA[..], &more].concat();
     let limit = "if [ \"${PMI_RANK:-$OMPI_COMM_WORLD_RANK}\" = 1 ]; then ulimit -f 40000; fi;";
     for (k, mpirun) in launchers().into_iter().enumerate() {
