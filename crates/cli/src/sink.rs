@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files;
-use zellige_engine::record::{Record, Row};
+use zellige_engine::record::{Fill, Record, Row};
 use zellige_engine::run::{Progress, Sink};
 use zellige_engine::sim::Clock;
 use zellige_io::csv::{self, EarlierRows};
@@ -229,6 +229,18 @@ impl Sink for Output {
         }
         let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
         self.writer.put(Moment { records, stamp }, last)
+    }
+
+    fn takes_share(&self, record: &Record) -> bool {
+        self.writer.takes_share(record)
+    }
+
+    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, fill: &mut Fill<'_>) -> Result<()> {
+        if self.anew && !last {
+            self.begin_series(&records)?;
+        }
+        let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
+        self.writer.put_shares(&Moment { records, stamp }, fill)
     }
 
     fn notice(&mut self, text: &str) {

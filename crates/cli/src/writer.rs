@@ -11,8 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use zellige_engine::error::{Error, Result};
+use zellige_engine::record::{Fill, Record};
 use zellige_engine::signal;
-use zellige_io::{Format, Moment, write_moments};
+use zellige_io::{Format, Moment, takes_share, write_moments, write_shares};
 
 /// Bytes of records that wait or are being written at most; a moment that is larger is written at once, and the run waits for it.
 const WAITING: usize = 64 << 20;
@@ -88,11 +89,7 @@ impl Writer {
     pub(crate) fn put(&mut self, moment: Moment, now: bool) -> Result<()> {
         let bytes = moment.bytes();
         if now || bytes > WAITING {
-            self.drained().outcome()?;
-            let interruption = signal::interruption();
-            let (written, result) = write_moments(&self.folder, &[moment], &self.formats, &|| interruption.check());
-            self.shared.lock().written.extend(written);
-            return result;
+            return self.put_shares(&moment, &mut |_, _| Ok(()));
         }
         let mut state = self.shared.until(|s| s.waiting.len() < MOMENTS && s.bytes + bytes <= WAITING);
         state.outcome()?;
@@ -107,6 +104,23 @@ impl Writer {
             self.thread = Some(thread.map_err(|e| Error::file("write", &self.folder, e))?);
         }
         Ok(())
+    }
+
+    /// Writes a moment at once, after those before it, with shares of records that `fill` has all parts of the run write.
+    ///
+    /// # Errors
+    /// Of this moment, or of one before.
+    pub(crate) fn put_shares(&mut self, moment: &Moment, fill: &mut Fill<'_>) -> Result<()> {
+        self.drained().outcome()?;
+        let interruption = signal::interruption();
+        let (written, result) = write_shares(&self.folder, moment, &self.formats, &|| interruption.check(), fill);
+        self.shared.lock().written.extend(written);
+        result
+    }
+
+    /// Returns true if all parts of a run can write a record side by side.
+    pub(crate) fn takes_share(&self, record: &Record) -> bool {
+        takes_share(record, &self.formats)
     }
 
     /// Waits until nothing waits; what went wrong stays.
@@ -184,7 +198,7 @@ fn work(shared: &Shared, folder: &std::path::Path, formats: &[Format]) {
 
 #[cfg(test)]
 mod tests {
-    use zellige_engine::record::{Axis, Centring, Field, Record, Values};
+    use zellige_engine::record::{Axis, Centring, Field, Values};
     use zellige_io::Stamp;
 
     use super::*;

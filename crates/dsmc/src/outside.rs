@@ -35,7 +35,7 @@ impl Flow {
             |d: usize| Column::numbers("velocity", ["x", "y", "z"][d], "m/s", own.iter().map(|k| f64::from(all.velocity[d][*k])).collect());
         let name = self.model.species[species].name.clone();
         let columns = (0..2).map(position).chain((0..3).map(velocity)).collect();
-        Table { title: format!("particles of {name}"), name, length_si: 1.0, time_si: 1.0, len: own.len(), columns }
+        Table { title: format!("particles of {name}"), name, length_si: 1.0, time_si: 1.0, len: own.len(), share: None, columns }
     }
 
     /// Sets velocities of the particles of a species; positions, where they are given, must be what they are.

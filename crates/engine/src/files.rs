@@ -7,9 +7,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
@@ -17,8 +19,16 @@ use crate::error::{Error, Result};
 /// Large enough that a write call costs little beside the bytes.
 const BUFFER: usize = 1 << 18;
 
-/// Makes temporary names differ within one process; the process id makes them differ between processes.
+/// Temporary files of this process so far.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// Number of the next temporary file of this process. Numbers begin anywhere, so that no other process, on this host or another,
+/// has ever given the same name: a part of a run that finds a file by its temporary name has found that of the first part.
+fn serial() -> u64 {
+    static FIRST: OnceLock<u64> = OnceLock::new();
+    let first = FIRST.get_or_init(|| RandomState::new().build_hasher().finish() >> 8);
+    first + SERIAL.fetch_add(1, Ordering::Relaxed)
+}
 
 /// A file being written. It takes its name at [`Pending::commit`]; dropped before that, it is removed.
 #[derive(Debug)]
@@ -39,7 +49,7 @@ impl Pending {
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
         // `clear_temporaries` knows them by this.
-        hidden.push(format!(".{}-{}.tmp", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed)));
+        hidden.push(format!(".{}-{}.tmp", std::process::id(), serial()));
         let temporary = path.with_file_name(hidden);
         let file = File::create(&temporary).map_err(|e| Error::file("write", &path, e))?;
         Ok(Self { out: Some(BufWriter::with_capacity(BUFFER, file)), temporary, path })
@@ -53,11 +63,6 @@ impl Pending {
     /// The name until then, for libraries that open their files themselves.
     pub fn temporary(&self) -> &Path {
         &self.temporary
-    }
-
-    /// Another handle of the file, for writes at places of it: what goes through [`Pending::out`] is not to be mixed with them.
-    pub fn another_handle(&self) -> Result<File> {
-        OpenOptions::new().write(true).open(&self.temporary).map_err(|e| Error::file("write", &self.path, e))
     }
 
     /// Writer of the file.
@@ -114,6 +119,18 @@ pub struct CompleteFile {
     /// Empty once it has its name.
     temporary: PathBuf,
     path: PathBuf,
+}
+
+impl CompleteFile {
+    /// The name that the file will take.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name until then.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
 }
 
 impl Drop for CompleteFile {

@@ -30,7 +30,7 @@ use crate::device::Device;
 use crate::error::{BROKEN_DOWN, Error, Result};
 use crate::links::Links;
 use crate::profile::{Profiler, StageRow};
-use crate::record::{Check, Record, Row};
+use crate::record::{Check, Fill, Record, Row, fill, must_join};
 use crate::schedule::Schedule;
 use crate::signal::{self, Signals};
 use crate::sim::{Clock, Cost, Ending, Environment, Outcome, Solver};
@@ -104,6 +104,18 @@ pub trait Sink {
     /// They cannot be written, or those of before could not be: a sink may write while the next steps run, but the `last` ones,
     /// which are on the disk when this returns.
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
+    /// Returns true if [`Sink::shares`] can write a record of which each part has a share. Others come whole.
+    fn takes_share(&self, _record: &Record) -> bool {
+        false
+    }
+    /// Records as of [`Sink::records`], some of which are shares that this sink takes: once their files are laid out, `fill` has
+    /// all parts write into them; then they get their names. All is on the disk when this returns.
+    ///
+    /// # Errors
+    /// As there, or another part could not write.
+    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, _fill: &mut Fill<'_>) -> Result<()> {
+        self.records(clock, records, last)
+    }
     /// Something that a person should know.
     fn notice(&mut self, text: &str);
     /// All is set up, and steps come next. A clock that is not at 0 is that of a checkpoint: what was handed over up to there does
@@ -281,7 +293,8 @@ fn agree(links: &Links, reason: Option<&'static str>, wall: Duration, wish: Wish
 fn write_records<S: Solver>(solver: &mut S, device: &Device, saver: &Saver<S>, end: Option<&Outcome>, sink: &mut dyn Sink) -> Result<()> {
     let clock = solver.clock();
     let records = times::after_steps(device, Phase::Diagnostics, || solver.records())?;
-    let written = times::within(Phase::Output, || signal::while_interruptible(|| sink.records(&clock, records, end.is_some())));
+    let written =
+        times::within(Phase::Output, || signal::while_interruptible(|| hand_over(saver.links(), &clock, records, end.is_some(), sink)));
     saver.links().follow_first(written).map_err(|error| saver.unwritten_results(error, &PendingResults::after(end), solver, sink))
 }
 
@@ -293,8 +306,41 @@ fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<S>, wall: Duration, late
         return Ok(());
     }
     let pending = if late { PendingResults::Results } else { PendingResults::Nothing };
-    let written = times::within(Phase::Output, || sink.records(&solver.clock(), due, false));
+    let written = times::within(Phase::Output, || hand_over(saver.links(), &solver.clock(), due, false, sink));
     saver.links().follow_first(written).map_err(|error| saver.unwritten_results(error, &pending, solver, sink))
+}
+
+/// Hands records to the sink. Those of which parts have shares come together at the first part, one after the other, unless its
+/// sink has all parts write them.
+fn hand_over(links: &Links, clock: &Clock, records: Vec<Record>, last: bool, sink: &mut dyn Sink) -> Result<()> {
+    let shares: Vec<&Record> = records.iter().filter(|record| record.share().is_some()).collect();
+    if shares.is_empty() {
+        return sink.records(clock, records, last);
+    }
+    let taken: Vec<bool> = shares.iter().map(|record| sink.takes_share(record)).collect();
+    must_join(links, &shares)?;
+    let mut taken = links.first_says(taken)?.into_iter();
+    let whole = |record: Record| match record.share().and_then(|_| taken.next()) {
+        Some(false) => record.joined(links),
+        _ => Ok(record),
+    };
+    let records = records.into_iter().map(whole).collect::<Result<Vec<_>>>()?;
+    if records.iter().all(|record| record.share().is_none()) {
+        return sink.records(clock, records, last);
+    }
+    if !links.is_first() {
+        return fill(links, &records, None);
+    }
+    let mut laid_out = false;
+    let written = sink.shares(clock, records, last, &mut |records, outlines| {
+        laid_out = true;
+        fill(links, records, Some(outlines))
+    });
+    if !laid_out {
+        // The other parts wait for the word.
+        fill(links, &[], None)?;
+    }
+    written
 }
 
 /// The row, which must be finite: a NaN never leaves the step that made it.

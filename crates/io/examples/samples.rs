@@ -60,6 +60,7 @@ fn mesh(name: &str, components: &[(&str, [f64; 2])], step: u64) -> Record {
         time_si: 1e-15,
         time_offset: 0.0,
         components: components.iter().map(component).collect(),
+        share: None,
         palette: Palette::Diverging,
     })
 }
@@ -94,6 +95,7 @@ fn electrons(step: u64) -> Record {
         length_si: 1e-6,
         time_si: 1e-15,
         len: PARTICLES,
+        share: None,
         columns: vec![
             column("position", "x", length, each(&|i| 0.1 * i)),
             column("position", "y", length, each(&|i| -i)),

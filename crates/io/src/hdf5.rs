@@ -18,6 +18,7 @@ use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Table, Values
 use crate::tensor::Tensor;
 use crate::{Array, Stamp};
 
+mod address;
 mod attributes;
 mod file;
 pub mod openpmd;
@@ -179,6 +180,11 @@ fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
 
 /// Makes the file `path` whole or not at all.
 fn create(path: &Path, fill: impl FnOnce(&H5File) -> Result<(), Hdf5Error>) -> Result<()> {
+    begin(path, fill)?.commit()
+}
+
+/// Makes a file that has no name yet.
+fn begin(path: &Path, fill: impl FnOnce(&H5File) -> Result<(), Hdf5Error>) -> Result<Pending> {
     let pending = Pending::create(path)?;
     guarded(path, "write", || {
         let file = H5File::create(pending.temporary())?;
@@ -189,7 +195,7 @@ fn create(path: &Path, fill: impl FnOnce(&H5File) -> Result<(), Hdf5Error>) -> R
         }
         file.close()
     })?;
-    pending.commit()
+    Ok(pending)
 }
 
 fn set_text(dataset: &H5Dataset, name: &str, text: &str) -> Result<(), Hdf5Error> {
@@ -379,7 +385,7 @@ mod tests {
         twice.curve.name = "u".into();
         twice.curve.lines = vec![twice.curve.lines[0].clone(), twice.curve.lines[0].clone(), ("a/b".into(), vec![])];
         let columns = vec![Column::numbers("force", "x", "N", vec![1.0, 2.0]), Column::numbers("body", "", "", vec![0.0, 1.0])];
-        let loads = Table { name: "loads".into(), title: "loads".into(), length_si: 1.0, time_si: 1.0, len: 2, columns };
+        let loads = Table { name: "loads".into(), title: "loads".into(), length_si: 1.0, time_si: 1.0, len: 2, share: None, columns };
         let others = [Record::Curve(samples::curve()), Record::Measured(twice), Record::Wave(samples::wave()), Record::Table(loads)];
         let records: Vec<Record> = samples::fields().into_iter().map(Record::Field).chain(others).collect();
         let all: Vec<&Record> = records.iter().collect();

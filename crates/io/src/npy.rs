@@ -65,18 +65,33 @@ pub fn write(path: impl AsRef<Path>, shape: &[usize], values: &Values) -> Result
         return Err(Error::format(path, FORMAT, format!("the shape {shape:?} needs {count} values, {} were given", values.len())));
     }
     atomic_write(path, |out| {
-        let descr = match values {
-            Values::F32(_) => "<f4",
-            Values::F64(_) => "<f8",
-        };
-        out.write_all(&header(descr, shape))?;
+        out.write_all(&header(descr(values), shape))?;
         crate::write_values(out, values)
     })
+}
+
+/// Lays out an array of values like those given, which are not written; returns the byte at which they begin.
+pub(crate) fn lay_out(path: &Path, shape: &[usize], like: &Values) -> Result<u64> {
+    let head = header(descr(like), shape);
+    let length = head.len() + shape.iter().product::<usize>() * like.width();
+    atomic_write(path, |out| {
+        out.write_all(&head)?;
+        out.flush()?;
+        out.get_ref().set_len(length as u64)
+    })?;
+    Ok(head.len() as u64)
 }
 
 /// Writes an array in the type that it has.
 pub fn write_tensor(path: impl AsRef<Path>, tensor: &crate::tensor::Tensor) -> Result<()> {
     atomic_write(path, |out| out.write_all(&bytes(tensor)))
+}
+
+fn descr(values: &Values) -> &'static str {
+    match values {
+        Values::F32(_) => "<f4",
+        Values::F64(_) => "<f8",
+    }
 }
 
 fn header(descr: &str, shape: &[usize]) -> Vec<u8> {

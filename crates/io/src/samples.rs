@@ -78,6 +78,7 @@ pub(crate) fn mesh() -> Mesh {
         time_si: 1.8e-14,
         time_offset: 0.0,
         components: vec![component("x", [0.5, 0.0]), component("y", [0.0, 0.5])],
+        share: None,
         palette: Palette::Diverging,
     }
 }
@@ -113,6 +114,7 @@ pub(crate) fn species() -> Table {
         length_si: 5.3e-6,
         time_si: 1.8e-14,
         len: 3,
+        share: None,
         columns: vec![
             column("position", "x", [1.0, 0.0, 0.0, 0.0], 0.0, Entries::Each(Values::F64(vec![0.25, 0.5, 1.5]))),
             column("momentum", "x", [1.0, 1.0, -1.0, 0.0], 1.0, Entries::Each(Values::F32(vec![-1.0, 0.0, 1.0]))),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use zellige_engine::error::Result;
-use zellige_engine::record::{Record, Row};
+use zellige_engine::record::{Fill, Record, Row};
 use zellige_engine::run::{Lost, Progress, Sink, View, Wish};
 use zellige_engine::sim::{Clock, Look};
 
@@ -75,6 +75,22 @@ impl<'a> Watched<'a> {
         self.count(shown);
     }
 
+    /// Shows records: those on a schedule take their turn; of the last ones all are shown that a look at the end did not have.
+    fn show_records(&mut self, clock: &Clock, records: &[Record], last: bool) {
+        if last {
+            self.settle();
+        }
+        if last || (self.hub.is_watched() && self.pace.is_due() && !self.late.are_under_way()) {
+            let begun = Instant::now();
+            let shown = if last && self.made == Some(clock.step) { std::mem::take(&mut self.names) } else { BTreeSet::new() };
+            let frames = frame::frames_but(records, &shown);
+            if !frames.is_empty() {
+                self.hub.frames(*clock, frames);
+                self.pace.count_shown(begun.elapsed());
+            }
+        }
+    }
+
     /// Waits for late looks.
     fn settle(&mut self) {
         while let Some(look) = self.late.answer(true) {
@@ -100,20 +116,18 @@ impl Sink for Watched<'_> {
     }
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
-        // Those on a schedule take their turn; of the last ones all are shown that a look at the end did not have.
-        if last {
-            self.settle();
-        }
-        if last || (self.hub.is_watched() && self.pace.is_due() && !self.late.are_under_way()) {
-            let begun = Instant::now();
-            let shown = if last && self.made == Some(clock.step) { std::mem::take(&mut self.names) } else { BTreeSet::new() };
-            let frames = frame::frames_but(&records, &shown);
-            if !frames.is_empty() {
-                self.hub.frames(*clock, frames);
-                self.pace.count_shown(begun.elapsed());
-            }
-        }
+        self.show_records(clock, &records, last);
         self.behind.records(clock, records, last)
+    }
+
+    fn takes_share(&self, record: &Record) -> bool {
+        // No frames are made of tables.
+        matches!(record, Record::Table(_)) && self.behind.takes_share(record)
+    }
+
+    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, fill: &mut Fill<'_>) -> Result<()> {
+        self.show_records(clock, &records, last);
+        self.behind.shares(clock, records, last, fill)
     }
 
     fn notice(&mut self, text: &str) {

@@ -56,8 +56,9 @@ pub fn is_component(name: &str) -> bool {
     component(name).is_some()
 }
 
-/// Adds the named quantities, the components of a field together; only their pictures where `whole` is false and those are made
-/// where the fields lie. Those that are zero everywhere are left out unless they were asked for.
+/// Adds the named quantities, the components of a field together, in a run in parts those of this part; only their pictures where
+/// `whole` is false and those are made where the fields lie. Those that are zero everywhere are left out unless they were asked
+/// for.
 pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, whole: bool, out: &mut Pictures) -> Result<()> {
     for first in 0..3 {
         let members =
@@ -74,9 +75,13 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
                 }
             }
         }
-        components.retain(|c| asked || notable(&c.values));
+        let mut notable = components.iter().map(|c| u64::from(asked || is_notable(&c.values))).collect::<Vec<_>>();
+        plasma.links().sum(&mut notable)?;
+        let mut notable = notable.into_iter();
+        components.retain(|_| notable.next() != Some(0));
         if !components.is_empty() {
-            out.push(Record::Mesh(mesh(config, plasma, quantity(plasma, first), components)));
+            let mesh = mesh(config, plasma, quantity(plasma, first), components);
+            out.push(as_shown(Record::Mesh(mesh), whole, plasma)?);
         }
     }
     for name in what.iter().filter(|name| !is_component(name)) {
@@ -93,8 +98,11 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
             continue;
         }
         let values = plasma.after_steps(|plasma| plasma.stages.charge_cells(&species, scale))?;
-        if asked || notable(&values) {
-            out.push(Record::Mesh(mesh(config, plasma, quantity, vec![piece(plasma, "", [0.0; 2], values)])));
+        let mut notable = [u64::from(asked || is_notable(&values))];
+        plasma.links().sum(&mut notable)?;
+        if notable[0] > 0 {
+            let mesh = mesh(config, plasma, quantity, vec![piece(plasma, "", [0.0; 2], values)]);
+            out.push(as_shown(Record::Mesh(mesh), whole, plasma)?);
         }
     }
     Ok(())
@@ -110,8 +118,13 @@ fn add_picture(mesh: &Mesh, pixels: Coming<f32>, asked: bool, out: &mut Pictures
     });
 }
 
+/// A record, or for pictures that of all parts, which the first one draws.
+fn as_shown(record: Record, whole: bool, plasma: &Plasma) -> Result<Record> {
+    if whole { Ok(record) } else { record.joined(plasma.links()) }
+}
+
 /// True if some value is not zero.
-fn notable(values: &Values) -> bool {
+fn is_notable(values: &Values) -> bool {
     match values {
         Values::F32(values) => position(values, |v| *v != 0.0),
         Values::F64(values) => position(values, |v| *v != 0.0),
@@ -173,6 +186,7 @@ fn mesh(config: &Config, plasma: &Plasma, quantity: Quantity, components: Vec<re
         time_si: 1.0,
         time_offset,
         components,
+        share: plasma.stages.rows_of_cells().map(|rows| rows.start * grid.cells[0]),
         palette: Palette::Diverging,
         name: quantity.name,
     }
@@ -203,18 +217,23 @@ impl ParticleUnits {
     }
 }
 
-/// Particles one by one, by openPMD's names. Momenta are those of half a step before the positions.
+/// Particles one by one, by openPMD's names; in a run in parts those of this part. Momenta are those of half a step before the
+/// positions.
 pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Table> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
-    let mut particles = plasma.stages.particles(s)?;
+    let mut particles = plasma.stages.own_particles(s)?;
     let tag = std::mem::take(&mut particles.tag);
     let plasma = &*plasma;
+    let (links, tagged) = (plasma.links(), plasma.setup.species[s].tagged);
     let (grid, units) = (&plasma.setup.grid, plasma.model.units);
     let cloud = ParticleColumns::new(&plasma.model, plasma.moved, particles);
     let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud);
     let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
-    let step = kept.len().div_ceil(p.limit).max(1);
-    kept = kept.into_iter().step_by(step).collect();
+    // One in `step` of those of all parts, which follow each other.
+    let (before, mut all) = (links.before(kept.len())?, [kept.len() as u64]);
+    links.sum(&mut all)?;
+    let step = (all[0] as usize).div_ceil(p.limit).max(1);
+    kept = kept.into_iter().skip(before.next_multiple_of(step) - before).step_by(step).collect();
     let pick = |c: usize, scale: f64| Entries::Each(Values::F64(kept.iter().map(|k| cloud.column(c)[*k] * scale).collect()));
     let column = |quantity: &str, component: &str, unit: &str, dimension: UnitDimension, power: f64, values: Entries| Column {
         quantity: quantity.into(),
@@ -237,7 +256,7 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
     columns.push(column("weighting", "", units.label("", "n_0 (c/w_n)^d"), [0.0; 7], 1.0, pick(6, weighting * step as f64)));
     columns.push(column("charge", "", units.label("C", "e"), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(charge)));
     columns.push(column("mass", "", units.label("kg", "m_e"), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(mass)));
-    if !tag.is_empty() {
+    if tagged {
         let tags = Entries::Whole(kept.iter().map(|k| tag[*k]).collect());
         columns.push(column("id", "", "", [0.0; 7], 0.0, tags));
     }
@@ -247,7 +266,8 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         title: format!("particles of {}{share}", p.species),
         length_si: 1.0,
         time_si: 1.0,
-        len: kept.len(),
+        len: (all[0] as usize).div_ceil(step),
+        share: (!links.is_alone()).then(|| before.div_ceil(step)),
         columns,
     })
 }

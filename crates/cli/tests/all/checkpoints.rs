@@ -27,14 +27,14 @@ fn checkpoint(folder: &Path, output: &str) -> Vec<u8> {
 }
 
 /// A program of several processes. `limit` goes before it, in a shell.
-fn processes(mpirun: &Mpirun, count: usize, limit: &str, arguments: &[&str], folder: &Path) -> Command {
+pub(crate) fn processes(mpirun: &Mpirun, count: usize, limit: &str, arguments: &[&str], folder: &Path) -> Command {
     let mut command = mpirun.command(count);
     command.args(["sh", "-c", &format!("{limit} exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_zellige")]).args(arguments);
     command.current_dir(folder);
     command
 }
 
-fn told(output: &Output) -> String {
+pub(crate) fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

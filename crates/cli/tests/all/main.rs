@@ -18,5 +18,7 @@ mod queue;
 #[cfg(unix)]
 mod robust;
 #[cfg(unix)]
+mod shares;
+#[cfg(unix)]
 mod signals;
 mod view;

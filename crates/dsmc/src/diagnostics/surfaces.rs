@@ -29,6 +29,7 @@ pub(crate) fn sides(flow: Averaged<'_>) -> Option<Record> {
         length_si: 1.0,
         time_si: 1.0,
         len: walls.len(),
+        share: None,
         columns,
     }))
 }
@@ -99,7 +100,7 @@ fn parts(load: &Load) -> [f64; 4] {
 }
 
 fn table(name: &str, title: &str, len: usize, columns: Vec<Column>) -> Table {
-    Table { name: name.into(), title: title.into(), length_si: 1.0, time_si: 1.0, len, columns }
+    Table { name: name.into(), title: title.into(), length_si: 1.0, time_si: 1.0, len, share: None, columns }
 }
 
 /// Coefficients, or loads by the largest of each, along the outline of a body with error bars.

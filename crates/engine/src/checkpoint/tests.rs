@@ -189,20 +189,6 @@ fn a_part_that_cannot_write_leaves_the_last_checkpoint() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-#[test]
-fn a_folder_that_is_not_that_of_the_first_part_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("state.zck");
-    let pending = crate::files::Pending::create(&path).unwrap();
-    let begun = |token| writer::Begun { temporary: pending.temporary().to_owned(), host: Some("node1".into()), token };
-    std::fs::write(pending.temporary(), 5_u64.to_le_bytes()).unwrap();
-    assert!(begun(5).open(&path).is_ok());
-    let told = |begun: &writer::Begun| begun.open(&path).unwrap_err().to_string();
-    assert!(told(&begun(6)).contains("part 0 on node1 has begun is not the file of its name here"), "{}", told(&begun(6)));
-    let missing = writer::Begun { temporary: folder.path().join("none"), ..begun(5) };
-    assert!(told(&missing).contains("cannot be found here: name a folder that all hosts"), "{}", told(&missing));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

@@ -1,19 +1,18 @@
 //! Writing of checkpoints, by one part or by all parts of a run side by side.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{BLOCK, Element, FORMAT, Hash, MAGIC, NAME_LIMIT, SectionType, TRAILER, VERSION, seal};
 use crate::error::{Error, Result};
 use crate::files::Pending;
-use crate::links::{Links, values};
+use crate::links::{Links, SharedFile, values};
 
 /// Writes named sections into a new checkpoint; [`Writer::finish`] gives the file its name.
 ///
@@ -41,15 +40,6 @@ pub struct Writer {
 /// Bytes hashed and written at a time: stays in the cache between the two.
 const CHUNK: usize = 1 << 17;
 
-/// Words of the first part about a file that it has begun.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Begun {
-    pub(super) temporary: PathBuf,
-    pub(super) host: Option<String>,
-    /// Number with which the file begins until its first block is written: another file of that name has another one.
-    pub(super) token: u64,
-}
-
 /// Values of a part within a section, in bytes.
 #[derive(Debug, Clone)]
 struct Piece {
@@ -69,18 +59,10 @@ impl Writer {
     /// It is the same at all parts: one cannot write, or does not see the file of the first part.
     pub fn of_parts(links: &Links, path: impl AsRef<Path>, solver: &str) -> Result<Self> {
         let path = path.as_ref();
-        let created = links.is_first().then(|| Self::begin(links, path)).transpose();
-        let (created, word) = match links.follow_first(created)? {
-            Some((begun, pending, file)) => (Some((pending, file)), Some(begun)),
-            None => (None, None),
-        };
-        let begun = links.first_says(word)?;
-        let opened = match (created, begun) {
-            (Some((pending, file)), _) => Ok((Some(pending), file)),
-            (None, Some(begun)) => begun.open(path).map(|file| (None, file)),
-            (None, None) => Err(unseen(path, None, "has no name")),
-        };
-        let (pending, file) = links.together(opened)?;
+        let pending = links.follow_first(links.is_first().then(|| Pending::create(path)).transpose())?;
+        let begun = links.first_says(pending.as_ref().map(|pending| SharedFile::new(links, path, pending.temporary())))?;
+        let nameless = || Error::file("open", path, io::Error::other("the first part has begun no file"));
+        let file = links.together(begun.ok_or_else(nameless).and_then(|begun| begun.open()))?;
         let (links, path) = (links.clone(), path.to_owned());
         let (names, hashes) = (BTreeSet::new(), Vec::new());
         let mut writer = Self { links, path, pending, file, failed: None, names, at: 0, open: Vec::new(), hashes };
@@ -89,18 +71,6 @@ impl Writer {
         writer.put(&(solver.len() as u32).to_le_bytes());
         writer.put(solver.as_bytes());
         Ok(writer)
-    }
-
-    /// Creates the file, with its token where there are others to open it.
-    fn begin(links: &Links, path: &Path) -> Result<(Begun, Pending, File)> {
-        let pending = Pending::create(path)?;
-        let file = pending.another_handle()?;
-        let token = RandomState::new().build_hasher().finish();
-        if !links.is_alone() {
-            let written = file.write_all_at(&token.to_le_bytes(), 0).and_then(|()| file.sync_data());
-            written.map_err(|e| Error::file("write", path, e))?;
-        }
-        Ok((Begun { temporary: pending.temporary().to_owned(), host: links.host(), token }, pending, file))
     }
 
     /// Takes more bytes of the body, at the first part.
@@ -360,33 +330,4 @@ impl Piece {
 fn slice_of<'a>(own: &[(u64, &'a [u8])], range: &Range<u64>) -> &'a [u8] {
     let (first, bytes) = own[own.partition_point(|(first, _)| *first <= range.start) - 1];
     &bytes[(range.start - first) as usize..(range.end - first) as usize]
-}
-
-impl Begun {
-    /// Opens the file at another part.
-    pub(super) fn open(&self, path: &Path) -> Result<File> {
-        let file = OpenOptions::new().read(true).write(true).open(&self.temporary).map_err(|e| {
-            if e.kind() == io::ErrorKind::NotFound {
-                unseen(path, self.host.as_deref(), "cannot be found")
-            } else {
-                Error::file("write", path, e)
-            }
-        })?;
-        let mut token = [0; 8];
-        file.read_exact_at(&mut token, 0).map_err(|e| Error::file("read", path, e))?;
-        if u64::from_le_bytes(token) != self.token {
-            return Err(unseen(path, self.host.as_deref(), "is not the file of its name"));
-        }
-        Ok(file)
-    }
-}
-
-/// Error of a part that does not see the file of the first one.
-fn unseen(path: &Path, host: Option<&str>, found: &str) -> Error {
-    let of = host.map_or_else(String::new, |host| format!(" on {host}"));
-    let message = format!(
-        "the file that part 0{of} has begun {found} here: name a folder that all hosts of the run share with `-o DIR` or \
-         `--checkpoint-dir DIR`"
-    );
-    Error::file("open", path, io::Error::other(message))
 }

@@ -26,6 +26,7 @@ mod meeting;
 pub mod mpi;
 mod parcels;
 mod relay;
+mod shared;
 mod slabs;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub use self::copies::{Copies, CopyTo};
 pub use self::cut::{Block, Cut};
 pub use self::forecast::{Division, Forecast, LinkSpeed};
 pub use self::relay::Relay;
+pub use self::shared::SharedFile;
 pub use self::slabs::{Place, Slabs};
 pub use self::ways::{Opened, Ways};
 use crate::cuda::Cuda;

@@ -146,6 +146,8 @@ pub struct Mesh {
     pub time_offset: f64,
     /// The components.
     pub components: Vec<Component>,
+    /// Number of the first value here of each component where these are the rows of one part of a run.
+    pub share: Option<usize>,
     /// Colour scale of pictures.
     pub palette: Palette,
 }

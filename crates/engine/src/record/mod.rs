@@ -7,6 +7,7 @@ mod mesh;
 mod particles;
 mod picture;
 mod pictures;
+mod shares;
 
 use serde::Serialize;
 
@@ -15,6 +16,8 @@ pub use mesh::{Axis, Centring, Component, Field, Mesh, Palette, UnitDimension, V
 pub use particles::{Column, Entries, Method, Note, Table};
 pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Planes, Wave};
 pub use pictures::{MakeRecords, Pictures};
+pub(crate) use shares::must_join;
+pub use shares::{Fill, Outline, Slot, fill};
 
 /// Anything a solver writes.
 #[derive(Debug, Clone, PartialEq)]

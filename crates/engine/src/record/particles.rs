@@ -13,8 +13,10 @@ pub struct Table {
     pub length_si: f64,
     /// Seconds in one unit of the run's time; 1 where there is none.
     pub time_si: f64,
-    /// Number of lines.
+    /// Number of lines, of all parts where this is a share.
     pub len: usize,
+    /// Number of the first line here where these are the lines of one part of a run.
+    pub share: Option<usize>,
     /// The columns.
     pub columns: Vec<Column>,
 }

@@ -8,9 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5Group, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Axis, Column, Entries, Mesh, Method, Note, Table, UnitDimension, Values};
+use zellige_engine::record::{Axis, Column, Entries, Mesh, Method, Note, Slot, Table, UnitDimension, Values};
 
-use super::{FORMAT, FixedText, create};
+use super::address::Holes;
+use super::{FORMAT, FixedText, begin};
 
 mod read;
 
@@ -42,15 +43,29 @@ const LENGTH: UnitDimension = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 /// Writes meshes and particles of one iteration into one file. With the `method` that they were computed by, which has all tables
 /// for species, the file follows the extension ED-PIC.
 pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tables: &[&Table], method: Option<&Method>) -> Result<()> {
-    let path = path.as_ref();
+    let meshes: Vec<_> = meshes.iter().map(|mesh| (*mesh, None)).collect();
+    let tables: Vec<_> = tables.iter().map(|table| (*table, None)).collect();
+    lay_out(path.as_ref(), iteration, &meshes, &tables, method).map(drop)
+}
+
+/// Writes a file as [`write()`] does, whole but for the values of shares, whose places it returns; records come with their numbers
+/// among these.
+pub(crate) fn lay_out(
+    path: &Path,
+    iteration: Iteration,
+    meshes: &[(&Mesh, Option<usize>)],
+    tables: &[(&Table, Option<usize>)],
+    method: Option<&Method>,
+) -> Result<Vec<Slot>> {
     let wrong = |message: String| Error::format(path, FORMAT, message);
-    for mesh in meshes {
+    for (mesh, _) in meshes {
         check_mesh(mesh).map_err(wrong)?;
     }
-    for table in tables {
+    for (table, _) in tables {
         check_table(table).map_err(wrong)?;
     }
-    create(path, |file| {
+    let mut holes = Holes::default();
+    let pending = begin(path, |file| {
         let root = file.root_group();
         text(&root, "openPMD", "1.1.0")?;
         whole(&root, "openPMDextension", if method.is_some() { ED_PIC } else { 0 })?;
@@ -65,31 +80,35 @@ pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tab
         let data = file.create_group("data")?.create_group(&iteration.step.to_string())?;
         real(&data, "time", iteration.time)?;
         real(&data, "dt", iteration.dt)?;
-        let time_si = meshes.first().map(|m| m.time_si).or(tables.first().map(|t| t.time_si)).unwrap_or(1.0);
+        let time_si = meshes.first().map(|m| m.0.time_si).or(tables.first().map(|t| t.0.time_si)).unwrap_or(1.0);
         real(&data, "timeUnitSI", time_si)?;
         let fields = data.create_group("fields")?;
         if let Some(method) = method {
             notes(&fields, &method.fields)?;
         }
-        for mesh in meshes {
-            write_mesh(&fields, mesh, method.is_some())?;
+        for (mesh, share) in meshes {
+            write_mesh(&fields, mesh, *share, method.is_some(), &mut holes)?;
         }
         let particles = data.create_group("particles")?;
-        for table in tables {
-            let species = write_species(&particles, table)?;
+        for (table, share) in tables {
+            let species = write_species(&particles, table, *share, &mut holes)?;
             if let Some((_, said)) = method.and_then(|m| m.species.iter().find(|s| s.0 == table.name)) {
                 notes(&species, said)?;
             }
         }
         Ok(())
-    })
+    })?;
+    let slots = holes.slots(pending.temporary())?;
+    pending.commit()?;
+    Ok(slots)
 }
 
 fn check_mesh(mesh: &Mesh) -> Result<(), String> {
     let count = mesh.axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.len));
     for component in &mesh.components {
         let (name, values) = (&component.name, component.values.len());
-        if !(1..=3).contains(&mesh.axes.len()) || Some(values) != count || values == 0 {
+        let fits = |count: usize| count > 0 && mesh.share.map_or(values == count, |first| first + values <= count);
+        if !(1..=3).contains(&mesh.axes.len()) || !count.is_some_and(fits) {
             return Err(format!("the component `{name}` of `{}` has {values} values for {} axes of {count:?}", mesh.name, mesh.axes.len()));
         }
         if component.position.len() != mesh.axes.len() || !component.position.iter().all(|p| (0.0..1.0).contains(p)) {
@@ -104,8 +123,9 @@ fn check_mesh(mesh: &Mesh) -> Result<(), String> {
 }
 
 fn check_table(table: &Table) -> Result<(), String> {
+    let fits = |lines: usize| table.share.map_or(lines == table.len, |first| first + lines <= table.len);
     for column in &table.columns {
-        if let Some(len) = column.values.lines().filter(|n| *n != table.len) {
+        if let Some(len) = column.values.lines().filter(|n| !fits(*n)) {
             return Err(format!("the column `{}` of `{}` has {len} values of {}", column.name(), table.name, table.len));
         }
     }
@@ -162,19 +182,18 @@ fn whole(node: &dyn Node, name: &str, value: u32) -> Result<(), Hdf5Error> {
     node.scalar(name, u32::hdf5_type(), value.to_ne_bytes().to_vec())
 }
 
-fn dataset(group: &H5Group, name: &str, shape: &[usize], values: &Values) -> Result<H5Dataset, Hdf5Error> {
+/// A dataset, without values where these are not `here`.
+fn dataset(group: &H5Group, name: &str, shape: &[usize], values: &Values, here: bool) -> Result<H5Dataset, Hdf5Error> {
+    let dataset = match values {
+        Values::F32(_) => group.new_dataset::<f32>().shape(shape).create(name)?,
+        Values::F64(_) => group.new_dataset::<f64>().shape(shape).create(name)?,
+    };
     match values {
-        Values::F32(v) => {
-            let dataset = group.new_dataset::<f32>().shape(shape).create(name)?;
-            dataset.write_raw(v)?;
-            Ok(dataset)
-        }
-        Values::F64(v) => {
-            let dataset = group.new_dataset::<f64>().shape(shape).create(name)?;
-            dataset.write_raw(v)?;
-            Ok(dataset)
-        }
+        Values::F32(v) if here => dataset.write_raw(v)?,
+        Values::F64(v) if here => dataset.write_raw(v)?,
+        _ => {}
     }
+    Ok(dataset)
 }
 
 /// Writes the description of a numerical method as attributes. Sides stand in the order of `axisLabels`: the slowest axis first.
@@ -189,7 +208,8 @@ fn notes(node: &dyn Node, notes: &[(&'static str, Note)]) -> Result<(), Hdf5Erro
     Ok(())
 }
 
-fn write_mesh(fields: &H5Group, mesh: &Mesh, extended: bool) -> Result<(), Hdf5Error> {
+/// Writes a mesh, of which only the places of values are made if it is a share.
+fn write_mesh(fields: &H5Group, mesh: &Mesh, share: Option<usize>, extended: bool, holes: &mut Holes) -> Result<(), Hdf5Error> {
     // Slowest axis first, as the arrays are.
     let axes: Vec<&Axis> = mesh.axes.iter().rev().collect();
     let shape: Vec<usize> = axes.iter().map(|a| a.len).collect();
@@ -211,27 +231,41 @@ fn write_mesh(fields: &H5Group, mesh: &Mesh, extended: bool) -> Result<(), Hdf5E
         real(node, "unitSI", mesh.unit_si)?;
         node.reals("position", &position.iter().rev().copied().collect::<Vec<_>>())
     };
+    let mut written = |group: &H5Group, name: &str, number: usize, values: &Values| {
+        if let Some(share) = share {
+            holes.add(group, name, shape.iter().product::<usize>() * values.width(), share, number);
+        }
+        dataset(group, name, &shape, values, share.is_none())
+    };
     if let [only] = &mesh.components[..]
         && only.name.is_empty()
     {
-        let node = dataset(fields, &mesh.name, &shape, &only.values)?;
+        let node = written(fields, &mesh.name, 0, &only.values)?;
         about_mesh(&node)?;
         return about_component(&node, &only.position);
     }
     let group = fields.create_group(&mesh.name)?;
     about_mesh(&group)?;
-    for component in &mesh.components {
-        about_component(&dataset(&group, &component.name, &shape, &component.values)?, &component.position)?;
+    for (number, component) in mesh.components.iter().enumerate() {
+        about_component(&written(&group, &component.name, number, &component.values)?, &component.position)?;
     }
     Ok(())
 }
 
-fn write_species(particles: &H5Group, table: &Table) -> Result<H5Group, Hdf5Error> {
+/// Writes a species, of which only the places of values are made if it is a share.
+fn write_species(particles: &H5Group, table: &Table, share: Option<usize>, holes: &mut Holes) -> Result<H5Group, Hdf5Error> {
     let species = particles.create_group(&table.name)?;
     let mut record: Option<(&str, H5Group)> = None;
-    for column in &table.columns {
+    for (number, column) in table.columns.iter().enumerate() {
+        let mut written = |group: &H5Group, name: &str| {
+            let node = entries(group, name, column, table.len, share.is_none())?;
+            if let (Some(share), Some((_, width))) = (share, column.values.bytes()) {
+                holes.add(group, name, table.len * width, share, number);
+            }
+            Ok::<_, Hdf5Error>(node)
+        };
         if column.component.is_empty() {
-            let node = entries(&species, &column.quantity, column, table.len)?;
+            let node = written(&species, &column.quantity)?;
             about_record(&*node, column)?;
             continue;
         }
@@ -243,7 +277,7 @@ fn write_species(particles: &H5Group, table: &Table) -> Result<H5Group, Hdf5Erro
                 group
             }
         };
-        entries(&group, &column.component, column, table.len)?;
+        written(&group, &column.component)?;
         record = Some((&column.quantity, group));
     }
     // The standard wants an offset with every position: none here.
@@ -261,7 +295,7 @@ fn write_species(particles: &H5Group, table: &Table) -> Result<H5Group, Hdf5Erro
     };
     about_record(&offset, &like)?;
     for column in table.columns.iter().filter(|c| c.quantity == "position") {
-        entries(&offset, &column.component, &like, table.len)?;
+        entries(&offset, &column.component, &like, table.len, true)?;
     }
     Ok(species)
 }
@@ -273,17 +307,19 @@ fn about_record(node: &dyn Node, column: &Column) -> Result<(), Hdf5Error> {
     whole(node, "macroWeighted", u32::from(column.macro_weighted))
 }
 
-/// A dataset, or a group that says that all values are the same.
-fn entries(group: &H5Group, name: &str, column: &Column, len: usize) -> Result<Box<dyn Node>, Hdf5Error> {
+/// A dataset, without values where these are not `here`, or a group that says that all values are the same.
+fn entries(group: &H5Group, name: &str, column: &Column, len: usize, here: bool) -> Result<Box<dyn Node>, Hdf5Error> {
     match &column.values {
         Entries::Each(values) => {
-            let node = dataset(group, name, &[len], values)?;
+            let node = dataset(group, name, &[len], values, here)?;
             real(&node, "unitSI", column.unit_si)?;
             Ok(Box::new(node))
         }
         Entries::Whole(values) => {
             let node = group.new_dataset::<u64>().shape([len]).create(name)?;
-            node.write_raw(values)?;
+            if here {
+                node.write_raw(values)?;
+            }
             real(&node, "unitSI", column.unit_si)?;
             Ok(Box::new(node))
         }

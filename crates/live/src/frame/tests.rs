@@ -78,6 +78,7 @@ fn components_of_a_mesh_are_fields_unless_they_are_there_already() {
         time_si: 1.0,
         time_offset: 0.0,
         components: vec![component("x"), component("y")],
+        share: None,
         palette: Palette::Diverging,
     };
     let there = Field { name: "u_x".into(), ..field(vec![axis(0, 3), axis(1, 2)], Centring::Cell, |_| 0.0) };

@@ -15,8 +15,8 @@ use crate::grid::{BELOW, Grid};
 /// Values that are fetched at a time: little enough to stay in a cache, much for a copy from a device.
 const PIECE: usize = 1 << 22;
 
-/// The cells of `quantity`, row by row, times `scale` and in the format of `precision`. `fetch` writes a range of whole rows of the
-/// array, guards included, to where it is told.
+/// The cells of `quantity` that the grid holds, row by row, times `scale` and in the format of `precision`. `fetch` writes a range
+/// of whole rows of the array, guards included, to where it is told.
 pub fn cells<T: RealScalar>(
     grid: &Grid,
     quantity: Quantity,
@@ -36,7 +36,7 @@ fn scaled<T: RealScalar, R: RealScalar>(
     scale: f64,
     mut fetch: impl FnMut(Range<usize>, &mut [T]) -> Result<()>,
 ) -> Result<Vec<R>> {
-    let ([nx, ny], pitch) = (grid.cells, grid.pitch());
+    let ([nx, ny], pitch) = (grid.cells_held(), grid.pitch());
     let mut out = zeros::<R>(nx * ny);
     let rows = (PIECE / pitch).clamp(1, ny);
     let mut piece = zeros::<T>(rows * pitch);
@@ -52,7 +52,7 @@ fn scaled<T: RealScalar, R: RealScalar>(
     if zero_at_wall(grid, 0, quantity) {
         out.iter_mut().step_by(nx).for_each(|v| *v = R::ZERO);
     }
-    if zero_at_wall(grid, 1, quantity) {
+    if grid.held().start == 0 && zero_at_wall(grid, 1, quantity) {
         out[..nx].fill(R::ZERO);
     }
     Ok(out)
@@ -70,6 +70,34 @@ mod tests {
     use crate::grid::{FieldSide, ParticleSide};
     use crate::stages::Component;
     use crate::stages::cpu::fields::fill_guards;
+
+    /// Rows of a part are those of the whole.
+    #[test]
+    fn cells_of_parts_follow_each_other() {
+        let whole = Grid {
+            cells: [7, 30],
+            h: [0.1; 2],
+            origin: [0.0; 2],
+            dt: 0.05,
+            fields: [[FieldSide::Pec; 2]; 2],
+            particles: [[ParticleSide::Reflect; 2]; 2],
+            dimensions: 2,
+            part: None,
+        };
+        let of = |grid: &Grid| {
+            // Numbers of corners of the domain.
+            let first = grid.held().start * grid.pitch();
+            let fetch = |range: Range<usize>, to: &mut [f64]| {
+                to.iter_mut().zip(range).for_each(|(to, k)| *to = (first + k) as f64);
+                Ok(())
+            };
+            let Values::F64(found) = cells(grid, Quantity::Vector(Component::Ex), Precision::F64, 1.0, fetch).unwrap() else { panic!() };
+            found
+        };
+        let parts = [0..11, 11..17, 17..30].map(|rows| of(&Grid { part: Some(rows), ..whole.clone() }));
+        assert_eq!(parts.concat(), of(&whole));
+        assert!(parts[0][..7].iter().all(|v| *v == 0.0) && parts[1][0] != 0.0);
+    }
 
     /// Values in several pieces equal those between the guards, times the scale, also where a wall holds them at zero.
     #[test]

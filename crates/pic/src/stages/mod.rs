@@ -300,9 +300,12 @@ pub trait Stages: Send {
     /// Sets E or B to rows of nodes of the domain, of which it reads those that this part holds.
     fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()>;
 
-    /// A component on the cells of the box, row by row, times `scale`, in the number format of the set-up: what a record holds; at
-    /// the first part.
+    /// A component on the cells of the box, row by row, times `scale`, in the number format of the set-up: what a record holds. In
+    /// parts that share the rows out those of this part ([`Stages::rows_of_cells`]).
     fn cells(&mut self, component: Component, scale: f64) -> Result<Values>;
+
+    /// Rows of cells of this part, where others have the rest.
+    fn rows_of_cells(&self) -> Option<Range<usize>>;
 
     /// The charge density of some species together likewise.
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values>;

@@ -59,7 +59,8 @@ fn part(table: &Value, environment: &Environment, to: u64, from: Option<&Path>, 
     writer.finish()?;
     let message = pic.outcome().map(|outcome| outcome.message);
     let text = |record: Record| [record.name().to_owned(), format!("{record:?}")];
-    let (records, checks) = (pic.records()?.into_iter().map(text).collect(), pic.checks()?);
+    let records = pic.records()?.into_iter().map(|record| Ok(text(record.joined(&environment.links)?)));
+    let (records, checks) = (records.collect::<Result<_>>()?, pic.checks()?);
     let plasma = pic.plasma();
     let (account, energies) = (plasma.account()?, plasma.energies()?);
     let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect();
@@ -154,7 +155,7 @@ pub(crate) fn periodic() -> Value {
     table["diagnostics"]["tracks"] = json!([{ "species": "electrons", "limit": 5, "every": 4 }]);
     table["diagnostics"]["mode"] = json!([{ "name": "m", "component": "ey", "mode": [1, 2], "every": 3 }]);
     table["diagnostics"]["spectrum"] = json!([{ "component": "ex" }, { "component": "bz", "every": 2 }]);
-    table["diagnostics"]["particles"] = json!([{ "species": "ions", "limit": 100 }]);
+    table["diagnostics"]["particles"] = json!([{ "species": "ions", "limit": 100, "select": "ux > 0" }]);
     table
 }
 

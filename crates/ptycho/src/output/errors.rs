@@ -73,7 +73,7 @@ pub(super) fn views(results: &Results) -> Record {
         Column::numbers("error_exit", "", "", each(2)),
     ];
     let (name, title) = ("views".to_owned(), "frames: where they were taken, and their errors".to_owned());
-    Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: positions.len(), columns })
+    Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: positions.len(), share: None, columns })
 }
 
 /// First pixel of a view, with the remainder.

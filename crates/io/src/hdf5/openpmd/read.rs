@@ -193,6 +193,7 @@ pub fn read_field(path: impl AsRef<Path>, dataset: &str) -> Result<(Field, Vec<S
         time_si: 1.0,
         time_offset: 0.0,
         components,
+        share: None,
         palette: Palette::Sequential,
     };
     let field = whole.field(0);

@@ -313,7 +313,11 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {
-        self.part.stage(|| self.fields.cells(component, self.setup.precision, scale))
+        self.cpu.install(|| self.fields.cells(component, self.setup.precision, scale))
+    }
+
+    fn rows_of_cells(&self) -> Option<Range<usize>> {
+        self.fields.grid.part.clone()
     }
 
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values> {
@@ -326,8 +330,8 @@ impl<T: Format> Stages for CpuStages<T> {
                 });
             });
         }
-        let (part, grid, precision) = (&self.part, &self.fields.grid, self.setup.precision);
-        part.stage(|| cells_of(part, grid, Quantity::Charge, precision, scale, &rho))
+        let (grid, precision) = (&self.fields.grid, self.setup.precision);
+        self.cpu.install(|| cells_of(grid, Quantity::Charge, precision, scale, &rho))
     }
 
     fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()> {

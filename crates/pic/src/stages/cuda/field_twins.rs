@@ -103,7 +103,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
 
 fn same<T: RealScalar>(given: &Setup, components: &[Component], here: &FieldSet<T>, there: &mut Fields, tolerance: f64) {
     for c in components {
-        let (a, b) = (here.get(*c).unwrap(), there.get(*c, true).unwrap());
+        let (a, b) = (here.get(*c).unwrap(), there.get(*c).unwrap());
         let size = a.iter().fold(1.0_f64, |m, v| m.max(v.abs()));
         let g = &given.grid;
         for j in -2..g.cells[1] as isize + 3 {
@@ -184,7 +184,7 @@ fn a_leap_is_the_passes_one_by_one() {
             // The compiler chooses which products are fused: a few roundings of six steps.
             let eps = if precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
             for c in &Component::ALL[..6] {
-                let (a, b) = (one.get(*c, true).unwrap(), by_one.get(*c, true).unwrap());
+                let (a, b) = (one.get(*c).unwrap(), by_one.get(*c).unwrap());
                 let worst = a.iter().zip(&b).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
                 assert!(worst <= 64.0 * eps, "{cells:?} {precision:?} {}: {worst}", c.name());
             }

@@ -235,7 +235,7 @@ impl Stages for CudaStages {
         if component as usize >= Component::Jx as usize {
             self.read_current()?;
         }
-        self.fields.get(component, true)
+        self.fields.get(component)
     }
 
     fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
@@ -251,6 +251,10 @@ impl Stages for CudaStages {
             self.read_current()?;
         }
         self.fields.cells(component, scale)
+    }
+
+    fn rows_of_cells(&self) -> Option<Range<usize>> {
+        self.part.grid(&self.setup.grid).part
     }
 
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values> {

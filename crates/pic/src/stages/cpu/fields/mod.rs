@@ -235,7 +235,7 @@ impl<T: RealScalar> FieldSet<T> {
     /// A component on the cells of the box, as [`crate::stages::Stages::cells`] gives it.
     pub fn cells(&self, component: Component, precision: Precision, scale: f64) -> Result<Values> {
         let quantity = Quantity::Vector(component);
-        cells_of(&self.part, &self.grid, quantity, precision, scale, self.array(component))
+        cells_of(&self.grid, quantity, precision, scale, self.array(component))
     }
 
     /// Sets a component; the guards given are replaced by what the sides say.
@@ -362,25 +362,10 @@ fn arrays<T>(first: Component, vector: &mut [Vec<T>; 3]) -> [Array<'_, T>; 3] {
     vector.each_mut().map(|array| (Quantity::Vector(*components.next().expect("three components")), &mut array[..]))
 }
 
-/// The cells of an array over the rows of a part, as [`crate::stages::cells`] gives them: at the first part.
-pub(super) fn cells_of<T: RealScalar>(
-    part: &Part,
-    grid: &Grid,
-    quantity: Quantity,
-    precision: Precision,
-    scale: f64,
-    array: &[T],
-) -> Result<Values> {
-    let fetched = |array: &[T]| {
-        let fetch = |range: Range<usize>, to: &mut [T]| {
-            to.copy_from_slice(&array[range]);
-            Ok(())
-        };
-        cells(&grid.whole(), quantity, precision, scale, fetch)
-    };
-    if grid.part.is_none() {
-        return fetched(array);
-    }
-    let whole = part.whole(grid, array, grid.pitch(), false)?;
-    if whole.is_empty() { Ok(Values::F64(Vec::new())) } else { part.loops(|| fetched(&whole)) }
+/// The cells of an array over the rows of a part, as [`crate::stages::cells`] gives them.
+pub(super) fn cells_of<T: RealScalar>(grid: &Grid, quantity: Quantity, precision: Precision, scale: f64, array: &[T]) -> Result<Values> {
+    cells(grid, quantity, precision, scale, |range: Range<usize>, to: &mut [T]| {
+        to.copy_from_slice(&array[range]);
+        Ok(())
+    })
 }

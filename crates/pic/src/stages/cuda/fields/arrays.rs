@@ -8,9 +8,8 @@ use crate::stages::rows::{self, ReadRow};
 use crate::stages::{Component, Precision};
 
 impl Fields {
-    /// A component over all corners of the domain with guards: at every part, or at the first one with nothing at the others.
-    /// Waits.
-    pub(in crate::stages::cuda) fn get(&mut self, component: Component, everywhere: bool) -> Result<Vec<f64>> {
+    /// A component over all corners of the domain with guards. Waits.
+    pub(in crate::stages::cuda) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
         let c = component as usize;
         let (size, n) = (bytes(self.precision), self.grid.len());
         if c >= 6 {
@@ -21,10 +20,8 @@ impl Fields {
         } else {
             self.cuda.download_range(&self.current, (c - 6) * n * size..(c - 5) * n * size)?
         };
-        let mut values = self.part.whole(&self.grid, &unpacked(&values, self.precision), self.grid.pitch(), everywhere)?;
-        if !values.is_empty() {
-            fill_guards(&self.grid.whole(), component, &mut values);
-        }
+        let mut values = self.part.whole(&self.grid, &unpacked(&values, self.precision), self.grid.pitch(), true)?;
+        fill_guards(&self.grid.whole(), component, &mut values);
         Ok(values)
     }
 
