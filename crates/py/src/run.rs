@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use zellige_cli::session::{self, InputText, Settings, Told};
-use zellige_engine::error::Result;
+use zellige_cli::session::{self, Address, InputText, Settings, Told};
+use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::record::{Record, Row};
 use zellige_engine::sim::Clock;
 
@@ -142,6 +142,15 @@ impl Session {
     /// Ending, status and message of a run that is at its end.
     fn outcome(&self) -> PyResult<Option<(String, &'static str, String)>> {
         Ok(self.take()?.outcome().map(|o| (format!("{:?}", o.ending).to_lowercase(), o.status, o.message)))
+    }
+
+    /// Serves the live page, in place of an earlier one; returns its address, and the command that brings it to another machine.
+    #[pyo3(signature = (port=None, address="127.0.0.1", steer=false))]
+    fn live(&self, py: Python<'_>, port: Option<u16>, address: &str, steer: bool) -> PyResult<(String, Option<String>)> {
+        let fault = |message: String| Error::input("the live page", Problem::new("address", message));
+        let own: Address = address.parse().map_err(fault).for_python(py)?;
+        let own = Address { port: port.or(own.port), ..own };
+        self.apart(py, move |run| run.live(&own, steer))
     }
 
     /// Makes steps and returns how many; `progress` is called now and then with the step, the part of the run and the seconds.

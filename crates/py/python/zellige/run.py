@@ -1,5 +1,6 @@
 """Runs of an input, step by step."""
 
+import html
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from ._zellige import Array, Session
 from .errors import VerdictWarning
 from .results import Results, plot_fields
 
-__all__ = ["Clock", "Outcome", "Run"]
+__all__ = ["Clock", "LivePage", "Outcome", "Run"]
 
 
 class Clock(NamedTuple):
@@ -115,6 +116,18 @@ class Fields(Mapping):
         return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
 
 
+class LivePage(str):
+    """Address of the live page of a run, with its token; a link in notebooks."""
+
+    #: Command that brings the page to another machine; None where it is open to the network.
+    tunnel: Optional[str]
+
+    def _repr_html_(self) -> str:
+        address = html.escape(self)
+        link = f'<a href="{address}" target="_blank" rel="noopener noreferrer">{address}</a>'
+        return link if self.tunnel is None else f"{link} (from another machine first: <code>{html.escape(self.tunnel)}</code>)"
+
+
 class Run:
     """A run of an input, between its steps.
 
@@ -211,6 +224,38 @@ class Run:
         """How the run ended; None while there is more to do."""
         outcome = self._session.outcome()
         return None if outcome is None else Outcome(*outcome)
+
+    def live(self, port: Optional[int] = None, address: str = "127.0.0.1", steer: bool = False) -> LivePage:
+        """Serve the page of `zellige run --live` until the run object ends, and return its address.
+
+        The page shows rows and pictures while `step`, `frames` and `to_end` work, which changes no bit; in between it stands still.
+
+        Parameters
+        ----------
+        port : int, optional
+            A free port from 8420 on unless told.
+        address : str
+            IP address of this host to listen at. Beyond the loopback the page is open to the network, without encryption.
+        steer : bool
+            Let the page save and stop, and go on to the next engine. Its checkpoints are those of `save()`. Stop saves one as well
+            and raises `zellige.Interrupted` from the call at work between two steps, or from the next; the run can go on. Like
+            Ctrl-C, it stops all runs that are at work.
+
+        Called again, it serves a new page in place of the old one.
+
+        Examples
+        --------
+        >>> import zellige
+        >>> run = zellige.Run({"poisson": {"grid": {"nodes": [33, 33], "size": [1.0, 1.0]}, "rhs": 1.0}}, device="cpu")
+        >>> run.live().startswith("http://127.0.0.1:")
+        True
+        """
+        url, tunnel = self._session.live(port, address, steer)
+        page = LivePage(url)
+        page.tunnel = tunnel
+        if tunnel is None:
+            warnings.warn("the live page is open to the network, without encryption: who has its address sees the run", stacklevel=2)
+        return page
 
     def step(self, n: int = 1) -> int:
         """Make `n` steps and return how many were made: fewer at the end of the run.
