@@ -6,6 +6,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from ._arrays import counts as counted
 from ._arrays import host
 from ._zellige import Array, Session
 from .run import Run, _plain
@@ -60,7 +61,8 @@ def reconstruct(
     Parameters
     ----------
     frames : array, shape (n, rows, columns)
-        Counts, the optical axis on the middle pixel (rows // 2, columns // 2).
+        Counts, the optical axis on the middle pixel (rows // 2, columns // 2). Integers of 8 to 64 bits, float32 and float64 in C
+        order are read where they lie, without a copy; nothing of the array is held afterwards.
     positions : array, shape (n, 2)
         Positions of the frames on the sample in metres, y before x. A larger y moves the view down the object.
     wavelength : float
@@ -91,7 +93,7 @@ def reconstruct(
     Reconstruction
         With `object`, `probe`, `errors`, `frc`.
     """
-    counts = np.asarray(host(frames, "frames", np.float32))
+    counts = counted(frames, "frames")
     places = host(positions, "positions")
     if counts.ndim != 3:
         raise ValueError(f"`frames` has the shape {counts.shape} (allowed: (n, rows, columns))")

@@ -1,0 +1,132 @@
+"""Ptychography on arrays."""
+
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import zellige
+from test_run import EXAMPLES, HERE, Folder, command
+
+#: Prints how much the peak of a process grows by a reconstruction, and the bytes of its frames in single precision.
+PEAK = """
+import resource, sys
+import numpy as np, zellige
+n, side = 500, 128
+zellige.poisson.solve(np.ones((33, 33)), spacing=1.0, device="cpu", threads=1)
+frames = np.ones((n, side, side), sys.argv[1])
+frames[:, 40:80, 40:80] += np.arange(40, dtype=sys.argv[1])
+positions = np.random.default_rng(1).uniform(0, 3e-6, (n, 2))
+peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
+zellige.ptycho.reconstruct(
+    frames, positions, wavelength=1e-10, distance=2.0, pixel=75e-6, probe={"size": 5e-6},
+    engine="ePIE", iterations=1, device="cpu", threads=1,
+)
+print(peak() - before, 4 * frames.size)
+"""
+
+
+class Ptycho(Folder):
+    def scan(self):
+        scan = self.folder / "scan.npz"
+        sets = ["--set", "ptycho.scan.0.simulate.frames=49", "--set", "ptycho.scan.0.simulate.size=64"]
+        ended = command("ptycho", "convert", EXAMPLES / "ptycho" / "simulated.toml", scan, *sets)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return np.load(scan)
+
+    def test_object_is_that_of_the_simulation(self):
+        scan = self.scan()
+        result = zellige.ptycho.reconstruct(
+            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
+            pixel=scan["det_pixel"], probe=scan["probe_true"], frc=True,
+            engine=[{"name": "DM", "iterations": 40}, {"name": "ML", "iterations": 20}], **HERE,
+        )
+        self.assertEqual(result.iterations, 60)
+        self.assertLess(result.errors["likelihood_error"][-1], 0.05 * result.errors["likelihood_error"][0])
+        frc = np.asarray(result.frc["correlation"])
+        self.assertGreater(frc[1:10].min(), 0.8)
+        # The middle of the object, which every method determines to a factor.
+        truth, found = scan["object_true"][0], np.asarray(result.object)[0]
+        pixel = result.object.axes[-1].spacing
+        offset = np.rint((np.array([a.origin for a in result.object.axes[-2:]]) - scan["object_true_origin"]) / pixel).astype(int)
+        middle = np.array(found.shape) // 2
+        box = tuple(slice(m - 16, m + 16) for m in middle)
+        there = tuple(slice(m - 16 + o, m + 16 + o) for m, o in zip(middle, offset))
+        a, b = found[box].ravel(), truth[there].ravel()
+        likeness = abs(np.vdot(a, b)) / np.linalg.norm(a) / np.linalg.norm(b)
+        self.assertGreater(likeness, 0.98)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["scan.npz"], "no file is written")
+
+    def test_arrays_give_what_their_file_gives(self):
+        scan = self.scan()
+        keys = ("wavelength", "distance", "det_pixel")
+        valid = np.ones(scan["intensity"].shape, dtype=bool)
+        valid[3:, 10:12, 20] = False
+        engine = [{"name": "DM", "iterations": 3}]
+        result = zellige.ptycho.reconstruct(
+            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
+            pixel=scan["det_pixel"], probe=scan["probe_true"], mask=valid, engine=engine, **HERE,
+        )
+        arrays = {"intensity": scan["intensity"].astype(np.float32), "pos_m": scan["pos_m"], "probe_init": scan["probe_true"], "mask": valid}
+        np.savez(self.folder / "same.npz", **arrays, **{key: scan[key] for key in keys})
+        run = zellige.Run({"ptycho": {"scan": [{"name": "scan", "file": self.folder / "same.npz"}], "engine": engine}}, **HERE)
+        run.step(3)
+        self.assertTrue(np.array_equal(np.asarray(run.fields["object"]), np.asarray(result.object)))
+        self.assertTrue(np.array_equal(np.asarray(run.fields["probe"]), np.asarray(result.probe)))
+
+    def test_shapes_are_checked(self):
+        beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}
+        with self.assertRaisesRegex(ValueError, "positions.*y before x"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 3)), **beam)
+        with self.assertRaisesRegex(ValueError, "frames"):
+            zellige.ptycho.reconstruct(np.ones((8, 8)), np.zeros((4, 2)), **beam)
+        with self.assertRaisesRegex(ValueError, "mask"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), mask=np.ones((4, 8)), **beam)
+        with self.assertRaisesRegex(ValueError, "probe"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), probe=np.ones((4, 8)), **beam)
+
+    def test_counts_are_not_copied(self):
+        for kind in ("float32", "uint16", "int64"):
+            ended = subprocess.run([sys.executable, "-W", "ignore", "-c", PEAK, kind], capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            grown, single = map(int, ended.stdout.split())
+            # Moduli, and once more in the order of ePIE, both in single precision; waves, probe and object are small.
+            self.assertLess(grown, 2.5 * single, kind)
+
+    def test_counts_of_any_type_are_the_same_counts_and_not_held(self):
+        scan = self.scan()
+        frames = np.minimum(scan["intensity"].astype(np.float32), 120)
+        geometry = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"]}
+
+        def found(frames, **how):
+            result = zellige.ptycho.reconstruct(frames, scan["pos_m"], **geometry, engine="ML", iterations=2, **HERE, **how)
+            return np.asarray(result.object)
+
+        expected = found(frames)
+        for kind in ("u1", "u2", ">u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f8"):
+            counts = frames.astype(kind)
+            held = sys.getrefcount(counts)
+            self.assertTrue(np.array_equal(found(counts), expected), kind)
+            self.assertEqual(sys.getrefcount(counts), held, kind)
+        wide = np.zeros((len(frames), 64, 128), np.float32)
+        wide[:, :, ::2] = frames
+        self.assertTrue(np.array_equal(found(wide[:, :, ::2]), expected), "strided")
+        valid = np.ones(frames.shape, dtype=bool)
+        self.assertTrue(np.array_equal(found(frames, mask=valid), expected), "a mask of each frame")
+        with self.assertRaisesRegex(TypeError, "complex"):
+            found(frames.astype(complex))
+        # Whoever drives the run may free them: they are read while it is set up.
+        run = self.session(scan, frames)
+        held = sys.getrefcount(frames)
+        del run
+        self.assertEqual(sys.getrefcount(frames), held)
+
+    def session(self, scan, frames):
+        tables = '{"ptycho": {"scan": [{"name": "scan", "file": "frames"}], "engine": [{"name": "ML", "iterations": 2}]}}'
+        beam = [float(scan["wavelength"]), float(scan["distance"]), *map(float, scan["det_pixel"])]
+        return zellige._zellige.Session(None, tables, [], "cpu", 1, None, None, (frames, None, scan["pos_m"], beam, None))
+
+
+if __name__ == "__main__":
+    unittest.main()
