@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use zellige_engine::config::{Format, Source};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::record::{Record, Row};
+use zellige_engine::record::{GivenValues, Record, Row};
 use zellige_engine::run::Progress;
 use zellige_engine::sim::{Clock, Outcome, Plan};
 pub use zellige_live::Address;
@@ -73,7 +73,7 @@ pub trait Session: Send {
     /// All particles of a species, or the record of that name that lists them.
     fn particles(&mut self, species: &str) -> Result<Option<Record>>;
     /// Sets a field of the state ([`Solver::set_field`]).
-    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()>;
+    fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()>;
     /// Sets columns of particles ([`Solver::set_particles`]).
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()>;
     /// Saves a checkpoint below a folder, by default that of the results, and returns its path.

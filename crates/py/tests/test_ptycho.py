@@ -3,10 +3,11 @@
 import subprocess
 import sys
 import unittest
+import warnings
 
 import numpy as np
 import zellige
-from test_run import EXAMPLES, HERE, Folder, command
+from test_run import EXAMPLES, HERE, Folder, command, plasma
 
 #: Prints how much the peak of a process grows by a reconstruction, and the bytes of its frames in single precision.
 PEAK = """
@@ -126,6 +127,76 @@ class Ptycho(Folder):
         tables = '{"ptycho": {"scan": [{"name": "scan", "file": "frames"}], "engine": [{"name": "ML", "iterations": 2}]}}'
         beam = [float(scan["wavelength"]), float(scan["distance"]), *map(float, scan["det_pixel"])]
         return zellige._zellige.Session(None, tables, [], "cpu", 1, None, None, (frames, None, scan["pos_m"], beam, None))
+
+
+class Setting(Folder):
+    """Object and probe that are set between iterations."""
+
+    def run_of(self, *engine, precision="f32"):
+        scan = self.folder / "scan.npz"
+        if not scan.exists():
+            sets = ["--set", "ptycho.scan.0.simulate.frames=25", "--set", "ptycho.scan.0.simulate.size=32"]
+            ended = command("ptycho", "convert", EXAMPLES / "ptycho" / "simulated.toml", scan, *sets)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+        tables = {"scan": [{"name": "scan", "file": scan}], "engine": [{"name": n, "iterations": k} for n, k in engine]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return zellige.Run({"ptycho": {**tables, "precision": precision}}, **HERE)
+
+    def test_what_is_set_to_what_it_was_changes_nothing(self):
+        for engine in ("DM", "ePIE", "ML"):
+            for precision in ("f32", "f64"):
+                alone, touched = (self.run_of((engine, 10), precision=precision) for _ in range(2))
+                alone.step(6)
+                touched.step(3)
+                for name in ("object", "probe"):
+                    touched.set_field(name, touched.fields[name])
+                touched.step(3)
+                for name in ("object", "probe"):
+                    same = np.array_equal(alone.fields[name], touched.fields[name])
+                    self.assertTrue(same, f"{engine} {precision} {name}")
+
+    def test_an_engine_goes_on_from_what_is_set(self):
+        # Difference map begins with the products of object and probe, whatever was before.
+        expected, other = (self.run_of(("ML", 2), ("DM", 5)) for _ in range(2))
+        expected.step(2)
+        rng = np.random.default_rng(1)
+        shape = expected.fields["object"].shape
+        other.set_field("object", rng.normal(size=shape) + 1j * rng.normal(size=shape))
+        other.step(2)
+        found = {name: np.asarray(expected.fields[name]).copy() for name in ("object", "probe")}
+        self.assertGreater(np.abs(np.asarray(other.fields["object"]) - found["object"]).max(), 0.1)
+        for name, values in found.items():
+            other.set_field(name, values)
+        self.assertTrue(np.array_equal(other.fields["object"], found["object"]))
+        # The phase of the sample plane is taken off and put on again.
+        most = np.abs(found["probe"]).max()
+        self.assertLess(np.abs(np.asarray(other.fields["probe"]) - found["probe"]).max(), 1e-6 * most)
+        expected.step(5)
+        other.step(5)
+        for name in ("object", "probe"):
+            a, b = (np.asarray(run.fields[name]) for run in (expected, other))
+            # Single precision, where there is light; five iterations.
+            self.assertLess(np.linalg.norm(a - b), 1e-4 * np.linalg.norm(a), name)
+
+    def test_what_cannot_be_set_is_told(self):
+        run = self.run_of(("DM", 5))
+        shape = run.fields["object"].shape
+        run.set_field("object", np.ones(shape))
+        self.assertTrue(np.array_equal(run.fields["object"], np.ones(shape)))
+        told = {
+            r"no field of this run.*object, probe": lambda: run.set_field("object_phase", np.ones(shape)),
+            r"an array of \[3\] values.*modes, rows, columns": lambda: run.set_field("probe", np.ones(3)),
+            r"value 0 is NaN": lambda: run.set_field("object", np.full(shape, np.nan)),
+        }
+        for text, change in told.items():
+            with self.assertRaisesRegex(zellige.InputError, "(?s)" + text):
+                change()
+        poisson = zellige.Run({"poisson": {"grid": {"nodes": [9, 9], "size": [1.0, 1.0]}, "rhs": 1.0}}, **HERE)
+        with self.assertRaisesRegex(zellige.InputError, "(?s)input alone determines.*guess.*zellige.poisson.Plan"):
+            poisson.set_field("solution", np.zeros((9, 9)))
+        with self.assertRaisesRegex(zellige.InputError, "(?s)complex values of a real field"):
+            zellige.Run(plasma(10), **HERE).set_field("Ex", np.zeros((8, 64), complex))
 
 
 if __name__ == "__main__":

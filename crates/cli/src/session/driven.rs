@@ -9,7 +9,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
 use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Record, Row};
+use zellige_engine::record::{GivenValues, Record, Row};
 use zellige_engine::run::{Options, Progress, Running, Sink, Wish};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::signal::{self, Signals};
@@ -359,7 +359,7 @@ impl<S: Solver> Session for Driven<S> {
         Ok(self.records()?.into_iter().find(|record| matches!(record, Record::Table(table) if table.name == species)))
     }
 
-    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()> {
+    fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {
         let running = self.running().ok_or_else(|| ended("there is no state to set"))?;
         running.change(|solver| solver.set_field(name, shape, values))
     }

@@ -15,6 +15,8 @@ _COUNTS = frozenset("u1 u2 u4 u8 i1 i2 i4 i8 f4 f8".split())
 def counts(values: Any, name: str) -> np.ndarray:
     """Counts as an array in C order, in their own type where counts have it, without a copy where they are one already."""
     array = host(values, name, None)
+    if array.dtype.kind == "c":
+        raise TypeError(f"`{name}` has complex values where real ones are needed")
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     return array if array.dtype.str[1:] in _COUNTS else array.astype(np.float32)
@@ -39,7 +41,7 @@ def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype == object or array.dtype.kind not in "biufc":
         raise TypeError(f"`{name}` is no array of numbers: {type(values).__name__} (allowed: NumPy arrays, buffers, DLPack of the host)")
-    dtype = np.dtype(dtype or (np.float64 if array.dtype.kind == "c" else array.dtype))
+    dtype = array.dtype if dtype is None else np.dtype(dtype)
     if array.dtype.kind == "c" and dtype.kind != "c":
         raise TypeError(f"`{name}` has complex values where real ones are needed")
     return np.require(np.ascontiguousarray(array, dtype=dtype.newbyteorder("<")), requirements=["C", "A"])

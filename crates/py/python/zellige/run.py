@@ -331,16 +331,19 @@ class Run:
         return found
 
     def set_field(self, name: str, values: Any) -> None:
-        """Put new values of a field of the state in place of the old ones (`pic`: components of E and B).
+        """Put new values of a field of the state in place of the old ones: components of E and B of a plasma, objects and probes of
+        ptychography.
 
         Parameters
         ----------
         name : str
-            As in `fields`: `E_x`, or `Ex`.
+            As in `fields`: `E_x`, or `Ex`; `object`, `probe`.
         values : array of numbers
             In the shape, order and units of `fields[name]`.
 
-        The energy is checked against that of the step after the change.
+        The energy of a plasma is checked against that of the step after the change. Exit waves stay, as in PtyPy: DM, RAAR and SDR
+        go on from them, so that an object that is set after their first iteration is a start for the next update alone. Half sets
+        of `frc` stay too. A gas has averages, which cannot be set; a Poisson problem takes a guess with its input.
 
         Examples
         --------
@@ -353,7 +356,9 @@ class Run:
         """
         if len(name) == 2 and name[0] in "EB" and name[1] in "xyz":
             name = f"{name[0]}_{name[1]}"
-        self._session.set_field(name, host(values, name))
+        array = host(values, name, None)
+        array = host(array, name, np.complex128 if array.dtype.kind == "c" else np.float64)
+        self._session.set_field(name, array)
         self._cache = None
 
     def set_particles(self, species: str, columns: Mapping) -> None:
