@@ -76,6 +76,7 @@ class Live(Folder):
         # As it stands, and rows of steps before the page.
         told = json.loads(get(url, "all"))
         self.assertEqual((told["run"]["solver"], told["run"]["commands"], told["frames"][0][2]), ("pic", [], 5))
+        self.assertEqual([row[0] for row in told["rows"]["rows"]], [1, 2, 3, 4, 5])
         client = Client(url)
         steps = 5
         while len(client.told("frames")) < 3 or steps < 500:

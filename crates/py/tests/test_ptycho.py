@@ -132,6 +132,8 @@ class Ptycho(Folder):
 class Setting(Folder):
     """Object and probe that are set between iterations."""
 
+    WHERE = HERE
+
     def run_of(self, *engine, precision="f32"):
         scan = self.folder / "scan.npz"
         if not scan.exists():
@@ -141,7 +143,7 @@ class Setting(Folder):
         tables = {"scan": [{"name": "scan", "file": scan}], "engine": [{"name": n, "iterations": k} for n, k in engine]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return zellige.Run({"ptycho": {**tables, "precision": precision}}, **HERE)
+            return zellige.Run({"ptycho": {**tables, "precision": precision}}, **self.WHERE)
 
     def test_what_is_set_to_what_it_was_changes_nothing(self):
         for engine in ("DM", "ePIE", "ML"):
