@@ -25,8 +25,8 @@ static LISTENING: Mutex<usize> = Mutex::new(0);
 
 /// Every reason to stop.
 pub(crate) const REASONS: [&str; 5] = ["SIGINT", "SIGTERM", "the wall-time limit", LIVE_PAGE, QUEUE_ENDED];
-/// Reason of [`request_stop`].
-const LIVE_PAGE: &str = "the live page";
+/// Reason of [`request_stop`], and of whoever stops a run on its page.
+pub const LIVE_PAGE: &str = "the live page";
 /// Reason of [`end_with`].
 const QUEUE_ENDED: &str = "the end of its queue";
 /// Number that stands for [`LIVE_PAGE`] in place of a signal's.

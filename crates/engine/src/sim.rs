@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Division, Links};
 use crate::profile::Profiler;
-use crate::record::{Check, Pictures, Record, Row, Table};
+use crate::record::{Check, GivenValues, Pictures, Record, Row, Table};
 use crate::schedule::Schedule;
 
 /// Error of values for a part of the state that cannot be set between two steps, with what can.
@@ -329,7 +329,7 @@ pub trait Solver: Sized + Send + 'static {
     ///
     /// # Errors
     /// The state has no such field, the shape is another one, or a value is not finite.
-    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()> {
+    fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {
         let _ = (shape, values);
         Err(not_set("field", name, &[]))
     }

@@ -66,9 +66,8 @@ impl Address {
     /// The port is taken, or the address is not of this host.
     pub fn listen(&self) -> Result<TcpListener> {
         let refused = |port: u16, e: &std::io::Error| {
-            let problem = Problem::new("--live", format!("cannot listen at {}: {e}", SocketAddr::new(self.host, port)));
-            let hint = "name another port, `--live=PORT`, or none: then a free one is taken";
-            Error::input("command line", problem.hint(hint))
+            let problem = Problem::new("port", format!("cannot listen at {}: {e}", SocketAddr::new(self.host, port)));
+            Error::input("the live page", problem.hint("name another port, `--live=PORT` say, or none: then a free one is taken"))
         };
         if let Some(port) = self.port {
             return TcpListener::bind((self.host, port)).map_err(|e| refused(port, &e));

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use zellige_engine::profile::StageRow;
 use zellige_engine::record::Row;
-use zellige_engine::run::Progress;
+use zellige_engine::run::{Progress, Wish};
 use zellige_engine::signal;
 use zellige_engine::sim::{Clock, Expected, Plan};
 
@@ -176,6 +176,7 @@ pub struct Hub {
     watchers: AtomicUsize,
     save: AtomicBool,
     next: AtomicBool,
+    stop: AtomicBool,
     commanded: AtomicBool,
 }
 
@@ -208,10 +209,11 @@ impl Hub {
         self.commanded.load(Ordering::Relaxed)
     }
 
-    /// Takes the commands that wait: to save, to go on to the next section.
-    pub(crate) fn take_commands(&self) -> (bool, bool) {
+    /// Takes the commands that wait.
+    pub(crate) fn take_commands(&self) -> Wish {
         self.commanded.store(false, Ordering::SeqCst);
-        (self.save.swap(false, Ordering::SeqCst), self.next.swap(false, Ordering::SeqCst))
+        let [save, next, stop] = [&self.save, &self.next, &self.stop].map(|command| command.swap(false, Ordering::SeqCst));
+        Wish { pictures: None, save, next, stop }
     }
 
     /// Gives a command to the run; false if it is not to be steered so.
@@ -222,12 +224,13 @@ impl Hub {
         match command {
             Command::Save => self.save.store(true, Ordering::SeqCst),
             Command::Next => self.next.store(true, Ordering::SeqCst),
-            Command::Stop => {
-                signal::request_stop();
-                return true;
-            }
+            Command::Stop => self.stop.store(true, Ordering::SeqCst),
         }
         self.commanded.store(true, Ordering::SeqCst);
+        if command == Command::Stop {
+            // A long step gives way.
+            signal::request_stop();
+        }
         true
     }
 

@@ -31,4 +31,4 @@ pub use hub::{Command, Hub, RunNames};
 pub use page::page;
 pub use queue::{OpenFolder, Queue, QueuedRun, RunPage};
 pub use server::{Security, Server};
-pub use sink::Watched;
+pub use sink::{Watched, Watcher};

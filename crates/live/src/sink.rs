@@ -17,10 +17,9 @@ use crate::pace::{INTERVAL, Pace};
 /// Time from one word on the progress to the next while nobody watches.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
-/// Sink of a watched run.
-pub struct Watched<'a> {
+/// Looks at a run and what they have cost, from one of its sinks to the next.
+pub struct Watcher {
     hub: Arc<Hub>,
-    behind: &'a mut dyn Sink,
     told: Instant,
     /// Progress has been told.
     begun: bool,
@@ -34,18 +33,31 @@ pub struct Watched<'a> {
     names: BTreeSet<String>,
 }
 
-impl<'a> Watched<'a> {
-    /// Shows to `hub` what goes to the sink `behind`.
-    pub fn new(hub: Arc<Hub>, behind: &'a mut dyn Sink) -> Self {
+impl Watcher {
+    /// Shows a run to `hub`.
+    pub fn new(hub: Arc<Hub>) -> Self {
         let (now, late) = (Instant::now(), Looks::new(hub.clone()));
-        Self { hub, behind, told: now, begun: false, created: now, late, pace: Pace::new(), made: None, names: BTreeSet::new() }
+        Self { hub, told: now, begun: false, created: now, late, pace: Pace::new(), made: None, names: BTreeSet::new() }
     }
 
+    /// Sink that shows what goes to the one `behind`.
+    pub fn before<'a>(&'a mut self, behind: &'a mut dyn Sink) -> Watched<'a> {
+        Watched { watcher: self, behind }
+    }
+}
+
+/// Sink of a watched run.
+pub struct Watched<'a> {
+    watcher: &'a mut Watcher,
+    behind: &'a mut dyn Sink,
+}
+
+impl Watched<'_> {
     /// Looks so far, in words, and the part of the wall time for which they held the run up; `None` if there were none. Waits for
     /// those under way.
     pub fn cost(&mut self) -> Option<String> {
         self.settle();
-        let ((looks, lost), wall) = (self.pace.counted(), self.created.elapsed().as_secs_f64());
+        let ((looks, lost), wall) = (self.watcher.pace.counted(), self.watcher.created.elapsed().as_secs_f64());
         let (lost, plural) = (lost.as_secs_f64(), if looks == 1 { "" } else { "s" });
         (looks > 0).then(|| format!("{looks} look{plural} took {lost:.3} s, {:.2} % of {wall:.1} s", 100.0 * lost / wall))
     }
@@ -54,14 +66,14 @@ impl<'a> Watched<'a> {
     fn count(&mut self, look: Result<Shown>) {
         match look {
             Ok(Shown { extent, lost, names }) => {
-                self.pace.count(extent, lost);
+                self.watcher.pace.count(extent, lost);
                 if extent == Look::Whole {
-                    self.names = names;
+                    self.watcher.names = names;
                 }
             }
             Err(error) => {
-                self.pace.fail();
-                self.made = None;
+                self.watcher.pace.fail();
+                self.watcher.made = None;
                 self.notice(&format!("the live page has no new pictures: {error}"));
             }
         }
@@ -70,8 +82,8 @@ impl<'a> Watched<'a> {
     /// Shows a look at once.
     fn show(&mut self, look: LateLook) {
         let begun = Instant::now();
-        let shown = look.show(&self.hub).map(|shown| Shown { lost: shown.lost + begun.elapsed(), ..shown });
-        self.pace.begin();
+        let shown = look.show(&self.watcher.hub).map(|shown| Shown { lost: shown.lost + begun.elapsed(), ..shown });
+        self.watcher.pace.begin();
         self.count(shown);
     }
 
@@ -80,20 +92,21 @@ impl<'a> Watched<'a> {
         if last {
             self.settle();
         }
-        if last || (self.hub.is_watched() && self.pace.is_due() && !self.late.are_under_way()) {
+        if last || (self.watcher.hub.is_watched() && self.watcher.pace.is_due() && !self.watcher.late.are_under_way()) {
             let begun = Instant::now();
-            let shown = if last && self.made == Some(clock.step) { std::mem::take(&mut self.names) } else { BTreeSet::new() };
+            let shown =
+                if last && self.watcher.made == Some(clock.step) { std::mem::take(&mut self.watcher.names) } else { BTreeSet::new() };
             let frames = frame::frames_but(records, &shown);
             if !frames.is_empty() {
-                self.hub.frames(*clock, frames);
-                self.pace.count_shown(begun.elapsed());
+                self.watcher.hub.frames(*clock, frames);
+                self.watcher.pace.count_shown(begun.elapsed());
             }
         }
     }
 
     /// Waits for late looks.
     fn settle(&mut self) {
-        while let Some(look) = self.late.answer(true) {
+        while let Some(look) = self.watcher.late.answer(true) {
             self.count(look);
         }
     }
@@ -101,16 +114,16 @@ impl<'a> Watched<'a> {
 
 impl Sink for Watched<'_> {
     fn row(&mut self, clock: &Clock, row: &Row) -> Result<()> {
-        self.hub.row(clock, row);
+        self.watcher.hub.row(clock, row);
         self.behind.row(clock, row)
     }
 
     fn progress(&mut self, progress: &Progress, row: &Row) {
         // A run that nobody watches tells it too, rarely: who comes later sees it before the next step.
-        let interval = if self.hub.is_watched() { INTERVAL } else { UNWATCHED };
-        if !self.begun || progress.fraction >= 1.0 || self.told.elapsed() >= interval {
-            (self.begun, self.told) = (true, Instant::now());
-            self.hub.progress(progress);
+        let interval = if self.watcher.hub.is_watched() { INTERVAL } else { UNWATCHED };
+        if !self.watcher.begun || progress.fraction >= 1.0 || self.watcher.told.elapsed() >= interval {
+            (self.watcher.begun, self.watcher.told) = (true, Instant::now());
+            self.watcher.hub.progress(progress);
         }
         self.behind.progress(progress, row);
     }
@@ -131,7 +144,7 @@ impl Sink for Watched<'_> {
     }
 
     fn notice(&mut self, text: &str) {
-        self.hub.notice(text);
+        self.watcher.hub.notice(text);
         self.behind.notice(text);
     }
 
@@ -142,49 +155,49 @@ impl Sink for Watched<'_> {
     fn started(&mut self, clock: &Clock) -> Result<()> {
         // A look at the start holds up no step.
         self.settle();
-        (self.created, self.pace) = (Instant::now(), Pace::new());
+        (self.watcher.created, self.watcher.pace) = (Instant::now(), Pace::new());
         self.behind.started(clock)
     }
 
     fn saving(&mut self) -> Result<()> {
-        self.hub.notice("a checkpoint is saved");
+        self.watcher.hub.notice("a checkpoint is saved");
         self.behind.saving()
     }
 
     fn wish(&mut self) -> Wish {
-        let (watched, commanded) = (self.hub.is_watched(), self.hub.is_commanded());
+        let (watched, commanded) = (self.watcher.hub.is_watched(), self.watcher.hub.is_commanded());
         if !watched && !commanded {
             return Wish::default();
         }
-        let (save, next) = if commanded { self.hub.take_commands() } else { (false, false) };
-        while let Some(look) = self.late.answer(false) {
+        let wish = if commanded { self.watcher.hub.take_commands() } else { Wish::default() };
+        while let Some(look) = self.watcher.late.answer(false) {
             self.count(look);
         }
-        let free = watched && !self.late.are_under_way();
-        let pictures = if free { self.pace.take_due() } else { None };
-        Wish { pictures, save, next }
+        let free = watched && !self.watcher.late.are_under_way();
+        let pictures = if free { self.watcher.pace.take_due() } else { None };
+        Wish { pictures, ..wish }
     }
 
     fn wishes_end(&mut self) -> bool {
-        self.made.is_some()
+        self.watcher.made.is_some()
     }
 
     fn view(&mut self, view: View) {
         let View { clock, look: extent, pictures, stages, lost } = view;
-        self.hub.stages(&stages);
+        self.watcher.hub.stages(&stages);
         let coming = pictures.are_coming();
-        self.pace.begin();
+        self.watcher.pace.begin();
         if pictures.is_empty() {
             // Those of before are still what there is.
-            self.made = self.made.map(|_| clock.step);
+            self.watcher.made = self.watcher.made.map(|_| clock.step);
             return;
         }
-        self.made = coming.then_some(clock.step);
+        self.watcher.made = coming.then_some(clock.step);
         let look = LateLook { clock, extent, pictures, lost };
         if !coming && matches!(look.lost, Lost::Host(_)) {
             return self.show(look);
         }
-        if let Some(back) = self.late.give(look) {
+        if let Some(back) = self.watcher.late.give(look) {
             self.show(back);
         }
     }
@@ -218,7 +231,8 @@ mod tests {
     fn late_pictures_hold_nothing_up_and_are_shown_when_they_come() {
         let hub = Arc::new(Hub::new(RunNames::default()));
         let mut silent = Silent;
-        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let mut watcher = Watcher::new(hub.clone());
+        let mut sink = watcher.before(&mut silent);
         let _watch = hub.watch();
         let newest = |hub: &Hub| hub.newer(&[(0, 0)]).first().map(|f| f.id);
         // One of the start costs no step anything.
@@ -250,7 +264,8 @@ mod tests {
     fn pictures_are_wanted_only_while_somebody_watches_and_take_their_share_of_the_time() {
         let hub = Arc::new(Hub::new(RunNames::default()));
         let mut silent = Silent;
-        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let mut watcher = Watcher::new(hub.clone());
+        let mut sink = watcher.before(&mut silent);
         assert_eq!((sink.wish(), sink.cost()), (Wish::default(), None));
         let watch = hub.watch();
         assert!(sink.wish().pictures.is_some());
@@ -274,7 +289,8 @@ mod tests {
     fn the_end_is_looked_at_where_pictures_take_less_than_records() {
         let hub = Arc::new(Hub::new(RunNames::default()));
         let mut silent = Silent;
-        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let mut watcher = Watcher::new(hub.clone());
+        let mut sink = watcher.before(&mut silent);
         sink.view(view(1, Duration::ZERO));
         assert!(!sink.wishes_end(), "whole fields");
         let of_gpu = |step: u64| late(step, || Ok(()));
@@ -309,7 +325,8 @@ mod tests {
     fn who_comes_late_sees_the_progress_at_once() {
         let hub = Arc::new(Hub::new(RunNames::default()));
         let mut silent = Silent;
-        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let mut watcher = Watcher::new(hub.clone());
+        let mut sink = watcher.before(&mut silent);
         for step in 100..200 {
             let clock = Clock { step, time: None };
             sink.progress(&Progress { clock, fraction: 0.5, wall: Duration::ZERO, items_per_second: 1.0 }, &Row::default());
@@ -319,11 +336,16 @@ mod tests {
 
     #[test]
     fn commands_reach_the_run_once_although_nobody_watches() {
-        let hub = Arc::new(Hub::new(RunNames { commands: vec![Command::Save], ..RunNames::default() }));
+        let hub = Arc::new(Hub::new(RunNames { commands: vec![Command::Save, Command::Stop], ..RunNames::default() }));
         let mut silent = Silent;
-        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let mut watcher = Watcher::new(hub.clone());
+        let mut sink = watcher.before(&mut silent);
         assert!(hub.command(Command::Save));
         assert_eq!(sink.wish(), Wish { save: true, ..Wish::default() });
+        assert_eq!(sink.wish(), Wish::default());
+        // No run is under way that a signal could reach.
+        assert!(hub.command(Command::Stop));
+        assert_eq!(sink.wish(), Wish { stop: true, ..Wish::default() });
         assert_eq!(sink.wish(), Wish::default());
     }
 }

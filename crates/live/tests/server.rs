@@ -16,7 +16,7 @@ use zellige_engine::run::{self, Options, Silent, Sink, Summary, checkpoint_path}
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Clock, Environment};
 use zellige_engine::testing::toy::{Config, Toy};
-use zellige_live::{Address, Command, Hub, Queue, RunNames, RunPage, Server, Watched};
+use zellige_live::{Address, Command, Hub, Queue, RunNames, RunPage, Server, Watcher};
 
 fn start(commands: Vec<Command>) -> (Arc<Hub>, Server, String) {
     let hub = Arc::new(Hub::new(RunNames { name: "toy".into(), commands, ..RunNames::default() }));
@@ -154,7 +154,8 @@ fn toy(steps: u64, folder: &Path, hub: Option<Arc<Hub>>) -> (Summary, Kept, Vec<
     let mut profiler = Profiler::new();
     let summary = match hub {
         Some(hub) => {
-            let mut sink = Watched::new(hub, &mut kept);
+            let mut watcher = Watcher::new(hub);
+            let mut sink = watcher.before(&mut kept);
             run::run::<Toy>(&config, &environment(), &options, &mut profiler, &mut sink)
         }
         None => run::run::<Toy>(&config, &environment(), &options, &mut profiler, &mut kept),
@@ -230,7 +231,8 @@ fn late_pictures_are_shown_and_hold_no_step_up() {
         let config = Config { steps: 1_000_000, pictures_late, ..Config::default() };
         let options = Options { rows: Schedule::Never, ..Options::new(folder.path()) };
         let mut silent = Silent;
-        let mut sink = Watched::new(hub.clone(), &mut silent);
+        let mut watcher = Watcher::new(hub.clone());
+        let mut sink = watcher.before(&mut silent);
         let summary = match pictures_late {
             Some(_) => run::run::<Toy>(&config, &environment(), &options, &mut Profiler::off(), &mut sink),
             None => run::run::<Toy>(&config, &environment(), &options, &mut Profiler::off(), &mut Silent),
@@ -261,7 +263,8 @@ fn save_and_stop_reach_the_run() {
             let config = Config { steps: u64::MAX, gamma: 1e-9, ..Config::default() };
             let options = Options { rows: Schedule::Never, ..Options::new(folder.path()) };
             let mut silent = Silent;
-            let mut sink = Watched::new(hub.clone(), &mut silent);
+            let mut watcher = Watcher::new(hub.clone());
+            let mut sink = watcher.before(&mut silent);
             run::run::<Toy>(&config, &environment(), &options, &mut Profiler::new(), &mut sink)
         });
         let post = |path: &str| {
@@ -334,7 +337,8 @@ fn a_queue_lists_its_runs_and_has_the_page_of_each_behind_it() {
     let save = |header: &str| status(&ask(address, format!("POST /{own}/0/save HTTP/1.1\r\nHost: {address}\r\n{header}\r\n").as_bytes()));
     assert_eq!((save(""), save(&format!("X-Zellige-Token: {token}\r\n"))), (403, 403));
     let mut silent = Silent;
-    let mut sink = Watched::new(hub.clone(), &mut silent);
+    let mut watcher = Watcher::new(hub.clone());
+    let mut sink = watcher.before(&mut silent);
     assert!(!sink.wish().save);
     assert_eq!(save(&format!("X-Zellige-Token: {own}\r\n")), 202);
     assert!(sink.wish().save);

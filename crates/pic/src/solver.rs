@@ -9,7 +9,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Pictures, Record, Row, Table};
+use zellige_engine::record::{Check, GivenValues, Pictures, Record, Row, Table};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver, WorkEstimate, not_set};
 use zellige_engine::times::{self, Phase};
 
@@ -209,7 +209,7 @@ impl Solver for Pic {
         output::particles(&self.config, &mut self.plasma, &all).map(Some)
     }
 
-    fn set_field(&mut self, name: &str, shape: &[usize], values: &[f64]) -> Result<()> {
+    fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {
         const FIELDS: [&str; 6] = ["E_x", "E_y", "E_z", "B_x", "B_y", "B_z"];
         let Some(c) = FIELDS.iter().position(|field| *field == name) else { return Err(not_set("field", name, &FIELDS)) };
         let cells = self.plasma.setup.grid.cells;
@@ -219,7 +219,7 @@ impl Solver for Pic {
             return Err(Error::input("the run", problem));
         }
         self.diagnostics.settle(&mut self.plasma)?;
-        self.plasma.set_field(name, Component::ALL[c], values)?;
+        self.plasma.set_field(name, Component::ALL[c], values.real(name)?)?;
         self.diagnostics.series.changed();
         Ok(())
     }

@@ -7,7 +7,7 @@ use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::links::Division;
 use zellige_engine::ops::plane;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Pictures, Record, Row};
+use zellige_engine::record::{Check, GivenValues, Pictures, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Look, Outcome, Plan, Solver, WorkEstimate};
 
 use crate::config::Config;
@@ -223,6 +223,14 @@ impl Solver for Poisson {
             Run::One(one) => one.pictures(),
             Run::Many(many) => Ok(many.records().into()),
         }
+    }
+
+    fn set_field(&mut self, name: &str, _shape: &[usize], _values: GivenValues) -> Result<()> {
+        // Full multigrid and direct solutions begin with the problem alone.
+        let fault = Fault::new(name, "the input alone determines the solution, and its steps lead there");
+        let hint = "a guess to begin with is `poisson.guess`, or `zellige.poisson.solve(rho, guess=u)`; `zellige.poisson.Plan` takes one \
+                    right-hand side after the other";
+        Err(Error::input("the run", fault.hint(hint)))
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {

@@ -118,7 +118,7 @@ pub fn pictures(results: &Results) -> Vec<Record> {
         all.push(Record::Wave(object));
     }
     for (s, probe) in probes(results).into_iter().enumerate() {
-        let suffix = if model.probes > 1 { format!("_{}", owner(model, |v| v.probe as usize == s)) } else { String::new() };
+        let suffix = of_probe(model, s);
         let shape = [model.modes[0], model.frame[0], model.frame[1]];
         all.push(Record::Wave(wave(format!("probe{suffix}"), "probe", &probe, shape, model.pixel, probe_origin(model))));
     }
@@ -142,6 +142,11 @@ pub fn live(results: &Results) -> Option<Record> {
 /// Suffix of the names of an object's records: empty where there is one object, else its first scan.
 pub(crate) fn of_object(model: &Model, number: usize) -> String {
     if model.storages.len() > 1 { format!("_{}", owner(model, |v| v.object as usize == number)) } else { String::new() }
+}
+
+/// Suffix of the names of a probe's records: empty where there is one probe, else its first scan.
+pub(crate) fn of_probe(model: &Model, number: usize) -> String {
+    if model.probes > 1 { format!("_{}", owner(model, |v| v.probe as usize == number)) } else { String::new() }
 }
 
 /// Name of the first scan one of whose views is meant.

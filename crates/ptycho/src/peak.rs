@@ -60,7 +60,7 @@ fn making(config: &Config, model: &Model, threads: u64) -> u64 {
     let layer = (model.object_len() / model.modes[1]) as u64;
     let made = config.scan.iter().filter_map(|s| s.simulate.as_ref());
     let moment = made.map(|made| SimulateConfig::memory(made, layer, threads)).max().unwrap_or(0);
-    let read = if config.scan.iter().any(|s| s.simulate.is_none() && !s.read.stream) { data::BLOCK_BYTES } else { 0 };
+    let read = if config.scan.iter().any(|s| s.simulate.is_none() && !s.streams()) { data::BLOCK_BYTES } else { 0 };
     counts(config, model) + moment.max(read)
 }
 
@@ -71,7 +71,7 @@ fn counts(config: &Config, model: &Model) -> u64 {
     let of = |((scan, (_, first)), last): ((&crate::config::ScanConfig, &(String, usize)), usize)| {
         let bytes = match &scan.simulate {
             Some(made) if !made.noise => 4,
-            None if scan.read.stream => 0,
+            None if scan.streams() => 0,
             _ => 2,
         };
         let own = model.own();

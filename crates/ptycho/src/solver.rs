@@ -1,5 +1,6 @@
 //! The solver as the run loop sees it.
 
+mod outside;
 mod results;
 
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::Division;
 use zellige_engine::parallel::{inside, items, map, threads};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Pictures, Record, Row};
+use zellige_engine::record::{Check, GivenValues, Pictures, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver};
 
@@ -320,6 +321,11 @@ impl Solver for Ptycho {
             half_sets.end_engine(&mut profiler)?;
         }
         Ok(true)
+    }
+
+    fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {
+        let device = self.device.clone();
+        on(&device, || self.set_wave(name, shape, values))
     }
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {

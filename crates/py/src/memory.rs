@@ -8,6 +8,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
+use zellige_io::tensor::Elements;
+use zellige_ptycho::data::CallersCounts;
 
 /// A type of values, and its name in the array interface.
 pub(crate) trait Value: Copy {
@@ -32,6 +34,12 @@ values! {
     u8, "|u1", "uint8";
     Complex<f64>, "<c16", "complex128";
     Complex<f32>, "<c8", "complex64";
+    i8, "|i1", "int8";
+    i16, "<i2", "int16";
+    i64, "<i8", "int64";
+    u16, "<u2", "uint16";
+    u32, "<u4", "uint32";
+    u64, "<u8", "uint64";
 }
 
 /// Doubles of another library.
@@ -79,6 +87,89 @@ impl<'py, T: Value> Values<'py, T> {
         // SAFETY: the interface promises so many aligned values of this type, any bits of which are one, and its owner, which is held,
         // keeps them. That nobody writes meanwhile is the caller's part, as with every library of arrays.
         unsafe { std::slice::from_raw_parts(self.at, count) }
+    }
+}
+
+/// A type that counts come in.
+trait Count: Value {
+    /// Counts of 16 bits as they are, others in single precision, which frames are reconstructed in.
+    fn elements(counts: &[Self]) -> Elements;
+}
+
+macro_rules! counts {
+    ($($kind:ty, $of:ident, $convert:expr;)*) => {
+        $(impl Count for $kind {
+            fn elements(counts: &[Self]) -> Elements {
+                Elements::$of(counts.iter().map($convert).collect())
+            }
+        })*
+
+        impl HeldCounts {
+            /// Takes an array in C order, and tells its shape.
+            pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<(Self, Vec<usize>)> {
+                let code: String = object.getattr("__array_interface__")?.get_item("typestr")?.extract()?;
+                match &code[..] {
+                    $(<$kind as Value>::CODE => Self::of::<$kind>(object),)*
+                    _ => {
+                        let allowed = [$(<$kind as Value>::CODE),*].join(", ");
+                        Err(PyTypeError::new_err(format!("counts are an array of {code} (allowed: {allowed})")))
+                    }
+                }
+            }
+        }
+    };
+}
+counts! {
+    f32, F32, |v| *v;
+    u16, U16, |v| *v;
+    u8, U16, |v| u16::from(*v);
+    f64, F32, |v| *v as f32;
+    i8, F32, |v| f32::from(*v);
+    i16, F32, |v| f32::from(*v);
+    i32, F32, |v| *v as f32;
+    i64, F32, |v| *v as f32;
+    u32, F32, |v| *v as f32;
+    u64, F32, |v| *v as f32;
+}
+
+/// Counts of another library, C order, of any real type, which any thread reads where they lie.
+pub(crate) struct HeldCounts {
+    at: usize,
+    len: usize,
+    /// Reads at an address values from a number on, so many.
+    read: unsafe fn(usize, usize, usize) -> Elements,
+    owner: Option<Py<PyAny>>,
+}
+
+impl HeldCounts {
+    fn of<T: Count>(object: &Bound<'_, PyAny>) -> PyResult<(Self, Vec<usize>)> {
+        /// # Safety
+        /// So many values of this type lie at `at`.
+        unsafe fn read<T: Count>(at: usize, first: usize, count: usize) -> Elements {
+            // SAFETY: as the caller says, and any bits are a value.
+            T::elements(unsafe { std::slice::from_raw_parts((at as *const T).add(first), count) })
+        }
+        let found = Values::<T>::new(object)?;
+        let held = Self { at: found.at as usize, len: found.values().len(), read: read::<T>, owner: Some(object.clone().unbind()) };
+        Ok((held, found.shape))
+    }
+}
+
+impl CallersCounts for HeldCounts {
+    fn read(&self, first: usize, count: usize) -> Elements {
+        assert!(first + count <= self.len, "frames within the array");
+        // SAFETY: `of` has found so many values of the type that `read` is for; their owner is held. That nobody writes meanwhile is the
+        // caller's part, as with every library of arrays.
+        unsafe { (self.read)(self.at, first, count) }
+    }
+}
+
+impl Drop for HeldCounts {
+    fn drop(&mut self) {
+        // Given up with the interpreter attached, at once; one that comes to its end has no use for it.
+        let mut owner = self.owner.take();
+        Python::try_attach(|_| drop(owner.take()));
+        std::mem::forget(owner);
     }
 }
 

@@ -11,14 +11,14 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::arrays::{ArrayEngine, ArrayProblem, Propagator};
 use zellige_ptycho::config::Config;
-use zellige_ptycho::data::ScanArrays;
+use zellige_ptycho::data::{ScanArrays, UnreadCounts};
 use zellige_ptycho::model::{Power, View};
 use zellige_ptycho::scan::{Beam, Mask, Propagation};
 
 use crate::array::{Array, Data};
 use crate::device;
 use crate::errors::ForPython;
-use crate::memory::{Doubles, Value, Values, Words};
+use crate::memory::{Doubles, HeldCounts, Value, Values, Words};
 
 /// Name of the input in messages.
 const ORIGIN: &str = "zellige.ptycho";
@@ -61,14 +61,16 @@ pub(crate) type ScanArguments<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny
 
 /// A scan of the caller's arrays.
 pub(crate) fn scan((frames, mask, positions, [wavelength, distance, py, px], probe): ScanArguments<'_>) -> PyResult<ScanArrays> {
-    let frames = Values::<f32>::new(&frames)?;
-    let [_, ny, nx] = frames.lengths("frames")?;
+    let (counts, shape) = HeldCounts::new(&frames)?;
+    let [_, ny, nx] = shape[..] else {
+        return Err(PyTypeError::new_err(format!("`frames` has {} axes (allowed: 3)", shape.len())));
+    };
     let mask = mask.map(|mask| Values::<u8>::new(&mask).map(|mask| mask.values().iter().map(|v| *v != 0).collect())).transpose()?;
     let probe = probe.map(|probe| Values::<Complex<f32>>::new(&probe)).transpose()?;
     let probe = probe.map(|probe| probe.lengths("probe").map(|[modes, _, _]| (modes, probe.values().to_vec()))).transpose()?;
     let beam = Beam { wavelength, distance, pixel: [py, px], propagation: Propagation::Far };
     let positions = Doubles::new(&positions)?.values().as_chunks::<2>().0.to_vec();
-    Ok(ScanArrays { counts: frames.values().to_vec(), shape: [ny, nx], mask, positions, beam, probe })
+    Ok(ScanArrays { counts: UnreadCounts::new(counts), shape: [ny, nx], mask, positions, beam, probe })
 }
 
 /// An engine between its iterations.

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
+use num_complex::Complex;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use zellige_cli::session::{self, InputText, Settings, Told};
-use zellige_engine::error::Result;
-use zellige_engine::record::{Record, Row};
+use zellige_cli::session::{self, Address, InputText, Settings, Told};
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::record::{GivenValues, Record, Row};
 use zellige_engine::sim::Clock;
 
 use crate::errors::ForPython;
-use crate::memory::Doubles;
+use crate::memory::{Doubles, Value, Values};
 use crate::ptycho::{self, ScanArguments};
 use crate::record;
 
@@ -144,6 +145,15 @@ impl Session {
         Ok(self.take()?.outcome().map(|o| (format!("{:?}", o.ending).to_lowercase(), o.status, o.message)))
     }
 
+    /// Serves the live page, in place of an earlier one; returns its address, and the command that brings it to another machine.
+    #[pyo3(signature = (port=None, address="127.0.0.1", steer=false))]
+    fn live(&self, py: Python<'_>, port: Option<u16>, address: &str, steer: bool) -> PyResult<(String, Option<String>)> {
+        let fault = |message: String| Error::input("the live page", Problem::new("address", message));
+        let own: Address = address.parse().map_err(fault).for_python(py)?;
+        let own = Address { port: port.or(own.port), ..own };
+        self.apart(py, move |run| run.live(&own, steer))
+    }
+
     /// Makes steps and returns how many; `progress` is called now and then with the step, the part of the run and the seconds.
     #[pyo3(signature = (n, progress=None))]
     fn step(&self, py: Python<'_>, n: u64, progress: Option<Py<PyAny>>) -> PyResult<u64> {
@@ -171,11 +181,17 @@ impl Session {
         }
     }
 
-    /// Sets a field of the state, from doubles in C order.
+    /// Sets a field of the state, from real or complex numbers of double precision in C order.
     fn set_field(&self, py: Python<'_>, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let kind: String = values.getattr("__array_interface__")?.get_item("typestr")?.extract()?;
+        if kind == <Complex<f64> as Value>::CODE {
+            let array = Values::<Complex<f64>>::new(values)?;
+            let (shape, values) = (array.shape().to_vec(), array.values());
+            return self.apart(py, |run| run.set_field(name, &shape, GivenValues::Complex(values)));
+        }
         let array = Doubles::new(values)?;
         let (shape, values) = (array.shape().to_vec(), array.values());
-        self.apart(py, |run| run.set_field(name, &shape, values))
+        self.apart(py, |run| run.set_field(name, &shape, GivenValues::Real(values)))
     }
 
     /// Sets columns of the particles of a species, each doubles in C order.

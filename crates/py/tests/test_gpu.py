@@ -7,8 +7,11 @@ import sys
 import unittest
 
 import numpy as np
+import test_ptycho
 
 import zellige
+from test_live import Client, get
+from test_run import plasma
 from zellige import poisson
 
 SHAPE = (257, 193)
@@ -178,6 +181,35 @@ class Jax(unittest.TestCase):
         self.assertEqual(u.devices(), given.devices())
         expected = np.asarray(poisson.solve(rho(), device="cuda", **HERE).u)
         np.testing.assert_allclose(np.asarray(u), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@unittest.skipUnless(GPU, "a GPU is needed")
+class Watched(unittest.TestCase):
+    """The live page of a run on a GPU, whose pictures come late: looks of one call are shown in the next."""
+
+    def test_who_watches_changes_no_bit(self):
+        wide = plasma(10**9)
+        wide["pic"]["grid"] = {"cells": [512, 512], "size": [51.2, 51.2]}
+        alone, watched = (zellige.Run(wide, device="cuda") for _ in range(2))
+        url = watched.live()
+        client, steps = Client(url), 0
+        while len({frame[2] for frames in client.told("frames") for frame in frames}) < 5:
+            steps += watched.step(20)
+            self.assertLess(steps, 10**5)
+        alone.step(steps)
+        for name in alone.fields:
+            self.assertTrue(np.array_equal(alone.fields[name], watched.fields[name]), name)
+        del watched
+        gc.collect()
+        with self.assertRaises(OSError):
+            get(url)
+
+
+@unittest.skipUnless(GPU, "a GPU is needed")
+class SettingOnGpu(test_ptycho.Setting):
+    """Objects and probes that are set between iterations on a GPU."""
+
+    WHERE = {"device": "cuda"}
 
 
 if __name__ == "__main__":

@@ -488,66 +488,6 @@ class Results(Folder):
                     self.assertEqual(field.units, there.units)
 
 
-class Ptycho(Folder):
-    def scan(self):
-        scan = self.folder / "scan.npz"
-        sets = ["--set", "ptycho.scan.0.simulate.frames=49", "--set", "ptycho.scan.0.simulate.size=64"]
-        ended = command("ptycho", "convert", EXAMPLES / "ptycho" / "simulated.toml", scan, *sets)
-        self.assertEqual(ended.returncode, 0, ended.stderr)
-        return np.load(scan)
-
-    def test_object_is_that_of_the_simulation(self):
-        scan = self.scan()
-        result = zellige.ptycho.reconstruct(
-            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
-            pixel=scan["det_pixel"], probe=scan["probe_true"], frc=True,
-            engine=[{"name": "DM", "iterations": 40}, {"name": "ML", "iterations": 20}], **HERE,
-        )
-        self.assertEqual(result.iterations, 60)
-        self.assertLess(result.errors["likelihood_error"][-1], 0.05 * result.errors["likelihood_error"][0])
-        frc = np.asarray(result.frc["correlation"])
-        self.assertGreater(frc[1:10].min(), 0.8)
-        # The middle of the object, which every method determines to a factor.
-        truth, found = scan["object_true"][0], np.asarray(result.object)[0]
-        pixel = result.object.axes[-1].spacing
-        offset = np.rint((np.array([a.origin for a in result.object.axes[-2:]]) - scan["object_true_origin"]) / pixel).astype(int)
-        middle = np.array(found.shape) // 2
-        box = tuple(slice(m - 16, m + 16) for m in middle)
-        there = tuple(slice(m - 16 + o, m + 16 + o) for m, o in zip(middle, offset))
-        a, b = found[box].ravel(), truth[there].ravel()
-        likeness = abs(np.vdot(a, b)) / np.linalg.norm(a) / np.linalg.norm(b)
-        self.assertGreater(likeness, 0.98)
-        self.assertEqual([p.name for p in self.folder.iterdir()], ["scan.npz"], "no file is written")
-
-    def test_arrays_give_what_their_file_gives(self):
-        scan = self.scan()
-        keys = ("wavelength", "distance", "det_pixel")
-        valid = np.ones(scan["intensity"].shape, dtype=bool)
-        valid[3:, 10:12, 20] = False
-        engine = [{"name": "DM", "iterations": 3}]
-        result = zellige.ptycho.reconstruct(
-            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
-            pixel=scan["det_pixel"], probe=scan["probe_true"], mask=valid, engine=engine, **HERE,
-        )
-        arrays = {"intensity": scan["intensity"].astype(np.float32), "pos_m": scan["pos_m"], "probe_init": scan["probe_true"], "mask": valid}
-        np.savez(self.folder / "same.npz", **arrays, **{key: scan[key] for key in keys})
-        run = zellige.Run({"ptycho": {"scan": [{"name": "scan", "file": self.folder / "same.npz"}], "engine": engine}}, **HERE)
-        run.step(3)
-        self.assertTrue(np.array_equal(np.asarray(run.fields["object"]), np.asarray(result.object)))
-        self.assertTrue(np.array_equal(np.asarray(run.fields["probe"]), np.asarray(result.probe)))
-
-    def test_shapes_are_checked(self):
-        beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}
-        with self.assertRaisesRegex(ValueError, "positions.*y before x"):
-            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 3)), **beam)
-        with self.assertRaisesRegex(ValueError, "frames"):
-            zellige.ptycho.reconstruct(np.ones((8, 8)), np.zeros((4, 2)), **beam)
-        with self.assertRaisesRegex(ValueError, "mask"):
-            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), mask=np.ones((4, 8)), **beam)
-        with self.assertRaisesRegex(ValueError, "probe"):
-            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), probe=np.ones((4, 8)), **beam)
-
-
 class Package(unittest.TestCase):
     def test_stubs_name_what_the_module_has(self):
         import ast

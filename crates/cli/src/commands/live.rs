@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::run::Summary;
-use zellige_engine::sim::{Ending, Plan, Solver};
+use zellige_engine::sim::{Ending, Outcome, Plan, Solver};
 use zellige_live::{Address, Command, Hub, RunNames, Server};
 
 use crate::report::{self, VERSION};
@@ -22,7 +21,7 @@ pub(crate) struct Live {
 }
 
 /// Names of a run.
-pub(crate) fn names<S: Solver>(config: &S::Config, folder: &Path, device: &Device, plan: &Plan, steer: bool) -> RunNames {
+pub(crate) fn names<S: Solver>(config: &S::Config, folder: &Path, device: &str, plan: &Plan, steer: bool) -> RunNames {
     let mut commands = Vec::new();
     if steer {
         commands.extend([Command::Save, Command::Stop]);
@@ -30,7 +29,7 @@ pub(crate) fn names<S: Solver>(config: &S::Config, folder: &Path, device: &Devic
     }
     let names = RunNames {
         solver: S::NAME.into(),
-        device: device.name().into(),
+        device: device.into(),
         step: S::STEP.into(),
         item: S::ITEM.into(),
         commands,
@@ -69,6 +68,11 @@ impl Live {
         Ok(Self { hub, server })
     }
 
+    /// Address, and the command that brings it to another machine; none where the page is open to the network.
+    pub(crate) fn address(&self) -> (String, Option<String>) {
+        (self.server.url(), self.server.tunnel())
+    }
+
     /// State that the page shows.
     pub(crate) fn hub(&self) -> Arc<Hub> {
         self.hub.clone()
@@ -86,21 +90,24 @@ impl Live {
     pub(crate) fn tell_end(&self, result: &Result<Summary>) {
         match result {
             Ok(summary) => {
-                let word = match (summary.outcome.ending, summary.verdict()) {
-                    (Ending::Failed, _) | (_, Some(_)) => "failed",
-                    (Ending::Limited, None) => "limited",
-                    (Ending::Finished, None) => "finished",
-                };
                 self.hub.stages(&summary.stages);
                 for check in &summary.checks {
                     self.hub.notice(&format!("check: {check} {}", if check.ok { "ok" } else { "NOT OK" }));
                 }
-                let outcome = &summary.outcome;
-                self.hub
-                    .end(word, &summary.verdict().unwrap_or_else(|| format!("{}: {}", outcome.status.replace('_', " "), outcome.message)));
+                self.tell_outcome(&summary.outcome, summary.verdict());
             }
             Err(error) => self.hub.end(if error.exit_code() >= 75 { "stopped" } else { "failed" }, &error.to_string()),
         }
+    }
+
+    /// Tells how the steps ended, and why the result is not to be trusted, if so.
+    pub(crate) fn tell_outcome(&self, outcome: &Outcome, verdict: Option<String>) {
+        let word = match (outcome.ending, &verdict) {
+            (Ending::Failed, _) | (_, Some(_)) => "failed",
+            (Ending::Limited, None) => "limited",
+            (Ending::Finished, None) => "finished",
+        };
+        self.hub.end(word, &verdict.unwrap_or_else(|| format!("{}: {}", outcome.status.replace('_', " "), outcome.message)));
     }
 
     /// Sends the clients away, once they have what there is.

@@ -7,7 +7,7 @@ mod dsmc;
 mod folder;
 mod gpus;
 mod kernels;
-mod live;
+pub(crate) mod live;
 mod new;
 pub(crate) mod parts;
 mod poisson;

@@ -14,7 +14,7 @@ use zellige_engine::run::{self, Options, Silent, checkpoint_path};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Solver};
 use zellige_io::Format;
-use zellige_live::Watched;
+use zellige_live::Watcher;
 
 use crate::args::RunArgs;
 use crate::commands::conclude::conclude_run;
@@ -103,13 +103,14 @@ pub(crate) fn execute<S: Solver>(input: Input<S::Config>, arguments: &RunArgs, l
     let Destination { options, locks } = destination;
     let mut output = output::<S>(&options.folder, &input, arguments, environment.device.name())?;
     let live = arguments.live.as_ref().map(|address| {
-        let names = live::names::<S>(&input.config, &options.folder, &environment.device, &plan, arguments.steer);
+        let names = live::names::<S>(&input.config, &options.folder, environment.device.name(), &plan, arguments.steer);
         Live::start(address, names)
     });
     let live = live.transpose()?;
     let result = match &live {
         Some(live) => {
-            let mut watched = Watched::new(live.hub(), &mut output);
+            let mut watcher = Watcher::new(live.hub());
+            let mut watched = watcher.before(&mut output);
             let result = parts.run::<S>(prepared, &input, &environment, &options, &mut profiler, &mut watched);
             live.tell_cost(watched.cost());
             result

@@ -3,7 +3,7 @@
 use zellige_dsmc::{Config, Dsmc};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Entries, Record, Values};
+use zellige_engine::record::{Check, Entries, GivenValues, Record, Values};
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 
@@ -122,7 +122,7 @@ fn velocities_that_are_set_go_on() {
         assert!(error.contains(text), "{error}");
     }
     assert_eq!(columns(&mut gas, "Ar"), now);
-    assert!(gas.set_field("temperature", &[10, 12], &[1.0; 120]).is_err());
+    assert!(gas.set_field("temperature", &[10, 12], GivenValues::Real(&[1.0; 120])).is_err());
 }
 
 #[test]

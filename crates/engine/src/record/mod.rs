@@ -3,6 +3,7 @@
 //! format and `io` knows no solver.
 
 mod archive;
+mod given;
 mod mesh;
 mod particles;
 mod picture;
@@ -12,6 +13,7 @@ mod shares;
 use serde::Serialize;
 
 pub use archive::{Archive, Content, Leaf};
+pub use given::GivenValues;
 pub use mesh::{Axis, Centring, Component, Field, Mesh, Palette, UnitDimension, Values};
 pub use particles::{Column, Entries, Method, Note, Table};
 pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Planes, Wave};

@@ -132,24 +132,36 @@ impl<S: Solver> Running<S> {
             return Ok(Some(outcome));
         }
         let (stop, agreed, wish) = agree(&self.links, stop, self.started.elapsed(), sink.wish())?;
-        // Pictures of a run that is alone can do without the row of the last step, for which the host would wait.
-        if stop.is_some() || wish.save || wish.next || (wish.pictures.is_some() && !self.links.is_alone()) {
+        if let Some(reason) = stop.or_else(|| wish.stop.then_some(signal::LIVE_PAGE)) {
             self.settle(sink)?;
-        }
-        let Self { solver, saver, device, .. } = self;
-        if let Some(reason) = stop {
+            let Self { solver, saver, device, .. } = self;
             let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(solver, &self.pending, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
         }
+        self.grant(wish, profiler, sink)?;
+        let agreed = (!self.links.is_alone()).then_some(agreed);
+        self.make_step(agreed, profiler, sink)
+    }
+
+    /// Grants a wish, but for that to stop, before the next step.
+    pub fn grant(&mut self, wish: Wish, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<()> {
+        // Pictures of a run that is alone can do without the row of the last step, for which the host would wait.
+        if wish.save || wish.next || (wish.pictures.is_some() && !self.links.is_alone()) {
+            self.settle(sink)?;
+        }
+        watch::grant(wish, &mut self.solver, &self.device, &self.saver, profiler, sink)
+    }
+
+    /// Makes a step as [`Running::advance`] does, for a caller who has heeded reasons to stop and wishes; `agreed` is the wall time
+    /// of all parts, where there are several.
+    pub fn make_step(&mut self, agreed: Option<Duration>, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Option<Outcome>> {
+        if let Some(outcome) = self.outcome() {
+            return Ok(Some(outcome));
+        }
+        let Self { solver, saver, device, .. } = self;
         if let PendingResults::Results = std::mem::take(&mut self.pending) {
             write_records(solver, device, saver, None, sink)?;
             return Ok(None);
-        }
-        watch::grant(wish, solver, device, saver, profiler, sink)?;
-        if wish.next
-            && let Some(outcome) = solver.outcome()
-        {
-            return Ok(Some(outcome));
         }
         let before = solver.clock().step;
         profiler.next_step();
@@ -162,8 +174,8 @@ impl<S: Solver> Running<S> {
             let row = self.solver.row_before();
             self.hand_over(row, clock, due, sink)?;
         }
-        let Self { solver, links, .. } = self;
-        let (clock, wall) = (solver.clock(), if links.is_alone() { self.started.elapsed() } else { agreed });
+        let Self { solver, .. } = self;
+        let (clock, wall) = (solver.clock(), agreed.unwrap_or_else(|| self.started.elapsed()));
         if clock.step == before && signal::stop_reason().is_some() {
             // It gave way to a signal, and has no row yet.
             return Ok(None);
@@ -299,6 +311,11 @@ impl<S: Solver> Running<S> {
             self.changed_after.push(step);
         }
         Ok(())
+    }
+
+    /// Hands over pictures of the state as it stands.
+    pub fn look(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        watch::look(Look::Whole, &mut self.solver, &self.device, &self.saver, Vec::new, sink)
     }
 
     /// Saves a checkpoint below `folder`, from which a run of the same input goes on; returns its path.

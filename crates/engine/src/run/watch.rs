@@ -23,6 +23,8 @@ pub struct Wish {
     pub save: bool,
     /// The next section of the run, such as the next engine of a reconstruction.
     pub next: bool,
+    /// The end of the run, once its state is saved.
+    pub stop: bool,
 }
 
 /// A look at a run between two steps.

@@ -60,8 +60,8 @@ fn commands_are_refused_unless_they_are_allowed_and_taken_once() {
     assert!(!hub.command(Command::Save) && !hub.is_commanded());
     let hub = Hub::new(RunNames { commands: vec![Command::Save, Command::Next], ..RunNames::default() });
     assert!(!hub.command(Command::Stop) && hub.command(Command::Save) && hub.is_commanded());
-    assert_eq!(hub.take_commands(), (true, false));
-    assert!(!hub.is_commanded() && hub.take_commands() == (false, false));
+    assert_eq!(hub.take_commands(), Wish { save: true, ..Wish::default() });
+    assert!(!hub.is_commanded() && hub.take_commands() == Wish::default());
 }
 
 #[test]

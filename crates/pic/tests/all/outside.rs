@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Entries, Record, Table, Values};
+use zellige_engine::record::{Entries, GivenValues, Record, Table, Values};
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_pic::Pic;
@@ -91,7 +91,7 @@ fn steps(pic: &mut Pic, n: u64) {
 /// Sets all to what it was halfway.
 fn set_to_itself(pic: &mut Pic) {
     for (name, shape, values) in fields(pic) {
-        pic.set_field(&name, &shape, &values).unwrap();
+        pic.set_field(&name, &shape, GivenValues::Real(&values)).unwrap();
     }
     for species in ["a", "b"] {
         let table = pic.particles(species).unwrap().unwrap();
@@ -149,7 +149,7 @@ fn changed(device: &Device) -> (Fields, usize) {
     assert!(kept.len() > table.len / 3 && kept.len() < 2 * table.len / 3);
     pic.set_particles("a", &few).unwrap();
     let values: Vec<f64> = (0..48 * 40).map(|k| (k % 48) as f64 / 48.0).collect();
-    pic.set_field("B_z", &[40, 48], &values).unwrap();
+    pic.set_field("B_z", &[40, 48], GivenValues::Real(&values)).unwrap();
     let there = fields(&mut pic).into_iter().find(|(name, ..)| name == "B_z").unwrap();
     assert_eq!(there.2, values.iter().map(|v| f64::from(*v as f32)).collect::<Vec<_>>());
     // Continuity is that from here on, though charge without a field was taken away.

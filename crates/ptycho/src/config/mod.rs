@@ -151,6 +151,14 @@ pub struct ScanConfig {
     pub every: Option<usize>,
 }
 
+impl ScanConfig {
+    /// Returns true if frames are read in blocks from where they lie: a file, or the memory of a caller.
+    pub(crate) fn streams(&self) -> bool {
+        // Masks of each frame go along with frames that are held.
+        self.read.stream || self.arrays.as_ref().is_some_and(|arrays| !arrays.masks_each())
+    }
+}
+
 /// The probe to start from, brought to the measured brightness. Where the scan has none it is made from the mean frame in the far
 /// field, and lights the whole field in the near field. Shape, size, focal length, central stop or soft edge select an opening
 /// instead. A simulated scan starts with the wave that its optics should give (no aberrations, no roughness, coherent light) where

@@ -104,7 +104,7 @@ pub(super) fn assemble(mut raw: RawScan, config: &ScanConfig, name: &str, path: 
     notes.extend(beam_notes.map_err(content_error)?);
     let frames = if depth == LoadExtent::Plan {
         Frames::Planned(count)
-    } else if read.stream || matches!(depth, LoadExtent::Some { .. }) && each.is_none() {
+    } else if config.streams() || matches!(depth, LoadExtent::Some { .. }) && each.is_none() {
         // A part of a run reads its own frames from there.
         if each.is_some() {
             return Err(content_error("a mask for each frame cannot be combined with `stream`".into()));

@@ -24,7 +24,7 @@ use zellige_io::tensor::{Elements, Tensor};
 
 pub(crate) use assemble::{BLOCK_BYTES, check_geometry, units};
 pub use config::{FileFormat, Invalid, MaskValid, Negative, ReadConfig};
-pub use memory::ScanArrays;
+pub use memory::{CallersCounts, ScanArrays, UnreadCounts};
 
 use crate::config::ScanConfig;
 use crate::scan::{Image, Propagation, Scan, Truth};
@@ -60,7 +60,7 @@ pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, s
         (Some(file), _) => {
             let path = folder.join(file);
             let raw = match &config.arrays {
-                Some(arrays) => arrays.raw(depth),
+                Some(arrays) => arrays.raw(depth)?,
                 None => open(&path, &config.read, names, folder, depth)?,
             };
             assemble::assemble(raw, config, name, &path, depth)

@@ -8,8 +8,22 @@ import numpy as np
 _HOST = (1, 3, 13)
 
 
+#: Types that counts are read in where they lie.
+_COUNTS = frozenset("u1 u2 u4 u8 i1 i2 i4 i8 f4 f8".split())
+
+
+def counts(values: Any, name: str) -> np.ndarray:
+    """Counts as an array in C order, in their own type where counts have it, without a copy where they are one already."""
+    array = host(values, name, None)
+    if array.dtype.kind == "c":
+        raise TypeError(f"`{name}` has complex values where real ones are needed")
+    if array.dtype.kind == "b":
+        return array.view(np.uint8)
+    return array if array.dtype.str[1:] in _COUNTS else array.astype(np.float32)
+
+
 def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
-    """The values as an array in C order of a type, without a copy where they are one already.
+    """The values as an array in C order of a type, their own for None, without a copy where they are one already.
 
     Takes whatever offers the array interface, a buffer or DLPack in the memory of the host, and what NumPy makes arrays of.
     """
@@ -27,9 +41,10 @@ def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype == object or array.dtype.kind not in "biufc":
         raise TypeError(f"`{name}` is no array of numbers: {type(values).__name__} (allowed: NumPy arrays, buffers, DLPack of the host)")
-    if array.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+    dtype = array.dtype if dtype is None else np.dtype(dtype)
+    if array.dtype.kind == "c" and dtype.kind != "c":
         raise TypeError(f"`{name}` has complex values where real ones are needed")
-    return np.require(np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")), requirements=["C", "A"])
+    return np.require(np.ascontiguousarray(array, dtype=dtype.newbyteorder("<")), requirements=["C", "A"])
 
 
 def on_gpu(values: Any) -> bool:

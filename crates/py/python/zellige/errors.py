@@ -48,7 +48,7 @@ class OutOfMemoryError(DeviceError, MemoryError):
 
 
 class Interrupted(Error):
-    """SIGTERM or the wall-time limit ended a run; its state was saved where the text says so."""
+    """SIGTERM, the wall-time limit or the live page stopped a run; its state was saved where the text says so."""
 
 
 class VerdictWarning(UserWarning):

@@ -1,16 +1,18 @@
-"""Ptychography from arrays: :func:`reconstruct`."""
+"""Ptychography from arrays: :func:`reconstruct`, and :func:`run` iteration by iteration."""
 
 import json
+import os
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from ._arrays import counts as counted
 from ._arrays import host
 from ._zellige import Array, Session
 from .run import Run, _plain
 
-__all__ = ["Reconstruction", "reconstruct"]
+__all__ = ["Reconstruction", "reconstruct", "run"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def reconstruct(
     Parameters
     ----------
     frames : array, shape (n, rows, columns)
-        Counts, the optical axis on the middle pixel (rows // 2, columns // 2).
+        Counts, the optical axis on the middle pixel (rows // 2, columns // 2). Integers of 8 to 64 bits, float32 and float64 in C
+        order are read where they lie, without a copy; nothing of the array is held afterwards.
     positions : array, shape (n, 2)
         Positions of the frames on the sample in metres, y before x. A larger y moves the view down the object.
     wavelength : float
@@ -91,7 +94,67 @@ def reconstruct(
     Reconstruction
         With `object`, `probe`, `errors`, `frc`.
     """
-    counts = np.asarray(host(frames, "frames", np.float32))
+    it = run(
+        frames, positions, wavelength=wavelength, distance=distance, pixel=pixel, probe=probe, mask=mask, engine=engine,
+        iterations=iterations, frc=frc, device=device, threads=threads, **options,
+    )
+    while it.step(2**31):
+        pass
+    fields, curves = it.fields, it.curves
+    rows, outcome = it.rows, it.outcome
+    return Reconstruction(
+        object=fields["object"],
+        probe=fields["probe"],
+        errors={name: values for name, values in rows.items() if name.startswith("error") or "error" in name},
+        frc=curves.get("frc"),
+        iterations=it.clock.step,
+        message=outcome.message if outcome else "",
+    )
+
+
+def run(
+    frames: Any,
+    positions: Any,
+    *,
+    wavelength: float,
+    distance: float,
+    pixel: Union[float, Sequence[float]],
+    probe: Any = None,
+    mask: Any = None,
+    engine: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]] = "DM",
+    iterations: Optional[int] = None,
+    frc: bool = False,
+    device: Optional[str] = None,
+    threads: Optional[int] = None,
+    output: Union[str, os.PathLike, Mapping, None] = None,
+    resume: Union[str, os.PathLike, None] = None,
+    **options: Any,
+) -> Run:
+    """Set a reconstruction of frames in arrays up, to be driven iteration by iteration, watched and steered.
+
+    Parameters
+    ----------
+    output, resume
+        As for :class:`zellige.Run`. Whoever resumes gives the same frames, which is taken on trust.
+    others
+        As for :func:`reconstruct`, which makes all iterations at once.
+
+    Returns
+    -------
+    zellige.Run
+        Before its first iteration; the array of the frames is not held.
+
+    Examples
+    --------
+    An object that never amplifies::
+
+        run = zellige.ptycho.run(frames, positions, wavelength=1e-10, distance=2.0, pixel=75e-6, engine="ML")
+        print(run.live())
+        for it in run.frames(every=10):
+            transmission = np.asarray(it.fields["object"])
+            it.set_field("object", transmission / np.maximum(1, np.abs(transmission)))
+    """
+    counts = counted(frames, "frames")
     places = host(positions, "positions")
     if counts.ndim != 3:
         raise ValueError(f"`frames` has the shape {counts.shape} (allowed: (n, rows, columns))")
@@ -111,17 +174,7 @@ def reconstruct(
         raise ValueError(f"`mask` has the shape {valid.shape} (allowed: {counts.shape[1:]}, {counts.shape})")
     pixels = np.broadcast_to(np.asarray(pixel, dtype=float), (2,))
     scan = (counts, valid, places, [float(wavelength), float(distance), *map(float, pixels)], start)
-    tables = json.dumps(_plain({"ptycho": table}))
-    run = Run._of(Session(None, tables, [], device, threads, None, None, scan))
-    while run.step(2**31):
-        pass
-    fields, curves = run.fields, run.curves
-    rows, outcome = run.rows, run.outcome
-    return Reconstruction(
-        object=fields["object"],
-        probe=fields["probe"],
-        errors={name: values for name, values in rows.items() if name.startswith("error") or "error" in name},
-        frc=curves.get("frc"),
-        iterations=run.clock.step,
-        message=outcome.message if outcome else "",
-    )
+    tables: dict = {"ptycho": table}
+    if isinstance(output, Mapping):
+        tables["output"], output = dict(output), None
+    return Run._of(Session(None, json.dumps(_plain(tables)), [], device, threads, output, resume, scan))

@@ -1,5 +1,6 @@
 """Runs of an input, step by step."""
 
+import html
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from ._zellige import Array, Session
 from .errors import VerdictWarning
 from .results import Results, plot_fields
 
-__all__ = ["Clock", "Outcome", "Run"]
+__all__ = ["Clock", "LivePage", "Outcome", "Run"]
 
 
 class Clock(NamedTuple):
@@ -113,6 +114,18 @@ class Fields(Mapping):
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
+
+
+class LivePage(str):
+    """Address of the live page of a run, with its token; a link in notebooks."""
+
+    #: Command that brings the page to another machine; None where it is open to the network.
+    tunnel: Optional[str]
+
+    def _repr_html_(self) -> str:
+        address = html.escape(self)
+        link = f'<a href="{address}" target="_blank" rel="noopener noreferrer">{address}</a>'
+        return link if self.tunnel is None else f"{link} (from another machine first: <code>{html.escape(self.tunnel)}</code>)"
 
 
 class Run:
@@ -212,6 +225,38 @@ class Run:
         outcome = self._session.outcome()
         return None if outcome is None else Outcome(*outcome)
 
+    def live(self, port: Optional[int] = None, address: str = "127.0.0.1", steer: bool = False) -> LivePage:
+        """Serve the page of `zellige run --live` until the run object ends, and return its address.
+
+        The page shows rows and pictures while `step`, `frames` and `to_end` work, which changes no bit; in between it stands still.
+
+        Parameters
+        ----------
+        port : int, optional
+            A free port from 8420 on unless told.
+        address : str
+            IP address of this host to listen at. Beyond the loopback the page is open to the network, without encryption.
+        steer : bool
+            Let the page save and stop, and go on to the next engine. Its checkpoints are those of `save()`. Stop saves one as well
+            and raises `zellige.Interrupted` from the call at work between two steps, or from the next; the run can go on. Like
+            Ctrl-C, it stops all runs that are at work.
+
+        Called again, it serves a new page in place of the old one.
+
+        Examples
+        --------
+        >>> import zellige
+        >>> run = zellige.Run({"poisson": {"grid": {"nodes": [33, 33], "size": [1.0, 1.0]}, "rhs": 1.0}}, device="cpu")
+        >>> run.live().startswith("http://127.0.0.1:")
+        True
+        """
+        url, tunnel = self._session.live(port, address, steer)
+        page = LivePage(url)
+        page.tunnel = tunnel
+        if tunnel is None:
+            warnings.warn("the live page is open to the network, without encryption: who has its address sees the run", stacklevel=2)
+        return page
+
     def step(self, n: int = 1) -> int:
         """Make `n` steps and return how many were made: fewer at the end of the run.
 
@@ -286,16 +331,19 @@ class Run:
         return found
 
     def set_field(self, name: str, values: Any) -> None:
-        """Put new values of a field of the state in place of the old ones (`pic`: components of E and B).
+        """Put new values of a field of the state in place of the old ones: components of E and B of a plasma, objects and probes of
+        ptychography.
 
         Parameters
         ----------
         name : str
-            As in `fields`: `E_x`, or `Ex`.
+            As in `fields`: `E_x`, or `Ex`; `object`, `probe`.
         values : array of numbers
             In the shape, order and units of `fields[name]`.
 
-        The energy is checked against that of the step after the change.
+        The energy of a plasma is checked against that of the step after the change. Exit waves stay, as in PtyPy: DM, RAAR and SDR
+        go on from them, so that an object that is set after their first iteration is a start for the next update alone. Half sets
+        of `frc` stay too. A gas has averages, which cannot be set; a Poisson problem takes a guess with its input.
 
         Examples
         --------
@@ -308,7 +356,9 @@ class Run:
         """
         if len(name) == 2 and name[0] in "EB" and name[1] in "xyz":
             name = f"{name[0]}_{name[1]}"
-        self._session.set_field(name, host(values, name))
+        array = host(values, name, None)
+        array = host(array, name, np.complex128 if array.dtype.kind == "c" else np.float64)
+        self._session.set_field(name, array)
         self._cache = None
 
     def set_particles(self, species: str, columns: Mapping) -> None:

@@ -1,0 +1,221 @@
+"""Ptychography on arrays."""
+
+import subprocess
+import sys
+import unittest
+import warnings
+
+import numpy as np
+import zellige
+from test_run import EXAMPLES, HERE, Folder, command, plasma
+
+#: Prints how much the peak of a process grows by a reconstruction, and the bytes of its frames in single precision.
+PEAK = """
+import resource, sys
+import numpy as np, zellige
+n, side = 500, 128
+zellige.poisson.solve(np.ones((33, 33)), spacing=1.0, device="cpu", threads=1)
+frames = np.ones((n, side, side), sys.argv[1])
+frames[:, 40:80, 40:80] += np.arange(40, dtype=sys.argv[1])
+positions = np.random.default_rng(1).uniform(0, 3e-6, (n, 2))
+peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
+zellige.ptycho.reconstruct(
+    frames, positions, wavelength=1e-10, distance=2.0, pixel=75e-6, probe={"size": 5e-6},
+    engine="ePIE", iterations=1, device="cpu", threads=1,
+)
+print(peak() - before, 4 * frames.size)
+"""
+
+
+class Ptycho(Folder):
+    def scan(self):
+        scan = self.folder / "scan.npz"
+        sets = ["--set", "ptycho.scan.0.simulate.frames=49", "--set", "ptycho.scan.0.simulate.size=64"]
+        ended = command("ptycho", "convert", EXAMPLES / "ptycho" / "simulated.toml", scan, *sets)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return np.load(scan)
+
+    def test_object_is_that_of_the_simulation(self):
+        scan = self.scan()
+        result = zellige.ptycho.reconstruct(
+            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
+            pixel=scan["det_pixel"], probe=scan["probe_true"], frc=True,
+            engine=[{"name": "DM", "iterations": 40}, {"name": "ML", "iterations": 20}], **HERE,
+        )
+        self.assertEqual(result.iterations, 60)
+        self.assertLess(result.errors["likelihood_error"][-1], 0.05 * result.errors["likelihood_error"][0])
+        frc = np.asarray(result.frc["correlation"])
+        self.assertGreater(frc[1:10].min(), 0.8)
+        # The middle of the object, which every method determines to a factor.
+        truth, found = scan["object_true"][0], np.asarray(result.object)[0]
+        pixel = result.object.axes[-1].spacing
+        offset = np.rint((np.array([a.origin for a in result.object.axes[-2:]]) - scan["object_true_origin"]) / pixel).astype(int)
+        middle = np.array(found.shape) // 2
+        box = tuple(slice(m - 16, m + 16) for m in middle)
+        there = tuple(slice(m - 16 + o, m + 16 + o) for m, o in zip(middle, offset))
+        a, b = found[box].ravel(), truth[there].ravel()
+        likeness = abs(np.vdot(a, b)) / np.linalg.norm(a) / np.linalg.norm(b)
+        self.assertGreater(likeness, 0.98)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["scan.npz"], "no file is written")
+
+    def test_arrays_give_what_their_file_gives(self):
+        scan = self.scan()
+        keys = ("wavelength", "distance", "det_pixel")
+        valid = np.ones(scan["intensity"].shape, dtype=bool)
+        valid[3:, 10:12, 20] = False
+        engine = [{"name": "DM", "iterations": 3}]
+        result = zellige.ptycho.reconstruct(
+            scan["intensity"], scan["pos_m"], wavelength=float(scan["wavelength"]), distance=float(scan["distance"]),
+            pixel=scan["det_pixel"], probe=scan["probe_true"], mask=valid, engine=engine, **HERE,
+        )
+        arrays = {"intensity": scan["intensity"].astype(np.float32), "pos_m": scan["pos_m"], "probe_init": scan["probe_true"], "mask": valid}
+        np.savez(self.folder / "same.npz", **arrays, **{key: scan[key] for key in keys})
+        run = zellige.Run({"ptycho": {"scan": [{"name": "scan", "file": self.folder / "same.npz"}], "engine": engine}}, **HERE)
+        run.step(3)
+        self.assertTrue(np.array_equal(np.asarray(run.fields["object"]), np.asarray(result.object)))
+        self.assertTrue(np.array_equal(np.asarray(run.fields["probe"]), np.asarray(result.probe)))
+
+    def test_shapes_are_checked(self):
+        beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}
+        with self.assertRaisesRegex(ValueError, "positions.*y before x"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 3)), **beam)
+        with self.assertRaisesRegex(ValueError, "frames"):
+            zellige.ptycho.reconstruct(np.ones((8, 8)), np.zeros((4, 2)), **beam)
+        with self.assertRaisesRegex(ValueError, "mask"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), mask=np.ones((4, 8)), **beam)
+        with self.assertRaisesRegex(ValueError, "probe"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), probe=np.ones((4, 8)), **beam)
+
+    def test_counts_are_not_copied(self):
+        for kind in ("float32", "uint16", "int64"):
+            ended = subprocess.run([sys.executable, "-W", "ignore", "-c", PEAK, kind], capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            grown, single = map(int, ended.stdout.split())
+            # Moduli, and once more in the order of ePIE, both in single precision; waves, probe and object are small.
+            self.assertLess(grown, 2.5 * single, kind)
+
+    def test_counts_of_any_type_are_the_same_counts_and_not_held(self):
+        scan = self.scan()
+        frames = np.minimum(scan["intensity"].astype(np.float32), 120)
+        geometry = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"]}
+
+        def found(frames, **how):
+            result = zellige.ptycho.reconstruct(frames, scan["pos_m"], **geometry, engine="ML", iterations=2, **HERE, **how)
+            return np.asarray(result.object)
+
+        expected = found(frames)
+        for kind in ("u1", "u2", ">u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f8"):
+            counts = frames.astype(kind)
+            held = sys.getrefcount(counts)
+            self.assertTrue(np.array_equal(found(counts), expected), kind)
+            self.assertEqual(sys.getrefcount(counts), held, kind)
+        wide = np.zeros((len(frames), 64, 128), np.float32)
+        wide[:, :, ::2] = frames
+        self.assertTrue(np.array_equal(found(wide[:, :, ::2]), expected), "strided")
+        valid = np.ones(frames.shape, dtype=bool)
+        self.assertTrue(np.array_equal(found(frames, mask=valid), expected), "a mask of each frame")
+        with self.assertRaisesRegex(TypeError, "complex"):
+            found(frames.astype(complex))
+
+    def test_a_run_of_arrays_is_driven_as_any_other(self):
+        scan = self.scan()
+        frames = scan["intensity"].astype(np.uint16)
+        geometry = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"]}
+        how = {**geometry, "engine": "ML", "iterations": 6, **HERE, "output": {"folder": self.folder / "out", "formats": ["npy"]}}
+        held = sys.getrefcount(frames)
+        run = zellige.ptycho.run(frames, scan["pos_m"], **how)
+        # Whoever has them may free them: they are read while the run is set up.
+        self.assertEqual((sys.getrefcount(frames), run.clock.step), (held, 0))
+        self.assertTrue(run.live().startswith("http://127.0.0.1:"))
+        run.step(2)
+        run.save()
+        resumed = zellige.ptycho.run(frames, scan["pos_m"], **how, resume=self.folder / "out")
+        self.assertEqual(resumed.clock.step, 2)
+        for _ in resumed.frames(every=3):
+            pass
+        how.pop("output")
+        at_once = zellige.ptycho.reconstruct(frames, scan["pos_m"], **how)
+        self.assertTrue(np.array_equal(resumed.fields["object"], at_once.object))
+        with warnings.catch_warnings():
+            # So few iterations leave much unexplained.
+            warnings.simplefilter("ignore", zellige.VerdictWarning)
+            results = run.to_end()
+        self.assertEqual(results.summary["clock"]["step"], 6)
+        self.assertTrue(np.array_equal(np.asarray(results.fields["object"]), np.asarray(at_once.object)))
+
+
+class Setting(Folder):
+    """Object and probe that are set between iterations."""
+
+    WHERE = HERE
+
+    def run_of(self, *engine, precision="f32"):
+        scan = self.folder / "scan.npz"
+        if not scan.exists():
+            sets = ["--set", "ptycho.scan.0.simulate.frames=25", "--set", "ptycho.scan.0.simulate.size=32"]
+            ended = command("ptycho", "convert", EXAMPLES / "ptycho" / "simulated.toml", scan, *sets)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+        tables = {"scan": [{"name": "scan", "file": scan}], "engine": [{"name": n, "iterations": k} for n, k in engine]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return zellige.Run({"ptycho": {**tables, "precision": precision}}, **self.WHERE)
+
+    def test_what_is_set_to_what_it_was_changes_nothing(self):
+        for engine in ("DM", "ePIE", "ML"):
+            for precision in ("f32", "f64"):
+                alone, touched = (self.run_of((engine, 10), precision=precision) for _ in range(2))
+                alone.step(6)
+                touched.step(3)
+                for name in ("object", "probe"):
+                    touched.set_field(name, touched.fields[name])
+                touched.step(3)
+                for name in ("object", "probe"):
+                    same = np.array_equal(alone.fields[name], touched.fields[name])
+                    self.assertTrue(same, f"{engine} {precision} {name}")
+
+    def test_an_engine_goes_on_from_what_is_set(self):
+        # Difference map begins with the products of object and probe, whatever was before.
+        expected, other = (self.run_of(("ML", 2), ("DM", 5)) for _ in range(2))
+        expected.step(2)
+        rng = np.random.default_rng(1)
+        shape = expected.fields["object"].shape
+        other.set_field("object", rng.normal(size=shape) + 1j * rng.normal(size=shape))
+        other.step(2)
+        found = {name: np.asarray(expected.fields[name]).copy() for name in ("object", "probe")}
+        self.assertGreater(np.abs(np.asarray(other.fields["object"]) - found["object"]).max(), 0.1)
+        for name, values in found.items():
+            other.set_field(name, values)
+        self.assertTrue(np.array_equal(other.fields["object"], found["object"]))
+        # The phase of the sample plane is taken off and put on again.
+        most = np.abs(found["probe"]).max()
+        self.assertLess(np.abs(np.asarray(other.fields["probe"]) - found["probe"]).max(), 1e-6 * most)
+        expected.step(5)
+        other.step(5)
+        for name in ("object", "probe"):
+            a, b = (np.asarray(run.fields[name]) for run in (expected, other))
+            # Single precision, where there is light; five iterations.
+            self.assertLess(np.linalg.norm(a - b), 1e-4 * np.linalg.norm(a), name)
+
+    def test_what_cannot_be_set_is_told(self):
+        run = self.run_of(("DM", 5))
+        shape = run.fields["object"].shape
+        run.set_field("object", np.ones(shape))
+        self.assertTrue(np.array_equal(run.fields["object"], np.ones(shape)))
+        told = {
+            r"no field of this run.*object, probe": lambda: run.set_field("object_phase", np.ones(shape)),
+            r"an array of \[3\] values.*modes, rows, columns": lambda: run.set_field("probe", np.ones(3)),
+            r"value 0 is NaN": lambda: run.set_field("object", np.full(shape, np.nan)),
+        }
+        for text, change in told.items():
+            with self.assertRaisesRegex(zellige.InputError, "(?s)" + text):
+                change()
+        poisson = zellige.Run({"poisson": {"grid": {"nodes": [9, 9], "size": [1.0, 1.0]}, "rhs": 1.0}}, **HERE)
+        with self.assertRaisesRegex(zellige.InputError, "(?s)input alone determines.*guess.*zellige.poisson.Plan"):
+            poisson.set_field("solution", np.zeros((9, 9)))
+        with self.assertRaisesRegex(zellige.InputError, "(?s)complex values of a real field"):
+            zellige.Run(plasma(10), **HERE).set_field("Ex", np.zeros((8, 64), complex))
+
+
+if __name__ == "__main__":
+    unittest.main()
