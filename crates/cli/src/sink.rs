@@ -231,6 +231,10 @@ impl Sink for Output {
         self.writer.put(Moment { records, stamp }, last)
     }
 
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.folder)
+    }
+
     fn takes_share(&self, record: &Record) -> bool {
         self.writer.takes_share(record)
     }

@@ -104,6 +104,10 @@ pub trait Sink {
     /// They cannot be written, or those of before could not be: a sink may write while the next steps run, but the `last` ones,
     /// which are on the disk when this returns.
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
+    /// Folder that it writes into, if it does.
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
     /// Returns true if [`Sink::shares`] can write a record of which each part has a share. Others come whole.
     fn takes_share(&self, _record: &Record) -> bool {
         false
@@ -319,7 +323,11 @@ fn hand_over(links: &Links, clock: &Clock, records: Vec<Record>, last: bool, sin
     }
     let taken: Vec<bool> = shares.iter().map(|record| sink.takes_share(record)).collect();
     must_join(links, &shares)?;
-    let mut taken = links.first_says(taken)?.into_iter();
+    let mut taken = links.first_says(taken)?;
+    if taken.contains(&true) && !links.share_folder(sink.folder())? {
+        taken.fill(false);
+    }
+    let mut taken = taken.into_iter();
     let whole = |record: Record| match record.share().and_then(|_| taken.next()) {
         Some(false) => record.joined(links),
         _ => Ok(record),

@@ -1,6 +1,7 @@
 //! The sink of a watched run: hands everything on to the one behind it, and to the hub what is shown.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -131,6 +132,10 @@ impl Sink for Watched<'_> {
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
         self.show_records(clock, &records, last);
         self.behind.records(clock, records, last)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.behind.folder()
     }
 
     fn takes_share(&self, record: &Record) -> bool {

@@ -73,7 +73,7 @@ fn a_process_that_is_killed_on_another_host_ends_all() {
     }
 }
 
-/// Results are written by the first process; a checkpoint needs a folder that all hosts share.
+/// Results then go through the first process, as is told once; a checkpoint needs a folder that all hosts share.
 #[test]
 fn a_folder_that_hosts_do_not_share_is_told() {
     let [folder, programs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -87,5 +87,16 @@ fn a_folder_that_hosts_do_not_share_is_told() {
         let expected = format!("part 1 on {SECOND_HOST}: cannot open `{output}/checkpoint/latest.zck`");
         assert!(told.contains(&expected) && told.contains("a folder that all hosts of the run share"), "{}: {told}", mpirun.maker);
         assert!(done.status.success() && folder.path().join(output).join("summary.json").is_file(), "{}: {told}", mpirun.maker);
+    }
+    let (name, keys) = RUNS[5];
+    let input = example(name);
+    assert_eq!(zellige(folder.path(), &arguments(&input, keys, "one")).code, 0);
+    for mpirun in launchers() {
+        let output = format!("particles-{}", mpirun.maker.replace(' ', "_"));
+        let done = command(&mpirun, 1, &second_host, folder.path(), &arguments(&input, keys, &output)).output().unwrap();
+        let told = String::from_utf8_lossy(&done.stderr);
+        let expected = format!("all results go through part 0: part 1 on {SECOND_HOST} cannot write into `{output}`");
+        assert!(done.status.success() && told.matches(&expected).count() == 1, "{}: {told}", mpirun.maker);
+        assert!(files(&folder.path().join(&output)) == files(&folder.path().join("one")), "{}: other files", mpirun.maker);
     }
 }

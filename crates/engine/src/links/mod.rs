@@ -146,6 +146,8 @@ struct Counter {
     nanoseconds: AtomicU64,
     /// Way between GPUs of processes, once it was looked for.
     between_gpus: OnceLock<Option<Arc<Communicator>>>,
+    /// True if all parts write into the folder of the first one, once it was asked.
+    shares_folder: OnceLock<bool>,
 }
 
 impl Counter {

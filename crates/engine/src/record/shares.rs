@@ -1,8 +1,9 @@
 //! Records of which each part of a run has a share.
 //!
 //! A share is a record whose values are those of this part: the first of them has a number among those of all parts, which follow
-//! each other in the order of the parts. All parts have shares of the same records in the same order. They come together at the
-//! first part ([`Record::joined`]), or each part writes its own into files that the first one has laid out ([`fill`]).
+//! each other in the order of the parts. All parts have shares of the same records in the same order, or none has one. They come
+//! together at the first part ([`Record::joined`]), or each part writes its own into files that the first one has laid out
+//! ([`fill`]).
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -155,11 +156,12 @@ pub(crate) fn must_join(links: &Links, shares: &[&Record]) -> Result<()> {
     };
     match (0..own.len()).find(|k| all.iter().any(|other| other.len() != own.len()) || !joined(*k)) {
         None => Ok(()),
-        Some(k) => {
-            let problem = Problem::new("", format!("shares of the record `{}` do not fit together", shares[k].name()));
-            Err(Error::input("parts of a run", problem.hint("this is a fault of the program: please report it with the input")))
-        }
+        Some(k) => Err(misfit(format!("shares of the record `{}` do not fit together", shares[k].name()))),
     }
+}
+
+fn misfit(message: String) -> Error {
+    Error::input("parts of a run", Problem::new("", message).hint("this is a fault of the program: please report it with the input"))
 }
 
 /// Writes the own values of shares into the files that the first part has laid out, if it has: all parts call this at the same
@@ -184,7 +186,7 @@ fn write(records: &[Record], files: &[(SharedFile, Vec<Slot>)]) -> Result<()> {
         for slot in slots {
             let found = shares.get(slot.share).and_then(|(record, first)| Some((record.column(slot.column)?, *first)));
             let Some(((bytes, width), first)) = found else {
-                return Err(failed(std::io::Error::other("a part has not the records that the first one writes")));
+                return Err(misfit("this part does not have all records of which the first part writes shares".into()));
             };
             handle.write_all_at(bytes, slot.at + (first * width) as u64).map_err(failed)?;
         }

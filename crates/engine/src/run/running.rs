@@ -145,6 +145,11 @@ impl<S: Solver> Running<S> {
 
     /// Grants a wish, but for that to stop, before the next step.
     pub fn grant(&mut self, wish: Wish, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<()> {
+        // Results of before come first: what is granted changes the state, or saves it as one whose results are written.
+        if wish != Wish::default() && matches!(self.pending, PendingResults::Results) {
+            self.pending = PendingResults::Nothing;
+            write_records(&mut self.solver, &self.device, &self.saver, None, sink)?;
+        }
         // Pictures of a run that is alone can do without the row of the last step, for which the host would wait.
         if wish.save || wish.next || (wish.pictures.is_some() && !self.links.is_alone()) {
             self.settle(sink)?;

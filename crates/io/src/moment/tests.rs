@@ -94,9 +94,12 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// Returns true if two files are the same, but for the second in which they were written and the checksum of the header with it.
 fn alike(a: &[u8], b: &[u8]) -> bool {
     let date = a.windows(7).position(|some| some == b" +0000\0").map_or(0..0, |end| end - 19..end);
-    let mut other = (0..a.len().min(b.len())).filter(|k| a[*k] != b[*k] && !date.contains(k));
-    let first = other.next().unwrap_or(0);
-    a.len() == b.len() && other.all(|k| k < first + 4)
+    if a == b || a.len() != b.len() || a[date.clone()] == b[date.clone()] {
+        return a == b;
+    }
+    let mut other = (0..a.len()).filter(|k| a[*k] != b[*k] && !date.contains(k));
+    let first = other.next().unwrap_or(date.end);
+    (date.end..date.end + 4096).contains(&first) && other.all(|k| k < first + 4)
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn large_records_are_shared_in_formats_that_can_be_laid_out() {
 }
 
 #[test]
-fn a_part_that_cannot_write_is_named_and_no_file_has_its_name() {
+fn a_part_without_the_records_is_named_and_no_file_has_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let failed = inside::run(3, |links| {
         let mut records = records(&links);
@@ -155,7 +158,7 @@ fn a_part_that_cannot_write_is_named_and_no_file_has_its_name() {
         Ok(write_part(&links, folder.path(), records).unwrap_err().to_string())
     });
     let told = failed.unwrap();
-    assert!(told[2].starts_with("cannot write `") && told[2].contains("E_x_000007.npy"), "{told:?}");
-    assert!(told[..2].iter().all(|message| message.starts_with("part 2 ended the run: cannot write `")), "{told:?}");
+    assert!(told.iter().all(|message| message.contains("does not have all records")), "{told:?}");
+    assert!(told[..2].iter().all(|message| message.starts_with("part 2 ended the run")), "{told:?}");
     assert!(files(folder.path()).is_empty());
 }

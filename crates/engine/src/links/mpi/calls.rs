@@ -21,8 +21,17 @@ const LOOKS_BEFORE_ABORT: usize = 100;
 /// A message on its way, and a request for each of its pieces.
 #[derive(Debug)]
 struct Sending<H> {
+    to: usize,
     requests: Vec<H>,
     message: Vec<u8>,
+}
+
+/// Fault of a call, and the part to or from which the message goes.
+#[derive(Debug, Clone)]
+pub(super) struct Fault {
+    pub(super) part: usize,
+    pub(super) sending: bool,
+    pub(super) words: String,
 }
 
 /// Messages under way.
@@ -30,7 +39,7 @@ struct Sending<H> {
 struct Sends<H> {
     messages: Vec<Sending<H>>,
     /// Fault that the thread has met.
-    fault: Option<String>,
+    fault: Option<Fault>,
     /// True once no more is sent.
     closed: bool,
 }
@@ -53,17 +62,18 @@ pub(super) struct Calls<H: Handle> {
 }
 
 impl<H: Handle> Calls<H> {
-    /// Calls of a library that has been started.
-    pub(super) fn new(table: Table<H>) -> Result<Self, String> {
+    /// Calls of a library that has been started here (`ours`), or by a program that may call it too: then no thread of ours does.
+    pub(super) fn new(table: Table<H>, ours: bool) -> Result<Self, String> {
         let sends = Mutex::new(Sends { messages: Vec::new(), fault: None, closed: false });
         let shared = Arc::new(Shared { table, sends, changed: Condvar::new() });
         let own = shared.clone();
-        let thread = thread::Builder::new().name("mpi".into()).spawn(move || own.look_after_messages());
-        Ok(Self { shared, thread: Some(thread.map_err(|e| format!("cannot start a thread: {e}"))?) })
+        let start = || thread::Builder::new().name("mpi".into()).spawn(move || own.look_after_messages());
+        let thread = ours.then(start).transpose().map_err(|e| format!("cannot start a thread: {e}"))?;
+        Ok(Self { shared, thread })
     }
 
     /// Sends a message in pieces, of which the last is shorter than `piece`, and may be empty. Returns at once.
-    pub(super) fn send(&self, to: usize, message: Vec<u8>, piece: usize) -> Result<(), String> {
+    pub(super) fn send(&self, to: usize, message: Vec<u8>, piece: usize) -> Result<(), Fault> {
         let Shared { table, changed, .. } = &*self.shared;
         let mut sends = self.shared.sound()?;
         let pieces = message.chunks_exact(piece);
@@ -71,10 +81,10 @@ impl<H: Handle> Calls<H> {
         // SAFETY: the message is kept, where it is, until its requests are done; after a fault for ever.
         let requests: Result<_, String> = pieces.chain([last]).map(|bytes| unsafe { table.send(bytes, to) }).collect();
         match requests {
-            Ok(requests) => sends.messages.push(Sending { requests, message }),
-            Err(fault) => {
+            Ok(requests) => sends.messages.push(Sending { to, requests, message }),
+            Err(words) => {
                 std::mem::forget(message);
-                return Err(fault);
+                return Err(Fault { part: to, sending: true, words });
             }
         }
         sends.clear(table)?;
@@ -85,9 +95,9 @@ impl<H: Handle> Calls<H> {
     }
 
     /// The next message from a process and its length, if it is there already. What is sent meanwhile goes on.
-    pub(super) fn arrived(&self, from: usize) -> Result<Option<(H, usize)>, String> {
+    pub(super) fn arrived(&self, from: usize) -> Result<Option<(H, usize)>, Fault> {
         let (table, mut sends) = (&self.shared.table, self.shared.sound()?);
-        let found = table.arrived(from)?;
+        let found = table.arrived(from).map_err(|words| Fault { part: from, sending: false, words })?;
         if found.is_none() {
             sends.clear(table)?;
         }
@@ -101,7 +111,7 @@ impl<H: Handle> Calls<H> {
     }
 
     /// Returns true if nothing is under way.
-    pub(super) fn all_sent(&self) -> Result<bool, String> {
+    pub(super) fn all_sent(&self) -> Result<bool, Fault> {
         let mut sends = self.shared.sound()?;
         sends.clear(&self.shared.table)?;
         Ok(sends.messages.is_empty())
@@ -145,7 +155,7 @@ impl<H: Handle> Shared<H> {
     }
 
     /// Messages under way, unless the thread has met a fault.
-    fn sound(&self) -> Result<MutexGuard<'_, Sends<H>>, String> {
+    fn sound(&self) -> Result<MutexGuard<'_, Sends<H>>, Fault> {
         let sends = self.lock();
         sends.fault.clone().map_or(Ok(sends), Err)
     }
@@ -177,13 +187,13 @@ impl<H: Handle> Shared<H> {
 
 impl<H: Handle> Sends<H> {
     /// Forgets the messages that have been sent.
-    fn clear(&mut self, table: &Table<H>) -> Result<(), String> {
+    fn clear(&mut self, table: &Table<H>) -> Result<(), Fault> {
         let mut failed = None;
-        self.messages.retain_mut(|Sending { requests, message }| {
+        self.messages.retain_mut(|Sending { to, requests, message }| {
             requests.retain_mut(|request| match table.done(request) {
                 Ok(done) => !done,
-                Err(fault) => {
-                    failed = Some(format!("a message of {} bytes cannot be sent: {fault}", message.len()));
+                Err(words) => {
+                    failed = Some(Fault { part: *to, sending: true, words: format!("{} bytes: {words}", message.len()) });
                     true
                 }
             });

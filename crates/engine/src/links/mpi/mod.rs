@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::calls::Calls;
+use self::calls::{Calls, Fault};
 use self::launcher::Launcher;
 use self::library::Functions;
 pub use self::library::found;
@@ -64,7 +64,7 @@ fn start<H: Handle>(launcher: &Launcher, table: Table<H>, version: String, piece
         return Err(refused(format!("{contradiction} ({version})"), Some(hint.into())));
     }
     let host = table.host();
-    let calls = Calls::new(table).map_err(|fault| refused(format!("{version}: {fault}"), None))?;
+    let calls = Calls::new(table, ours).map_err(|fault| refused(format!("{version}: {fault}"), None))?;
     let part = Arc::new(Part { calls, rank, size, version, host, hosts: OnceLock::new(), piece, broken: AtomicBool::new(false), ours });
     let links = Links::new(part.clone());
     let hosts = links.all_say(&part.host)?;
@@ -111,17 +111,17 @@ impl<H: Handle> Transport for Part<H> {
         if to >= self.size {
             return Err(absent(to, self.size));
         }
-        self.calls.send(to, message, self.piece).map_err(|fault| self.fault(&format!("cannot send to {}: {fault}", self.known(to))))
+        self.calls.send(to, message, self.piece).map_err(|fault| self.fault(fault))
     }
 
     fn receive(&self, from: usize) -> Result<Vec<u8>> {
         if from >= self.size {
             return Err(absent(from, self.size));
         }
-        let fault = |fault| self.fault(&format!("cannot receive from {}: {fault}", self.known(from)));
+        let fault = |words| self.fault(Fault { part: from, sending: false, words });
         let mut message = Vec::new();
         loop {
-            let (piece, length) = until(|| self.calls.arrived(from)).map_err(fault)?;
+            let (piece, length) = until(|| self.calls.arrived(from)).map_err(|fault| self.fault(fault))?;
             if length > self.piece {
                 return Err(fault(format!("a piece of {length} bytes, longer than {}", self.piece)));
             }
@@ -151,14 +151,16 @@ impl<H: Handle> Part<H> {
         format!("part {part}{}", host.map_or_else(String::new, |host| format!(" on {host}")))
     }
 
-    fn fault(&self, message: &str) -> Error {
+    fn fault(&self, Fault { part, sending, words }: Fault) -> Error {
         self.broken.store(true, Ordering::Relaxed);
-        Error::Device { device: "mpi".into(), message: format!("{} {message}", self.known(self.rank)), hint: None }
+        let [own, other] = [self.rank, part].map(|part| self.known(part));
+        let call = if sending { "send to" } else { "receive from" };
+        Error::Device { device: "mpi".into(), message: format!("{own} cannot {call} {other}: {words}"), hint: None }
     }
 }
 
 /// Waits until `look` finds something.
-fn until<R>(look: impl Fn() -> Result<Option<R>, String>) -> Result<R, String> {
+fn until<R>(look: impl Fn() -> Result<Option<R>, Fault>) -> Result<R, Fault> {
     let begun = Instant::now();
     let mut alert = true;
     loop {
