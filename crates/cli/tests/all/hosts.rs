@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use zellige_engine::testing::mpi::{Mpirun, SECOND_HOST, launchers, second_host};
 
 use crate::common::zellige;
-use crate::parts::{RUNS, arguments, example, files, last_process};
+use crate::parts::{RUNS, all_end_with_one, arguments, example, files};
 
 fn command(mpirun: &Mpirun, each: usize, second_host: &Path, folder: &Path, arguments: &[&str]) -> Command {
     let mut command = mpirun.command_on_two_hosts(each, second_host);
@@ -54,13 +54,7 @@ fn a_process_that_is_killed_on_another_host_ends_all() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no checkpoint by {}", mpirun.maker);
             std::thread::sleep(Duration::from_millis(50));
         }
-        let victim = last_process(&folder.path().canonicalize().unwrap());
-        assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
-        let killed = Instant::now();
-        while child.try_wait().unwrap().is_none() {
-            assert!(killed.elapsed() < Duration::from_secs(30), "processes outlive one of them with {}", mpirun.maker);
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        all_end_with_one(&mut child, folder.path(), mpirun.maker);
         std::fs::rename(folder.path().join("killed"), folder.path().join("from")).unwrap();
         let more = [&arguments(&jet, &keys, "more")[..], &["--resume", "from"]].concat();
         let done = zellige(folder.path(), &more);

@@ -1,7 +1,7 @@
 //! Runs in several parts, as threads and as processes of both MPI libraries: the same files.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use zellige_engine::testing::{self, mpi::launchers};
@@ -148,6 +148,17 @@ pub(crate) fn last_process(folder: &Path) -> u32 {
     numbers.filter(here).max().expect("a process of the run")
 }
 
+/// Kills the youngest process of a run in a folder, of which the others must end.
+pub(crate) fn all_end_with_one(launcher: &mut Child, folder: &Path, maker: &str) {
+    let victim = last_process(&folder.canonicalize().unwrap());
+    assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+    let killed = Instant::now();
+    while launcher.try_wait().unwrap().is_none() {
+        assert!(killed.elapsed() < Duration::from_secs(30), "processes outlive one of them with {maker}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// An input that one process reads and all find wrong, and one that is killed.
 #[cfg(target_os = "linux")]
 #[test]
@@ -183,13 +194,7 @@ fn processes_end_together_and_say_why_once() {
             assert!(begun.elapsed() < Duration::from_secs(60), "the run does not begin");
             std::thread::sleep(Duration::from_millis(50));
         }
-        let victim = last_process(&folder.path().canonicalize().unwrap());
-        assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
-        let killed = Instant::now();
-        while child.try_wait().unwrap().is_none() {
-            assert!(killed.elapsed() < Duration::from_secs(30), "processes outlive one of them with {}", mpirun.maker);
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        all_end_with_one(&mut child, folder.path(), mpirun.maker);
         std::fs::remove_dir_all(folder.path().join("killed")).unwrap();
     }
 }
