@@ -72,9 +72,9 @@ pub trait Session: Send {
     fn records(&mut self) -> Result<Vec<Record>>;
     /// All particles of a species, or the record of that name that lists them.
     fn particles(&mut self, species: &str) -> Result<Option<Record>>;
-    /// Sets a field of the state ([`Solver::set_field`]).
+    /// Sets a field of the state ([`zellige_engine::sim::Solver::set_field`]).
     fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()>;
-    /// Sets columns of particles ([`Solver::set_particles`]).
+    /// Sets columns of particles ([`zellige_engine::sim::Solver::set_particles`]).
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()>;
     /// Saves a checkpoint below a folder, by default that of the results, and returns its path.
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf>;

@@ -28,7 +28,7 @@ pub struct SharedFile {
 mod any_path {
     use serde::{Deserializer, Serializer};
 
-    use super::*;
+    use super::{Deserialize, OsStrExt, OsString, OsStringExt, Path, PathBuf, Serialize};
 
     pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
         path.as_os_str().as_bytes().serialize(to)
