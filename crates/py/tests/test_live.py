@@ -158,6 +158,8 @@ class Live(Folder):
             with rows.open("w") as pipe:
                 command(url, "stop")
                 pipe.write(text)
+            rows.unlink()
+            rows.write_text(text)
 
         pressing = threading.Thread(target=press, daemon=True)
         pressing.start()
