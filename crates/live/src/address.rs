@@ -67,7 +67,7 @@ impl Address {
     pub fn listen(&self) -> Result<TcpListener> {
         let refused = |port: u16, e: &std::io::Error| {
             let problem = Problem::new("port", format!("cannot listen at {}: {e}", SocketAddr::new(self.host, port)));
-            Error::input("the live page", problem.hint("name another port, `--live=PORT` say, or none: then a free one is taken"))
+            Error::input("the live page", problem.hint("name another port, or none: then a free one is taken"))
         };
         if let Some(port) = self.port {
             return TcpListener::bind((self.host, port)).map_err(|e| refused(port, &e));

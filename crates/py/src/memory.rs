@@ -92,7 +92,8 @@ impl<'py, T: Value> Values<'py, T> {
 
 /// A type that counts come in.
 trait Count: Value {
-    /// Counts of 16 bits as they are, others in single precision, which frames are reconstructed in.
+    /// Counts of 16 bits and int32, whose all bits set mark a gap of the detector, as they are; others in single precision, which
+    /// frames are reconstructed in.
     fn elements(counts: &[Self]) -> Elements;
 }
 
@@ -126,7 +127,7 @@ counts! {
     f64, F32, |v| *v as f32;
     i8, F32, |v| f32::from(*v);
     i16, F32, |v| f32::from(*v);
-    i32, F32, |v| *v as f32;
+    i32, I32, |v| *v;
     i64, F32, |v| *v as f32;
     u32, F32, |v| *v as f32;
     u64, F32, |v| *v as f32;

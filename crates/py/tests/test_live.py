@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import socket
 import struct
 import threading
@@ -135,6 +136,37 @@ class Live(Folder):
             for _ in run.frames(every=10):
                 self.fail("no step was to be made")
         self.assertEqual((run.step(), run.clock.step), (1, step + 4))
+        # It goes on: no end was told.
+        told = json.loads(get(url, "all"))
+        self.assertIsNone(told["end"])
+        self.assertIn("the live page", json.dumps(told["notices"]))
+
+    def test_a_second_press_while_the_state_is_saved_stops_no_further_call(self):
+        first = self.run_of()
+        first.step(5)
+        first.save()
+        rows = self.folder / "out" / "rows.csv"
+        text = rows.read_text()
+        run = zellige.Run(plasma(10**9), **HERE, output=self.folder / "on", resume=self.folder / "out")
+        url = run.live(steer=True)
+        # Whoever saves reads the rows of before, and waits at this end of a pipe for them.
+        rows.unlink()
+        os.mkfifo(rows)
+
+        def press():
+            command(url, "stop")
+            with rows.open("w") as pipe:
+                command(url, "stop")
+                pipe.write(text)
+            rows.unlink()
+            rows.write_text(text)
+
+        pressing = threading.Thread(target=press, daemon=True)
+        pressing.start()
+        with self.assertRaises(zellige.Interrupted):
+            run.step(10**9)
+        pressing.join()
+        self.assertEqual(run.step(3), 3)
 
     def test_stop_saves_a_run_to_its_end(self):
         run = self.run_of()
@@ -160,10 +192,31 @@ class Live(Folder):
         self.assertIn("check: ", get(url, "all").decode())
         by_hand = self.run_of(30)
         url = by_hand.live()
-        self.assertEqual(by_hand.step(100), 30)
+        # So many as there are: no call finds out that there are no more.
+        self.assertEqual(by_hand.step(30), 30)
         self.assertEqual(json.loads(get(url, "all"))["end"][0], "finished")
         with self.assertRaisesRegex(zellige.InputError, "zellige view"):
             run.live()
+
+    def test_a_call_that_fails_is_told(self):
+        (self.folder / "out").write_text("a file")
+        run = self.run_of()
+        url = run.live(steer=True)
+        self.assertEqual(command(url, "stop"), 202)
+        with self.assertRaises(zellige.FileError) as raised:
+            run.step(100)
+        word, sentence = json.loads(get(url, "all"))["end"]
+        self.assertEqual(word, "failed")
+        self.assertIn(str(raised.exception).splitlines()[0], sentence)
+
+    def test_an_end_that_was_told_stays(self):
+        run = self.run_of(30)
+        url = run.live()
+        run.to_end()
+        told = json.loads(get(url, "all"))["end"]
+        with self.assertRaisesRegex(zellige.InputError, "the run has ended"):
+            run.step()
+        self.assertEqual(json.loads(get(url, "all"))["end"], told)
 
     def test_only_a_page_that_may_steer_does(self):
         run = self.run_of()
@@ -184,6 +237,17 @@ class Live(Folder):
         gc.collect()
         with self.assertRaises(urllib.error.URLError):
             get(second)
+
+    def test_a_page_that_cannot_be_had_ends_not_the_one_at_work(self):
+        run = self.run_of()
+        page = run.live()
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            with self.assertRaisesRegex(zellige.InputError, "cannot listen"):
+                run.live(port=taken.getsockname()[1])
+        run.step(2)
+        self.assertEqual([row[0] for row in json.loads(get(page, "all"))["rows"]["rows"]], [1, 2])
 
     def test_addresses(self):
         run = self.run_of()

@@ -118,6 +118,39 @@ class Ptycho(Folder):
         with self.assertRaisesRegex(TypeError, "complex"):
             found(frames.astype(complex))
 
+    def test_all_bits_of_int32_are_a_gap_of_the_detector(self):
+        scan = self.scan()
+        frames = scan["intensity"].astype(np.int32)
+        geometry = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"]}
+        valid = np.ones(frames.shape[1:], dtype=bool)
+        valid[10:12, 20:24] = False
+        gaps = np.where(valid, frames, np.iinfo(np.int32).max).astype(np.int32)
+        objects = []
+        for counts, mask in ((frames, valid), (gaps, None)):
+            result = zellige.ptycho.reconstruct(counts, scan["pos_m"], **geometry, mask=mask, engine="ML", iterations=2, **HERE)
+            objects.append(np.asarray(result.object))
+        self.assertTrue(np.array_equal(*objects))
+
+    def test_output_has_keys_of_both_tables(self):
+        scan = self.scan()
+        geometry = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"]}
+        arrays = (scan["intensity"], scan["pos_m"])
+        how = {**geometry, "engine": "ML", "iterations": 2, **HERE}
+        output = {"folder": self.folder / "out", "formats": ["npy"], "local_errors": True, "files": ["cxi"]}
+        run = zellige.ptycho.run(*arrays, **how, output=output)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", zellige.VerdictWarning)
+            results = run.to_end()
+        names = {path.name for path in (self.folder / "out").rglob("*")}
+        self.assertIn("result.cxi", names)
+        self.assertNotIn("result.ptyr", names)
+        self.assertEqual(results.fields["local_error_likelihood"].shape, (2, 49))
+        # All of it is of the reconstruction where no folder is written, and no run goes on.
+        zellige.ptycho.reconstruct(*arrays, **how, output={"local_errors": True})
+        for keys, text in (({"output": {"folder": "here"}}, "ptycho.output.*folder"), ({"resume": "here"}, "resume")):
+            with self.assertRaisesRegex(zellige.InputError, "(?s)" + text):
+                zellige.ptycho.reconstruct(*arrays, **how, **keys)
+
     def test_a_run_of_arrays_is_driven_as_any_other(self):
         scan = self.scan()
         frames = scan["intensity"].astype(np.uint16)
@@ -142,6 +175,7 @@ class Ptycho(Folder):
             warnings.simplefilter("ignore", zellige.VerdictWarning)
             results = run.to_end()
         self.assertEqual(results.summary["clock"]["step"], 6)
+        self.assertIn("(frames of the caller)", (self.folder / "out" / "resolved.toml").read_text())
         self.assertTrue(np.array_equal(np.asarray(results.fields["object"]), np.asarray(at_once.object)))
 
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::run::Summary;
 use zellige_engine::sim::{Ending, Outcome, Plan, Solver};
 use zellige_live::{Address, Command, Hub, RunNames, Server};
@@ -73,6 +73,11 @@ impl Live {
         (self.server.url(), self.server.tunnel())
     }
 
+    /// Port that it is served at.
+    pub(crate) fn port(&self) -> u16 {
+        self.server.address().port()
+    }
+
     /// State that the page shows.
     pub(crate) fn hub(&self) -> Arc<Hub> {
         self.hub.clone()
@@ -96,8 +101,13 @@ impl Live {
                 }
                 self.tell_outcome(&summary.outcome, summary.verdict());
             }
-            Err(error) => self.hub.end(if error.exit_code() >= 75 { "stopped" } else { "failed" }, &error.to_string()),
+            Err(error) => self.tell_error(error),
         }
+    }
+
+    /// Tells the error that the run ended with.
+    pub(crate) fn tell_error(&self, error: &Error) {
+        self.hub.end(if error.exit_code() >= 75 { "stopped" } else { "failed" }, &error.to_string());
     }
 
     /// Tells how the steps ended, and why the result is not to be trusted, if so.

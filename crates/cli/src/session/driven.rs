@@ -80,6 +80,16 @@ struct Page {
     watcher: Watcher,
 }
 
+impl Page {
+    /// Tells an error of the run, which can go on after an interruption.
+    fn tell_error(&self, error: &Error) {
+        match error {
+            Error::Interrupted { .. } => self.live.hub().notice(&error.to_string()),
+            error => self.live.tell_error(error),
+        }
+    }
+}
+
 struct Driven<S: Solver> {
     input: Input<S::Config>,
     plan: Plan,
@@ -191,19 +201,15 @@ impl<S: Solver> Driven<S> {
         self.start()?;
         let first = self.clock().step;
         let mut made = 0;
-        let outcome = loop {
+        loop {
             self.heed(signals.stop_reason())?;
-            if made == n {
-                break None;
-            }
-            let outcome = self.with(|running, profiler, sink| running.make_step(None, profiler, sink))?;
-            if outcome.is_some() {
-                break outcome;
+            if made == n || self.with(|running, profiler, sink| running.make_step(None, profiler, sink))?.is_some() {
+                break;
             }
             made = self.clock().step - first;
-        };
+        }
         self.with(|running, _, sink| running.settle(sink))?;
-        if let (Some(page), Some(outcome)) = (&self.page, outcome) {
+        if let (Some(outcome), Some(page)) = (self.outcome(), &self.page) {
             page.live.tell_outcome(&outcome, None);
         }
         Ok(made)
@@ -216,17 +222,23 @@ impl<S: Solver> Driven<S> {
         if let Some(reason) = stop.or_else(|| wish.stop.then_some(signal::LIVE_PAGE)) {
             self.with(|running, _, sink| running.settle(sink))?;
             // Who stops it on its page may be far from the interpreter.
-            let checkpoint = (reason == signal::LIVE_PAGE).then(|| self.save(None)).transpose()?;
+            let saved = (reason == signal::LIVE_PAGE).then(|| self.save(None));
+            if saved.is_some() {
+                // Pressed again meanwhile, it is this stop that was meant, and not the next call.
+                self.with(|_, _, sink| Ok(sink.wish()))?;
+            }
+            let checkpoint = saved.transpose()?;
             return Err(Error::Interrupted { reason, step: self.clock().step, checkpoint });
         }
-        if wish.save
-            && let Err(error) = self.with(|running, _, sink| running.settle(sink)).and_then(|()| self.save(None))
-        {
-            let text = format!("no checkpoint could be saved: {error}");
-            self.with(|_, _, sink| {
-                sink.notice(&text);
-                Ok(())
-            })?;
+        if wish.save {
+            self.with(|running, _, sink| running.settle(sink))?;
+            if let Err(error) = self.save(None) {
+                let text = format!("no checkpoint could be saved: {error}");
+                self.with(|_, _, sink| {
+                    sink.notice(&text);
+                    Ok(())
+                })?;
+            }
         }
         self.with(|running, profiler, sink| running.grant(Wish { save: false, ..wish }, profiler, sink))
     }
@@ -270,9 +282,8 @@ impl<S: Solver> Driven<S> {
         if let Some(page) = &mut self.page {
             page.live.tell_cost(page.watcher.before(&mut output).cost());
             match &result {
-                // It can go on.
-                Err(error @ Error::Interrupted { .. }) => page.live.hub().notice(&error.to_string()),
-                result => page.live.tell_end(result),
+                Ok(_) => page.live.tell_end(&result),
+                Err(error) => page.tell_error(error),
             }
         }
         let profiler = std::mem::replace(&mut self.profiler, Profiler::new());
@@ -323,16 +334,19 @@ impl<S: Solver> Session for Driven<S> {
         if self.running().is_none() {
             return Err(ended("`zellige view FOLDER --live` shows its results"));
         }
-        // Its port may be wanted again.
-        self.page = None;
+        // The page at work stays where no other can take its place, unless its port is asked for once more.
+        if address.port.is_some() && address.port == self.page.as_ref().map(|page| page.live.port()) {
+            self.page = None;
+        }
         let folder = run::folder_of(&self.input, &self.arguments);
         let live = Live::start(address, live::names::<S>(&self.input.config, &folder, &self.device, &self.plan, steer))?;
         let (hub, told) = (live.hub(), live.address());
         self.run.rows.iter().for_each(|(clock, row)| hub.row(clock, row));
-        let page = self.page.insert(Page { live, watcher: Watcher::new(hub) });
+        let mut page = Page { live, watcher: Watcher::new(hub) };
         if let State::SetUp(running) | State::Stepping(running) = &mut self.state {
-            sunk(&mut self.run, None, Some(page), |sink| running.look(sink))?;
+            sunk(&mut self.run, None, Some(&mut page), |sink| running.look(sink))?;
         }
+        self.page = Some(page);
         Ok(told)
     }
 
@@ -340,7 +354,12 @@ impl<S: Solver> Session for Driven<S> {
         let mut watch = std::mem::take(&mut self.watch);
         let result = watch.during(|| self.make_steps(n));
         self.watch = watch;
-        result.map_err(|error| run::named(error, &self.input.origin))
+        let result = result.map_err(|error| run::named(error, &self.input.origin));
+        // A step of a run that has ended is none, and its end was told.
+        if let (Err(error), true, Some(page)) = (&result, self.running().is_some(), &self.page) {
+            page.tell_error(error);
+        }
+        result
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {

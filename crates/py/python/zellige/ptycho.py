@@ -14,6 +14,9 @@ from .run import Run, _plain
 
 __all__ = ["Reconstruction", "reconstruct", "run"]
 
+#: Keys of the input's `[ptycho.output]`; all others of `output` are of `[output]`.
+_OWN_OUTPUT = frozenset(("files", "live", "frame", "local_errors"))
+
 
 @dataclass(frozen=True)
 class Reconstruction:
@@ -63,7 +66,7 @@ def reconstruct(
     ----------
     frames : array, shape (n, rows, columns)
         Counts, the optical axis on the middle pixel (rows // 2, columns // 2). Integers of 8 to 64 bits, float32 and float64 in C
-        order are read where they lie, without a copy; nothing of the array is held afterwards.
+        order are read where they lie, without a copy unless there is a mask of each frame; nothing of the array is held afterwards.
     positions : array, shape (n, 2)
         Positions of the frames on the sample in metres, y before x. A larger y moves the view down the object.
     wavelength : float
@@ -76,7 +79,7 @@ def reconstruct(
         Wave to start from; or the keys of the input's `[ptycho.probe]`, such as `{"size": 1e-4, "focal_length": 0.08}`. By default
         it is made from the frames.
     mask : array, shape (rows, columns) or (n, rows, columns), optional
-        True where a pixel counts.
+        True where a pixel counts. With one of each frame, the frames are copied.
     engine : str, dict or list of dict
         `DM`, `RAAR`, `ePIE`, `rPIE`, `SDR`, `ML` or `LSQML`; or one or several engines with their keys, one after the other:
         `[{"name": "DM", "iterations": 100}, {"name": "ML", "iterations": 50}]`.
@@ -87,16 +90,16 @@ def reconstruct(
     device, threads
         As for :class:`zellige.Run`.
     **options
-        Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, ..
+        Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, `output`, ..
 
     Returns
     -------
     Reconstruction
         With `object`, `probe`, `errors`, `frc`.
     """
-    it = run(
-        frames, positions, wavelength=wavelength, distance=distance, pixel=pixel, probe=probe, mask=mask, engine=engine,
-        iterations=iterations, frc=frc, device=device, threads=threads, **options,
+    it = _run(
+        frames, positions, {"ptycho": options}, wavelength=wavelength, distance=distance, pixel=pixel, probe=probe, mask=mask,
+        engine=engine, iterations=iterations, frc=frc, device=device, threads=threads,
     )
     while it.step(2**31):
         pass
@@ -134,8 +137,11 @@ def run(
 
     Parameters
     ----------
-    output, resume
-        As for :class:`zellige.Run`. Whoever resumes gives the same frames, which is taken on trust.
+    output : path or dict, optional
+        As for :class:`zellige.Run`; a dict may have keys of `[ptycho.output]` as well, such as `{"local_errors": True}`.
+    resume : path, optional
+        As for :class:`zellige.Run`. Only `zellige.ptycho.run(.., resume=)` goes on from a checkpoint of such a run: the command
+        line has no frames. Whoever resumes gives the same frames, which is taken on trust.
     others
         As for :func:`reconstruct`, which makes all iterations at once.
 
@@ -154,13 +160,46 @@ def run(
             transmission = np.asarray(it.fields["object"])
             it.set_field("object", transmission / np.maximum(1, np.abs(transmission)))
     """
+    tables: dict = {"ptycho": options}
+    if isinstance(output, Mapping):
+        own = {key: value for key, value in output.items() if key in _OWN_OUTPUT}
+        tables["ptycho"] = {**options, "output": own}
+        tables["output"] = {key: value for key, value in output.items() if key not in _OWN_OUTPUT}
+        output = None
+    return _run(
+        frames, positions, tables, wavelength=wavelength, distance=distance, pixel=pixel, probe=probe, mask=mask, engine=engine,
+        iterations=iterations, frc=frc, device=device, threads=threads, output=output, resume=resume,
+    )
+
+
+def _run(
+    frames: Any,
+    positions: Any,
+    tables: Mapping,
+    *,
+    wavelength: float,
+    distance: float,
+    pixel: Union[float, Sequence[float]],
+    probe: Any,
+    mask: Any,
+    engine: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]],
+    iterations: Optional[int],
+    frc: bool,
+    device: Optional[str],
+    threads: Optional[int],
+    output: Union[str, os.PathLike, None] = None,
+    resume: Union[str, os.PathLike, None] = None,
+) -> Run:
+    """Set the run of arrays up, with the other keys of its input."""
     counts = counted(frames, "frames")
     places = host(positions, "positions")
     if counts.ndim != 3:
         raise ValueError(f"`frames` has the shape {counts.shape} (allowed: (n, rows, columns))")
     if places.shape != (len(counts), 2):
         raise ValueError(f"`positions` has the shape {places.shape} where {len(counts)} frames need ({len(counts)}, 2), y before x")
-    table = {"scan": [{"name": "scan", "file": "frames"}], "engine": _engines(engine, iterations), "frc": bool(frc), **options}
+    # Messages and the input in the folder name this file.
+    scans = [{"name": "scan", "file": "(frames of the caller)"}]
+    table = {"scan": scans, "engine": _engines(engine, iterations), "frc": bool(frc), **tables["ptycho"]}
     start = None
     if isinstance(probe, Mapping):
         table["probe"] = dict(probe)
@@ -174,7 +213,5 @@ def run(
         raise ValueError(f"`mask` has the shape {valid.shape} (allowed: {counts.shape[1:]}, {counts.shape})")
     pixels = np.broadcast_to(np.asarray(pixel, dtype=float), (2,))
     scan = (counts, valid, places, [float(wavelength), float(distance), *map(float, pixels)], start)
-    tables: dict = {"ptycho": table}
-    if isinstance(output, Mapping):
-        tables["output"], output = dict(output), None
-    return Run._of(Session(None, json.dumps(_plain(tables)), [], device, threads, output, resume, scan))
+    text = json.dumps(_plain({**tables, "ptycho": table}))
+    return Run._of(Session(None, text, [], device, threads, output, resume, scan))
