@@ -216,6 +216,11 @@ impl Hub {
         Wish { pictures: None, save, next, stop }
     }
 
+    /// Forgets a command to stop.
+    pub fn forget_stop(&self) {
+        self.stop.store(false, Ordering::SeqCst);
+    }
+
     /// Gives a command to the run; false if it is not to be steered so.
     pub(crate) fn command(&self, command: Command) -> bool {
         if !self.lock().names.commands.contains(&command) {

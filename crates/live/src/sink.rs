@@ -178,7 +178,7 @@ impl Sink for Watched<'_> {
         while let Some(look) = self.watcher.late.answer(false) {
             self.count(look);
         }
-        let free = watched && !self.watcher.late.are_under_way();
+        let free = watched && !wish.stop && !self.watcher.late.are_under_way();
         let pictures = if free { self.watcher.pace.take_due() } else { None };
         Wish { pictures, ..wish }
     }

@@ -81,11 +81,11 @@ struct Page {
 }
 
 impl Page {
-    /// Tells an error of the run, which can go on after an interruption.
+    /// Tells an error of the run, which can go on unless its state is lost.
     fn tell_error(&self, error: &Error) {
         match error {
-            Error::Interrupted { .. } => self.live.hub().notice(&error.to_string()),
-            error => self.live.tell_error(error),
+            Error::Numerics { .. } | Error::Device { .. } | Error::OutOfMemory { .. } => self.live.tell_error(error),
+            error => self.live.hub().notice(&error.to_string()),
         }
     }
 }
@@ -225,7 +225,7 @@ impl<S: Solver> Driven<S> {
             let saved = (reason == signal::LIVE_PAGE).then(|| self.save(None));
             if saved.is_some() {
                 // Pressed again meanwhile, it is this stop that was meant, and not the next call.
-                self.with(|_, _, sink| Ok(sink.wish()))?;
+                self.page.iter().for_each(|page| page.live.hub().forget_stop());
             }
             let checkpoint = saved.transpose()?;
             return Err(Error::Interrupted { reason, step: self.clock().step, checkpoint });
@@ -334,12 +334,14 @@ impl<S: Solver> Session for Driven<S> {
         if self.running().is_none() {
             return Err(ended("`zellige view FOLDER --live` shows its results"));
         }
-        // The page at work stays where no other can take its place, unless its port is asked for once more.
-        if address.port.is_some() && address.port == self.page.as_ref().map(|page| page.live.port()) {
+        // The page at work stays where no other can take its place, unless its port is asked for once more, or none: tunnels lead there.
+        let at_work = self.page.as_ref().map(|page| page.live.port());
+        let address = Address { host: address.host, port: address.port.or(at_work) };
+        if address.port.is_some() && address.port == at_work {
             self.page = None;
         }
         let folder = run::folder_of(&self.input, &self.arguments);
-        let live = Live::start(address, live::names::<S>(&self.input.config, &folder, &self.device, &self.plan, steer))?;
+        let live = Live::start(&address, live::names::<S>(&self.input.config, &folder, &self.device, &self.plan, steer))?;
         let (hub, told) = (live.hub(), live.address());
         self.run.rows.iter().for_each(|(clock, row)| hub.row(clock, row));
         let mut page = Page { live, watcher: Watcher::new(hub) };

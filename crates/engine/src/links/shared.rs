@@ -82,7 +82,9 @@ impl Links {
         }
         let probe = folder.filter(|_| self.is_first()).and_then(|folder| Pending::create(folder.join("parts")).ok());
         let file = self.first_says(probe.as_ref().map(|probe| SharedFile::new(self, probe.path(), probe.temporary())))?;
-        let seen = file.is_some_and(|file| file.open().is_ok());
+        // If the first part itself cannot write, its next file says why.
+        let Some(file) = file else { return Ok(false) };
+        let seen = file.open().is_ok();
         let all: Vec<(bool, Option<String>)> = self.all_say(&(seen, self.host()))?;
         let unseen = all.iter().position(|(seen, _)| !seen);
         if let (Some(part), Some(folder), true) = (unseen, folder, self.is_first()) {

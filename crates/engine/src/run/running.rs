@@ -10,6 +10,7 @@ use super::{Options, Progress, Sink, Summary, Wish, agree, checkpoint_path, diag
 use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Links, Traffic};
+use crate::notice;
 use crate::profile::{Profiler, per_item};
 use crate::record::Row;
 use crate::schedule::{Schedule, Trigger};
@@ -312,6 +313,10 @@ impl<S: Solver> Running<S> {
     pub fn change(&mut self, change: impl FnOnce(&mut S) -> Result<()>) -> Result<()> {
         change(&mut self.solver)?;
         let step = self.solver.clock().step;
+        if matches!(self.pending, PendingResults::Results) {
+            self.pending = PendingResults::Nothing;
+            notice::tell(&format!("results after {} {step}, which were not written yet, are left out: the state was changed", S::STEP));
+        }
         if self.changed_after.last() != Some(&step) {
             self.changed_after.push(step);
         }

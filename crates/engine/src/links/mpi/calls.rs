@@ -62,14 +62,13 @@ pub(super) struct Calls<H: Handle> {
 }
 
 impl<H: Handle> Calls<H> {
-    /// Calls of a library that has been started here (`ours`), or by a program that may call it too: then no thread of ours does.
-    pub(super) fn new(table: Table<H>, ours: bool) -> Result<Self, String> {
+    /// Calls of a library that has been started, for any thread.
+    pub(super) fn new(table: Table<H>) -> Result<Self, String> {
         let sends = Mutex::new(Sends { messages: Vec::new(), fault: None, closed: false });
         let shared = Arc::new(Shared { table, sends, changed: Condvar::new() });
         let own = shared.clone();
-        let start = || thread::Builder::new().name("mpi".into()).spawn(move || own.look_after_messages());
-        let thread = ours.then(start).transpose().map_err(|e| format!("cannot start a thread: {e}"))?;
-        Ok(Self { shared, thread })
+        let thread = thread::Builder::new().name("mpi".into()).spawn(move || own.look_after_messages());
+        Ok(Self { shared, thread: Some(thread.map_err(|e| format!("cannot start a thread: {e}"))?) })
     }
 
     /// Sends a message in pieces, of which the last is shorter than `piece`, and may be empty. Returns at once.

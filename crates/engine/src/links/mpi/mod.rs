@@ -2,7 +2,7 @@
 //! MPI library.
 //!
 //! Nothing of MPI is needed to build, and nothing is loaded where no launcher has started this process together with others. One
-//! program serves every library: `library` chooses the file and the `table` of its functions. Sixteen functions are used, and of
+//! program serves every library: `library` chooses the file and the `table` of its functions. Seventeen functions are used, and of
 //! messages only those between two processes: what all parts take part in is made of them by [`Links`].
 
 mod calls;
@@ -64,7 +64,7 @@ fn start<H: Handle>(launcher: &Launcher, table: Table<H>, version: String, piece
         return Err(refused(format!("{contradiction} ({version})"), Some(hint.into())));
     }
     let host = table.host();
-    let calls = Calls::new(table, ours).map_err(|fault| refused(format!("{version}: {fault}"), None))?;
+    let calls = Calls::new(table).map_err(|fault| refused(format!("{version}: {fault}"), None))?;
     let part = Arc::new(Part { calls, rank, size, version, host, hosts: OnceLock::new(), piece, broken: AtomicBool::new(false), ours });
     let links = Links::new(part.clone());
     let hosts = links.all_say(&part.host)?;

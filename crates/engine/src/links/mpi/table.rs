@@ -65,13 +65,15 @@ pub(super) struct Constants<H> {
     errors_return: H,
     /// `MPI_THREAD_SERIALIZED`: one thread at a time calls MPI, that of a pool or the one outside.
     serialized: c_int,
+    /// `MPI_THREAD_MULTIPLE`: threads of others may call it meanwhile.
+    multiple: c_int,
 }
 
 impl Constants<Pointer> {
     /// Those of the MPI ABI, version 1.
     pub(super) fn of_abi() -> Self {
         let handle = |number| Pointer(ptr::without_provenance_mut(number));
-        Self { world: handle(0x101), byte: handle(0x247), errors_return: handle(0x143), serialized: 2048 }
+        Self { world: handle(0x101), byte: handle(0x247), errors_return: handle(0x143), serialized: 2048, multiple: 4096 }
     }
 
     /// Those of Open MPI: addresses of its variables.
@@ -82,13 +84,13 @@ impl Constants<Pointer> {
             symbol.map(|symbol| Pointer(symbol.into_raw())).map_err(|e| reason(&e))
         };
         let (world, byte) = (handle("ompi_mpi_comm_world")?, handle("ompi_mpi_byte")?);
-        Ok(Self { world, byte, errors_return: handle("ompi_mpi_errors_return")?, serialized: 2 })
+        Ok(Self { world, byte, errors_return: handle("ompi_mpi_errors_return")?, serialized: 2, multiple: 3 })
     }
 }
 
 impl Constants<Number> {
     /// Those of MPICH, which Intel, Cray, MVAPICH and ParaStation keep.
-    pub(super) const MPICH: Self = Self { world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001, serialized: 2 };
+    pub(super) const MPICH: Self = Self { world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001, serialized: 2, multiple: 3 };
 }
 
 /// The functions that are used, and the constants that they take. A fault is told in the library's own words.
@@ -97,6 +99,7 @@ pub(super) struct Table<H> {
     constants: Constants<H>,
     initialized: unsafe extern "C" fn(*mut c_int) -> Code,
     init_thread: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> Code,
+    query_thread: unsafe extern "C" fn(*mut c_int) -> Code,
     comm_rank: unsafe extern "C" fn(H, *mut c_int) -> Code,
     comm_size: unsafe extern "C" fn(H, *mut c_int) -> Code,
     comm_set_errhandler: unsafe extern "C" fn(H, H) -> Code,
@@ -149,6 +152,7 @@ impl<H: Handle> Table<H> {
             constants,
             initialized: symbol(library, "MPI_Initialized")?,
             init_thread: symbol(library, "MPI_Init_thread")?,
+            query_thread: symbol(library, "MPI_Query_thread")?,
             comm_rank: symbol(library, "MPI_Comm_rank")?,
             comm_size: symbol(library, "MPI_Comm_size")?,
             comm_set_errhandler: symbol(library, "MPI_Comm_set_errhandler")?,
@@ -184,6 +188,13 @@ impl<H: Handle> Table<H> {
             self.check("MPI_Init_thread", code)?;
             if threads < self.constants.serialized {
                 return Err("MPI_Init_thread: this library cannot be used by a program with threads (MPI_THREAD_SERIALIZED)".into());
+            }
+        } else {
+            // Calls of who has started it and of a thread of ours may then come at the same time.
+            // SAFETY: the pointer is to a live integer.
+            self.check("MPI_Query_thread", unsafe { (self.query_thread)(&raw mut threads) })?;
+            if threads < self.constants.multiple {
+                return Err("MPI was started by another program without MPI_THREAD_MULTIPLE: start it with MPI_Init_thread for that".into());
             }
         }
         // SAFETY: MPI has been started, and both are handles of this library.
