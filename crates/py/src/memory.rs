@@ -92,7 +92,7 @@ impl<'py, T: Value> Values<'py, T> {
 
 /// A type that counts come in.
 trait Count: Value {
-    /// Counts of 16 bits and int32, whose all bits set mark a gap of the detector, as they are; others in single precision, which
+    /// Counts of 16 bits and int32, as they are: int32 has values that mark gaps of the detector. Others in single precision, which
     /// frames are reconstructed in.
     fn elements(counts: &[Self]) -> Elements;
 }
