@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zellige_engine::config::{Format, Source};
+use zellige_engine::cuda::Cuda;
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::record::{GivenValues, Record, Row};
+use zellige_engine::record::{FieldOnGpu, GivenValues, Record, Row, TableOnGpu, ValuesOnGpu};
 use zellige_engine::run::Progress;
 use zellige_engine::sim::{Clock, Outcome, Plan};
 pub use zellige_live::Address;
@@ -70,10 +71,18 @@ pub trait Session: Send {
     fn live(&mut self, address: &Address, steer: bool) -> Result<(String, Option<String>)>;
     /// The results as they stand.
     fn records(&mut self) -> Result<Vec<Record>>;
+    /// A copy of a field in the memory of the run's GPU ([`zellige_engine::run::Running::field_on_gpu`]).
+    fn field_on_gpu(&mut self, name: &str) -> Result<FieldOnGpu>;
+    /// Copies of all particles of a species there ([`zellige_engine::run::Running::particles_on_gpu`]).
+    fn particles_on_gpu(&mut self, species: &str) -> Result<Option<TableOnGpu>>;
     /// All particles of a species, or the record of that name that lists them.
     fn particles(&mut self, species: &str) -> Result<Option<Record>>;
     /// Sets a field of the state ([`zellige_engine::sim::Solver::set_field`]).
     fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()>;
+    /// The GPU that the run computes on.
+    fn gpu(&mut self) -> Option<Cuda>;
+    /// Sets a field from values there ([`zellige_engine::run::Running::set_field_on_gpu`]).
+    fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu) -> Result<()>;
     /// Sets columns of particles ([`zellige_engine::sim::Solver::set_particles`]).
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()>;
     /// Saves a checkpoint below a folder, by default that of the results, and returns its path.

@@ -12,8 +12,9 @@ use crate::cuda::{Properties, Recipe};
 use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::links::{Division, Links};
+use crate::ops::plane::FieldCopier;
 use crate::profile::Profiler;
-use crate::record::{Check, GivenValues, Pictures, Record, Row, Table};
+use crate::record::{Check, FieldOnGpu, GivenValues, Pictures, Record, Row, Table, TableOnGpu, ValuesOnGpu};
 use crate::schedule::Schedule;
 
 /// Error of values for a part of the state that cannot be set between two steps, with what can.
@@ -21,6 +22,13 @@ pub fn not_set(kind: &str, name: &str, allowed: &[&str]) -> Error {
     let problem = Problem::new(name, format!("no {kind} of this run can be set by that name"));
     let allowed = if allowed.is_empty() { "none of this solver's".into() } else { allowed.join(", ") };
     Error::input("the run", problem.allowed(allowed))
+}
+
+/// Error of a field or of particles that do not lie in the memory of the run's GPU, with those that do.
+pub fn not_on_gpu(name: &str, allowed: &[String]) -> Error {
+    let problem = Problem::new(name, "nothing by that name lies in the memory of the run's GPU as an array");
+    let allowed = if allowed.is_empty() { "none of this run's".into() } else { allowed.join(", ") };
+    Error::input("the run", problem.allowed(allowed).hint("`run.fields` and `run.particles` have it on the host, if it is there"))
 }
 
 /// Position of a run in steps and time.
@@ -324,6 +332,29 @@ pub trait Solver: Sized + Send + 'static {
         Ok(None)
     }
 
+    /// A field as it stands, copied by `copier` within the memory of the run's GPU, for a caller who looks at a run between two
+    /// steps: the values that its record has, which may still be on their way. Asked of runs on a GPU in one part.
+    ///
+    /// # Errors
+    /// There is no such field, or it does not lie there.
+    fn field_on_gpu(&mut self, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
+        let _ = copier;
+        Err(not_on_gpu(name, &[]))
+    }
+
+    /// All particles of a species, copied within the memory of the run's GPU as [`Solver::field_on_gpu`] copies fields; `None`
+    /// where there are none of that name.
+    ///
+    /// # Errors
+    /// They do not lie there in a form that could be copied.
+    fn particles_on_gpu(&mut self, species: &str, copier: &FieldCopier) -> Result<Option<TableOnGpu>> {
+        let _ = copier;
+        match self.particles(species)? {
+            Some(_) => Err(not_on_gpu(species, &[])),
+            None => Ok(None),
+        }
+    }
+
     /// Puts new values in place of those of a field of the state between two steps: in the shape, order and units of the record
     /// `name`.
     ///
@@ -331,6 +362,16 @@ pub trait Solver: Sized + Send + 'static {
     /// The state has no such field, the shape is another one, or a value is not finite.
     fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {
         let _ = (shape, values);
+        Err(not_set("field", name, &[]))
+    }
+
+    /// [`Solver::set_field`] from values in the memory of the run's GPU, real ones or complex ones as the field has them. Asked of
+    /// runs on a GPU in one part.
+    ///
+    /// # Errors
+    /// Those of [`Solver::set_field`].
+    fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu, copier: &FieldCopier) -> Result<()> {
+        let _ = (shape, values, copier);
         Err(not_set("field", name, &[]))
     }
 

@@ -1,5 +1,7 @@
 //! The state as records: fields, currents and charges on the grid, particles one by one.
 
+mod on_gpu;
+
 use zellige_engine::cuda::Coming;
 use zellige_engine::error::Result;
 use zellige_engine::parallel::position;
@@ -7,6 +9,7 @@ use zellige_engine::record::{
     self, Axis, Column, Entries, Mesh, Method, Note, Palette, Pictures, Planes, Record, Table, UnitDimension, Values,
 };
 
+pub(crate) use self::on_gpu::{field as field_on_gpu, particles as particles_on_gpu};
 use crate::config::Config;
 use crate::config::diagnostics::ParticlesConfig;
 use crate::config::units::{C, E, M_E};
@@ -85,13 +88,8 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         }
     }
     for name in what.iter().filter(|name| !is_component(name)) {
-        let wanted = name.strip_prefix("charge.");
-        let species = plasma.setup.species.iter().enumerate().filter(|(_, s)| wanted.is_none_or(|w| w == s.name));
-        let species: Vec<usize> = species.map(|(s, _)| s).collect();
-        let title = wanted.map_or_else(|| "charge density of all species".to_owned(), |w| format!("charge density of {w}"));
-        let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
-        let scale = plasma.model.units.charge;
-        let quantity = Quantity { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
+        let (quantity, species) = charge(plasma, name.strip_prefix("charge."));
+        let scale = quantity.scale;
         if let Some(pixels) = if whole { None } else { plasma.stages.charge_picture(&species, scale)? } {
             let without_values = piece(plasma, "", [0.0; 2], Values::F32(Vec::new()));
             add_picture(&mesh(config, plasma, quantity, vec![without_values]), pixels, asked, out);
@@ -159,6 +157,15 @@ fn quantity(plasma: &Plasma, which: usize) -> Quantity {
     }
 }
 
+/// Charge density of the species of that name, or of all, and their numbers.
+fn charge(plasma: &Plasma, wanted: Option<&str>) -> (Quantity, Vec<usize>) {
+    let species = plasma.setup.species.iter().enumerate().filter(|(_, s)| wanted.is_none_or(|w| w == s.name));
+    let title = wanted.map_or_else(|| "charge density of all species".to_owned(), |w| format!("charge density of {w}"));
+    let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
+    let scale = plasma.model.units.charge;
+    (Quantity { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale }, species.map(|(s, _)| s).collect())
+}
+
 /// A component at its own points of the Yee grid, one per cell: the lower corner, or halfway to the next one.
 fn piece(plasma: &Plasma, name: &str, stagger: [f64; 2], values: Values) -> record::Component {
     record::Component { name: name.into(), position: stagger[..plasma.setup.grid.dimensions].to_vec(), values }
@@ -217,25 +224,22 @@ impl ParticleUnits {
     }
 }
 
-/// Particles one by one, by openPMD's names; in a run in parts those of this part. Momenta are those of half a step before the
-/// positions.
-pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Table> {
-    let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
-    let mut particles = plasma.stages.own_particles(s)?;
-    let tag = std::mem::take(&mut particles.tag);
-    let plasma = &*plasma;
-    let (links, tagged) = (plasma.links(), plasma.setup.species[s].tagged);
+/// Meaning of a column of particles.
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    Position(usize),
+    Momentum(usize),
+    Weighting,
+    Charge,
+    Mass,
+    Id,
+}
+
+/// Columns of the particles of a species by openPMD's names, with what `values` has of each.
+fn columns(plasma: &Plasma, s: usize, tagged: bool, mut values: impl FnMut(Of, &ParticleUnits) -> Entries) -> Vec<Column> {
     let (grid, units) = (&plasma.setup.grid, plasma.model.units);
-    let cloud = ParticleColumns::new(&plasma.model, plasma.moved, particles);
-    let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud);
-    let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
-    // One in `step` of those of all parts, which follow each other.
-    let (before, mut all) = (links.before(kept.len())?, [kept.len() as u64]);
-    links.sum(&mut all)?;
-    let step = (all[0] as usize).div_ceil(p.limit).max(1);
-    kept = kept.into_iter().skip(before.next_multiple_of(step) - before).step_by(step).collect();
-    let pick = |c: usize, scale: f64| Entries::Each(Values::F64(kept.iter().map(|k| cloud.column(c)[*k] * scale).collect()));
-    let column = |quantity: &str, component: &str, unit: &str, dimension: UnitDimension, power: f64, values: Entries| Column {
+    let scales = ParticleUnits::new(plasma, s);
+    let mut column = |quantity: &str, component: &str, unit: &str, dimension: UnitDimension, power: f64, of: Of| Column {
         quantity: quantity.into(),
         component: component.into(),
         unit: unit.into(),
@@ -245,21 +249,46 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         weighting_power: power,
         macro_weighted: quantity == "weighting",
         time_offset: if quantity == "momentum" { -0.5 * grid.dt * units.time } else { 0.0 },
-        values,
+        values: values(of, &scales),
     };
+    let axes = ["x", "y", "z"];
     let mut columns: Vec<Column> =
-        (0..grid.dimensions).map(|d| column("position", ["x", "y"][d], units.label("m", "c/w_n"), LENGTH, 0.0, pick(d, 1.0))).collect();
-    let ParticleUnits { momentum, weighting, charge, mass } = ParticleUnits::new(plasma, s);
-    for d in 0..3 {
-        columns.push(column("momentum", ["x", "y", "z"][d], units.label("kg m/s", "m_e c"), MOMENTUM, 1.0, pick(2 + d, momentum)));
-    }
-    columns.push(column("weighting", "", units.label("", "n_0 (c/w_n)^d"), [0.0; 7], 1.0, pick(6, weighting * step as f64)));
-    columns.push(column("charge", "", units.label("C", "e"), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(charge)));
-    columns.push(column("mass", "", units.label("kg", "m_e"), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(mass)));
+        (0..grid.dimensions).map(|d| column("position", axes[d], units.label("m", "c/w_n"), LENGTH, 0.0, Of::Position(d))).collect();
+    columns.extend((0..3).map(|d| column("momentum", axes[d], units.label("kg m/s", "m_e c"), MOMENTUM, 1.0, Of::Momentum(d))));
+    columns.push(column("weighting", "", units.label("", "n_0 (c/w_n)^d"), [0.0; 7], 1.0, Of::Weighting));
+    columns.push(column("charge", "", units.label("C", "e"), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], 1.0, Of::Charge));
+    columns.push(column("mass", "", units.label("kg", "m_e"), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Of::Mass));
     if tagged {
-        let tags = Entries::Whole(kept.iter().map(|k| tag[*k]).collect());
-        columns.push(column("id", "", "", [0.0; 7], 0.0, tags));
+        columns.push(column("id", "", "", [0.0; 7], 0.0, Of::Id));
     }
+    columns
+}
+
+/// Particles one by one, by openPMD's names; in a run in parts those of this part. Momenta are those of half a step before the
+/// positions.
+pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Table> {
+    let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
+    let mut particles = plasma.stages.own_particles(s)?;
+    let tag = std::mem::take(&mut particles.tag);
+    let plasma = &*plasma;
+    let (links, tagged) = (plasma.links(), plasma.setup.species[s].tagged);
+    let cloud = ParticleColumns::new(&plasma.model, plasma.moved, particles);
+    let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud);
+    let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
+    // One in `step` of those of all parts, which follow each other.
+    let (before, mut all) = (links.before(kept.len())?, [kept.len() as u64]);
+    links.sum(&mut all)?;
+    let step = (all[0] as usize).div_ceil(p.limit).max(1);
+    kept = kept.into_iter().skip(before.next_multiple_of(step) - before).step_by(step).collect();
+    let pick = |c: usize, scale: f64| Entries::Each(Values::F64(kept.iter().map(|k| cloud.column(c)[*k] * scale).collect()));
+    let columns = columns(plasma, s, tagged, |of, units| match of {
+        Of::Position(d) => pick(d, 1.0),
+        Of::Momentum(d) => pick(2 + d, units.momentum),
+        Of::Weighting => pick(6, units.weighting * step as f64),
+        Of::Charge => Entries::Same(units.charge),
+        Of::Mass => Entries::Same(units.mass),
+        Of::Id => Entries::Whole(kept.iter().map(|k| tag[*k]).collect()),
+    });
     let share = if step == 1 { String::new() } else { format!(", one in {step}") };
     Ok(Table {
         name: p.species.clone(),

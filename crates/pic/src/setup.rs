@@ -181,6 +181,11 @@ impl Model {
         [origin[0] + column * h[0], if self.grid.dimensions == 1 { 0.0 } else { origin[1] + row * h[1] }]
     }
 
+    /// Corner of the box at the start and lengths of a cell, in the input's units: [`Model::position`] is of them.
+    pub fn lattice_units(&self) -> [[f64; 2]; 2] {
+        self.lattice
+    }
+
     /// Columns of cells that are ever in the box.
     pub fn columns(&self) -> u64 {
         let moved = self.window.map_or(0, |start| self.shifts(start, self.steps));

@@ -8,8 +8,9 @@ use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Division;
+use zellige_engine::ops::plane::FieldCopier;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, GivenValues, Pictures, Record, Row, Table};
+use zellige_engine::record::{Check, FieldOnGpu, GivenValues, Pictures, Record, Row, Table, TableOnGpu, ValuesOnGpu};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver, WorkEstimate, not_set};
 use zellige_engine::times::{self, Phase};
 
@@ -42,6 +43,20 @@ impl Pic {
     /// The plasma.
     pub fn plasma(&mut self) -> &mut Plasma {
         &mut self.plasma
+    }
+
+    /// The component of E or B of that name, which is set to values of this shape.
+    fn field_to_set(&mut self, name: &str, shape: &[usize]) -> Result<Component> {
+        const FIELDS: [&str; 6] = ["E_x", "E_y", "E_z", "B_x", "B_y", "B_z"];
+        let Some(c) = FIELDS.iter().position(|field| *field == name) else { return Err(not_set("field", name, &FIELDS)) };
+        let cells = self.plasma.setup.grid.cells;
+        let wanted: Vec<usize> = cells[..self.plasma.setup.grid.dimensions].iter().rev().copied().collect();
+        if shape != wanted {
+            let problem = Problem::new(name, format!("an array of {shape:?} values")).allowed(format!("{wanted:?}, a value a cell"));
+            return Err(Error::input("the run", problem));
+        }
+        self.diagnostics.settle(&mut self.plasma)?;
+        Ok(Component::ALL[c])
     }
 
     /// Diagnostics of the run.
@@ -209,17 +224,25 @@ impl Solver for Pic {
         output::particles(&self.config, &mut self.plasma, &all).map(Some)
     }
 
+    fn field_on_gpu(&mut self, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
+        output::field_on_gpu(&self.config, &mut self.plasma, name, copier)
+    }
+
+    fn particles_on_gpu(&mut self, species: &str, copier: &FieldCopier) -> Result<Option<TableOnGpu>> {
+        let number = self.plasma.setup.species.iter().position(|s| s.name == species);
+        number.map(|s| output::particles_on_gpu(&mut self.plasma, s, copier)).transpose()
+    }
+
     fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {
-        const FIELDS: [&str; 6] = ["E_x", "E_y", "E_z", "B_x", "B_y", "B_z"];
-        let Some(c) = FIELDS.iter().position(|field| *field == name) else { return Err(not_set("field", name, &FIELDS)) };
-        let cells = self.plasma.setup.grid.cells;
-        let wanted: Vec<usize> = cells[..self.plasma.setup.grid.dimensions].iter().rev().copied().collect();
-        if shape != wanted {
-            let problem = Problem::new(name, format!("an array of {shape:?} values")).allowed(format!("{wanted:?}, a value a cell"));
-            return Err(Error::input("the run", problem));
-        }
-        self.diagnostics.settle(&mut self.plasma)?;
-        self.plasma.set_field(name, Component::ALL[c], values.real(name)?)?;
+        let component = self.field_to_set(name, shape)?;
+        self.plasma.set_field(name, component, values.real(name)?)?;
+        self.diagnostics.series.changed();
+        Ok(())
+    }
+
+    fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu, copier: &FieldCopier) -> Result<()> {
+        let component = self.field_to_set(name, shape)?;
+        self.plasma.set_field_on_gpu(name, component, values, copier)?;
         self.diagnostics.series.changed();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! One linear system on one device, driven step by step by the method chosen. [`crate::solve()`], the run loop's solver
 //! and the benchmarks all go through here.
 
-use zellige_engine::cuda::Coming;
+use zellige_engine::cuda::{Buffer, Coming, Cuda};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::links::Links;
@@ -12,6 +12,7 @@ use crate::direct::Direct;
 use crate::fold::{Folded, Reference};
 use crate::grid::Grid;
 use crate::method::{Choice, Scheme};
+use crate::on_gpu;
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
 use crate::stages::{Norms, Smoother, Stages, StoredResidual, cpu, cuda};
@@ -454,6 +455,19 @@ impl Driver {
         };
         let (grid, mean) = (&self.grid, self.mean);
         Ok(on_host(&self.device, || shifted(grid, u, mean)))
+    }
+
+    /// [`Driver::solution`] as a copy in the memory of the GPU that it lies on; a mean is set to rounding.
+    pub(crate) fn solution_on_gpu(&mut self, cuda: &Cuda) -> Result<Buffer<f64>> {
+        let mut u = cuda.alloc_zeros(self.grid.len(), "a copy of the solution")?;
+        match &mut self.backend {
+            Backend::Stages(stages) => stages.solution_on_gpu(&mut u)?,
+            Backend::Direct(direct) => direct.solution_on_gpu(&mut u)?,
+        }
+        if self.grid.singular() {
+            on_gpu::set_mean(&self.grid, &u, self.mean, cuda)?;
+        }
+        Ok(u)
     }
 
     /// Pixels of the solution over a grid of so many axes, as [`Stages::picture`] gives them. `None` too where a mean is asked for,

@@ -2,7 +2,7 @@
 //! the grid goes to the host.
 
 use zellige_device_macro::{device, device_source};
-use zellige_engine::cuda::{Buffer, Cuda, Files, Kernel, Recipe};
+use zellige_engine::cuda::{Buffer, Cuda, Files, Kernel, Pool, Recipe};
 use zellige_engine::cuda_files;
 use zellige_engine::error::Result;
 
@@ -43,14 +43,19 @@ pub(crate) struct ArrayProperties {
     pub finite: bool,
 }
 
-/// The sides of a problem on a device.
-pub(crate) struct Sides {
+/// Passes over arrays of a grid on a device.
+struct Passes {
     cuda: Cuda,
     kernel: Kernel,
     field: Extent,
     /// Whole control volumes of all unknowns together.
     volume: f64,
     partial: Buffer<f64>,
+}
+
+/// The sides of a problem on a device.
+pub(crate) struct Sides {
+    passes: Passes,
     /// Contribution of the sides to a right-hand side.
     added: Option<Buffer<f64>>,
     /// Contribution of the sides to a solution of the unknowns alone: values on Dirichlet nodes.
@@ -59,9 +64,8 @@ pub(crate) struct Sides {
     f: Buffer<f64>,
 }
 
-impl Sides {
-    /// `system`: of a right-hand side of zeros; `values`: on Dirichlet nodes.
-    pub(crate) fn new(grid: &Grid, system: &System<'_>, values: &[f64], cuda: &Cuda) -> Result<Self> {
+impl Passes {
+    fn new(grid: &Grid, cuda: &Cuda, pool: &Pool) -> Result<Self> {
         let unknowns = [0, 1, 2].map(|d| grid.axes[d].unknowns());
         let half = |lower: bool| grid.axes.each_ref().map(|a| i32::from(!a.is_flat() && (if lower { a.lo } else { a.hi }) == Bc::Neumann));
         let (half_lo, half_hi) = (half(true), half(false));
@@ -73,26 +77,19 @@ impl Sides {
             half_lo,
             half_hi,
         };
-        let pool = cuda.pool();
-        let array = |v: &[f64], what: &str| v.iter().any(|v| *v != 0.0).then(|| pool.buffer_from(v, what)).transpose();
-        let added = array(&system.f, "poisson: what sides add to right-hand sides")?;
-        let own = if added.is_some() || grid.singular() { grid.len() } else { 0 };
         Ok(Self {
             kernel: recipe().build(cuda)?.kernel("source")?,
             field,
             volume,
             partial: pool.alloc_zeros(4 * BLOCKS as usize, "poisson: sums")?,
-            values: array(values, "poisson: values of sides")?,
-            f: pool.alloc_zeros(own, "poisson: right-hand side with its sides")?,
-            added,
             cuda: cuda.clone(),
         })
     }
 
-    /// Bytes held.
-    pub(crate) fn memory(&self) -> u64 {
-        let of = |b: &Option<Buffer<f64>>| b.as_ref().map_or(0, Buffer::bytes);
-        self.partial.bytes() + self.f.bytes() + of(&self.added) + of(&self.values)
+    /// Moves all values of a solution, so that it has this mean. Waits.
+    fn set_mean(&self, u: &Buffer<f64>, mean: f64) -> Result<()> {
+        let found = self.pass(u, None, 0.0, None)?;
+        self.pass(u, None, found.mean - mean, Some(u)).map(|_| ())
     }
 
     /// `to = from + added - shift`, and what that is at the unknowns. Waits.
@@ -108,27 +105,53 @@ impl Sides {
         }
         Ok(ArrayProperties { mean: sum / self.volume, norms: Reference { l2: (square / self.volume).sqrt(), max }, finite: none == 0.0 })
     }
+}
+
+/// Moves all values of a solution over `grid` in the memory of `cuda`, so that it has this mean. Waits.
+pub(crate) fn set_mean(grid: &Grid, u: &Buffer<f64>, mean: f64, cuda: &Cuda) -> Result<()> {
+    Passes::new(grid, cuda, &cuda.pool())?.set_mean(u, mean)
+}
+
+impl Sides {
+    /// `system`: of a right-hand side of zeros; `values`: on Dirichlet nodes.
+    pub(crate) fn new(grid: &Grid, system: &System<'_>, values: &[f64], cuda: &Cuda) -> Result<Self> {
+        let pool = cuda.pool();
+        let array = |v: &[f64], what: &str| v.iter().any(|v| *v != 0.0).then(|| pool.buffer_from(v, what)).transpose();
+        let added = array(&system.f, "poisson: what sides add to right-hand sides")?;
+        let own = if added.is_some() || grid.singular() { grid.len() } else { 0 };
+        Ok(Self {
+            passes: Passes::new(grid, cuda, &pool)?,
+            values: array(values, "poisson: values of sides")?,
+            f: pool.alloc_zeros(own, "poisson: right-hand side with its sides")?,
+            added,
+        })
+    }
+
+    /// Bytes held.
+    pub(crate) fn memory(&self) -> u64 {
+        let of = |b: &Option<Buffer<f64>>| b.as_ref().map_or(0, Buffer::bytes);
+        self.passes.partial.bytes() + self.f.bytes() + of(&self.added) + of(&self.values)
+    }
 
     /// The right-hand side of the unknowns alone, where it is, and its properties. The mean is that subtracted from a singular
     /// problem's.
     pub(crate) fn fold<'a>(&'a self, rhs: &'a Buffer<f64>, singular: bool) -> Result<(&'a Buffer<f64>, ArrayProperties)> {
         let added = self.added.as_ref();
         let plain = added.is_none() && !singular;
-        let first = self.pass(rhs, added, 0.0, if plain || singular { None } else { Some(&self.f) })?;
+        let first = self.passes.pass(rhs, added, 0.0, if plain || singular { None } else { Some(&self.f) })?;
         if !singular || !first.finite {
             return Ok((if plain { rhs } else { &self.f }, ArrayProperties { mean: 0.0, ..first }));
         }
-        let found = self.pass(rhs, added, first.mean, Some(&self.f))?;
+        let found = self.passes.pass(rhs, added, first.mean, Some(&self.f))?;
         Ok((&self.f, ArrayProperties { mean: first.mean, ..found }))
     }
 
     /// Makes the solution of the unknowns alone that of the problem: with the values of sides, or the mean asked for.
     pub(crate) fn finish(&self, u: &Buffer<f64>, mean: Option<f64>) -> Result<()> {
         if let Some(mean) = mean {
-            let found = self.pass(u, None, 0.0, None)?;
-            self.pass(u, None, found.mean - mean, Some(u))?;
+            self.passes.set_mean(u, mean)?;
         } else if let Some(values) = &self.values {
-            self.pass(u, Some(values), 0.0, Some(u))?;
+            self.passes.pass(u, Some(values), 0.0, Some(u))?;
         }
         Ok(())
     }

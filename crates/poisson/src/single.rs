@@ -7,10 +7,11 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::large::zeros;
+use zellige_engine::ops::plane::{FieldCopier, PlaneOnGpu};
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Pictures, Planes, Record, Row, Values};
-use zellige_engine::sim::{Cost, Ending, Environment, Outcome, Plan};
+use zellige_engine::record::{Check, FieldOnGpu, Pictures, Planes, Record, Row, Values, ValuesOnGpu};
+use zellige_engine::sim::{Cost, Ending, Environment, Outcome, Plan, not_on_gpu};
 use zellige_engine::times::{self, Phase};
 
 use crate::config::Config;
@@ -295,6 +296,21 @@ impl Single {
         }
         pictures.extend(self.rhs_seen.clone().into_iter().chain([self.residual_curve()]));
         Ok(pictures)
+    }
+
+    /// The solution in the memory of the run's GPU; the right-hand side is on the host.
+    pub(crate) fn field_on_gpu(&mut self, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
+        let field = output::solution_without_values(&self.config);
+        if name != field.name {
+            return Err(not_on_gpu(name, &[field.name]));
+        }
+        let u = self.driver.solution_on_gpu(copier.cuda())?;
+        if output::in_doubles(&self.config) {
+            return Ok(FieldOnGpu { field, values: ValuesOnGpu::F64(u) });
+        }
+        let mut line = PlaneOnGpu::new(&u, true, [u.len(), 1], field.centring);
+        line.double_in_record = false;
+        Ok(FieldOnGpu { values: copier.plane(&line, "a copy of the solution")?, field })
     }
 
     fn right_hand_side(&self) -> Record {

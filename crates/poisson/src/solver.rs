@@ -5,10 +5,10 @@ use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::links::Division;
-use zellige_engine::ops::plane;
+use zellige_engine::ops::plane::{self, FieldCopier};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, GivenValues, Pictures, Record, Row};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Look, Outcome, Plan, Solver, WorkEstimate};
+use zellige_engine::record::{Check, FieldOnGpu, GivenValues, Pictures, Record, Row, ValuesOnGpu};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Look, Outcome, Plan, Solver, WorkEstimate, not_on_gpu};
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
@@ -31,6 +31,14 @@ enum Run {
 pub struct Prepared {
     batch: Option<usize>,
     choice: Choice,
+}
+
+/// Refusal of values: full multigrid and direct solutions begin with the problem alone.
+fn not_to_set(name: &str) -> Error {
+    let fault = Fault::new(name, "the input alone determines the solution, and its steps lead there");
+    let hint = "a guess to begin with is `poisson.guess`, or `zellige.poisson.solve(rho, guess=u)`; `zellige.poisson.Plan` takes one \
+                right-hand side after the other";
+    Error::input("the run", fault.hint(hint))
 }
 
 fn is_gpu(device: &Device) -> bool {
@@ -225,12 +233,20 @@ impl Solver for Poisson {
         }
     }
 
+    fn field_on_gpu(&mut self, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
+        match &mut self.0 {
+            Run::One(one) => one.field_on_gpu(name, copier),
+            // Solutions go to the host one after the other.
+            Run::Many(_) => Err(not_on_gpu(name, &[])),
+        }
+    }
+
     fn set_field(&mut self, name: &str, _shape: &[usize], _values: GivenValues) -> Result<()> {
-        // Full multigrid and direct solutions begin with the problem alone.
-        let fault = Fault::new(name, "the input alone determines the solution, and its steps lead there");
-        let hint = "a guess to begin with is `poisson.guess`, or `zellige.poisson.solve(rho, guess=u)`; `zellige.poisson.Plan` takes one \
-                    right-hand side after the other";
-        Err(Error::input("the run", fault.hint(hint)))
+        Err(not_to_set(name))
+    }
+
+    fn set_field_on_gpu(&mut self, name: &str, _shape: &[usize], _values: &ValuesOnGpu, _copier: &FieldCopier) -> Result<()> {
+        Err(not_to_set(name))
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {

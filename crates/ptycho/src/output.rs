@@ -111,16 +111,13 @@ pub fn pictures(results: &Results) -> Vec<Record> {
         let shown = IlluminatedPart::new(results, i);
         all.extend(shown.fields(model, storage, &suffix));
         let layers = &results.state.object[storage.offset..][..model.modes[1] * storage.layer()];
-        let shape = [model.modes[1], storage.shape[0], storage.shape[1]];
-        let mut object = wave(format!("object{suffix}"), "object", layers, shape, model.pixel, storage.origin);
+        let mut object = Wave { values: single(layers), ..object_without_values(model, i) };
         // Pixels without light have arbitrary, often large values.
         object.brightest = shown.moduli().into_iter().filter(|v| v.is_finite()).reduce(f32::max);
         all.push(Record::Wave(object));
     }
     for (s, probe) in probes(results).into_iter().enumerate() {
-        let suffix = of_probe(model, s);
-        let shape = [model.modes[0], model.frame[0], model.frame[1]];
-        all.push(Record::Wave(wave(format!("probe{suffix}"), "probe", &probe, shape, model.pixel, probe_origin(model))));
+        all.push(Record::Wave(Wave { values: single(&probe), ..probe_without_values(model, s) }));
     }
     all.extend(diffraction(results));
     all.extend(errors(results.history));
@@ -137,6 +134,19 @@ pub fn live(results: &Results) -> Option<Record> {
     let title = format!("object after {} iterations", results.history.len());
     let object = wave("live".into(), &title, &shown.values, [1, rows, columns], results.model.pixel, origin);
     Some(Record::Wave(Wave { live: true, ..object }))
+}
+
+/// Record of an object without its values.
+pub(crate) fn object_without_values(model: &Model, number: usize) -> Wave {
+    let storage = &model.storages[number];
+    let shape = [model.modes[1], storage.shape[0], storage.shape[1]];
+    wave(format!("object{}", of_object(model, number)), "object", &[], shape, model.pixel, storage.origin)
+}
+
+/// Record of a probe without its values.
+pub(crate) fn probe_without_values(model: &Model, number: usize) -> Wave {
+    let shape = [model.modes[0], model.frame[0], model.frame[1]];
+    wave(format!("probe{}", of_probe(model, number)), "probe", &[], shape, model.pixel, probe_origin(model))
 }
 
 /// Suffix of the names of an object's records: empty where there is one object, else its first scan.

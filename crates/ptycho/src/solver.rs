@@ -11,9 +11,10 @@ use zellige_engine::cuda::{Properties, Recipe, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::Division;
+use zellige_engine::ops::plane::FieldCopier;
 use zellige_engine::parallel::{inside, items, map, threads};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, GivenValues, Pictures, Record, Row};
+use zellige_engine::record::{Check, FieldOnGpu, GivenValues, Pictures, Record, Row, ValuesOnGpu};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver};
 
@@ -321,6 +322,14 @@ impl Solver for Ptycho {
             half_sets.end_engine(&mut profiler)?;
         }
         Ok(true)
+    }
+
+    fn field_on_gpu(&mut self, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
+        self.wave_on_gpu(name, copier)
+    }
+
+    fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu, copier: &FieldCopier) -> Result<()> {
+        self.set_wave_on_gpu(name, shape, values, copier)
     }
 
     fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {

@@ -4,8 +4,7 @@ use num_complex::Complex;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use zellige_engine::cuda::Buffer;
-use zellige_engine::record::{Axis, Centring};
+use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 
 use crate::dlpack;
 
@@ -16,8 +15,8 @@ pub(crate) enum Data {
     U64(Vec<u64>),
     Complex(Vec<Complex<f32>>),
     Complex128(Vec<Complex<f64>>),
-    /// In the memory of a GPU, by its number; nothing is at work on it any more.
-    OnGpu(Buffer<f64>, usize),
+    /// In the memory of a GPU; nothing is at work on it any more.
+    OnGpu(ValuesOnGpu),
 }
 
 /// Type of the values of an array.
@@ -39,17 +38,17 @@ impl Data {
             Self::U64(v) => v.len(),
             Self::Complex(v) => v.len(),
             Self::Complex128(v) => v.len(),
-            Self::OnGpu(v, _) => v.len(),
+            Self::OnGpu(v) => v.len(),
         }
     }
 
     fn kind(&self) -> Kind {
         match self {
-            Self::F32(_) => Kind { name: "float32", code: "<f4", dlpack: (2, 32) },
-            Self::F64(_) | Self::OnGpu(..) => Kind { name: "float64", code: "<f8", dlpack: (2, 64) },
-            Self::U64(_) => Kind { name: "uint64", code: "<u8", dlpack: (1, 64) },
-            Self::Complex(_) => Kind { name: "complex64", code: "<c8", dlpack: (5, 64) },
-            Self::Complex128(_) => Kind { name: "complex128", code: "<c16", dlpack: (5, 128) },
+            Self::F32(_) | Self::OnGpu(ValuesOnGpu::F32(_)) => Kind { name: "float32", code: "<f4", dlpack: (2, 32) },
+            Self::F64(_) | Self::OnGpu(ValuesOnGpu::F64(_)) => Kind { name: "float64", code: "<f8", dlpack: (2, 64) },
+            Self::U64(_) | Self::OnGpu(ValuesOnGpu::U64(_)) => Kind { name: "uint64", code: "<u8", dlpack: (1, 64) },
+            Self::Complex(_) | Self::OnGpu(ValuesOnGpu::Complex(_)) => Kind { name: "complex64", code: "<c8", dlpack: (5, 64) },
+            Self::Complex128(_) | Self::OnGpu(ValuesOnGpu::Complex128(_)) => Kind { name: "complex128", code: "<c16", dlpack: (5, 128) },
         }
     }
 
@@ -61,7 +60,7 @@ impl Data {
             Self::U64(v) => v.as_mut_ptr() as usize,
             Self::Complex(v) => v.as_mut_ptr() as usize,
             Self::Complex128(v) => v.as_mut_ptr() as usize,
-            Self::OnGpu(v, _) => v.address() as usize,
+            Self::OnGpu(v) => v.address() as usize,
         }
     }
 }
@@ -115,8 +114,8 @@ impl Array {
 
     /// Kind and number of the device in DLPack.
     pub(crate) fn place(&self) -> (i32, i32) {
-        match self.data {
-            Data::OnGpu(_, number) => (dlpack::CUDA, number as i32),
+        match &self.data {
+            Data::OnGpu(values) => (dlpack::CUDA, values.gpu() as i32),
             _ => dlpack::HOST,
         }
     }

@@ -8,8 +8,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
+use zellige_engine::record::ValuesOnGpu;
 use zellige_io::tensor::Elements;
 use zellige_ptycho::data::CallersCounts;
+
+use crate::errors::ForPython;
 
 /// A type of values, and its name in the array interface.
 pub(crate) trait Value: Copy {
@@ -239,7 +242,8 @@ impl<'py, T: Value + Pod> OnGpu<'py, T> {
         let stream: Option<usize> = other("stream")?.extract()?;
         if kind != T::CODE || strides.is_some_and(|strides| !dense::<T>(&shape, &strides)) || !other("mask")?.is_none() {
             let message = format!("`{name}` is an array of {kind} on a GPU where {} in C order are needed", T::NAME);
-            let hint = format!("hint: `cupy.ascontiguousarray({name}, \"float64\")` or `{name}.double().contiguous()`");
+            let (cupy, torch) = if T::CODE == kind { (String::new(), "") } else { (", \"float64\"".to_owned(), ".double()") };
+            let hint = format!("hint: `cupy.ascontiguousarray({name}{cupy})` or `{name}{torch}.contiguous()`");
             return Err(PyTypeError::new_err(format!("{message} (allowed: {})\n\n{hint}", T::CODE)));
         }
         Ok(Some(Self { at, shape, stream, _owner: object.clone(), _kind: PhantomData }))
@@ -255,6 +259,32 @@ impl<'py, T: Value + Pod> OnGpu<'py, T> {
         // the buffer, keeps them. That nobody writes meanwhile is the caller's part, as with every library of arrays.
         unsafe { cuda.lent(self.at, self.shape.iter().product(), self.stream) }
     }
+}
+
+/// Values of another library in the memory of the GPU of `cuda`, of any type that fields are set from, and their shape. The caller
+/// holds `object` for longer than the values.
+pub(crate) fn values_on_gpu(object: &Bound<'_, PyAny>, name: &str, cuda: &Cuda) -> PyResult<(ValuesOnGpu, Vec<usize>)> {
+    let kind: String = object.getattr("__cuda_array_interface__")?.get_item("typestr")?.extract()?;
+    match kind.as_str() {
+        <f32 as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::F32),
+        <f64 as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::F64),
+        <Complex<f32> as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::Complex),
+        <Complex<f64> as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::Complex128),
+        _ => {
+            let message = format!("`{name}` is an array of {kind} on a GPU (allowed: float32, float64, complex64, complex128)");
+            Err(PyTypeError::new_err(message))
+        }
+    }
+}
+
+fn lent<T: Value + Pod>(
+    object: &Bound<'_, PyAny>,
+    name: &str,
+    cuda: &Cuda,
+    values: impl FnOnce(Buffer<T>) -> ValuesOnGpu,
+) -> PyResult<(ValuesOnGpu, Vec<usize>)> {
+    let found = OnGpu::<T>::of(object, name)?.ok_or_else(|| PyTypeError::new_err(format!("`{name}` is no array on a GPU")))?;
+    Ok((values(found.buffer(cuda).for_python(object.py())?), found.shape))
 }
 
 /// Returns true if these strides, in bytes, are those of C order.

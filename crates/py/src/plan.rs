@@ -8,7 +8,7 @@ use zellige_engine::config::{Format, Input, Source};
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Axis, Centring};
+use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Report, Side, Solution, Status, setup};
 
 use crate::array::{Array, Data};
@@ -139,7 +139,7 @@ impl PoissonPlan {
             let cuda = self.gpu()?;
             let values = rhs.buffer(cuda).map_err(named).for_python(py)?;
             let (u, report) = py.detach(|| self.work_on_gpu(cuda, &values).map_err(named)).for_python(py)?;
-            (Data::OnGpu(u, cuda.ordinal()), rhs.shape().to_vec(), report)
+            (Data::OnGpu(ValuesOnGpu::F64(u)), rhs.shape().to_vec(), report)
         } else {
             let rhs = Doubles::new(rhs)?;
             let guess = guess.map(Doubles::new).transpose()?;

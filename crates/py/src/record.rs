@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use zellige_engine::record::{Centring, Column, Entries, Field, Record, Table, Values};
+use zellige_engine::record::{Centring, Column, Entries, Field, Record, Table, TableOnGpu, Values};
 
 use crate::array::{Array, Data};
 
@@ -16,10 +16,15 @@ fn data(values: Values) -> Data {
     }
 }
 
-fn field(py: Python<'_>, field: Field) -> PyResult<Named> {
-    let (shape, name) = (field.shape(), field.name);
-    let array = Array::new(data(field.values), shape, &name).described(&field.title, &field.unit, &field.axes, field.centring);
-    Ok(("field", name, Py::new(py, array)?.into_any()))
+fn field(py: Python<'_>, mut field: Field) -> PyResult<Named> {
+    let values = std::mem::replace(&mut field.values, Values::F32(Vec::new()));
+    let array = array(data(values), &field);
+    Ok(("field", field.name, Py::new(py, array)?.into_any()))
+}
+
+/// Values of a field with its axes and units.
+pub(crate) fn array(values: Data, field: &Field) -> Array {
+    Array::new(values, field.shape(), &field.name).described(&field.title, &field.unit, &field.axes, field.centring)
 }
 
 fn column(column: Column, lines: usize) -> (String, Array) {
@@ -32,6 +37,17 @@ fn column(column: Column, lines: usize) -> (String, Array) {
     let length = values.len();
     let array = Array::new(values, vec![length], &name).described(&name, &column.unit, &[], Centring::Node);
     (name, array)
+}
+
+/// The columns of a table in the memory of a GPU by their names.
+pub(crate) fn columns_on_gpu(py: Python<'_>, table: TableOnGpu) -> PyResult<Py<PyAny>> {
+    let columns = PyDict::new(py);
+    for (column, values) in table.columns {
+        let (name, length) = (column.name(), values.len());
+        let array = Array::new(Data::OnGpu(values), vec![length], &name).described(&name, &column.unit, &[], Centring::Node);
+        columns.set_item(name, Py::new(py, array)?)?;
+    }
+    Ok(columns.into_any().unbind())
 }
 
 /// The columns of a table by their names.
@@ -72,17 +88,8 @@ pub(crate) fn all(py: Python<'_>, records: Vec<Record>) -> PyResult<Vec<Named>> 
                 }
             }
             Record::Wave(wave) if !wave.live => {
-                let array = Array::new(Data::Complex(wave.values), wave.shape.to_vec(), &wave.name);
-                let mut axes = wave.axes.to_vec();
-                axes.push(zellige_engine::record::Axis {
-                    name: "mode".into(),
-                    unit: String::new(),
-                    origin: 0.0,
-                    spacing: 1.0,
-                    len: wave.shape[0],
-                });
-                let array = array.described(&wave.title, "", &axes, Centring::Node);
-                out.push(("field", wave.name, Py::new(py, array)?.into_any()));
+                let field = wave.field_without_values();
+                out.push(("field", wave.name, Py::new(py, array(Data::Complex(wave.values), &field))?.into_any()));
             }
             Record::Table(table) => {
                 let name = table.name.clone();

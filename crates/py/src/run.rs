@@ -5,15 +5,16 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use num_complex::Complex;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use zellige_cli::session::{self, Address, InputText, Settings, Told};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::record::{GivenValues, Record, Row};
+use zellige_engine::record::{FieldOnGpu, GivenValues, Record, Row};
 use zellige_engine::sim::Clock;
 
+use crate::array::{Array, Data};
 use crate::errors::ForPython;
-use crate::memory::{Doubles, Value, Values};
+use crate::memory::{Doubles, Value, Values, values_on_gpu};
 use crate::ptycho::{self, ScanArguments};
 use crate::record;
 
@@ -173,6 +174,18 @@ impl Session {
         record::all(py, records)
     }
 
+    /// A copy of a field in the memory of the run's GPU.
+    fn field_on_gpu(&self, py: Python<'_>, name: &str) -> PyResult<Array> {
+        let FieldOnGpu { field, values } = self.apart(py, |run| run.field_on_gpu(name))?;
+        Ok(record::array(Data::OnGpu(values), &field))
+    }
+
+    /// Copies of the columns of the particles of a species in the memory of the run's GPU.
+    fn particles_on_gpu(&self, py: Python<'_>, species: &str) -> PyResult<Option<Py<PyAny>>> {
+        let found = self.apart(py, |run| run.particles_on_gpu(species))?;
+        found.map(|table| record::columns_on_gpu(py, table)).transpose()
+    }
+
     /// Columns of the particles of a species.
     fn particles(&self, py: Python<'_>, species: &str) -> PyResult<Option<Py<PyAny>>> {
         match self.apart(py, |run| run.particles(species))? {
@@ -192,6 +205,20 @@ impl Session {
         let array = Doubles::new(values)?;
         let (shape, values) = (array.shape().to_vec(), array.values());
         self.apart(py, |run| run.set_field(name, &shape, GivenValues::Real(values)))
+    }
+
+    /// Number of the GPU that the run computes on.
+    fn gpu(&self) -> PyResult<Option<usize>> {
+        Ok(self.take()?.gpu().map(|cuda| cuda.ordinal()))
+    }
+
+    /// Sets a field of the state from values in the memory of the run's GPU.
+    fn set_field_on_gpu(&self, py: Python<'_>, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(cuda) = self.take()?.gpu() else {
+            return Err(PyTypeError::new_err(format!("`{name}` is in the memory of a GPU, and the run computes on the CPU")));
+        };
+        let (values, shape) = values_on_gpu(values, name, &cuda)?;
+        self.apart(py, |run| run.set_field_on_gpu(name, &shape, &values))
     }
 
     /// Sets columns of the particles of a species, each doubles in C order.

@@ -165,6 +165,20 @@ class Stepping(Folder):
         with self.assertRaisesRegex(KeyError, "no field `Q`.*E_x"):
             run.fields["Q"]
 
+    def test_arrays_on_a_gpu_are_refused_by_a_run_on_the_cpu(self):
+        run = zellige.Run(self.INPUT, **HERE)
+        for ask in (lambda: run.field_on_gpu("Ex"), lambda: run.particles_on_gpu("electrons")):
+            with self.assertRaisesRegex(zellige.DeviceError, "no array on a GPU: the run computes on the CPU") as refused:
+                ask()
+            self.assertIn("device=\"cuda\"", refused.exception.hint)
+
+        class OnGpu:
+            shape = (8, 64)
+            __cuda_array_interface__ = {"typestr": "<f8", "shape": shape, "data": (256, False), "strides": None, "version": 3}
+
+        with self.assertRaisesRegex(TypeError, "`E_x` is in the memory of a GPU"):
+            run.set_field("Ex", OnGpu())
+
     def test_particles_carry_the_charge_of_the_field(self):
         run = zellige.Run(self.INPUT, **HERE)
         run.step(5)

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use zellige_engine::config::Input;
+use zellige_engine::cuda::Cuda;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
 use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{GivenValues, Record, Row};
+use zellige_engine::record::{FieldOnGpu, GivenValues, Record, Row, TableOnGpu, ValuesOnGpu};
 use zellige_engine::run::{Options, Progress, Running, Sink, Wish};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::signal::{self, Signals};
@@ -371,6 +372,14 @@ impl<S: Solver> Session for Driven<S> {
         }
     }
 
+    fn field_on_gpu(&mut self, name: &str) -> Result<FieldOnGpu> {
+        self.running().ok_or_else(|| ended("its fields are on the host, in `run.fields`"))?.field_on_gpu(name)
+    }
+
+    fn particles_on_gpu(&mut self, species: &str) -> Result<Option<TableOnGpu>> {
+        self.running().ok_or_else(|| ended("its particles are no more"))?.particles_on_gpu(species)
+    }
+
     fn particles(&mut self, species: &str) -> Result<Option<Record>> {
         if let Some(running) = self.running()
             && let Some(table) = running.solver().particles(species)?
@@ -383,6 +392,14 @@ impl<S: Solver> Session for Driven<S> {
     fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()> {
         let running = self.running().ok_or_else(|| ended("there is no state to set"))?;
         running.change(|solver| solver.set_field(name, shape, values))
+    }
+
+    fn gpu(&mut self) -> Option<Cuda> {
+        self.running().and_then(|running| running.gpu().cloned())
+    }
+
+    fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu) -> Result<()> {
+        self.running().ok_or_else(|| ended("there is no state to set"))?.set_field_on_gpu(name, shape, values)
     }
 
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {

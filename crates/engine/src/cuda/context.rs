@@ -39,7 +39,7 @@ pub struct Properties {
 pub(super) struct Inner {
     pub(super) context: Arc<CudaContext>,
     pub(super) stream: sys::CUstream,
-    ordinal: usize,
+    pub(super) ordinal: usize,
     properties: Properties,
     /// The thread that captures, if one does. Held while something is put on the stream, which would else become part of another
     /// thread's graph.

@@ -159,6 +159,11 @@ impl<T: Pod> Buffer<T> {
         (self.len * size_of::<T>()) as u64
     }
 
+    /// Number of the GPU.
+    pub fn gpu(&self) -> usize {
+        self.memory.0.inner.ordinal
+    }
+
     /// The address on the device.
     pub fn address(&self) -> u64 {
         self.memory.0.pointer

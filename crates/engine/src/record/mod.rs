@@ -5,6 +5,7 @@
 mod archive;
 mod given;
 mod mesh;
+mod on_gpu;
 mod particles;
 mod picture;
 mod pictures;
@@ -15,6 +16,7 @@ use serde::Serialize;
 pub use archive::{Archive, Content, Leaf};
 pub use given::GivenValues;
 pub use mesh::{Axis, Centring, Component, Field, Mesh, Palette, UnitDimension, Values};
+pub use on_gpu::{FieldOnGpu, TableOnGpu, ValuesOnGpu};
 pub use particles::{Column, Entries, Method, Note, Table};
 pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Planes, Wave};
 pub use pictures::{MakeRecords, Pictures};

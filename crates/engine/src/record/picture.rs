@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use num_complex::Complex;
 
-use super::{Axis, Field, Record};
+use super::{Axis, Centring, Field, Record, Values};
 use crate::cuda::Coming;
 use crate::error::Result;
 
@@ -143,4 +143,14 @@ pub struct Wave {
     pub brightest: Option<f32>,
     /// A look at a run under way: only a picture, whose file is written anew each time and never numbered.
     pub live: bool,
+}
+
+impl Wave {
+    /// The wave as a field of three axes, the last of which counts layers, without its values.
+    pub fn field_without_values(&self) -> Field {
+        let layers = Axis { name: "mode".into(), unit: String::new(), origin: 0.0, spacing: 1.0, len: self.shape[0] };
+        let axes = self.axes.iter().cloned().chain([layers]).collect();
+        let field = Field::bare(&self.name, axes, Centring::Node, Values::F32(Vec::new()));
+        Field { title: self.title.clone(), ..field }
+    }
 }

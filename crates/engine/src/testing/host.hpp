@@ -136,6 +136,11 @@ template <class T> T __shfl_xor_sync(unsigned, T value, int by) {
 static unsigned long __cvta_generic_to_shared(const void* place) { return (const char*)place - host::shared; }
 static void* __cvta_shared_to_generic(unsigned long place) { return host::shared + place; }
 static void __threadfence() {}
+template <class T> T atomicMin(T* place, T value) {
+    T before = *place;
+    if (value < before) *place = value;
+    return before;
+}
 template <class T> T atomicAdd(T* place, T value) {
     T before = *place;
     *place += value;

@@ -1,6 +1,8 @@
 //! Changes of a plasma from outside, between two steps: fields and particles in the units of their records.
 
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::ops::plane::FieldCopier;
+use zellige_engine::record::ValuesOnGpu;
 
 use super::Plasma;
 use crate::diagnostics::histogram::ParticleColumns;
@@ -10,6 +12,9 @@ use crate::stages::{Component, Precision};
 
 /// Columns that can be set, by their names in records.
 const COLUMNS: [&str; 6] = ["position_x", "position_y", "momentum_x", "momentum_y", "momentum_z", "weighting"];
+
+/// Values that can be set.
+const FINITE: &str = "finite numbers of the run's precision";
 
 /// Refusal of values for `name`.
 fn refused(name: &str, message: String, allowed: &str) -> Error {
@@ -21,7 +26,7 @@ fn refused(name: &str, message: String, allowed: &str) -> Error {
 fn must_be_finite(name: &str, values: &[f64], unit: f64, precision: Precision) -> Result<()> {
     let finite = |v: &f64| if precision == Precision::F32 { ((v / unit) as f32).is_finite() } else { (v / unit).is_finite() };
     match values.iter().position(|v| !finite(v)) {
-        Some(k) => Err(refused(name, format!("value {k} is {}", values[k]), "finite numbers of the run's precision")),
+        Some(k) => Err(refused(name, format!("value {k} is {}", values[k]), FINITE)),
         None => Ok(()),
     }
 }
@@ -32,12 +37,12 @@ impl Plasma {
     /// # Errors
     /// There are not as many values as cells, or one is not finite.
     pub(crate) fn set_field(&mut self, name: &str, component: Component, values: &[f64]) -> Result<()> {
-        let (grid, units) = (&self.setup.grid, self.model.units);
+        let grid = &self.setup.grid;
         let [columns, rows] = grid.cells;
         if values.len() != columns * rows {
             return Err(refused(name, format!("{} values for {} cells", values.len(), columns * rows), "a value a cell"));
         }
-        let scale = if (component as usize) < 3 { units.electric } else { units.magnetic };
+        let scale = self.field_unit(component);
         must_be_finite(name, values, scale, self.setup.precision)?;
         let mut all = self.stages.component(component)?;
         for (j, row) in values.chunks_exact(columns).enumerate() {
@@ -48,6 +53,28 @@ impl Plasma {
         self.stages.set_component(component, &all)?;
         self.gauss.forget_all();
         Ok(())
+    }
+
+    /// [`Plasma::set_field`] from as many values in the memory of the run's GPU.
+    ///
+    /// # Errors
+    /// Values are complex, or one is not finite.
+    pub(crate) fn set_field_on_gpu(&mut self, name: &str, component: Component, values: &ValuesOnGpu, copier: &FieldCopier) -> Result<()> {
+        if !matches!(values, ValuesOnGpu::F32(_) | ValuesOnGpu::F64(_)) {
+            return Err(refused(name, "complex values of a real field".into(), "real numbers"));
+        }
+        let scale = self.field_unit(component);
+        if let Some((k, value)) = self.stages.set_cells_on_gpu(component, values, scale, copier)? {
+            return Err(refused(name, format!("value {k} is {value}"), FINITE));
+        }
+        self.gauss.forget_all();
+        Ok(())
+    }
+
+    /// Unit of the records of E or B.
+    fn field_unit(&self, component: Component) -> f64 {
+        let units = self.model.units;
+        if (component as usize) < 3 { units.electric } else { units.magnetic }
     }
 
     /// Sets columns of the particles of a species; those that are not given stay. Particles whose position is what it was stay

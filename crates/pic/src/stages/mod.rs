@@ -15,11 +15,13 @@ pub use self::rows::ReadRow;
 
 use std::ops::Range;
 
-use zellige_engine::cuda::Coming;
+use zellige_engine::cuda::{Buffer, Coming};
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
+use zellige_engine::ops::plane::FieldCopier;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::Values;
+use zellige_engine::record::{Values, ValuesOnGpu};
+use zellige_engine::sim::not_on_gpu;
 
 use crate::gauss::{ChargeCheck, ChargeErrors};
 use crate::grid::Grid;
@@ -124,6 +126,34 @@ pub fn shares(setup: &Setup, device: &Device, parts: usize) -> Result<Vec<Range<
         Device::Cuda(_) => cuda::lattice(setup, parts),
     };
     part::cells_of_parts(&setup.grid, lattice, parts)
+}
+
+/// Units of columns of particles: a position is `origin + h x`, with x in cells from the corner of the box at the start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ColumnUnits {
+    /// Corner of the box at the start.
+    pub origin: [f64; 2],
+    /// Lengths of a cell.
+    pub h: [f64; 2],
+    /// Cells that the window has moved.
+    pub moved: f64,
+    /// Momentum of u = 1.
+    pub momentum: f64,
+    /// Weighting of weight 1.
+    pub weighting: f64,
+}
+
+/// Columns of particles in a GPU's memory.
+#[derive(Debug)]
+pub struct ColumnsOnGpu {
+    /// A position for each axis.
+    pub position: Vec<Buffer<f64>>,
+    /// Components of the momentum.
+    pub momentum: [Buffer<f64>; 3],
+    /// Weightings.
+    pub weighting: Buffer<f64>,
+    /// Numbers of particles that have some.
+    pub id: Option<Buffer<u64>>,
 }
 
 /// Function of some particles.
@@ -318,6 +348,35 @@ pub trait Stages: Send {
 
     /// The pixels of [`Stages::charge_cells`] likewise.
     fn charge_picture(&mut self, _species: &[usize], _scale: f64) -> Result<Option<Coming<f32>>> {
+        Ok(None)
+    }
+
+    /// [`Stages::cells`] as a copy in the memory of the GPU that the field lies on. `None` where it lies on the host or in several
+    /// parts.
+    fn cells_on_gpu(&mut self, _component: Component, _scale: f64, _copier: &FieldCopier) -> Result<Option<ValuesOnGpu>> {
+        Ok(None)
+    }
+
+    /// [`Stages::charge_cells`] likewise.
+    fn charge_cells_on_gpu(&mut self, _species: &[usize], _scale: f64, _copier: &FieldCopier) -> Result<Option<ValuesOnGpu>> {
+        Ok(None)
+    }
+
+    /// Sets E or B on the cells of the box to real values in units of `unit`, which lie in the memory of the same GPU as the field.
+    /// Gives number and value of the first one that is not finite in the run's precision, and sets nothing then.
+    fn set_cells_on_gpu(
+        &mut self,
+        component: Component,
+        _values: &ValuesOnGpu,
+        _unit: f64,
+        _copier: &FieldCopier,
+    ) -> Result<Option<(usize, f64)>> {
+        Err(not_on_gpu(component.name(), &[]))
+    }
+
+    /// Columns of [`Stages::own_particles`] in the units of records, as copies in the memory of the GPU that the particles lie on.
+    /// `None` where they lie on the host or in several parts.
+    fn columns_on_gpu(&mut self, _species: usize, _units: &ColumnUnits) -> Result<Option<ColumnsOnGpu>> {
         Ok(None)
     }
 

@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod scheme;
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -13,6 +14,9 @@ use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::ops::fft::CudaPlans;
+use zellige_engine::ops::plane::FieldCopier;
+use zellige_engine::record::ValuesOnGpu;
+use zellige_engine::sim::not_on_gpu;
 
 use self::cuda::KernelConfig;
 use self::cuda::stream::plan::{self, StreamingPlan};
@@ -167,6 +171,15 @@ pub struct LeastSquares {
     pub likelihood: bool,
 }
 
+/// Complex arrays of a reconstruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// All probes.
+    Probe,
+    /// All objects.
+    Object,
+}
+
 /// Waits for a copy of probe and object, on any thread.
 pub type StateToCome = Box<dyn FnOnce() -> Result<State> + Send>;
 
@@ -268,6 +281,32 @@ pub trait Stages: Send {
     /// parts.
     fn begin_state(&mut self) -> Result<Option<StateToCome>> {
         Ok(None)
+    }
+
+    /// Values of all probes or all objects in single precision, each times the conjugate of the factor that is its turn where there
+    /// are factors, as a copy in the memory of the GPU that they lie on. `None` where they lie on the host or in several parts.
+    fn wave_on_gpu(
+        &mut self,
+        _of: Held,
+        _range: Range<usize>,
+        _factors: &[num_complex::Complex<f64>],
+        _copier: &FieldCopier,
+    ) -> Result<Option<ValuesOnGpu>> {
+        Ok(None)
+    }
+
+    /// Puts values in the memory of the same GPU, each times the factor that is its turn where there are factors, in place of some
+    /// of all probes or all objects; those that are as [`Stages::wave_on_gpu`] gives them stay to the last bit. Exit waves stay.
+    /// Returns true if something has changed.
+    fn set_wave_on_gpu(
+        &mut self,
+        of: Held,
+        _range: Range<usize>,
+        _factors: &[num_complex::Complex<f64>],
+        _values: &ValuesOnGpu,
+        _copier: &FieldCopier,
+    ) -> Result<bool> {
+        Err(not_on_gpu(&format!("{of:?}"), &[]))
     }
 
     /// Bits of probe, then object, as complex values in the precision of the run: a word a value in single, two in double.

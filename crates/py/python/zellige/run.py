@@ -11,7 +11,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._arrays import host
+from ._arrays import gpu_of, host, on_gpu
 from ._bar import Bar
 from ._zellige import Array, Session
 from .errors import VerdictWarning
@@ -76,6 +76,11 @@ def _overrides(table: Mapping, path: str = "") -> Iterator[str]:
             yield from _overrides(value, name)
         else:
             yield f"{name}={_toml(value)}"
+
+
+def _underscored(name: str) -> str:
+    """`E_x` for `Ex`."""
+    return f"{name[0]}_{name[1]}" if len(name) == 2 and name[0] in "EBJ" and name[1] in "xyz" else name
 
 
 class Fields(Mapping):
@@ -319,6 +324,53 @@ class Run:
         """Tables as they stand, by name: one-dimensional Arrays by column."""
         return Fields(self, "table")
 
+    def field_on_gpu(self, name: str) -> Array:
+        """A field of a run on a GPU as it stands, copied within the memory of the GPU.
+
+        The array has the values of `fields[name]` and belongs to the caller: it stays as it is while the run goes on, and longer.
+        CuPy, PyTorch and JAX share its memory, on any stream: `cupy.asarray(a)`, `torch.from_dlpack(a)`.
+
+        Parameters
+        ----------
+        name : str
+            Of a plasma `E_x` (or `Ex`), .., `B_z`, `J_x`, .., `rho`, `rho_` and a species, whether the input asks for it or not; of a
+            reconstruction `object` or `probe`; of Poisson's equation `solution`. Averages of a gas are made on the host.
+
+        Raises
+        ------
+        zellige.DeviceError
+            The run computes on the CPU.
+        zellige.InputError
+            No such field lies on the GPU.
+
+        Examples
+        --------
+        The energy of a component without a copy to the host::
+
+            ex = cupy.asarray(run.field_on_gpu("Ex"))
+            energy = 0.5 * float((ex**2).sum())
+        """
+        return self._session.field_on_gpu(_underscored(name))
+
+    def particles_on_gpu(self, species: str) -> dict:
+        """All particles of a species of a plasma on a GPU as they stand, by column, copied within the memory of the GPU.
+
+        Columns have the values of `particles(species)` in its order; else all is as for `field_on_gpu`. Particles of a gas are
+        given by `particles` alone.
+
+        Examples
+        --------
+        A spectrum by CuPy::
+
+            beam = run.particles_on_gpu("beam")
+            ux, weight = cupy.asarray(beam["momentum_x"]), cupy.asarray(beam["weighting"])
+            spectrum, edges = cupy.histogram(ux, bins=200, weights=weight)
+        """
+        found = self._session.particles_on_gpu(species)
+        if found is None:
+            raise KeyError(f"no particles `{species}` on the GPU: plasmas have those of each species")
+        return found
+
     def particles(self, species: str) -> dict:
         """All particles of a species, by column: one-dimensional Arrays with units.
 
@@ -339,7 +391,8 @@ class Run:
         name : str
             As in `fields`: `E_x`, or `Ex`; `object`, `probe`.
         values : array of numbers
-            In the shape, order and units of `fields[name]`.
+            In the shape, order and units of `fields[name]`. Arrays of CuPy, PyTorch or JAX in the memory of the run's GPU are copied
+            within it: float32, float64, complex64 or complex128 in C order, once their stream has made them.
 
         The energy of a plasma is checked against that of the step after the change. Exit waves stay, as in PtyPy: DM, RAAR and SDR
         go on from them, so that an object that is set after their first iteration is a start for the next update alone. Half sets
@@ -354,8 +407,14 @@ class Run:
         >>> float(np.asarray(plasma.fields["Bz"])[0])
         0.10000000149011612
         """
-        if len(name) == 2 and name[0] in "EB" and name[1] in "xyz":
-            name = f"{name[0]}_{name[1]}"
+        name = _underscored(name)
+        gpu = self._session.gpu() if on_gpu(values) else None
+        if gpu is not None:
+            if gpu_of(values) != f"cuda:{gpu}":
+                raise ValueError(f"`{name}` is on {gpu_of(values)}, and the run on cuda:{gpu}\n\nhint: copy it there first")
+            self._session.set_field_on_gpu(name, values)
+            self._cache = None
+            return
         array = host(values, name, None)
         array = host(array, name, np.complex128 if array.dtype.kind == "c" else np.float64)
         self._session.set_field(name, array)

@@ -22,8 +22,8 @@ pub fn recipe() -> Recipe {
 /// A plane of a field in a GPU's memory: value `(i, j)` is number `begin + i strides[0] + j strides[1]` of a buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaneOnGpu<'a> {
-    address: u64,
-    bytes: u64,
+    pub(super) address: u64,
+    pub(super) bytes: u64,
     /// The values are doubles.
     pub double: bool,
     /// A record of the field has doubles.
@@ -36,13 +36,11 @@ pub struct PlaneOnGpu<'a> {
     pub strides: [usize; 2],
     /// Location of the values.
     pub centring: Centring,
-    /// A record of the field holds `value * scale + shift`, rounded.
+    /// A record of the field holds `value * scale`, rounded.
     pub scale: f64,
-    /// Added to a value.
-    pub shift: f64,
     /// The first values of each axis that are zero in a record, whatever lies there.
     pub zeros: [usize; 2],
-    memory: PhantomData<&'a ()>,
+    pub(super) memory: PhantomData<&'a ()>,
 }
 
 impl<'a> PlaneOnGpu<'a> {
@@ -50,28 +48,15 @@ impl<'a> PlaneOnGpu<'a> {
     pub fn new<T: Pod>(buffer: &'a Buffer<T>, double: bool, len: [usize; 2], centring: Centring) -> Self {
         let (address, bytes) = (buffer.address(), buffer.bytes());
         let (strides, zeros, double_in_record) = ([1, len[0]], [0; 2], double);
-        Self {
-            address,
-            bytes,
-            double,
-            double_in_record,
-            begin: 0,
-            len,
-            strides,
-            centring,
-            scale: 1.0,
-            shift: 0.0,
-            zeros,
-            memory: PhantomData,
-        }
+        Self { address, bytes, double, double_in_record, begin: 0, len, strides, centring, scale: 1.0, zeros, memory: PhantomData }
     }
 
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         if self.double { 8 } else { 4 }
     }
 
     /// Returns true if all values lie in the buffer.
-    fn is_inside(&self) -> bool {
+    pub(super) fn is_inside(&self) -> bool {
         let last = |d: usize| self.len[d].checked_sub(1)?.checked_mul(self.strides[d]);
         let end = last(0).zip(last(1)).and_then(|(x, y)| self.begin.checked_add(x)?.checked_add(y)?.checked_add(1));
         end.and_then(|end| (end as u64).checked_mul(self.size())).is_some_and(|end| end <= self.bytes)
@@ -180,7 +165,7 @@ impl PlaneReducer {
         };
         let count = pixels[0] * pixels[1];
         let launch = kernel.launch((count as u32).div_ceil(BLOCK), BLOCK).arg(plane.address + plane.begin as u64 * plane.size());
-        let launch = launch.plain(axis(0)).plain(axis(1)).arg(plane.scale).arg(plane.shift);
+        let launch = launch.plain(axis(0)).plain(axis(1)).arg(plane.scale);
         Downloads::of(&mut self.pixels, &self.cuda, "pixels of a picture")?.begin_filled(count, |to| {
             // SAFETY: the arguments as declared; the values lie in their buffer, which is borrowed, tables have what their pixels
             // name, and there is room for all pixels.

@@ -1,8 +1,11 @@
 //! Planes of fields on the pixels of a picture: each pixel is the mean of a field over its area, so that nothing is skipped. The
-//! weights are made here once; [`PlaneReducer`] takes the means where a field lies in a GPU's memory.
+//! weights are made here once; [`PlaneReducer`] takes the means where a field lies in a GPU's memory. [`FieldCopier`] copies fields
+//! there.
 
+pub mod copier;
 mod cuda;
 
+pub use self::copier::FieldCopier;
 pub use self::cuda::{PlaneOnGpu, PlaneReducer, recipe};
 use crate::record::{Centring, Planes};
 

@@ -1,7 +1,7 @@
 // Means of a plane of a field over the areas of pixels, a thread a pixel. Sums run along a row of values, then over rows, as on the
 // host; without fused operations the bits are the same.
 
-// Value (i, j) of the plane lies at field[i * strides[0] + j * strides[1]]. A record of it holds R(value * scale + shift), and zero
+// Value (i, j) of the plane lies at field[i * strides[0] + j * strides[1]]. A record of it holds R(value * scale), and zero
 // at the first `zeros` values of an axis. Of each axis `first` has the first value of every pixel, then the place of its first
 // weight, with the number of all weights as the last entry. Pixels are written in rows from the top.
 struct PixelAxis {
@@ -12,7 +12,7 @@ struct PixelAxis {
 };
 
 template <class T, class R>
-__device__ __forceinline__ void plane(const T* field, PixelAxis x, PixelAxis y, double scale, double shift, float* to) {
+__device__ __forceinline__ void plane(const T* field, PixelAxis x, PixelAxis y, double scale, float* to) {
     u64 pixel = thread_index();
     if (pixel >= (u64)x.pixels * y.pixels) return;
     u32 column = pixel % x.pixels, row = y.pixels - 1 - pixel / x.pixels;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void plane(const T* field, PixelAxis x, PixelAxis y, 
         double line = 0;
         for (u32 k = 0; k < nx; ++k) {
             bool zero = i0 + k < x.zeros || j < y.zeros;
-            R value = zero ? R(0) : R(double(from[k * x.stride]) * scale + shift);
+            R value = zero ? R(0) : R(double(from[k * x.stride]) * scale);
             line += double(value) * x.weights[wx + k];
         }
         sum += y.weights[wy + l] * line;
@@ -36,9 +36,8 @@ __device__ __forceinline__ void plane(const T* field, PixelAxis x, PixelAxis y, 
 
 #define PLANE(NAME, T, R)                                                                                                          \
     extern "C" __global__ void __launch_bounds__(256)                                                                              \
-        NAME(const T* field, const __grid_constant__ PixelAxis x, const __grid_constant__ PixelAxis y, double scale, double shift, \
-             float* to) {                                                                                                          \
-        plane<T, R>(field, x, y, scale, shift, to);                                                                                \
+        NAME(const T* field, const __grid_constant__ PixelAxis x, const __grid_constant__ PixelAxis y, double scale, float* to) {  \
+        plane<T, R>(field, x, y, scale, to);                                                                                       \
     }
 PLANE(plane_f32, float, float)
 PLANE(plane_f64_as_f32, double, float)

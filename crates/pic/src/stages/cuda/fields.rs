@@ -395,10 +395,15 @@ impl Fields {
                 // SAFETY: as declared; rows fill the buffer.
                 unsafe { launch.arg(buffer).arg(memory.row as i32).arg(i32::from(memory.moves_down())).run()? };
             }
-            // SAFETY: as declared.
-            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).arg(self.yee).run()? };
+            self.fill_guards()?;
             self.fill_from_beside()
         })
+    }
+
+    /// Guards of E and B from the nodes inside.
+    fn fill_guards(&self) -> Result<()> {
+        // SAFETY: as declared.
+        unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).arg(self.yee).run() }
     }
 
     /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step: after a wait for it.

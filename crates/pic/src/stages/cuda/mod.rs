@@ -9,6 +9,7 @@
 mod arguments;
 mod beside;
 mod capacity;
+mod columns;
 mod current;
 mod field_arguments;
 mod fields;
@@ -23,7 +24,7 @@ mod store;
 
 use std::sync::Arc;
 
-use zellige_engine::cuda::{Buffer, Cuda, Downloads, Launch, Mapped, Pool, Properties, Recipe, prepare};
+use zellige_engine::cuda::{Buffer, Cuda, Downloads, Kernel, Launch, Mapped, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Links;
 use zellige_engine::ops::plane;
@@ -172,6 +173,8 @@ pub struct CudaStages {
     extents: Buffer<f64>,
     /// Histograms on their way to the host, once there was one.
     histograms: Option<Downloads<u64>>,
+    /// Kernel that copies particles, once somebody has asked.
+    columns: Option<Kernel>,
     /// Particles of the next shift of the window: the species, how it is made and in which column.
     coming: Vec<(usize, UniformSource, u64)>,
 }
@@ -329,6 +332,7 @@ impl CudaStages {
             heaviest: 1.0,
             extents: pool.alloc_zeros(0, "pic: extent of a histogram")?,
             histograms: None,
+            columns: None,
             coming: Vec::new(),
             closed: setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic),
             cuda: cuda.clone(),
@@ -460,7 +464,7 @@ mod tests {
         }
     }
 
-    fn empty_config() -> KernelConfig {
+    pub(super) fn empty_config() -> KernelConfig {
         KernelConfig {
             precision: Precision::F32,
             order: 1,

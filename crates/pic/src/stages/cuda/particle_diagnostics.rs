@@ -133,17 +133,17 @@ impl CudaStages {
 
 /// A page in use.
 #[derive(Debug, Clone, Copy)]
-struct Page {
-    number: u32,
+pub(super) struct Page {
+    pub(super) number: u32,
     /// Particles in it.
-    count: u32,
+    pub(super) count: u32,
     /// First cell of their tile.
-    corner: [i32; 2],
+    pub(super) corner: [i32; 2],
 }
 
 impl KernelConfig {
     /// Appends the particles of a page.
-    fn read(&self, page: &Page, bytes: &[u8], p: &mut Particles) {
+    pub(super) fn read(&self, page: &Page, bytes: &[u8], p: &mut Particles) {
         let (real, slots, n) = (self.real(), self.page(), page.count as usize);
         // Value c of particle k: four side by side, then columns.
         let value = |k: usize, c: usize| {
@@ -174,7 +174,7 @@ impl KernelConfig {
 
 impl Store {
     /// Pages in use, unit by unit. Waits.
-    fn pages_in_use(&self) -> Result<Vec<Page>> {
+    pub(super) fn pages_in_use(&self) -> Result<Vec<Page>> {
         self.counters()?;
         let now = &self.inbox[self.current];
         let lists =

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use zellige_engine::cuda::{Coming, Launch};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::ops::plane::FieldCopier;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::Values;
+use zellige_engine::record::{Values, ValuesOnGpu};
 use zellige_engine::sim::Cost;
 
 use super::arguments::{self, PushOf, Walls};
@@ -16,7 +17,9 @@ use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::sampling::purpose;
 use crate::stages::images::{self, Quantity};
-use crate::stages::{Bins, BinsToCome, Component, Energies, Ledger, Precision, ReadRow, Sheet, Stages, Visit, cpu};
+use crate::stages::{
+    Bins, BinsToCome, ColumnUnits, ColumnsOnGpu, Component, Energies, Ledger, Precision, ReadRow, Sheet, Stages, Visit, cpu,
+};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
 const FLOPS: f64 = 202.0;
@@ -278,6 +281,38 @@ impl Stages for CudaStages {
         }
         self.charge_of(species, false)?;
         self.fields.charge_picture(scale).map(Some)
+    }
+
+    fn cells_on_gpu(&mut self, component: Component, scale: f64, copier: &FieldCopier) -> Result<Option<ValuesOnGpu>> {
+        if !self.part.is_alone() {
+            return Ok(None);
+        }
+        if component as usize >= Component::Jx as usize {
+            self.read_current()?;
+        }
+        self.fields.copy(component, scale, copier).map(Some)
+    }
+
+    fn charge_cells_on_gpu(&mut self, species: &[usize], scale: f64, copier: &FieldCopier) -> Result<Option<ValuesOnGpu>> {
+        if !self.part.is_alone() {
+            return Ok(None);
+        }
+        self.charge_of(species, false)?;
+        self.fields.charge_copy(scale, copier).map(Some)
+    }
+
+    fn set_cells_on_gpu(
+        &mut self,
+        component: Component,
+        values: &ValuesOnGpu,
+        unit: f64,
+        copier: &FieldCopier,
+    ) -> Result<Option<(usize, f64)>> {
+        self.fields.put(component, values, unit, copier)
+    }
+
+    fn columns_on_gpu(&mut self, species: usize, units: &ColumnUnits) -> Result<Option<ColumnsOnGpu>> {
+        if self.part.is_alone() { self.copied_columns(species, units).map(Some) } else { Ok(None) }
     }
 
     fn keep(&mut self, list: usize, component: Component) -> Result<bool> {

@@ -1,10 +1,14 @@
 //! The trait of stages on a GPU.
 
+use std::ops::Range;
+
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::Downloads;
 use zellige_engine::error::Result;
+use zellige_engine::ops::plane::FieldCopier;
 use zellige_engine::parallel::{items, map};
+use zellige_engine::record::ValuesOnGpu;
 
 use super::CudaStages;
 use super::arguments::{ConstraintArgument, PieStepArgument, UpdateArgument};
@@ -15,7 +19,7 @@ use super::on_demand::absent;
 use super::supports::Supports;
 use super::wavefield::Wavefield;
 use crate::model::{State, View};
-use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, StateToCome, Sweep, in_one_part};
+use crate::stages::{Held, LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, StateToCome, Sweep, in_one_part};
 
 /// Errors of each view, from the device's values in a row.
 fn of_views<T: Number>(errors: &[T]) -> Vec<[f64; 3]> {
@@ -328,6 +332,44 @@ impl<T: Number> Stages for CudaStages<T> {
         let (probe, object) = (&self.state.probe, &self.state.object);
         let (probe, object) = (copies.begin(probe, probe.len())?, copies.begin(object, object.len())?);
         Ok(Some(Box::new(move || Ok(State { probe: wide(probe.wait()?), object: wide(object.wait()?) }))))
+    }
+
+    fn wave_on_gpu(
+        &mut self,
+        of: Held,
+        range: Range<usize>,
+        factors: &[Complex<f64>],
+        copier: &FieldCopier,
+    ) -> Result<Option<ValuesOnGpu>> {
+        if !self.model.share.links().is_alone() {
+            return Ok(None);
+        }
+        self.end_overlap()?;
+        let wave = match of {
+            Held::Probe => &self.state.probe,
+            Held::Object => &self.state.object,
+        };
+        copier.wave(wave, range, factors, "a copy of a wave").map(Some)
+    }
+
+    fn set_wave_on_gpu(
+        &mut self,
+        of: Held,
+        range: Range<usize>,
+        factors: &[Complex<f64>],
+        values: &ValuesOnGpu,
+        copier: &FieldCopier,
+    ) -> Result<bool> {
+        self.end_overlap()?;
+        let wave = match of {
+            Held::Probe => &mut self.state.probe,
+            Held::Object => &mut self.state.object,
+        };
+        let changed = copier.put_wave(values, wave, range, factors)?;
+        if changed {
+            self.forget_seen();
+        }
+        Ok(changed)
     }
 
     fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {

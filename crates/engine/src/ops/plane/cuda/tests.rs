@@ -21,7 +21,7 @@ fn expected(value: &dyn Fn(usize, usize) -> f64, plane: &PlaneOnGpu<'_>) -> Vec<
     out
 }
 
-type Call<T> = unsafe extern "C" fn(*const T, PixelAxis, PixelAxis, f64, f64, *mut f32);
+type Call<T> = unsafe extern "C" fn(*const T, PixelAxis, PixelAxis, f64, *mut f32);
 
 /// Runs a kernel as C++ of the CPU.
 fn on_host<T>(host: &Host, name: &str, values: &[T], plane: &PlaneOnGpu<'_>) -> Vec<f32> {
@@ -40,7 +40,7 @@ fn on_host<T>(host: &Host, name: &str, values: &[T], plane: &PlaneOnGpu<'_>) -> 
     // SAFETY: the parameters of the kernel, whose threads stay within both arrays.
     let kernel = unsafe { host.kernel::<Call<T>>(name) };
     // SAFETY: as above.
-    host.launch([blocks, 1, 1], [BLOCK, 1, 1], &|| unsafe { kernel(from, x, y, plane.scale, plane.shift, to) });
+    host.launch([blocks, 1, 1], [BLOCK, 1, 1], &|| unsafe { kernel(from, x, y, plane.scale, to) });
     out
 }
 
@@ -71,7 +71,6 @@ fn plane_of(bytes: u64, double: bool, (len, strides, begin): ([usize; 2], [usize
         strides,
         centring,
         scale: 0.3,
-        shift: 0.07,
         zeros: [1, 2],
         memory: PhantomData,
     }
@@ -88,7 +87,7 @@ fn pixels_have_the_bits_of_the_hosts_sums() {
             assert!(plane.is_inside(), "{shape:?}");
             let at = |i: usize, j: usize| shape.2 + i * shape.1[0] + j * shape.1[1];
             let zero = |i: usize, j: usize| i < 1 || j < 2;
-            let of = |v: f64| v * 0.3 + 0.07;
+            let of = |v: f64| v * 0.3;
             let double = |i: usize, j: usize| if zero(i, j) { 0.0 } else { of(values[at(i, j)]) };
             let rounded = |i: usize, j: usize| f64::from(double(i, j) as f32);
             let of_single = |i: usize, j: usize| if zero(i, j) { 0.0 } else { f64::from(of(f64::from(single[at(i, j)])) as f32) };
@@ -118,11 +117,10 @@ fn pixels_of_a_gpu_have_the_bits_of_the_hosts_sums() {
         for centring in [Centring::Node, Centring::Cell] {
             for double_in_record in [true, false] {
                 let (len, strides, begin) = shape;
-                let (scale, shift, zeros) = (0.3, 0.07, [1, 2]);
-                let plane =
-                    PlaneOnGpu { double_in_record, begin, strides, scale, shift, zeros, ..PlaneOnGpu::new(&buffer, true, len, centring) };
+                let (scale, zeros) = (0.3, [1, 2]);
+                let plane = PlaneOnGpu { double_in_record, begin, strides, scale, zeros, ..PlaneOnGpu::new(&buffer, true, len, centring) };
                 let value = |i: usize, j: usize| {
-                    let v = if i < 1 || j < 2 { 0.0 } else { values[begin + i * strides[0] + j * strides[1]] * scale + shift };
+                    let v = if i < 1 || j < 2 { 0.0 } else { values[begin + i * strides[0] + j * strides[1]] * scale };
                     if double_in_record { v } else { f64::from(v as f32) }
                 };
                 coming.push((reducer.pixels(&plane).unwrap(), expected(&value, &plane), format!("{shape:?} {centring:?}")));

@@ -1,10 +1,10 @@
-//! Records of the fields, some rows at a time, and their pictures, of which only pixels go to the host.
+//! Records of the fields, some rows at a time, their pictures, of which only pixels go to the host, and copies on the device.
 
 use zellige_engine::cuda::Coming;
 use zellige_engine::error::Result;
-use zellige_engine::ops::plane::{PlaneOnGpu, PlaneReducer};
+use zellige_engine::ops::plane::{FieldCopier, PlaneOnGpu, PlaneReducer};
 use zellige_engine::real::RealScalar;
-use zellige_engine::record::{Centring, Values};
+use zellige_engine::record::{Centring, Values, ValuesOnGpu};
 
 use super::{Fields, bytes};
 use crate::grid::{BELOW, Grid};
@@ -46,26 +46,69 @@ impl Fields {
 
     /// Pixels of a component, as [`crate::stages::Stages::picture`] gives them.
     pub(in crate::stages::cuda) fn picture(&mut self, component: Component, scale: f64) -> Result<Coming<f32>> {
-        let c = component as usize;
-        if c >= 6 {
-            self.j()?;
-        }
-        let Self { cuda, pool, advancing, current, grid, precision, reducer, .. } = self;
-        let (array, begin) = if c < 6 { (&advancing[0][c], 0) } else { (&*current, (c - 6) * grid.len()) };
-        let double = *precision == Precision::F64;
-        let mut plane = PlaneOnGpu::new(array, double, grid.cells, Centring::Node);
-        (plane.begin, plane.scale) = (begin, scale);
-        between_guards(grid, Quantity::Vector(component), &mut plane);
-        PlaneReducer::of(reducer, cuda, pool)?.pixels(&plane)
+        self.make_room_for(component)?;
+        let (mut reducer, cuda, pool) = (self.reducer.take(), self.cuda.clone(), self.pool.clone());
+        let pixels = PlaneReducer::of(&mut reducer, &cuda, &pool)?.pixels(&self.plane(component, scale));
+        self.reducer = reducer;
+        pixels
     }
 
     /// Pixels of the charge likewise.
     pub(in crate::stages::cuda) fn charge_picture(&mut self, scale: f64) -> Result<Coming<f32>> {
-        let Self { charge: Some(charge), .. } = self else { unreachable!("begun before it is looked at") };
-        let mut plane = PlaneOnGpu::new(charge.values(), true, self.grid.cells, Centring::Node);
+        let (mut reducer, cuda, pool) = (self.reducer.take(), self.cuda.clone(), self.pool.clone());
+        let pixels = PlaneReducer::of(&mut reducer, &cuda, &pool)?.pixels(&self.charge_plane(scale));
+        self.reducer = reducer;
+        pixels
+    }
+
+    /// A component on the cells of the box, as a copy on the device.
+    pub(in crate::stages::cuda) fn copy(&mut self, component: Component, scale: f64, copier: &FieldCopier) -> Result<ValuesOnGpu> {
+        self.make_room_for(component)?;
+        copier.plane(&self.plane(component, scale), "a copy of a field")
+    }
+
+    /// Charge on the cells of the box likewise.
+    pub(in crate::stages::cuda) fn charge_copy(&self, scale: f64, copier: &FieldCopier) -> Result<ValuesOnGpu> {
+        copier.plane(&self.charge_plane(scale), "a copy of the charge density")
+    }
+
+    /// Sets E or B on the cells of the box, as [`crate::stages::Stages::set_cells_on_gpu`] does.
+    pub(in crate::stages::cuda) fn put(
+        &mut self,
+        component: Component,
+        values: &ValuesOnGpu,
+        unit: f64,
+        copier: &FieldCopier,
+    ) -> Result<Option<(usize, f64)>> {
+        let plane = self.plane(component, 1.0);
+        let unfit = copier.first_unfit(values, unit, plane.double)?;
+        if unfit.is_none() {
+            copier.put_plane(values, unit, &plane)?;
+            self.fill_guards()?;
+        }
+        Ok(unfit)
+    }
+
+    fn make_room_for(&mut self, component: Component) -> Result<()> {
+        if component as usize >= 6 { self.j().map(|_| ()) } else { Ok(()) }
+    }
+
+    /// A component where it lies; there is room for it.
+    fn plane(&self, component: Component, scale: f64) -> PlaneOnGpu<'_> {
+        let c = component as usize;
+        let (array, begin) = if c < 6 { (&self.advancing[0][c], 0) } else { (&self.current, (c - 6) * self.grid.len()) };
+        let mut plane = PlaneOnGpu::new(array, self.precision == Precision::F64, self.grid.cells, Centring::Node);
+        (plane.begin, plane.scale) = (begin, scale);
+        between_guards(&self.grid, Quantity::Vector(component), &mut plane);
+        plane
+    }
+
+    /// The charge that was added up last likewise.
+    fn charge_plane(&self, scale: f64) -> PlaneOnGpu<'_> {
+        let mut plane = PlaneOnGpu::new(self.charge().values(), true, self.grid.cells, Centring::Node);
         (plane.double_in_record, plane.scale) = (self.precision == Precision::F64, scale);
         between_guards(&self.grid, Quantity::Charge, &mut plane);
-        PlaneReducer::of(&mut self.reducer, &self.cuda, &self.pool)?.pixels(&plane)
+        plane
     }
 }
 

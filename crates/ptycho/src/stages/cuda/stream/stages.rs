@@ -1,15 +1,19 @@
 //! The trait of stages where frames come and go.
 
+use std::ops::Range;
+
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
+use zellige_engine::ops::plane::FieldCopier;
+use zellige_engine::record::ValuesOnGpu;
 
 use super::StreamedStages;
 use super::picked::Pass;
 use crate::model::{State, View};
 use crate::stages::cuda::CudaStages;
 use crate::stages::cuda::number::Number;
-use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, StateToCome, Sweep};
+use crate::stages::{Held, LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, StateToCome, Sweep};
 
 impl<T: Number> Stages for StreamedStages<T> {
     fn exits_from_product(&mut self) -> Result<()> {
@@ -153,6 +157,29 @@ impl<T: Number> Stages for StreamedStages<T> {
     fn begin_state(&mut self) -> Result<Option<StateToCome>> {
         self.flush()?;
         self.inner.begin_state()
+    }
+
+    fn wave_on_gpu(
+        &mut self,
+        of: Held,
+        range: Range<usize>,
+        factors: &[Complex<f64>],
+        copier: &FieldCopier,
+    ) -> Result<Option<ValuesOnGpu>> {
+        self.flush()?;
+        self.inner.wave_on_gpu(of, range, factors, copier)
+    }
+
+    fn set_wave_on_gpu(
+        &mut self,
+        of: Held,
+        range: Range<usize>,
+        factors: &[Complex<f64>],
+        values: &ValuesOnGpu,
+        copier: &FieldCopier,
+    ) -> Result<bool> {
+        self.flush()?;
+        self.inner.set_wave_on_gpu(of, range, factors, values, copier)
     }
 
     fn copy_state(&mut self, bits: &mut [u64]) -> Result<()> {
