@@ -78,8 +78,8 @@ thread_local! {
     static INTERRUPTIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets [`Interruption::check`] break `work` off, which will be done again.
-pub(crate) fn while_interruptible<R>(work: impl FnOnce() -> R) -> R {
+/// Lets [`Interruption::check`] break `work` off, which will be done again or was not wanted any more.
+pub fn while_interruptible<R>(work: impl FnOnce() -> R) -> R {
     INTERRUPTIBLE.set(true);
     let result = work();
     INTERRUPTIBLE.set(false);
@@ -96,8 +96,8 @@ pub fn interruption() -> Interruption {
 }
 
 impl Interruption {
-    /// Ends the writing of results between two files where there is a reason to stop: a run that is gone on with writes them all
-    /// again.
+    /// Ends the work where there is a reason to stop: between two files of results, which a run that is gone on with writes again,
+    /// or between two steps of a solution that somebody waits for.
     ///
     /// # Errors
     /// [`Error::Interrupted`], for the run loop.

@@ -7,6 +7,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::links::Links;
 use zellige_engine::parallel::{each, items_mut, position};
 use zellige_engine::profile::Profiler;
+use zellige_engine::signal;
 
 use crate::direct::Direct;
 use crate::fold::{Folded, Reference};
@@ -312,13 +313,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Begins, and steps until there is a verdict.
+    /// Begins, and steps until there is a verdict, or a reason to stop where the caller can be interrupted
+    /// ([`signal::while_interruptible`]).
     pub fn run(&mut self, profiler: &mut Profiler) -> Result<Status> {
+        let interruption = signal::interruption();
         self.begin_ahead(true, profiler)?;
         loop {
             if let Some(status) = self.status {
                 return Ok(status);
             }
+            interruption.check()?;
             self.step_carrying(true, profiler)?;
         }
     }

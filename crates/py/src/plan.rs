@@ -9,6 +9,7 @@ use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
+use zellige_engine::signal::{self, Signals};
 use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Report, Side, Solution, Status, setup};
 
 use crate::array::{Array, Data};
@@ -44,6 +45,12 @@ fn named(error: Error) -> Error {
         Error::Input { problems, .. } => Error::Input { origin: ORIGIN.into(), problems },
         other => other,
     }
+}
+
+/// Solves so that Ctrl-C ends it between two steps.
+fn heeding_signals<R>(solve: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _signals = Signals::listen_beside(None)?;
+    signal::while_interruptible(solve)
 }
 
 impl PoissonPlan {
@@ -138,7 +145,7 @@ impl PoissonPlan {
             }
             let cuda = self.gpu()?;
             let values = rhs.buffer(cuda).map_err(named).for_python(py)?;
-            let (u, report) = py.detach(|| self.work_on_gpu(cuda, &values).map_err(named)).for_python(py)?;
+            let (u, report) = py.detach(|| heeding_signals(|| self.work_on_gpu(cuda, &values)).map_err(named)).for_python(py)?;
             (Data::OnGpu(ValuesOnGpu::F64(u)), rhs.shape().to_vec(), report)
         } else {
             let rhs = Doubles::new(rhs)?;
@@ -148,7 +155,7 @@ impl PoissonPlan {
                 self.fits("guess", guess.shape())?;
             }
             let (values, from) = (rhs.values(), guess.as_ref().map(Doubles::values));
-            let Solution { u, report } = py.detach(|| self.work(values, from).map_err(named)).for_python(py)?;
+            let Solution { u, report } = py.detach(|| heeding_signals(|| self.work(values, from)).map_err(named)).for_python(py)?;
             (Data::F64(u), rhs.shape().to_vec(), report)
         };
         let converged = matches!(report.status, Status::Converged | Status::PrecisionFloor);
