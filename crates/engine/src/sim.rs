@@ -349,10 +349,7 @@ pub trait Solver: Sized + Send + 'static {
     /// They do not lie there in a form that could be copied.
     fn particles_on_gpu(&mut self, species: &str, copier: &FieldCopier) -> Result<Option<TableOnGpu>> {
         let _ = copier;
-        match self.particles(species)? {
-            Some(_) => Err(not_on_gpu(species, &[])),
-            None => Ok(None),
-        }
+        Err(not_on_gpu(species, &[]))
     }
 
     /// Puts new values in place of those of a field of the state between two steps: in the shape, order and units of the record

@@ -50,7 +50,7 @@ impl ValuesOnGpu {
 
     /// Number `k` of all values, a complex one being two. Waits.
     pub(crate) fn number(&self, cuda: &Cuda, k: usize) -> Result<f64> {
-        let part = |pair: Complex<f64>| if k % 2 == 0 { pair.re } else { pair.im };
+        let part = |pair: Complex<f64>| if k.is_multiple_of(2) { pair.re } else { pair.im };
         Ok(match self {
             Self::F32(values) => f64::from(cuda.download_range(values, k..k + 1)?[0]),
             Self::F64(values) => cuda.download_range(values, k..k + 1)?[0],

@@ -47,16 +47,18 @@ impl Fields {
     /// Pixels of a component, as [`crate::stages::Stages::picture`] gives them.
     pub(in crate::stages::cuda) fn picture(&mut self, component: Component, scale: f64) -> Result<Coming<f32>> {
         self.make_room_for(component)?;
-        let (mut reducer, cuda, pool) = (self.reducer.take(), self.cuda.clone(), self.pool.clone());
-        let pixels = PlaneReducer::of(&mut reducer, &cuda, &pool)?.pixels(&self.plane(component, scale));
-        self.reducer = reducer;
-        pixels
+        self.pixels(|fields| fields.plane(component, scale))
     }
 
     /// Pixels of the charge likewise.
     pub(in crate::stages::cuda) fn charge_picture(&mut self, scale: f64) -> Result<Coming<f32>> {
-        let (mut reducer, cuda, pool) = (self.reducer.take(), self.cuda.clone(), self.pool.clone());
-        let pixels = PlaneReducer::of(&mut reducer, &cuda, &pool)?.pixels(&self.charge_plane(scale));
+        self.pixels(|fields| fields.charge_plane(scale))
+    }
+
+    fn pixels(&mut self, plane: impl FnOnce(&Self) -> PlaneOnGpu<'_>) -> Result<Coming<f32>> {
+        // Out of its place, since planes borrow the fields.
+        let mut reducer = self.reducer.take();
+        let pixels = PlaneReducer::of(&mut reducer, &self.cuda, &self.pool)?.pixels(&plane(self));
         self.reducer = reducer;
         pixels
     }
