@@ -431,6 +431,25 @@ class FieldsOnGpu(test_run.Folder):
         with cupy.cuda.Stream(non_blocking=True):
             self.assertEqual(float(cupy.abs(cupy.from_dlpack(run.field_on_gpu("Ex"))).max()), np.abs(np.asarray(run.fields["Ex"])).max())
 
+    @unittest.skipUnless(importlib.util.find_spec("cupy"), "CuPy is needed")
+    def test_a_field_of_cupy_is_set_once_its_stream_has_made_it(self):
+        import cupy
+
+        tables = plasma(10**6)
+        tables["pic"]["grid"] = {"cells": [1024, 1024], "size": [102.4, 102.4]}
+        tables["pic"]["species"][0]["particles_per_cell"] = 1
+        run = zellige.Run(tables, device="cuda")
+        run.step()
+        with cupy.cuda.Stream(non_blocking=True):
+            values = cupy.zeros((1024, 1024), "f4")
+            for _ in range(300):
+                values += 0.01
+            run.set_field("Ex", values)
+            found = cupy.asarray(run.field_on_gpu("Ex"))
+            self.assertTrue(bool((found == values).all()))
+        with self.assertRaisesRegex(TypeError, "in C order are needed"):
+            run.set_field("Ex", cupy.zeros((1024, 2048), "f4")[:, ::2])
+
     @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is needed")
     def test_pytorch_shares_the_memory(self):
         import torch

@@ -415,21 +415,21 @@ except KeyboardInterrupt:
         self.assertEqual(out, "saved\n", err)
         self.assertTrue((self.folder / "out" / "checkpoint" / "latest.zck").exists())
 
-    def test_ctrl_c_ends_a_solve_of_poissons_equation(self):
+    def test_ctrl_c_ends_a_solve_whose_plan_goes_on(self):
         script = """
 import numpy as np, zellige
-plan = zellige.poisson.Plan((1025, 1025), tol=0.0, method="gauss_seidel", max_cycles=10**9, device="cpu", threads=1)
+make = lambda: zellige.poisson.Plan((129, 129), tol=1e-6, method="gauss_seidel", max_cycles=10**9, device="cpu", threads=1)
+plan, rho = make(), np.ones((129, 129))
 print("ready", flush=True)
 try:
-    plan.solve(np.ones((1025, 1025)))
+    plan.solve(rho)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-small = zellige.poisson.Plan((33, 33), method="multigrid", device="cpu", threads=1)
-print(small.solve(np.ones((33, 33))).converged, flush=True)
+print(np.array_equal(plan.solve(rho).u, make().solve(rho).u), flush=True)
 """
         process = self.start(script)
         self.assertEqual(process.stdout.readline(), "ready\n")
-        time.sleep(1.0)
+        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual((out, process.returncode), ("interrupted\nTrue\n", 0), err)
