@@ -334,7 +334,8 @@ class Run:
         ----------
         name : str
             Of a plasma `E_x` (or `Ex`), .., `B_z`, `J_x`, .., `rho`, `rho_` and a species, whether the input asks for it or not; of a
-            reconstruction `object` or `probe`; of Poisson's equation `solution`. Averages of a gas are made on the host.
+            reconstruction `object` or `probe`; of Poisson's equation `solution`, whose mean, where one is set, agrees to rounding.
+            Averages of a gas and solutions of a batch are made on the host.
 
         Raises
         ------
