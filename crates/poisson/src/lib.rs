@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`config`] | the input table as typed, and its checks |
 //! | [`setup`] | conversion of the input to arrays |
-//! | `single`, `stack`, `batch` | one problem and a stack of right-hand sides as the run loop sees them; what is solved together |
+//! | [`solver`], `batch` | one problem and a stack of right-hand sides as the run loop sees them; what is solved together |
 //! | [`problem`], [`fold`] | the problem as physics states it, folded into `A u = f` |
 //! | [`method`], [`spectrum`] | the choice of the method, and the numbers behind it |
 //! | [`driver`] | a system on a device, one step at a time |
@@ -37,12 +37,10 @@ pub mod physics;
 pub mod plan;
 pub mod problem;
 pub mod setup;
-mod single;
 pub mod smoothing;
 pub mod solve;
 pub mod solver;
 pub mod spectrum;
-mod stack;
 pub mod stages;
 pub mod status;
 pub mod step;

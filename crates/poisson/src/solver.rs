@@ -1,5 +1,8 @@
 //! The solver as the run loop sees it: one problem, or a batch of them.
 
+mod single;
+mod stack;
+
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
@@ -13,9 +16,11 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Look,
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
 use crate::method::{Choice, Method, Scheme};
-use crate::single::{Single, levels_of, must_be_cut};
-use crate::stack::{self, Stack};
 use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
+
+pub(crate) use self::single::levels_of;
+use self::single::{Single, must_be_cut};
+use self::stack::Stack;
 
 /// Solver of the problem that an input states.
 pub struct Poisson(Run);

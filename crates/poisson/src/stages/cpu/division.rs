@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::grid::{Axis, Bc, Grid};
     use crate::method::{Method, Options};
-    use crate::single::levels_of;
+    use crate::solver::levels_of;
 
     /// Parts on GPUs exchange once a level on the way down, tell all others the norms and a coarse level, and plane grids are cut
     /// where parts have whole bands.

@@ -11,13 +11,13 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
 
+use super::single::{self, NOTABLE_IMBALANCE, ending, residual_limit, share_of_imbalance};
 use crate::batch::{BatchSolver, concurrent, host_bytes};
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
 use crate::grid::{Grid, Level};
 use crate::method::{Choice, Scheme};
 use crate::setup::BatchProblems;
-use crate::single::{self, NOTABLE_IMBALANCE, ending, residual_limit, share_of_imbalance};
 use crate::solve::{Report, Solution};
 use crate::status::Status;
 use crate::{cost, operator, output, setup, truncation};
