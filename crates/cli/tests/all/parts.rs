@@ -48,15 +48,7 @@ pub(crate) struct Content(Vec<u8>);
 
 impl PartialEq for Content {
     fn eq(&self, other: &Self) -> bool {
-        let (a, b) = (&self.0, &other.0);
-        let date = a.windows(7).position(|some| some == b" +0000\0").filter(|_| a.starts_with(b"\x89HDF"));
-        let date = date.map_or(0..0, |end| end - 19..end);
-        if a == b || a.len() != b.len() || a[date.clone()] == b[date.clone()] {
-            return a == b;
-        }
-        let mut differ = (0..a.len()).filter(|k| a[*k] != b[*k] && !date.contains(k));
-        let first = differ.next().unwrap_or(date.end);
-        date.end.abs_diff(first) < 4096 && differ.all(|k| k < first + 4)
+        testing::alike(&self.0, &other.0)
     }
 }
 

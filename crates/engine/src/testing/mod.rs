@@ -2,10 +2,13 @@
 //!
 //! With `ZELLIGE_REQUIRE_GPU=1` (and `ZELLIGE_REQUIRE_NVRTC=1`) a skip is a failure.
 
+mod files;
 pub mod host;
 pub mod mpi;
 pub mod parts;
 pub mod toy;
+
+pub use self::files::alike;
 
 use crate::cuda::{self, Cuda};
 

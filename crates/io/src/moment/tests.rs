@@ -2,6 +2,7 @@ use std::ops::Range;
 
 use zellige_engine::links::{Links, inside};
 use zellige_engine::record::{Entries, fill};
+use zellige_engine::testing::alike;
 
 use super::*;
 use crate::samples;
@@ -89,17 +90,6 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         all.insert(entry.file_name().into(), std::fs::read(entry.path()).unwrap());
     }
     all
-}
-
-/// Returns true if two files are the same, but for the second in which they were written and the checksum of the header with it.
-fn alike(a: &[u8], b: &[u8]) -> bool {
-    let date = a.windows(7).position(|some| some == b" +0000\0").map_or(0..0, |end| end - 19..end);
-    if a == b || a.len() != b.len() || a[date.clone()] == b[date.clone()] {
-        return a == b;
-    }
-    let mut other = (0..a.len()).filter(|k| a[*k] != b[*k] && !date.contains(k));
-    let first = other.next().unwrap_or(date.end);
-    date.end.abs_diff(first) < 4096 && other.all(|k| k < first + 4)
 }
 
 #[test]
