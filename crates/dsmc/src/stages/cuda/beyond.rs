@@ -217,8 +217,8 @@ impl Beyond {
         let Some(receive) = &kernels.receive else { return Ok(()) };
         profiler.stage_on(&self.cuda, "slabs", Cost::default(), || self.slabs.exchange())?;
         let launch = receive.launch(RECEIVERS, 256).arg(*store).arg(inflow);
-        let launch = launch.arg(&self.came).arg(self.came.len() as u32).arg(&self.peaks);
-        // SAFETY: the arguments as declared, so many links; a slab has its links and rooms; two numbers a part.
+        let launch = launch.arg(&self.came).arg(&self.peaks);
+        // SAFETY: the arguments as declared; a slab has its links and rooms; two numbers a part.
         profiler.stage_on(&self.cuda, "receive", Cost::default(), || unsafe { launch.run() })
     }
 

@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// A launch that is there before the kernel ahead has ended (`in_turn` of common.cu), where the GPU has that. Not of a run in
-    /// parts, between whose launches streams wait for each other.
+    /// parts, between whose launches streams wait for each other: 2 and 4 parts on a GPU took up to 3 % longer with it.
     pub(super) fn early<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
         if self.config.parts { launch } else { launch.early() }
     }

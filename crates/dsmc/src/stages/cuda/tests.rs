@@ -68,9 +68,9 @@ fn kernels_compile() {
     };
     let small = KernelConfig { shift: [2, 1], capacity: 512, threads: 64, resident: 16, lanes: 8, ..PLAIN };
     let full = KernelConfig { shift: [0; 2], lanes: 32, layers: 3, recorded: false, mirrors: true, ..PLAIN };
-    for config in
-        [everything, pairing, KernelConfig { components: 2, follows: true, ..PLAIN }, small, KernelConfig { weighted: true, ..small }, full]
-    {
+    let in_parts = KernelConfig { parts: true, ..everything };
+    let plane = KernelConfig { components: 2, follows: true, ..PLAIN };
+    for config in [everything, in_parts, pairing, plane, small, KernelConfig { weighted: true, ..small }, full] {
         recipes(&config).iter().for_each(zellige_engine::testing::compiles);
     }
     // Parts of a run.
