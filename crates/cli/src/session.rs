@@ -79,8 +79,8 @@ pub trait Session: Send {
     fn particles(&mut self, species: &str) -> Result<Option<Record>>;
     /// Sets a field of the state ([`zellige_engine::sim::Solver::set_field`]).
     fn set_field(&mut self, name: &str, shape: &[usize], values: GivenValues) -> Result<()>;
-    /// The GPU that the run computes on.
-    fn gpu(&mut self) -> Option<Cuda>;
+    /// The GPU that the run computes on, if it has not ended.
+    fn gpu(&mut self) -> Result<Option<Cuda>>;
     /// Sets a field from values there ([`zellige_engine::run::Running::set_field_on_gpu`]).
     fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu) -> Result<()>;
     /// Sets columns of particles ([`zellige_engine::sim::Solver::set_particles`]).

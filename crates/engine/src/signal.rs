@@ -73,22 +73,30 @@ pub fn stop_reason() -> Option<&'static str> {
     }
 }
 
+/// Source of reasons to stop.
+pub type Ask = fn() -> Option<&'static str>;
+
 thread_local! {
-    /// Flag of a thread whose present work can be broken off and repeated.
-    static INTERRUPTIBLE: Cell<bool> = const { Cell::new(false) };
+    /// Who is asked by a thread whose present work can be broken off.
+    static INTERRUPTIBLE: Cell<Option<Ask>> = const { Cell::new(None) };
 }
 
-/// Lets [`Interruption::check`] break `work` off, which will be done again or was not wanted any more.
-pub fn while_interruptible<R>(work: impl FnOnce() -> R) -> R {
-    INTERRUPTIBLE.set(true);
+/// Lets [`Interruption::check`] break `work` off, which will be done again.
+pub(crate) fn while_interruptible<R>(work: impl FnOnce() -> R) -> R {
+    while_asking(stop_reason, work)
+}
+
+/// Lets [`Interruption::check`] break `work` off, which is not wanted any more, where `ask` has a reason.
+pub fn while_asking<R>(ask: Ask, work: impl FnOnce() -> R) -> R {
+    let before = INTERRUPTIBLE.replace(Some(ask));
     let result = work();
-    INTERRUPTIBLE.set(false);
+    INTERRUPTIBLE.set(before);
     result
 }
 
 /// Permission to break off the work of the thread that made it when there is a reason to stop. Other threads may ask on its behalf.
 #[derive(Debug, Clone, Copy)]
-pub struct Interruption(bool);
+pub struct Interruption(Option<Ask>);
 
 /// Returns the permission of this thread at this moment.
 pub fn interruption() -> Interruption {
@@ -102,7 +110,7 @@ impl Interruption {
     /// # Errors
     /// [`Error::Interrupted`], for the run loop.
     pub fn check(self) -> Result<()> {
-        match stop_reason().filter(|_| self.0) {
+        match self.0.and_then(|ask| ask()) {
             None => Ok(()),
             Some(reason) => Err(Error::Interrupted { reason, step: 0, checkpoint: None }),
         }

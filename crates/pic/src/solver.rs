@@ -152,7 +152,7 @@ impl Solver for Pic {
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
         let model = Self::prepare(config, environment)?;
         let setup = model.setup(config)?;
-        Ok([stages::cuda::recipes(&setup, gpu), plasma::makers(config, &model, &setup, gpu)].concat())
+        Ok([stages::cuda::recipes(&setup, gpu), plasma::makers(config, &model, &setup, gpu), stages::cuda::recipes_of_copies()].concat())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

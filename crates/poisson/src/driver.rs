@@ -314,7 +314,7 @@ impl Driver {
     }
 
     /// Begins, and steps until there is a verdict, or a reason to stop where the caller can be interrupted
-    /// ([`signal::while_interruptible`]).
+    /// ([`signal::while_asking`]).
     pub fn run(&mut self, profiler: &mut Profiler) -> Result<Status> {
         let interruption = signal::interruption();
         self.begin_ahead(true, profiler)?;

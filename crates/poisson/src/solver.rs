@@ -185,7 +185,7 @@ impl Solver for Poisson {
         } else {
             vec![stages::cuda::recipe(choice.precision)]
         };
-        Ok(solving.into_iter().chain([on_gpu::recipe(), plane::recipe()]).collect())
+        Ok(solving.into_iter().chain([on_gpu::recipe(), plane::recipe(), plane::copier::recipe()]).collect())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

@@ -23,7 +23,8 @@ pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Pr
     let ptypy = config.compatibility == Compatibility::Ptypy;
     let engines = config.engine.iter().flat_map(|engine| needed(engine, ptypy));
     let needed: Vec<Needed> = engines.chain(streamed.then_some(Needed::Streaming)).chain(parts.then_some(Needed::Parts)).collect();
-    recipes_for(&kernel_config, &needed)
+    let copies = zellige_engine::ops::plane::copier::recipe();
+    recipes_for(&kernel_config, &needed).into_iter().chain([copies]).collect()
 }
 
 fn needed(engine: &EngineConfig, ptypy: bool) -> Vec<Needed> {

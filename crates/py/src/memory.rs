@@ -6,7 +6,7 @@ use bytemuck::{Pod, PodCastError};
 use num_complex::Complex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use zellige_engine::cuda::{Buffer, Cuda};
+use zellige_engine::cuda::{Behind, Buffer, Cuda};
 use zellige_engine::error::Result;
 use zellige_engine::record::ValuesOnGpu;
 use zellige_io::tensor::Elements;
@@ -220,9 +220,9 @@ impl<'py> Words<'py> {
 pub(crate) struct OnGpu<'py, T> {
     at: u64,
     shape: Vec<usize>,
-    /// Stream of the driver behind which they are there, where one is named.
-    stream: Option<usize>,
-    _owner: Bound<'py, PyAny>,
+    /// Work behind which they are there.
+    behind: Behind,
+    owner: Bound<'py, PyAny>,
     _kind: PhantomData<T>,
 }
 
@@ -239,25 +239,38 @@ impl<'py, T: Value + Pod> OnGpu<'py, T> {
         let shape: Vec<usize> = item("shape")?.extract()?;
         let (at, _): (u64, bool) = item("data")?.extract()?;
         let strides: Option<Vec<i64>> = other("strides")?.extract()?;
-        let stream: Option<usize> = other("stream")?.extract()?;
+        // Version 3 names the stream where there is something to wait for; earlier ones, PyTorch's is one, say nothing of it.
+        let behind = match (item("version")?.extract::<u32>()?, other("stream")?.extract()?) {
+            (_, Some(stream)) => Behind::Stream(stream),
+            (3.., None) => Behind::Nothing,
+            (_, None) => Behind::All,
+        };
+        for (mark, hint) in [("is_conj", "resolve_conj"), ("is_neg", "resolve_neg")] {
+            if object.hasattr(mark)? && object.call_method0(mark)?.is_truthy()? {
+                let message = format!("the values of `{name}` are not what lies in memory (`{name}.{mark}()`)");
+                return Err(PyTypeError::new_err(format!("{message}\n\nhint: give `{name}.{hint}()`")));
+            }
+        }
         if kind != T::CODE || strides.is_some_and(|strides| !dense::<T>(&shape, &strides)) || !other("mask")?.is_none() {
             let message = format!("`{name}` is an array of {kind} on a GPU where {} in C order are needed", T::NAME);
             let (cupy, torch) = if T::CODE == kind { (String::new(), "") } else { (", \"float64\"".to_owned(), ".double()") };
             let hint = format!("hint: `cupy.ascontiguousarray({name}{cupy})` or `{name}{torch}.contiguous()`");
             return Err(PyTypeError::new_err(format!("{message} (allowed: {})\n\n{hint}", T::CODE)));
         }
-        Ok(Some(Self { at, shape, stream, _owner: object.clone(), _kind: PhantomData }))
+        Ok(Some(Self { at, shape, behind, owner: object.clone(), _kind: PhantomData }))
     }
 
     pub(crate) fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The values for `cuda`, whose GPU they lie on.
-    pub(crate) fn buffer(&self, cuda: &Cuda) -> Result<Buffer<T>> {
+    /// The values for `cuda`, on whose GPU they must lie.
+    pub(crate) fn buffer(&self, cuda: &Cuda) -> PyResult<Buffer<T>> {
+        let (at, len, behind) = (self.at, self.shape.iter().product(), self.behind);
+        let py = self.owner.py();
         // SAFETY: the interface promises so many aligned values of this type behind its stream, and its owner, which is held longer than
         // the buffer, keeps them. That nobody writes meanwhile is the caller's part, as with every library of arrays.
-        unsafe { cuda.lent(self.at, self.shape.iter().product(), self.stream) }
+        py.detach(|| unsafe { cuda.lent(at, len, behind) }).for_python(py)
     }
 }
 
@@ -284,7 +297,7 @@ fn lent<T: Value + Pod>(
     values: impl FnOnce(Buffer<T>) -> ValuesOnGpu,
 ) -> PyResult<(ValuesOnGpu, Vec<usize>)> {
     let found = OnGpu::<T>::of(object, name)?.ok_or_else(|| PyTypeError::new_err(format!("`{name}` is no array on a GPU")))?;
-    Ok((values(found.buffer(cuda).for_python(object.py())?), found.shape))
+    Ok((values(found.buffer(cuda)?), found.shape))
 }
 
 /// Returns true if these strides, in bytes, are those of C order.

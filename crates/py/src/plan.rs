@@ -1,6 +1,8 @@
 //! Poisson's equation on the caller's arrays.
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,7 +11,7 @@ use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
-use zellige_engine::signal::{self, Signals};
+use zellige_engine::signal;
 use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Report, Side, Solution, Status, setup};
 
 use crate::array::{Array, Data};
@@ -47,10 +49,34 @@ fn named(error: Error) -> Error {
     }
 }
 
-/// Solves so that Ctrl-C ends it between two steps.
-fn heeding_signals<R>(solve: impl FnOnce() -> Result<R>) -> Result<R> {
-    let _signals = Signals::listen_beside(None)?;
-    signal::while_interruptible(solve)
+/// Time between two looks for signals.
+const LOOK: Duration = Duration::from_millis(50);
+
+thread_local! {
+    /// The last look for signals, and what Python's handler of one raised.
+    static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
+    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Has Python's own handlers called, which raise `KeyboardInterrupt` as a rule: in the main thread alone, as Python has it.
+fn raised() -> Option<&'static str> {
+    if LOOKED.get().is_some_and(|then| then.elapsed() < LOOK) {
+        return None;
+    }
+    LOOKED.set(Some(Instant::now()));
+    let raised = Python::attach(|py| py.check_signals()).err()?;
+    RAISED.set(Some(raised));
+    Some("SIGINT")
+}
+
+/// Solves without the interpreter's lock; what a handler of a signal raises ends it between two steps.
+fn interruptible<R: Send>(py: Python<'_>, solve: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+    RAISED.set(None);
+    let found = py.detach(|| signal::while_asking(raised, solve).map_err(named));
+    match RAISED.take() {
+        Some(raised) => Err(raised),
+        None => found.for_python(py),
+    }
 }
 
 impl PoissonPlan {
@@ -144,8 +170,8 @@ impl PoissonPlan {
                 ));
             }
             let cuda = self.gpu()?;
-            let values = rhs.buffer(cuda).map_err(named).for_python(py)?;
-            let (u, report) = py.detach(|| heeding_signals(|| self.work_on_gpu(cuda, &values)).map_err(named)).for_python(py)?;
+            let values = rhs.buffer(cuda)?;
+            let (u, report) = interruptible(py, || self.work_on_gpu(cuda, &values))?;
             (Data::OnGpu(ValuesOnGpu::F64(u)), rhs.shape().to_vec(), report)
         } else {
             let rhs = Doubles::new(rhs)?;
@@ -155,7 +181,7 @@ impl PoissonPlan {
                 self.fits("guess", guess.shape())?;
             }
             let (values, from) = (rhs.values(), guess.as_ref().map(Doubles::values));
-            let Solution { u, report } = py.detach(|| heeding_signals(|| self.work(values, from)).map_err(named)).for_python(py)?;
+            let Solution { u, report } = interruptible(py, || self.work(values, from))?;
             (Data::F64(u), rhs.shape().to_vec(), report)
         };
         let converged = matches!(report.status, Status::Converged | Status::PrecisionFloor);

@@ -207,14 +207,9 @@ impl Session {
         self.apart(py, |run| run.set_field(name, &shape, GivenValues::Real(values)))
     }
 
-    /// Number of the GPU that the run computes on.
-    fn gpu(&self) -> PyResult<Option<usize>> {
-        Ok(self.take()?.gpu().map(|cuda| cuda.ordinal()))
-    }
-
     /// Sets a field of the state from values in the memory of the run's GPU.
     fn set_field_on_gpu(&self, py: Python<'_>, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some(cuda) = self.take()?.gpu() else {
+        let Some(cuda) = self.take()?.gpu().for_python(py)? else {
             return Err(PyTypeError::new_err(format!("`{name}` is in the memory of a GPU, and the run computes on the CPU")));
         };
         let (values, shape) = values_on_gpu(values, name, &cuda)?;

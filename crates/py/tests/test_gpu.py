@@ -4,7 +4,12 @@ where it is not installed."""
 import ctypes
 import gc
 import importlib.util
+import os
+import signal
 import sys
+import tempfile
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -440,15 +445,56 @@ class FieldsOnGpu(test_run.Folder):
         tables["pic"]["species"][0]["particles_per_cell"] = 1
         run = zellige.Run(tables, device="cuda")
         run.step()
+        spin = cupy.RawKernel("extern \"C\" __global__ void spin(long long n) { for (long long t = clock64(); clock64() - t < n;); }", "spin")
+        values = cupy.zeros((1024, 1024), "f4")
+        # Kernels are there from here on.
+        run.set_field("Ex", values)
+        spin((1,), (1,), (0,))
         with cupy.cuda.Stream(non_blocking=True):
-            values = cupy.zeros((1024, 1024), "f4")
-            for _ in range(300):
-                values += 0.01
+            # A tenth of a second and more before the values are there.
+            spin((1,), (1,), (200_000_000,))
+            values += 3.0
             run.set_field("Ex", values)
             found = cupy.asarray(run.field_on_gpu("Ex"))
             self.assertTrue(bool((found == values).all()))
         with self.assertRaisesRegex(TypeError, "in C order are needed"):
             run.set_field("Ex", cupy.zeros((1024, 2048), "f4")[:, ::2])
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is needed")
+    def test_a_field_of_pytorch_is_set_once_it_is_made(self):
+        import torch
+
+        run = zellige.Run(plasma(10**6), device="cuda")
+        run.step()
+        values = torch.zeros((8, 64), device="cuda")
+        run.set_field("Ex", values)
+        torch.cuda._sleep(200_000_000)
+        values += 3.0
+        run.set_field("Ex", values)
+        np.testing.assert_array_equal(np.asarray(run.fields["Ex"]), np.full((8, 64), 3.0))
+        # Lazily: what lies in memory is not what it says.
+        with self.assertRaisesRegex(TypeError, "resolve_conj"):
+            run.set_field("Ex", torch.zeros((8, 64), device="cuda", dtype=torch.complex64).conj())
+
+    def test_what_is_set_at_the_end_is_refused(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        run = zellige.Run(plasma(2), device="cuda", output=folder.name + "/out")
+        run.to_end()
+        with self.assertRaisesRegex(zellige.InputError, "the run has ended: there is no state to set"):
+            run.set_field("Ex", OnGpu(np.zeros((8, 64))))
+
+    def test_ctrl_c_ends_a_solve(self):
+        rho, times = np.ones((513, 513)), []
+        plan = zellige.poisson.Plan(rho.shape, tol=1e-14, method="gauss_seidel", max_cycles=10**7, device="cuda")
+        for given in (rho, OnGpu(rho)):
+            timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+            begun = time.monotonic()
+            timer.start()
+            with self.assertRaises(KeyboardInterrupt):
+                plan.solve(given)
+            times.append(time.monotonic() - begun)
+        self.assertLess(max(times), 10.0)
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is needed")
     def test_pytorch_shares_the_memory(self):

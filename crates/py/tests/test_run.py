@@ -416,23 +416,34 @@ except KeyboardInterrupt:
         self.assertTrue((self.folder / "out" / "checkpoint" / "latest.zck").exists())
 
     def test_ctrl_c_ends_a_solve_whose_plan_goes_on(self):
+        # Notebooks set Python's handler anew before each cell; SIGTERM ends the process afterwards as before.
         script = """
+import os, signal, time
 import numpy as np, zellige
-make = lambda: zellige.poisson.Plan((129, 129), tol=1e-6, method="gauss_seidel", max_cycles=10**9, device="cpu", threads=1)
-plan, rho = make(), np.ones((129, 129))
-print("ready", flush=True)
-try:
-    plan.solve(rho)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-print(np.array_equal(plan.solve(rho).u, make().solve(rho).u), flush=True)
+make = lambda: zellige.poisson.Plan((257, 257), tol=1e-14, method="gauss_seidel", max_cycles=60000, device="cpu", threads=2)
+plan, rho, times = make(), np.ones((257, 257)), []
+for _ in range(2):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    print("ready", flush=True)
+    begun = time.monotonic()
+    try:
+        plan.solve(rho)
+    except KeyboardInterrupt:
+        times.append(time.monotonic() - begun)
+begun = time.monotonic()
+u = plan.solve(rho).u
+whole = time.monotonic() - begun
+print(len(times), max(times, default=whole) < 0.7 * whole, np.array_equal(u, make().solve(rho).u), flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
 """
         process = self.start(script)
-        self.assertEqual(process.stdout.readline(), "ready\n")
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-        self.assertEqual((out, process.returncode), ("interrupted\nTrue\n", 0), err)
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual((out, process.returncode), ("2 True True\n", -signal.SIGTERM), err)
 
 
 class Command(Folder):

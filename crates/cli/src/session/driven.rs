@@ -394,8 +394,8 @@ impl<S: Solver> Session for Driven<S> {
         running.change(|solver| solver.set_field(name, shape, values))
     }
 
-    fn gpu(&mut self) -> Option<Cuda> {
-        self.running().and_then(|running| running.gpu().cloned())
+    fn gpu(&mut self) -> Result<Option<Cuda>> {
+        Ok(self.running().ok_or_else(|| ended("there is no state to set"))?.gpu().cloned())
     }
 
     fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu) -> Result<()> {

@@ -209,6 +209,17 @@ impl<T> Clone for Address<T> {
 
 impl<T> Copy for Address<T> {}
 
+/// Work behind which the values of another owner's memory are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behind {
+    /// They are there.
+    Nothing,
+    /// What is on a stream of the driver (1: the default stream, 2: that of each thread).
+    Stream(usize),
+    /// All that the GPU has been given.
+    All,
+}
+
 impl Cuda {
     /// A pool of its own: the bytes of each solver are counted apart.
     pub fn pool(&self) -> Pool {
@@ -334,24 +345,45 @@ impl Cuda {
         if self.0.is_pinned(data) { self.synchronize() } else { Ok(()) }
     }
 
-    /// Memory of another owner as a buffer, which does not free it. Work on it begins behind what that owner has put on the stream
-    /// `behind` of the driver (1: the default stream, 2: that of each thread), where it names one.
+    /// Memory of another owner as a buffer, which does not free it. Waits for the owner's work on it.
     ///
     /// # Errors
-    /// The stream cannot be waited for.
+    /// The memory is that of another GPU or of none; the work cannot be waited for, or has failed.
     ///
     /// # Safety
-    /// At `address` lie `n` aligned values in memory of this GPU, which stay there as long as the buffer does; nobody else writes
-    /// to them meanwhile. `behind` is a stream that is alive.
-    pub unsafe fn lent<T: Pod>(&self, address: u64, n: usize, behind: Option<usize>) -> Result<Buffer<T>> {
+    /// At `address` lie `n` aligned values, which stay there as long as the buffer does; nobody else writes to them meanwhile. A
+    /// stream in `behind` is alive.
+    pub unsafe fn lent<T: Pod>(&self, address: u64, n: usize, behind: Behind) -> Result<Buffer<T>> {
         self.bind()?;
-        if let Some(stream) = behind {
-            // SAFETY: the caller's.
-            unsafe { result::stream::synchronize(stream as sys::CUstream) }
-                .map_err(|e| self.failed("the stream of an array cannot be waited for", e))?;
+        if n > 0 {
+            self.must_hold(address)?;
         }
+        let done = match behind {
+            Behind::Nothing => Ok(()),
+            // SAFETY: the caller's.
+            Behind::Stream(stream) => unsafe { result::stream::synchronize(stream as sys::CUstream) },
+            Behind::All => result::ctx::synchronize(),
+        };
+        done.map_err(|e| self.failed("the work on an array cannot be waited for", e))?;
         let memory = Allocation { pointer: address, allocated: 0, inner: self.0.clone(), count: Arc::default() };
         Ok(Buffer { memory: Memory(Arc::new(memory)), len: n, kind: PhantomData })
+    }
+
+    /// Refuses memory of another GPU.
+    fn must_hold(&self, address: u64) -> Result<()> {
+        let mut ordinal = -1_i32;
+        let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+        // SAFETY: the attribute is an int; of an address that the driver does not know it says so.
+        let found = unsafe { sys::cuPointerGetAttribute((&raw mut ordinal).cast(), attribute, address) };
+        if found == sys::CUresult::CUDA_SUCCESS && ordinal == self.ordinal() as i32 {
+            return Ok(());
+        }
+        let place = if ordinal < 0 { "no GPU".into() } else { format!("cuda:{ordinal}") };
+        Err(Error::Device {
+            device: format!("cuda:{}", self.ordinal()),
+            message: format!("an array lies in the memory of {place}"),
+            hint: Some("copy it to this GPU first".into()),
+        })
     }
 
     /// Fills `buffer` with zero bytes, in stream order.

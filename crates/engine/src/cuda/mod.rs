@@ -58,7 +58,7 @@ pub use include::Files;
 pub use launch::{Argument, Extent, Kernel, Launch};
 pub use layout::{put, with_numbers};
 pub(crate) use memory::Memory;
-pub use memory::{Address, Buffer, BufferOf, Mapped, Pool};
+pub use memory::{Address, Behind, Buffer, BufferOf, Mapped, Pool};
 pub use nvrtc::{Cubin, Image, compiler};
 pub use pack::{kernel_pack, write_pack};
 pub use program::{PRELUDE, Program, Recipe, cache_folder, compilations, compile_only, prepare};

@@ -342,10 +342,10 @@ impl<S: Solver> Running<S> {
             Err(Error::Device { device: self.device.name().to_owned(), message, hint: Some(hint.to_owned()) })
         };
         let Device::Cuda(cuda) = &self.device else {
-            return refused("the run computes on the CPU", "`run.fields` has it in host memory; or make the run with `device=\"cuda\"`");
+            return refused("the run computes on the CPU", "take and give it in host memory, or make the run with `device=\"cuda\"`");
         };
         if !self.links.is_alone() {
-            return refused("each part of the run has a share of it", "`run.fields` has it in host memory; or leave `--parts` out");
+            return refused("each part of the run has a share of it", "take and give it in host memory, or leave `--parts` out");
         }
         let copier = match &mut self.copier {
             Some(copier) => copier,

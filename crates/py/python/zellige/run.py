@@ -11,7 +11,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._arrays import gpu_of, host, on_gpu
+from ._arrays import host, on_gpu
 from ._bar import Bar
 from ._zellige import Array, Session
 from .errors import VerdictWarning
@@ -409,10 +409,7 @@ class Run:
         0.10000000149011612
         """
         name = _underscored(name)
-        gpu = self._session.gpu() if on_gpu(values) else None
-        if gpu is not None:
-            if gpu_of(values) != f"cuda:{gpu}":
-                raise ValueError(f"`{name}` is on {gpu_of(values)}, and the run on cuda:{gpu}\n\nhint: copy it there first")
+        if on_gpu(values):
             self._session.set_field_on_gpu(name, values)
             self._cache = None
             return

@@ -102,6 +102,11 @@ pub fn recipes(setup: &Setup, gpu: &Properties) -> Vec<Recipe> {
     recipes_of(setup, gpu, &|kernel_config| kernel_config)
 }
 
+/// Programs that copy fields and particles in the memory of the GPU.
+pub fn recipes_of_copies() -> Vec<Recipe> {
+    vec![plane::copier::recipe(), columns::recipe()]
+}
+
 /// Programs that make the particles of the species for which `made` is true.
 pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> Vec<Recipe> {
     let of = |s: usize| program::maker(&kernel_config(setup, expected(setup, s), gpu).of(&setup.species[s]));
