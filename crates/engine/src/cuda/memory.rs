@@ -214,7 +214,7 @@ impl<T> Copy for Address<T> {}
 pub enum Behind {
     /// They are there.
     Nothing,
-    /// What is on a stream of the driver (1: the default stream, 2: that of each thread).
+    /// Work on a stream of the driver (1: the default stream, 2: that of each thread).
     Stream(usize),
     /// All that the GPU has been given.
     All,
