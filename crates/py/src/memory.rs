@@ -7,7 +7,6 @@ use num_complex::Complex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use zellige_engine::cuda::{Behind, Buffer, Cuda};
-use zellige_engine::error::Result;
 use zellige_engine::record::ValuesOnGpu;
 use zellige_io::tensor::Elements;
 use zellige_ptycho::data::CallersCounts;
@@ -226,7 +225,7 @@ pub(crate) struct OnGpu<'py, T> {
     _kind: PhantomData<T>,
 }
 
-impl<'py, T: Value + Pod> OnGpu<'py, T> {
+impl<'py, T: Value + Pod + Send> OnGpu<'py, T> {
     /// Takes an array that offers `__cuda_array_interface__` in C order; nothing where it is no such array.
     pub(crate) fn of(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Self>> {
         if !object.hasattr("__cuda_array_interface__")? {
@@ -290,7 +289,7 @@ pub(crate) fn values_on_gpu(object: &Bound<'_, PyAny>, name: &str, cuda: &Cuda) 
     }
 }
 
-fn lent<T: Value + Pod>(
+fn lent<T: Value + Pod + Send>(
     object: &Bound<'_, PyAny>,
     name: &str,
     cuda: &Cuda,

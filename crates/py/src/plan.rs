@@ -64,7 +64,7 @@ fn raised() -> Option<&'static str> {
         return None;
     }
     LOOKED.set(Some(Instant::now()));
-    let raised = Python::attach(|py| py.check_signals()).err()?;
+    let raised = Python::attach(|py| py.check_signals().err())?;
     RAISED.set(Some(raised));
     Some("SIGINT")
 }
