@@ -1,6 +1,8 @@
 //! Reasons to stop early: SIGINT, SIGTERM, the wall-time limit and the end of a queue. The first signal asks the run loop to save
 //! and stop, a second SIGINT ends the process at once. What takes long inside a step asks [`stop_reason`] on its way.
 
+mod beside;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -144,33 +146,34 @@ pub fn survive_limits_on_files() {
 #[derive(Debug)]
 pub struct Signals {
     until: Option<Instant>,
-    handlers: Vec<SigId>,
+    /// Those of a process that is this run; else they are [`beside`] others.
+    handlers: Option<Vec<SigId>>,
 }
 
 impl Signals {
     /// Puts the handlers in place; `until` is the run's wall-time limit.
     pub fn listen(until: Option<Instant>) -> Result<Self> {
-        Self::with_handlers(until, || {
-            let once = Arc::new(AtomicBool::new(false));
-            // In this order: the first SIGINT finds `once` unset and sets it, the second one exits.
-            Ok(vec![flag::register_conditional_shutdown(SIGINT, 130, once.clone())?, flag::register(SIGINT, once)?])
-        })
+        let once = Arc::new(AtomicBool::new(false));
+        let register = || {
+            Ok(vec![
+                // In this order: the first SIGINT finds `once` unset and sets it, the second one exits.
+                flag::register_conditional_shutdown(SIGINT, 130, once.clone())?,
+                flag::register(SIGINT, once)?,
+                flag::register_usize(SIGINT, SIGNAL.clone(), SIGINT as usize)?,
+                flag::register_usize(SIGTERM, SIGNAL.clone(), SIGTERM as usize)?,
+            ])
+        };
+        Self::with_handlers(until, register().map(Some))
     }
 
     /// Listens in a process that does more than this run, an interpreter say: handlers that were there before are called as well,
-    /// and no signal ends the process.
+    /// and are back afterwards; no signal ends the process meanwhile.
     pub fn listen_beside(until: Option<Instant>) -> Result<Self> {
-        Self::with_handlers(until, || Ok(Vec::new()))
+        Self::with_handlers(until, beside::listen().map(|()| None))
     }
 
-    fn with_handlers(until: Option<Instant>, first: impl FnOnce() -> std::io::Result<Vec<SigId>>) -> Result<Self> {
-        let register = || -> std::io::Result<_> {
-            let mut handlers = first()?;
-            handlers.push(flag::register_usize(SIGINT, SIGNAL.clone(), SIGINT as usize)?);
-            handlers.push(flag::register_usize(SIGTERM, SIGNAL.clone(), SIGTERM as usize)?);
-            Ok(handlers)
-        };
-        let handlers = register().map_err(|e| Error::Device {
+    fn with_handlers(until: Option<Instant>, handlers: std::io::Result<Option<Vec<SigId>>>) -> Result<Self> {
+        let handlers = handlers.map_err(|e| Error::Device {
             device: "host".into(),
             message: format!("signal handlers cannot be set: {e}"),
             hint: None,
@@ -193,8 +196,13 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        for id in self.handlers.drain(..) {
-            signal_hook::low_level::unregister(id);
+        match &mut self.handlers {
+            Some(handlers) => {
+                for id in handlers.drain(..) {
+                    signal_hook::low_level::unregister(id);
+                }
+            }
+            None => beside::leave(),
         }
         let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
         *listening -= 1;
