@@ -377,7 +377,12 @@ class Interrupts(Folder):
     def start(self, script):
         # A process in the background of a shell ignores SIGINT.
         script = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + script
-        return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        # One that heeds no signal fails the test in place of keeping it.
+        watchdog = threading.Timer(120, process.kill)
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
+        return process
 
     def test_ctrl_c_between_steps_leaves_a_run_that_goes_on(self):
         # Notebooks set Python's handler anew before each cell; SIGTERM ends the process afterwards as before.
