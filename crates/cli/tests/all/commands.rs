@@ -164,9 +164,9 @@ fn kernels_are_packed_without_a_gpu_and_a_damaged_pack_is_told() {
     let plasma =
         "[pic]\nsteps = 2\n[pic.grid]\ncells = [64, 64]\nsize = [12.8, 12.8]\n[[pic.species]]\nname = \"e\"\nparticles_per_cell = 4\n";
     std::fs::write(folder.path().join("plasma.toml"), plasma).unwrap();
-    // Particles, fields, pixels of pictures, and what makes the particles.
+    // Particles, fields, pixels of pictures, what makes the particles, and what copies fields and particles.
     let result = zellige(folder.path(), &["kernels", "p.kernels", "plasma.toml", "--arch", "sm_90"]);
-    assert!(result.code == 0 && result.err.contains("p.kernels: 4 programs of 1 inputs for sm_90"), "{}", result.err);
+    assert!(result.code == 0 && result.err.contains("p.kernels: 6 programs of 1 inputs for sm_90"), "{}", result.err);
     let devices = || {
         let output = command(folder.path(), &["devices"]).env("ZELLIGE_KERNELS", "p.kernels").output().unwrap();
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
