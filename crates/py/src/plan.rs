@@ -28,6 +28,8 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 #[pyclass(frozen, module = "zellige._zellige")]
 pub(crate) struct PoissonPlan {
     plan: Mutex<Plan>,
+    /// The method and why it was chosen: not asked of the plan, which may be at work.
+    method: String,
     /// Problem without a right-hand side, for solves from a guess.
     problem: Problem<'static>,
     options: Options,
@@ -56,23 +58,39 @@ thread_local! {
     /// The last look for signals, and what Python's handler of one raised.
     static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
     static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+    /// A solve of this thread is under way, whose plan is locked.
+    static SOLVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has Python's own handlers called, which raise `KeyboardInterrupt` as a rule: in the main thread alone, as Python has it.
+/// Has Python's own handlers called, which raise `KeyboardInterrupt` as a rule.
 fn raised() -> Option<&'static str> {
     if LOOKED.get().is_some_and(|then| then.elapsed() < LOOK) {
         return None;
     }
     LOOKED.set(Some(Instant::now()));
-    let raised = Python::attach(|py| py.check_signals().err())?;
+    let raised = Python::try_attach(|py| py.check_signals().err())??;
     RAISED.set(Some(raised));
     Some("SIGINT")
 }
 
-/// Solves without the interpreter's lock; what a handler of a signal raises ends it between two steps.
+/// Returns true in the thread that Python calls handlers of signals in.
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    let main: u64 = threading.call_method0("main_thread")?.getattr("ident")?.extract()?;
+    Ok(main == threading.call_method0("get_ident")?.extract::<u64>()?)
+}
+
+/// Solves without the interpreter's lock; in the main thread what a handler of a signal raises ends it between two steps.
 fn interruptible<R: Send>(py: Python<'_>, solve: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+    if !is_main_thread(py)? {
+        return py.detach(|| solve().map_err(named)).for_python(py);
+    }
+    if SOLVING.replace(true) {
+        return Err(PyRuntimeError::new_err("a handler of a signal cannot solve while a solve of its thread is under way"));
+    }
     RAISED.set(None);
     let found = py.detach(|| signal::while_asking(raised, solve).map_err(named));
+    SOLVING.set(false);
     match RAISED.take() {
         Some(raised) => Err(raised),
         None => found.for_python(py),
@@ -90,8 +108,9 @@ impl PoissonPlan {
             problem.sides[*axis][*end] = Side { bc, values: zellige_poisson::SideValues::Nodes(values.clone().into()) };
         }
         let options = config.options();
-        let plan = Mutex::new(Plan::new(&problem, &options, &device)?);
-        Ok(Self { plan, problem, options, device, config })
+        let plan = Plan::new(&problem, &options, &device)?;
+        let method = plan.method().to_owned();
+        Ok(Self { plan: Mutex::new(plan), method, problem, options, device, config })
     }
 
     fn work(&self, rhs: &[f64], guess: Option<&[f64]>) -> Result<Solution> {
@@ -191,8 +210,8 @@ impl PoissonPlan {
 
     /// The method and why it was chosen.
     #[getter]
-    fn method(&self) -> String {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner).method().to_owned()
+    fn method(&self) -> &str {
+        &self.method
     }
 
     /// Model of the device.

@@ -487,9 +487,11 @@ class FieldsOnGpu(test_run.Folder):
     def test_ctrl_c_ends_a_solve(self):
         rho, times = np.ones((513, 513)), []
         plan = zellige.poisson.Plan(rho.shape, tol=1e-14, method="gauss_seidel", max_cycles=10**7, device="cuda")
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         for given in (rho, OnGpu(rho)):
             timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
             begun = time.monotonic()
+            self.addCleanup(timer.cancel)
             timer.start()
             with self.assertRaises(KeyboardInterrupt):
                 plan.solve(given)

@@ -15,6 +15,9 @@ const SIGNALS: [c_int; 2] = [SIGINT, SIGTERM];
 /// Handlers that were there before, and their flags: what [`note`] may read at any moment.
 static HANDLERS: [AtomicUsize; 2] = [AtomicUsize::new(SIG_DFL), AtomicUsize::new(SIG_DFL)];
 static FLAGS: [AtomicI32; 2] = [AtomicI32::new(0), AtomicI32::new(0)];
+/// Threads that are in such a handler, 0 for none, and the process that listens.
+static INSIDE: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+static PROCESS: AtomicI32 = AtomicI32::new(0);
 static LISTENING: Mutex<Listening> = Mutex::new(Listening { listeners: 0, before: [None; 2] });
 
 type Handler = extern "C" fn(c_int);
@@ -31,7 +34,17 @@ extern "C" fn note(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     SIGNAL.store(signal as usize, Ordering::Relaxed);
     let number = usize::from(signal == SIGTERM);
     let handler = HANDLERS[number].load(Ordering::Relaxed);
-    if handler == SIG_DFL || handler == SIG_IGN {
+    // SAFETY: these ask, set an action, and raise a signal once this handler has returned; all of them may be called in handlers.
+    let thread = unsafe {
+        if handler == SIG_DFL && libc::getpid() != PROCESS.load(Ordering::Relaxed) {
+            // A child of the process that listens, which knows of no run.
+            libc::signal(signal, SIG_DFL);
+            libc::raise(signal);
+        }
+        libc::pthread_self() as usize
+    };
+    // Somebody may have put a handler in place that calls this one.
+    if handler == SIG_DFL || handler == SIG_IGN || INSIDE[number].swap(thread, Ordering::Relaxed) == thread {
         return;
     }
     if FLAGS[number].load(Ordering::Relaxed) & SA_SIGINFO != 0 {
@@ -43,6 +56,7 @@ extern "C" fn note(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
         handler(signal);
     }
+    INSIDE[number].store(0, Ordering::Relaxed);
 }
 
 /// The action for a signal, replaced by another one if there is one.
@@ -59,6 +73,8 @@ pub(super) fn listen() -> Result<(), Error> {
     let mut state = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
     // The handler must not be the first to ask for it.
     LazyLock::force(&SIGNAL);
+    // SAFETY: it asks.
+    PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     for (number, signal) in SIGNALS.into_iter().enumerate() {
         let old = exchange(signal, None)?;
         // A signal that the process ignores, as in the background of a shell, stays ignored.
@@ -67,11 +83,9 @@ pub(super) fn listen() -> Result<(), Error> {
         }
         HANDLERS[number].store(old.sa_sigaction, Ordering::Relaxed);
         FLAGS[number].store(old.sa_flags, Ordering::Relaxed);
-        // SAFETY: as above; an empty mask is all zeros where it is not a number.
-        let mut new: sigaction = unsafe { zeroed() };
-        // SAFETY: the mask is that of `new`.
-        unsafe { libc::sigemptyset(&raw mut new.sa_mask) };
-        (new.sa_sigaction, new.sa_flags) = (note as *const () as usize, SA_SIGINFO | SA_RESTART | SA_ONSTACK);
+        // Python has calls of the system end at a signal, so that its handlers are run.
+        let restart = if old.sa_sigaction == SIG_DFL { SA_RESTART } else { old.sa_flags & SA_RESTART };
+        let new = sigaction { sa_sigaction: note as *const () as usize, sa_flags: SA_SIGINFO | SA_ONSTACK | restart, ..old };
         exchange(signal, Some(&new))?;
         state.before[number] = Some(old);
     }
