@@ -84,8 +84,8 @@ fn programs_that_make_particles_are_told() {
         let programs = Pic::programs(&config, &environment, &Properties::usual("sm_90").unwrap()).unwrap();
         let names: Vec<_> = programs.iter().map(|recipe| recipe.name.as_str()).collect();
         assert_eq!(names.iter().any(|name| name.starts_with("pic start")), makes, "{names:?}");
-        // Particles, fields, and the pictures of who watches.
-        assert_eq!(names.len(), 3 + usize::from(makes), "{names:?}");
+        // Particles, fields, the pictures of who watches, and copies of fields and particles.
+        assert_eq!(names.len(), 5 + usize::from(makes), "{names:?}");
     }
 }
 

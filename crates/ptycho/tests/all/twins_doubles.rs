@@ -187,8 +187,10 @@ fn doubles_have_programs_for_gpus() {
     };
     let environment = Environment::new(Device::Cpu(Cpu::new(2).unwrap()), folder, 1);
     let programs = Ptycho::programs(&config, &environment, &gpu).unwrap();
-    assert!(programs.len() > 3);
-    for program in &programs {
+    // Copies for who asks for them are of either kind.
+    let own: Vec<_> = programs.iter().filter(|program| program.name.starts_with("ptycho ")).collect();
+    assert!(own.len() > 3);
+    for program in own {
         let double = ("DOUBLE".to_owned(), "1".to_owned());
         assert!(program.name.contains("in doubles") && program.defines.contains(&double), "{}", program.name);
     }
