@@ -73,6 +73,24 @@ fn raised() -> Option<&'static str> {
     Some("SIGINT")
 }
 
+/// Mark of a solve of this thread, which goes with it, however it ends.
+struct Solving;
+
+impl Solving {
+    fn begin() -> PyResult<Self> {
+        if SOLVING.replace(true) {
+            return Err(PyRuntimeError::new_err("a handler of a signal cannot solve while a solve of its thread is under way"));
+        }
+        Ok(Self)
+    }
+}
+
+impl Drop for Solving {
+    fn drop(&mut self) {
+        SOLVING.set(false);
+    }
+}
+
 /// Returns true in the thread that Python calls handlers of signals in.
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;
@@ -85,12 +103,9 @@ fn interruptible<R: Send>(py: Python<'_>, solve: impl FnOnce() -> Result<R> + Se
     if !is_main_thread(py)? {
         return py.detach(|| solve().map_err(named)).for_python(py);
     }
-    if SOLVING.replace(true) {
-        return Err(PyRuntimeError::new_err("a handler of a signal cannot solve while a solve of its thread is under way"));
-    }
+    let _solving = Solving::begin()?;
     RAISED.set(None);
     let found = py.detach(|| signal::while_asking(raised, solve).map_err(named));
-    SOLVING.set(false);
     match RAISED.take() {
         Some(raised) => Err(raised),
         None => found.for_python(py),
