@@ -7,7 +7,6 @@ use zellige_engine::rng::Philox;
 use super::lanes::{Work, on};
 use super::random::SOME;
 use super::{Batch, Source};
-use crate::deviates::fraction;
 use crate::relativistic::{Candidate, Frame, NUMBERS_OF_A_PARTICLE, boosted, frame_of, relativistic_candidate};
 use crate::sampling::Purpose;
 use crate::setup::Profile;
@@ -28,29 +27,28 @@ pub(super) trait Momenta {
 struct Tries {
     particle: [usize; SOME],
     column: [u64; SOME],
-    /// First number of the particle, and that of its next try.
-    first: [u64; SOME],
+    /// First number of the next try.
     number: [u64; SOME],
     theta: [f64; SOME],
     /// Frames by their numbers.
     frame: [[f64; SOME]; 5],
     u: [[f64; SOME]; 3],
     kept: [bool; SOME],
+    flip: [f64; SOME],
 }
 
 impl Tries {
     fn new() -> Self {
         let (whole, numbers, real) = ([0; SOME], [0; SOME], [0.0; SOME]);
         let (frame, u, kept) = ([real; 5], [real; 3], [false; SOME]);
-        Self { particle: whole, column: numbers, first: numbers, number: numbers, theta: real, frame, u, kept }
+        Self { particle: whole, column: numbers, number: numbers, theta: real, frame, u, kept, flip: real }
     }
 
     /// Begins with a particle.
     #[inline(always)]
     fn begin(&mut self, lane: usize, p: usize, moving: bool, momenta: &mut impl Momenta) {
         self.particle[lane] = p;
-        [self.column[lane], self.first[lane]] = momenta.key(p);
-        self.number[lane] = self.first[lane];
+        [self.column[lane], self.number[lane]] = momenta.key(p);
         let (theta, Frame { x, y, z, momentum, gamma }) = momenta.gas(p);
         self.theta[lane] = theta;
         if moving {
@@ -64,7 +62,7 @@ impl Tries {
     #[inline(always)]
     fn take(&mut self, lane: usize, from: usize) {
         self.particle[lane] = self.particle[from];
-        (self.column[lane], self.first[lane], self.number[lane]) = (self.column[from], self.first[from], self.number[from]);
+        (self.column[lane], self.number[lane]) = (self.column[from], self.number[from]);
         (self.theta[lane], self.kept[lane]) = (self.theta[from], self.kept[from]);
         for values in self.frame.iter_mut().chain(&mut self.u) {
             values[lane] = values[from];
@@ -87,22 +85,18 @@ impl Tries {
         let [x, y, z] = &mut self.u;
         for p in 0..some {
             let found = relativistic_candidate(pick[p], keep[p], a[p], b[p], c[p], angle[p], d[p], turn[p], self.theta[p]);
-            (x[p], y[p], z[p], self.kept[p]) = (found.x, found.y, found.z, found.kept);
+            (x[p], y[p], z[p], self.kept[p], self.flip[p]) = (found.x, found.y, found.z, found.kept, found.flip);
         }
     }
 
     /// Momenta of the first `some` lanes, seen from where their frames move.
     #[inline(always)]
-    fn boost(&mut self, philox: Philox, some: usize) {
+    fn boost(&mut self, some: usize) {
         let some = some.min(SOME);
-        let mut flips = [0.0; SOME];
-        for p in 0..some {
-            flips[p] = fraction(philox.draw(self.column[p], self.first[p] + NUMBERS_OF_A_PARTICLE - 1)[0]);
-        }
         let ([x, y, z], [along_x, along_y, along_z, momentum, gamma]) = (&mut self.u, &self.frame);
         for p in 0..some {
             let frame = Frame { x: along_x[p], y: along_y[p], z: along_z[p], momentum: momentum[p], gamma: gamma[p] };
-            let seen = boosted(Candidate { x: x[p], y: y[p], z: z[p], kept: true }, frame, flips[p]);
+            let seen = boosted(Candidate { x: x[p], y: y[p], z: z[p], kept: true, flip: self.flip[p] }, frame);
             (x[p], y[p], z[p]) = (seen.x, seen.y, seen.z);
         }
     }
@@ -119,7 +113,7 @@ pub(super) fn draw(philox: Philox, n: usize, moving: bool, momenta: &mut impl Mo
     while busy > 0 {
         tries.make(philox, busy);
         if moving {
-            tries.boost(philox, busy);
+            tries.boost(busy);
         }
         let mut lane = 0;
         while lane < busy {

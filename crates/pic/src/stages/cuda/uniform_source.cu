@@ -21,17 +21,15 @@ __device__ __forceinline__ void make(const UniformSource& m, const double* offse
     if (m.line) v[1] = 0.0;
     double g[3] = {0.0, 0.0, 0.0};
     if (m.heat == RELATIVISTIC) {
-        // Tries take two numbers each, the flip has the last one of the particle.
-        const u64 begin = first + k * NUMBERS_OF_A_PARTICLE;
+        // Tries take two numbers each.
         Candidate u;
-        u64 number = begin;
+        u64 number = first + k * NUMBERS_OF_A_PARTICLE;
         do {
             uint4 w = philox_draw(m.momentum, m.seed, column, number), more = philox_draw(m.momentum, m.seed, column, number + 1);
             u = relativistic_candidate(w.x, w.y, w.z, w.w, more.x, more.y, more.z, more.w, m.width[0]);
             number += 2;
         } while (!u.kept);
-        uint4 w = philox_draw(m.momentum, m.seed, column, begin + NUMBERS_OF_A_PARTICLE - 1);
-        u = boosted(u, frame_of(m.drift[0], m.drift[1], m.drift[2]), fraction(w.x));
+        u = boosted(u, frame_of(m.drift[0], m.drift[1], m.drift[2]));
         v[2] = u.x;
         v[3] = u.y;
         v[4] = u.z;
