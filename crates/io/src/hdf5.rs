@@ -6,6 +6,7 @@
 //! Text is written in fixed length, because several readers of variable-length attributes fail.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -289,6 +290,27 @@ pub fn read(path: impl AsRef<Path>, name: &str) -> Result<Array> {
     let file = File::open(path)?;
     let Tensor { shape, elements } = file.read(name)?;
     match elements.into_reals() {
+        Some(values) => Ok(Array { shape, values }),
+        None => Err(file.content_error(format!("the dataset `{name}` holds complex numbers, not real ones"))),
+    }
+}
+
+/// Reads some rows along the first axis of a dataset, as [`read()`] reads all.
+pub fn read_rows(path: impl AsRef<Path>, name: &str, rows: Range<usize>) -> Result<Array> {
+    let file = File::open(path)?;
+    let part = file.part(name)?;
+    let mut shape = part.shape().to_vec();
+    let mut start = vec![0; shape.len()];
+    match (start.first_mut(), shape.first_mut()) {
+        (Some(start), Some(len)) if rows.start <= rows.end && rows.end <= *len => (*start, *len) = (rows.start, rows.len()),
+        (_, len) => {
+            let has = len.map_or(0, |len| *len);
+            return Err(
+                file.content_error(format!("the dataset `{name}` has {has} rows, those asked for are {} to {}", rows.start, rows.end))
+            );
+        }
+    }
+    match part.read(&start, &shape)?.into_reals() {
         Some(values) => Ok(Array { shape, values }),
         None => Err(file.content_error(format!("the dataset `{name}` holds complex numbers, not real ones"))),
     }

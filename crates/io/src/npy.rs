@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
@@ -28,6 +29,27 @@ const FORMAT: &str = "NPY";
 /// Reads an array; Fortran order is turned into C order, every type into `f64`.
 pub fn read(path: impl AsRef<Path>) -> Result<Array> {
     opened(path.as_ref(), parse)
+}
+
+/// Reads some rows along the first axis of an array, as [`read()`] reads all. Of an array in Fortran order the whole is read.
+pub fn read_rows(path: impl AsRef<Path>, rows: Range<usize>) -> Result<Array> {
+    opened(path.as_ref(), |file, length| {
+        let (header, kind, count) = claims(file, length)?;
+        let axis = header.shape.first().copied().unwrap_or(0);
+        if rows.start > rows.end || rows.end > axis {
+            return Err(format!("it has {axis} rows, those asked for are {} to {}", rows.start, rows.end).into());
+        }
+        let row = count.checked_div(axis).unwrap_or(0);
+        let range = rows.start * row..rows.end * row;
+        let values = if header.fortran {
+            from_fortran(&header.shape, &decode(file, kind, count)?)[range].to_vec()
+        } else {
+            file.seek_relative((range.start * kind.bytes) as i64).map_err(Fault::System)?;
+            decode(file, kind, range.len())?
+        };
+        let shape = std::iter::once(rows.len()).chain(header.shape.into_iter().skip(1)).collect();
+        Ok(Array { shape, values })
+    })
 }
 
 /// The shape of an array that [`read()`] can read, with its type and the file's length checked, without reading its values.

@@ -1,5 +1,6 @@
 //! An array in a file that the input names: NPY, or a dataset of HDF5.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use zellige_engine::error::{Error, Problem, Result};
@@ -76,6 +77,26 @@ impl SourceFile {
             return Err(Error::input("the input", problem.allowed("finite numbers")));
         }
         Ok(array)
+    }
+
+    /// Reads some of the rows along the first axis of the array, of any number of axes: the rest is not read, if the file has its
+    /// values in that order.
+    ///
+    /// # Errors
+    /// As [`SourceFile::array`], of these rows; too many rows.
+    pub fn rows(&self, rows: Range<usize>) -> Result<Vec<f64>> {
+        let read = match &self.dataset {
+            Some(dataset) => hdf5::read_rows(&self.path, dataset, rows.clone()),
+            None => npy::read_rows(&self.path, rows.clone()),
+        };
+        let mut array = read.map_err(|e| e.of_key(&self.key))?;
+        if let Some(mut index) = array.first_not_finite() {
+            let n = index.iter().zip(&array.shape).fold(0, |n, (i, len)| n * len + i);
+            index[0] += rows.start;
+            let problem = self.problem(format!("holds {} at index {}", array.values[n], tuple(&index)));
+            return Err(Error::input("the input", problem.allowed("finite numbers")));
+        }
+        Ok(std::mem::take(&mut array.values))
     }
 
     /// Shape of the array.

@@ -10,12 +10,13 @@ use zellige_engine::sim::Cost;
 
 use crate::cost;
 use crate::direct::{DIRECT, Direct, SYSTEMS};
-use crate::driver::{Driver, direct_verdict, on_host, shifted, verdict_before};
+use crate::driver::{Driver, direct_verdict, on_host, set_mean, verdict_before};
 use crate::grid::{Grid, hierarchy};
 use crate::method::{Choice, Options, Scheme};
 use crate::operator;
 use crate::problem::Problem;
 use crate::solve::{Report, ReusableDriver, Solution, solve_with};
+use crate::stages::HostShare;
 use crate::status::{ConvergenceMonitor, Status};
 
 /// Share of the free memory that a batch may take.
@@ -212,13 +213,14 @@ fn solve_together(
     let memory = direct.memory();
     let mut solutions = Vec::with_capacity(problems.len());
     for (n, ((monitor, status, imbalance, mean), before)) in runs.into_iter().zip(before).enumerate() {
-        let u = match before {
+        let mut u = match before {
             Some(u) => u,
             None => direct.solution_of(n)?,
         };
+        set_mean(grid, &HostShare::whole(grid), &mut u, mean)?;
         let Some(status) = status else { continue };
         let report = Report::new(&monitor, choice, status, imbalance, None, 1, memory);
-        solutions.push(Solution { u: shifted(grid, u, mean), report });
+        solutions.push(Solution { u, report });
     }
     Ok(solutions)
 }

@@ -16,7 +16,7 @@ use crate::method::{Choice, Scheme};
 use crate::on_gpu;
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
-use crate::stages::{Norms, Smoother, Stages, StoredResidual, cpu, cuda};
+use crate::stages::{HostShare, Norms, Smoother, Stages, StoredResidual, cpu, cuda};
 use crate::status::{ConvergenceMonitor, Status};
 use crate::truncation::{self, Truncation};
 pub(crate) use steps::advance;
@@ -39,6 +39,7 @@ pub struct Driver {
     choice: Choice,
     device: Device,
     backend: Backend,
+    share: HostShare,
     monitor: ConvergenceMonitor,
     status: Option<Status>,
     imbalance: f64,
@@ -92,17 +93,13 @@ pub(crate) fn verdict_before(monitor: &mut ConvergenceMonitor) -> Option<Status>
     monitor.push(Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 })
 }
 
-/// The solution of a singular problem with the mean asked for; any other as it is.
-pub(crate) fn shifted(grid: &Grid, mut u: Vec<f64>, mean: f64) -> Vec<f64> {
-    shift(grid, &mut u, mean);
-    u
-}
-
-fn shift(grid: &Grid, u: &mut [f64], mean: f64) {
+/// Gives the solution of a singular problem the mean asked for; any other stays as it is.
+pub(crate) fn set_mean(grid: &Grid, share: &HostShare, u: &mut [f64], mean: f64) -> Result<()> {
     if grid.singular() {
-        let shift = mean - operator::mean(grid, u);
-        each(items_mut(u), |_, v| *v += shift);
+        let (shift, own) = (mean - share.mean(grid, u)?, share.own(u.len()));
+        each(items_mut(&mut u[own]), |_, v| *v += shift);
     }
+    Ok(())
 }
 
 /// A sweep on a direct solution that leaves more than this share of the residual has reached the floor.
@@ -131,7 +128,12 @@ impl Driver {
                 Backend::Stages(open(&StageSetup::new(grid, choice.coarse_levels, choice.precision, fmg.is_some()), device, links)?)
             }
         };
+        let share = match &backend {
+            Backend::Stages(stages) => stages.host_share(),
+            Backend::Direct(_) => HostShare::whole(grid),
+        };
         Ok(Self {
+            share,
             monitor: ConvergenceMonitor::new(
                 choice.criteria,
                 choice.expected,
@@ -193,13 +195,18 @@ impl Driver {
         (self.status, self.truncation) = (None, None);
         (self.imbalance, self.mean) = (folded.imbalance, folded.mean);
         self.f = Vec::new();
-        self.zero = on_host(&self.device, || position(&folded.u, |v| *v != 0.0)).is_none();
+        let own = self.share.own(folded.u.len());
+        let zero = on_host(&self.device, || position(&folded.u[own], |v| *v != 0.0)).is_none();
+        // Parts have to begin alike.
+        self.zero = self.share.max(if zero { 0.0 } else { 1.0 })? == 0.0;
         match &mut self.backend {
             Backend::Stages(stages) => stages.load(&folded.u, &folded.f)?,
             Backend::Direct(direct) => direct.load(&folded.u, &folded.f)?,
         }
         if self.choice.truncation {
+            // The estimate needs the whole on every part.
             self.f = folded.f.into_owned();
+            self.share.complete(&mut self.f)?;
         }
         Ok(())
     }
@@ -304,7 +311,8 @@ impl Driver {
         }
         if self.choice.truncation && matches!(self.status, None | Some(Status::PrecisionFloor | Status::Stagnated | Status::MaxCycles)) {
             // A constant makes no difference to it: not the solution with the mean asked for, whose rounding that could hide.
-            let (u, eps) = (self.state()?, self.choice.precision.eps());
+            let (mut u, eps) = (self.state()?, self.choice.precision.eps());
+            self.share.complete(&mut u)?;
             self.truncation = on_host(&self.device, || truncation::estimate(&self.grid, &u, &self.f, eps));
             if self.truncation.is_some_and(|t| t.share <= truncation::SHARE) {
                 self.status = Some(Status::Converged);
@@ -416,7 +424,7 @@ impl Driver {
         }
     }
 
-    /// State besides the solution that cycles on this device continue from.
+    /// State besides the solution that cycles on this device continue from, that of this part's slabs.
     pub fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
         match &mut self.backend {
             Backend::Stages(stages) if matches!(self.choice.scheme, Scheme::Cycles { .. }) => stages.stored_residual(),
@@ -424,7 +432,7 @@ impl Driver {
         }
     }
 
-    /// A Chebyshev polynomial that has begun continues with this: the solution a sweep before.
+    /// A Chebyshev polynomial that has begun continues with this: the solution a sweep before, as [`Driver::state`] gives it.
     pub fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {
         match &mut self.backend {
             Backend::Stages(stages) => stages.previous_solution(),
@@ -443,22 +451,25 @@ impl Driver {
         }
     }
 
-    /// The solution over all nodes, as the device holds it.
+    /// Slabs of the grid that this part of a run has on its host.
+    pub fn share(&self) -> &HostShare {
+        &self.share
+    }
+
+    /// The solution as the device holds it: an array over all nodes, with values on this part's slabs.
     pub fn state(&mut self) -> Result<Vec<f64>> {
         match &mut self.backend {
-            Backend::Stages(stages) => stages.state(),
+            Backend::Stages(stages) => stages.solution(),
             Backend::Direct(direct) => direct.solution(),
         }
     }
 
-    /// The solution over all nodes; a singular problem's has the mean asked for.
+    /// The solution, as [`Driver::state`] gives it; a singular problem's has the mean asked for.
     pub fn solution(&mut self) -> Result<Vec<f64>> {
-        let u = match &mut self.backend {
-            Backend::Stages(stages) => stages.solution()?,
-            Backend::Direct(direct) => direct.solution()?,
-        };
-        let (grid, mean) = (&self.grid, self.mean);
-        Ok(on_host(&self.device, || shifted(grid, u, mean)))
+        let mut u = self.state()?;
+        let (grid, share, mean) = (&self.grid, &self.share, self.mean);
+        on_host(&self.device, || set_mean(grid, share, &mut u, mean))?;
+        Ok(u)
     }
 
     /// [`Driver::solution`] as a copy in the memory of the GPU that it lies on; a mean is set to rounding.

@@ -1,6 +1,7 @@
 //! Conversion of the problem as physics states it to the linear system that is solved.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::Serialize;
 use zellige_engine::error::Result;
@@ -11,7 +12,7 @@ use crate::direct::fold_boundary;
 use crate::grid::{Bc, Grid};
 use crate::operator;
 use crate::problem::{Problem, Side, SideValues, array_fault, refuse};
-use crate::stages::Norms;
+use crate::stages::{HostShare, Norms};
 
 /// The linear system `A u = f` of a problem.
 #[derive(Debug, Clone)]
@@ -62,26 +63,41 @@ impl<'a> Problem<'a> {
 
     /// The linear system of this problem.
     pub fn fold(self) -> Result<Folded<'a>> {
-        self.check_statement()?;
+        // There is a grid only if the statement has no fault.
+        refuse(self.faults(Some(0..0), false))?;
+        let share = HostShare::whole(&self.grid());
+        self.fold_in(&share)
+    }
+
+    /// The linear system on the slabs that a part of a run holds, where its problem has values; the norms are those of the whole.
+    pub(crate) fn fold_in(self, share: &HostShare) -> Result<Folded<'a>> {
         let grid = self.grid();
+        let [_, n, l] = grid.nodes();
+        let (own, held, rows) = (share.own(grid.len()), share.held(grid.len()), share.own(n * l));
         let mut u = zeros(grid.len());
         let untouched = self.homogeneous() && !grid.singular();
-        if !untouched {
-            refuse(self.faults(true))?;
-        }
-        let mut f = self.rhs;
-        let (imbalance, norms) = if untouched {
-            let norms = operator::source_norms(&grid, &f);
-            finite(&norms, &f, &self.nodes)?;
-            (0.0, norms)
+        share.together(refuse(self.faults(Some(own.clone()), !untouched)))?;
+        let (f, imbalance, norms) = if untouched {
+            let norms = operator::norms_of_rows(&grid, &share.joined(operator::source_rows(&grid, &self.rhs, rows))?);
+            share.together(finite(&norms, &self.rhs, own, &self.nodes))?;
+            (self.rhs, 0.0, norms)
         } else {
-            let f = f.to_mut();
-            add_fluxes(&grid, &self.sides, f);
-            set_boundary(&grid, &self.sides, &mut u);
-            (take_mean(&grid, f), operator::residual_norms(&grid, &u, f))
+            let mut f = match self.rhs {
+                Cow::Owned(f) => f,
+                Cow::Borrowed(rhs) => {
+                    let mut f = zeros(grid.len());
+                    copy(&rhs[held.clone()], &mut f[held.clone()]);
+                    f
+                }
+            };
+            add_fluxes(&grid, &self.sides, &held, &mut f);
+            set_boundary(&grid, &self.sides, &share.around(grid.len()), &mut u);
+            let imbalance = take_mean(&grid, &mut f, share)?;
+            let sums = share.joined(operator::residual_rows(&grid, &u, &f, rows))?;
+            (Cow::Owned(f), imbalance, operator::norms_of_rows(&grid, &sums))
         };
         if let Some(guess) = self.guess {
-            copy_unknowns(&grid, &guess, &mut u);
+            copy_unknowns(&grid, &guess, &share.held(n * l), &mut u);
         }
         Ok(Folded { grid, u, f, reference: Reference { l2: norms.l2, max: norms.max }, imbalance, mean: self.mean })
     }
@@ -94,39 +110,51 @@ impl<'a> Problem<'a> {
         let untouched = self.homogeneous() && !grid.singular();
         let (nodes, mean, sides) = (self.nodes, self.mean, &self.sides);
         if untouched {
-            set_boundary(&grid, sides, u);
+            set_boundary(&grid, sides, &(0..grid.len()), u);
             let norms = operator::source_norms(&grid, &self.rhs);
-            finite(&norms, &self.rhs, &nodes)?;
+            finite(&norms, &self.rhs, 0..self.rhs.len(), &nodes)?;
             return Ok(System { f: self.rhs, reference: Reference { l2: norms.l2, max: norms.max }, imbalance: 0.0, mean });
         }
         if spare.len() != grid.len() {
             spare = zeros(grid.len());
         }
-        each((chunks_mut(&mut spare, grid.nodes()[0]), chunks(&self.rhs, grid.nodes()[0])), |_, (to, from)| to.copy_from_slice(from));
-        add_fluxes(&grid, sides, &mut spare);
-        set_boundary(&grid, sides, u);
+        copy(&self.rhs, &mut spare);
+        add_fluxes(&grid, sides, &(0..grid.len()), &mut spare);
+        set_boundary(&grid, sides, &(0..grid.len()), u);
         fold_boundary(&grid, u, |node, value| spare[node] -= value);
-        let imbalance = take_mean(&grid, &mut spare);
+        let imbalance = take_mean(&grid, &mut spare, &HostShare::whole(&grid))?;
         let norms = operator::source_norms(&grid, &spare);
-        finite(&norms, &self.rhs, &nodes)?;
+        finite(&norms, &self.rhs, 0..self.rhs.len(), &nodes)?;
         Ok(System { f: Cow::Owned(spare), reference: Reference { l2: norms.l2, max: norms.max }, imbalance, mean })
     }
 }
 
-/// Refuses a right-hand side of which `norms` say that some value is not finite.
-fn finite(norms: &Norms, rhs: &[f64], nodes: &[usize; 3]) -> Result<()> {
+/// Refuses a right-hand side of which `norms` say that some value is not finite; the one at fault is named if it is in `own`.
+fn finite(norms: &Norms, rhs: &[f64], own: Range<usize>, nodes: &[usize; 3]) -> Result<()> {
     let dimensions = if nodes[2] == 1 { 2 } else { 3 };
-    let fault = if norms.max.is_nan() { array_fault("rhs", rhs, rhs.len(), &nodes[..dimensions]) } else { None };
+    let fault = if norms.max.is_nan() { array_fault("rhs", rhs, own, rhs.len(), &nodes[..dimensions]) } else { None };
     refuse(fault.into_iter().collect())
 }
 
+/// Values that a thread copies in a row.
+const PIECE: usize = 1 << 16;
+
+/// Copies by all threads: what takes the time is the memory that is touched first.
+pub(crate) fn copy(from: &[f64], to: &mut [f64]) {
+    each((chunks_mut(to, PIECE), chunks(from, PIECE)), |_, (to, from)| to.copy_from_slice(from));
+}
+
 /// Takes the mean off the right-hand side of a singular problem and gives it.
-fn take_mean(grid: &Grid, f: &mut [f64]) -> f64 {
-    let imbalance = if grid.singular() { operator::mean(grid, f) } else { 0.0 };
-    if imbalance != 0.0 {
-        each(items_mut(f), |_, v| *v -= imbalance);
+fn take_mean(grid: &Grid, f: &mut [f64], share: &HostShare) -> Result<f64> {
+    if !grid.singular() {
+        return Ok(0.0);
     }
-    imbalance
+    let imbalance = share.mean(grid, f)?;
+    if imbalance != 0.0 {
+        let held = share.held(f.len());
+        each(items_mut(&mut f[held]), |_, v| *v -= imbalance);
+    }
+    Ok(imbalance)
 }
 
 /// Calls `visit(node, node of the side)` for each node of side `end` of axis `d`.
@@ -142,8 +170,8 @@ pub(crate) fn for_side(grid: &Grid, d: usize, end: usize, mut visit: impl FnMut(
     }
 }
 
-/// `f -= 2 g / h` on Neumann sides.
-fn add_fluxes(grid: &Grid, sides: &[[Side; 2]; 3], f: &mut [f64]) {
+/// `f -= 2 g / h` on Neumann sides, at the nodes of `range`.
+fn add_fluxes(grid: &Grid, sides: &[[Side; 2]; 3], range: &Range<usize>, f: &mut [f64]) {
     for d in 0..3 {
         if grid.axes[d].is_flat() {
             continue;
@@ -151,31 +179,41 @@ fn add_fluxes(grid: &Grid, sides: &[[Side; 2]; 3], f: &mut [f64]) {
         for (end, side) in sides[d].iter().enumerate() {
             if side.bc == Bc::Neumann && side.values != SideValues::Constant(0.0) {
                 let scale = 2.0 / grid.axes[d].h;
-                for_side(grid, d, end, |node, n| f[node] -= scale * side.values.at(n));
+                for_side(grid, d, end, |node, n| {
+                    if range.contains(&node) {
+                        f[node] -= scale * side.values.at(n);
+                    }
+                });
             }
         }
     }
 }
 
-/// Dirichlet values into `u`; z first so that x has the last word.
-fn set_boundary(grid: &Grid, sides: &[[Side; 2]; 3], u: &mut [f64]) {
+/// Dirichlet values into `u` at the nodes of `range`; z first so that x has the last word.
+fn set_boundary(grid: &Grid, sides: &[[Side; 2]; 3], range: &Range<usize>, u: &mut [f64]) {
     for d in (0..3).rev() {
         if grid.axes[d].is_flat() {
             continue;
         }
         for (end, side) in sides[d].iter().enumerate() {
             if side.bc == Bc::Dirichlet {
-                for_side(grid, d, end, |node, n| u[node] = side.values.at(n));
+                for_side(grid, d, end, |node, n| {
+                    if range.contains(&node) {
+                        u[node] = side.values.at(n);
+                    }
+                });
             }
         }
     }
 }
 
-/// `to = from` at the unknowns.
-fn copy_unknowns(grid: &Grid, from: &[f64], to: &mut [f64]) {
+/// `to = from` at the unknowns of some rows.
+fn copy_unknowns(grid: &Grid, from: &[f64], rows: &Range<usize>, to: &mut [f64]) {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
-    each((chunks_mut(to, m), chunks(from, m)), |row, (to, from)| {
+    let nodes = rows.start * m..rows.end * m;
+    each((chunks_mut(&mut to[nodes.clone()], m), chunks(&from[nodes], m)), |row, (to, from)| {
+        let row = rows.start + row;
         if y.contains(&(row % n)) && z.contains(&(row / n)) {
             to[x.clone()].copy_from_slice(&from[x.clone()]);
         }

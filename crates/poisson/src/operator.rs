@@ -23,17 +23,17 @@ impl Weights {
     }
 }
 
-/// `each(j, k, au)` for every row with unknowns, `au` being the row of `A u`; what it gives is returned in order.
-fn rows<R: Send>(grid: &Grid, u: &[f64], each: impl Fn(usize, usize, &[f64]) -> R + Sync) -> Vec<R> {
+/// `each(j, k, au)` for every row of `range` with unknowns, `au` being the row of `A u`; what it gives is returned in order.
+fn rows<R: Send>(grid: &Grid, u: &[f64], range: Range<usize>, each: impl Fn(usize, usize, &[f64]) -> R + Sync) -> Vec<R> {
     let [m, n, l] = grid.nodes();
     let [wx, wy, wz] = [0, 1, 2].map(|d| Weights::new(grid, d));
     let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
     let row = |j: usize, k: usize| &u[m * (j + n * k)..m * (j + n * k) + m];
     let of_rows = map_with(
         || vec![0.0; m],
-        indices(n * l),
+        indices(range.len()),
         |au, _, r| {
-            let (j, k) = (r % n, r / n);
+            let (j, k) = ((range.start + r) % n, (range.start + r) / n);
             if !(y.contains(&j) && z.contains(&k)) {
                 return None;
             }
@@ -66,7 +66,7 @@ pub fn residual(grid: &Grid, u: &[f64], f: &[f64]) -> Vec<f64> {
     let [m, n, _] = grid.nodes();
     let x = grid.axes[0].unknowns();
     let mut r = vec![0.0; grid.len()];
-    let computed = rows(grid, u, |j, k, au| {
+    let computed = rows(grid, u, all_rows(grid), |j, k, au| {
         let start = m * (j + n * k);
         let row: Vec<f64> = x.clone().map(|i| f[start + i] - au[i]).collect();
         (start, row)
@@ -77,12 +77,24 @@ pub fn residual(grid: &Grid, u: &[f64], f: &[f64]) -> Vec<f64> {
     r
 }
 
+/// All rows of nodes along x.
+fn all_rows(grid: &Grid) -> Range<usize> {
+    let [_, n, l] = grid.nodes();
+    0..n * l
+}
+
 /// Norms of `f - A u` and of `u`. The sums are by rows, so they do not depend on the number of threads.
 pub fn residual_norms(grid: &Grid, u: &[f64], f: &[f64]) -> Norms {
+    norms_of_rows(grid, &residual_rows(grid, u, f, all_rows(grid)))
+}
+
+/// Sums of the squares of `f - A u` and of `u`, and the largest magnitude of the former, of each row of `range` with unknowns, in
+/// order. Of `u` the rows beside are read too.
+pub(crate) fn residual_rows(grid: &Grid, u: &[f64], f: &[f64], range: Range<usize>) -> Vec<[f64; 3]> {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);
     let vx: Vec<f64> = (0..m).map(|i| x.volume(i)).collect();
-    let sums = rows(grid, u, |j, k, au| {
+    rows(grid, u, range, |j, k, au| {
         let start = m * (j + n * k);
         let (mut r2, mut u2, mut max, mut finite) = (0.0, 0.0, 0.0_f64, true);
         for i in x.unknowns() {
@@ -93,14 +105,23 @@ pub fn residual_norms(grid: &Grid, u: &[f64], f: &[f64]) -> Norms {
             finite &= r.is_finite();
         }
         let v = y.volume(j) * z.volume(k);
-        (v * r2, v * u2, if finite { max } else { f64::NAN })
-    });
-    let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
+        [v * r2, v * u2, if finite { max } else { f64::NAN }]
+    })
+}
+
+/// Volume of the unknowns.
+fn volume(grid: &Grid) -> f64 {
+    grid.axes.iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product()
+}
+
+/// Norms from what [`residual_rows`] or [`source_rows`] give of all rows, in order.
+pub(crate) fn norms_of_rows(grid: &Grid, rows: &[[f64; 3]]) -> Norms {
+    let volume = volume(grid);
     let mut norms = Norms::default();
-    for (r2, u2, max) in sums {
+    for [r2, u2, max] in rows {
         norms.l2 += r2;
         norms.u_l2 += u2;
-        norms.max = if max.is_nan() || norms.max.is_nan() { f64::NAN } else { norms.max.max(max) };
+        norms.max = if max.is_nan() || norms.max.is_nan() { f64::NAN } else { norms.max.max(*max) };
     }
     norms.l2 = (norms.l2 / volume).sqrt();
     norms.u_l2 = (norms.u_l2 / volume).sqrt();
@@ -148,42 +169,47 @@ impl Work for SourceRow<'_> {
 /// Norms over the unknowns of a right-hand side, which is read once; no numbers if any of its values, those on Dirichlet nodes too,
 /// is not finite. The sums are by rows, so they do not depend on the number of threads.
 pub fn source_norms(grid: &Grid, f: &[f64]) -> Norms {
+    norms_of_rows(grid, &source_rows(grid, f, all_rows(grid)))
+}
+
+/// Sum of the squares of a right-hand side, zero, and its largest magnitude, of each row of `range`, in order.
+pub(crate) fn source_rows(grid: &Grid, f: &[f64], range: Range<usize>) -> Vec<[f64; 3]> {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);
     let (volumes, isa): (Vec<f64>, _) = ((0..m).map(|i| x.volume(i)).collect(), Isa::best());
-    let sums = map(chunks(f, m), |row, f| {
-        let (j, k) = (row % n, row / n);
+    map(chunks(&f[range.start * m..range.end * m], m), |row, f| {
+        let (j, k) = ((range.start + row) % n, (range.start + row) / n);
         let inside = y.unknowns().contains(&j) && z.unknowns().contains(&k);
         let unknowns = if inside { x.unknowns() } else { 0..0 };
         let [squares, max] = isa.run(SourceRow { f, volumes: &volumes, unknowns });
-        [y.volume(j) * z.volume(k) * squares, max]
-    });
-    let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
-    let mut norms = Norms::default();
-    for [squares, max] in sums {
-        norms.l2 += squares;
-        norms.max = if max.is_nan() || norms.max.is_nan() { f64::NAN } else { norms.max.max(max) };
-    }
-    norms.l2 = (norms.l2 / volume).sqrt();
-    norms
+        [y.volume(j) * z.volume(k) * squares, 0.0, max]
+    })
 }
 
 /// Mean over the unknowns, weighted by control volumes.
 pub fn mean(grid: &Grid, v: &[f64]) -> f64 {
+    mean_of_rows(grid, &mean_rows(grid, v, all_rows(grid)))
+}
+
+/// The mean from what [`mean_rows`] gives of all rows, in order.
+pub(crate) fn mean_of_rows(grid: &Grid, rows: &[f64]) -> f64 {
+    rows.iter().sum::<f64>() / volume(grid)
+}
+
+/// Sums over the unknowns of each row of `range`, weighted by control volumes, in order.
+pub(crate) fn mean_rows(grid: &Grid, v: &[f64], range: Range<usize>) -> Vec<f64> {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);
     let vx: Vec<f64> = (0..m).map(|i| x.volume(i)).collect();
-    let sums = map(chunks(v, m), |row, v| {
-        let (j, k) = (row % n, row / n);
+    map(chunks(&v[range.start * m..range.end * m], m), |row, v| {
+        let (j, k) = ((range.start + row) % n, (range.start + row) / n);
         if y.unknowns().contains(&j) && z.unknowns().contains(&k) {
             let sum: f64 = x.unknowns().map(|i| vx[i] * v[i]).sum();
             sum * y.volume(j) * z.volume(k)
         } else {
             0.0
         }
-    });
-    let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
-    sums.iter().sum::<f64>() / volume
+    })
 }
 
 /// `v` at the unknowns, zero elsewhere.

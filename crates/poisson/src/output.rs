@@ -72,6 +72,11 @@ pub fn seen(record: Record) -> Record {
     }
 }
 
+/// The right-hand side as the input states it.
+pub fn right_hand_side(config: &Config, rhs: Vec<f64>) -> Record {
+    field(config, "rhs", "right-hand side", Values::F64(rhs))
+}
+
 /// The solution, in the precision that it was computed in.
 pub fn solution(config: &Config, u: Vec<f64>) -> Record {
     let values = if config.precision == Precision::F32 { Values::F32(u.iter().map(|v| *v as f32).collect()) } else { Values::F64(u) };

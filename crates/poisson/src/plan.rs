@@ -46,7 +46,7 @@ impl Plan {
     /// # Errors
     /// As [`crate::solve()`]; [`Error::Input`] also for a first guess, from which no plan starts.
     pub fn new(problem: &Problem<'_>, options: &Options, device: &Device) -> Result<Self> {
-        let mut faults = problem.faults(false);
+        let mut faults = problem.faults(None, false);
         faults.retain(|fault| fault.path != "rhs");
         if problem.guess.is_some() {
             faults.push(Fault::new("guess", "a plan starts from zero").hint("leave it out, or call `solve` with it"));

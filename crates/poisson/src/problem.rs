@@ -13,6 +13,7 @@
 //!   zero. That mean, the imbalance, is taken off `f` and reported.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -248,12 +249,12 @@ impl<'a> Problem<'a> {
 
     /// Finds every fault of the statement.
     pub fn check(&self) -> Vec<Fault> {
-        self.faults(true)
+        self.faults(None, true)
     }
 
     /// Refuses faults of the statement; the values of the right-hand side are not read.
     pub(crate) fn check_statement(&self) -> Result<()> {
-        refuse(self.faults(false))
+        refuse(self.faults(None, false))
     }
 
     /// Borrows this problem with its arrays.
@@ -268,7 +269,9 @@ impl<'a> Problem<'a> {
         }
     }
 
-    pub(crate) fn faults(&self, values: bool) -> Vec<Fault> {
+    /// Finds faults of the statement, of values over all nodes those in `range`, if one is given; those of the right-hand side are
+    /// read or not.
+    pub(crate) fn faults(&self, range: Option<Range<usize>>, rhs: bool) -> Vec<Fault> {
         let mut faults = Vec::new();
         let dimensions = if self.nodes[2] == 1 { 2 } else { 3 };
         for d in 0..dimensions {
@@ -293,7 +296,9 @@ impl<'a> Problem<'a> {
                     SideValues::Constant(c) if !c.is_finite() => {
                         faults.push(Fault::new(path, format!("the value is {c}")).allowed("finite numbers"));
                     }
-                    SideValues::Nodes(v) => faults.extend(array_fault(&path, v, expected, &self.side_nodes(d)[..dimensions - 1])),
+                    SideValues::Nodes(v) => {
+                        faults.extend(array_fault(&path, v, 0..v.len(), expected, &self.side_nodes(d)[..dimensions - 1]));
+                    }
                     SideValues::Constant(_) => {}
                 }
             }
@@ -302,11 +307,12 @@ impl<'a> Problem<'a> {
             faults.push(Fault::new("nodes", "more nodes than memory can count"));
             return faults;
         };
-        if values || self.rhs.len() != len {
-            faults.extend(array_fault("rhs", &self.rhs, len, &self.nodes[..dimensions]));
+        let range = range.unwrap_or(0..len);
+        if rhs || self.rhs.len() != len {
+            faults.extend(array_fault("rhs", &self.rhs, range.clone(), len, &self.nodes[..dimensions]));
         }
         if let Some(guess) = &self.guess {
-            faults.extend(array_fault("guess", guess, len, &self.nodes[..dimensions]));
+            faults.extend(array_fault("guess", guess, range, len, &self.nodes[..dimensions]));
         }
         if !self.mean.is_finite() {
             faults.push(Fault::new("mean", format!("the mean is {}", self.mean)).allowed("finite numbers"));
@@ -328,14 +334,14 @@ pub(crate) fn mean_fault() -> Fault {
         .hint("leave it out, or give no side `u` itself")
 }
 
-/// A wrong length or the first value that is not finite.
-pub(crate) fn array_fault(path: &str, values: &[f64], expected: usize, nodes: &[usize]) -> Option<Fault> {
+/// A wrong length or the first value of a range that is not finite.
+pub(crate) fn array_fault(path: &str, values: &[f64], range: Range<usize>, expected: usize, nodes: &[usize]) -> Option<Fault> {
     let shape = || nodes.iter().rev().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if values.len() != expected {
         let message = format!("{} values where the shape ({}) needs {expected}", values.len(), shape());
         return Some(Fault::new(path, message).hint("arrays cover all nodes, sides included, x fastest"));
     }
-    let first = position(values, |v| !v.is_finite())?;
+    let first = range.start + position(&values[range], |v| !v.is_finite())?;
     let mut rest = first;
     let place: Vec<_> = nodes
         .iter()

@@ -1,6 +1,7 @@
 //! Conversion of the input to the problem: arrays filled from numbers, expressions and files, every value checked.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 
 use zellige_engine::error::{Error, Problem as Fault, Result};
@@ -10,12 +11,20 @@ use zellige_engine::parallel::{chunks_mut, each, position};
 use zellige_io::source::{SourceFile, tuple};
 
 use crate::config::{Config, FileSource, Source};
+use crate::fold::copy;
 use crate::grid::{Axis, Bc, Grid};
 use crate::problem::{Problem, Side, SideValues};
+use crate::stages::HostShare;
 
 /// The problem that a checked input states. `folder` is where relative file names start.
 pub fn problem(config: &Config, folder: &Path) -> Result<Problem<'static>> {
-    let all = Nodes::all(config);
+    problem_in(config, folder, &HostShare::whole(&grid(config)))
+}
+
+/// The problem with values on the slabs that a part of a run holds.
+pub(crate) fn problem_in(config: &Config, folder: &Path, share: &HostShare) -> Result<Problem<'static>> {
+    let mut all = Nodes::all(config);
+    all.held = share.held(all.len());
     let rhs = fill(config, "rhs", &config.rhs, &all, None, folder)?;
     let guess = config.guess.as_ref().map(|g| fill(config, "guess", g, &all, None, folder)).transpose()?;
     let mut problem = bare(config, rhs);
@@ -151,19 +160,22 @@ fn side(config: &Config, d: usize, end: usize, batch: Option<usize>, folder: &Pa
     Ok(Side { bc: side.bc, values })
 }
 
-/// Coordinates of a set of nodes that is a product of axes.
+/// Coordinates of a set of nodes that is a product of axes, and those of them that have values here.
 struct Nodes {
     /// Coordinates per axis, x first; one of them on a side; z has one in the plane.
     coordinates: [Vec<f64>; 3],
     /// Shape in C order, as a file must have it.
     shape: Vec<usize>,
+    /// Numbers of the nodes with values: whole slabs.
+    held: Range<usize>,
 }
 
 impl Nodes {
     fn all(config: &Config) -> Self {
         let axes = config.dimensions();
         let coordinates = [0, 1, 2].map(|d| if d < axes { coordinates(config, d) } else { vec![0.0] });
-        Self { coordinates, shape: config.grid.nodes.iter().rev().copied().collect() }
+        let held = 0..coordinates.iter().map(Vec::len).product();
+        Self { coordinates, shape: config.grid.nodes.iter().rev().copied().collect(), held }
     }
 
     fn side(config: &Config, d: usize, end: usize) -> Self {
@@ -171,6 +183,7 @@ impl Nodes {
         let last = all.coordinates[d].len() - 1;
         all.coordinates[d] = vec![all.coordinates[d][if end == 0 { 0 } else { last }]];
         all.shape.remove(config.dimensions() - 1 - d);
+        all.held = 0..all.len();
         all
     }
 
@@ -190,7 +203,11 @@ fn coordinates(config: &Config, d: usize) -> Vec<f64> {
 /// Values over `nodes`, x fastest, all of them finite: once, or in a batch for each right-hand side where they differ.
 fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, batch: Option<usize>, folder: &Path) -> Result<Vec<f64>> {
     match source {
-        Source::Number(value) => Ok(vec![*value; nodes.len()]),
+        Source::Number(value) => {
+            let mut values = zeros(nodes.len());
+            values[nodes.held.clone()].fill(*value);
+            Ok(values)
+        }
         Source::Expression(text) => {
             let expression =
                 Expr::parse_with(text, &config.variables(), &config.constants()).map_err(|e| input(e.problem(absolute(path))))?;
@@ -212,7 +229,9 @@ fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, batch: Opti
 /// The values of an expression for right-hand side `k`.
 fn evaluate(expression: &Expr, dimensions: usize, nodes: &Nodes, k: usize, values: &mut [f64]) {
     let [x, y, z] = &nodes.coordinates;
-    each(chunks_mut(values, x.len()), |row, out| {
+    let first = nodes.held.start / x.len();
+    each(chunks_mut(&mut values[nodes.held.clone()], x.len()), |row, out| {
+        let row = first + row;
         let mut columns =
             [Column::Values(x), Column::Constant(y[row % y.len()]), Column::Constant(z[row / y.len()]), Column::Constant(0.0)];
         columns[dimensions] = Column::Constant(k as f64);
@@ -239,7 +258,7 @@ impl InvalidValue {
 }
 
 fn not_finite(values: &[f64], nodes: &Nodes) -> Option<InvalidValue> {
-    let n = position(values, |v| !v.is_finite())?;
+    let n = nodes.held.start + position(&values[nodes.held.clone()], |v| !v.is_finite())?;
     let [x, y, z] = &nodes.coordinates;
     let index = [n % x.len(), n / x.len() % y.len(), n / (x.len() * y.len())];
     Some(InvalidValue { value: values[n], index, at: [x[index[0]], y[index[1]], z[index[2]]] })
@@ -248,8 +267,15 @@ fn not_finite(values: &[f64], nodes: &Nodes) -> Option<InvalidValue> {
 /// The array of a file, held against the nodes.
 fn file(path: &str, source: &FileSource, nodes: &Nodes, batch: Option<usize>, folder: &Path) -> Result<Vec<f64>> {
     let from = source_file(path, source, folder)?;
-    must_fit(&from, &from.shape()?, nodes, batch)?;
-    Ok(from.array()?.values)
+    let shape = from.shape()?;
+    must_fit(&from, &shape, nodes, batch)?;
+    if nodes.held.len() == nodes.len() {
+        return Ok(from.array()?.values);
+    }
+    let slab = nodes.len() / shape[0];
+    let mut values = zeros(nodes.len());
+    copy(&from.rows(nodes.held.start / slab..nodes.held.end / slab)?, &mut values[nodes.held.clone()]);
+    Ok(values)
 }
 
 /// Refuses an array whose shape is neither that of the nodes nor that of a stack of them.

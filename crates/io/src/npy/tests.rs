@@ -25,6 +25,24 @@ fn types_and_orders_are_converted() {
     assert_eq!(array, Array { shape: vec![2, 3], values: vec![0.0, 1.0, 2.0, 10.0, 11.0, 12.0] });
 }
 
+/// Rows are those of the whole array, in either order; no others are read.
+#[test]
+fn rows_are_read_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npy");
+    let values = |order: [usize; 2]| -> Vec<u8> {
+        let value = |n: usize| if order[0] == 1 { n % 4 * 3 + n / 4 } else { n } as f64;
+        (0..12).flat_map(|n| value(n).to_le_bytes()).collect()
+    };
+    for (fortran, order) in [("False", [3, 1]), ("True", [1, 4])] {
+        std::fs::write(&path, file("<f8", fortran, "(4, 3)", &values(order))).unwrap();
+        assert_eq!(read_rows(&path, 1..3).unwrap(), Array { shape: vec![2, 3], values: (3..9).map(f64::from).collect() }, "{fortran}");
+        assert_eq!(read_rows(&path, 4..4).unwrap().values, []);
+        let refused = read_rows(&path, 3..5).unwrap_err().to_string();
+        assert!(refused.contains("it has 4 rows, those asked for are 3 to 5"), "{refused}");
+    }
+}
+
 #[test]
 fn versions_two_and_three_have_a_longer_length() {
     for version in [2, 3] {

@@ -7,7 +7,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
-use super::{Backend, Driver, direct_verdict, on_host, shift, verdict_before};
+use super::{Backend, Driver, direct_verdict, on_host, set_mean, verdict_before};
 use crate::fold::{Folded, Reference, System};
 use crate::grid::Grid;
 use crate::operator;
@@ -54,7 +54,7 @@ impl Driver {
         if good.is_some() {
             (self.monitor, self.status, self.truncation) = (monitor, good, None);
             (self.imbalance, self.mean) = (imbalance, mean);
-            on_host(&self.device, || shift(&self.grid, u, mean));
+            on_host(&self.device, || set_mean(&self.grid, &self.share, u, mean))?;
         }
         Ok(good)
     }

@@ -3,27 +3,27 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::checkpoint::{Element, Reader, Writer};
 use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::large::zeros;
+use zellige_engine::links::Links;
 use zellige_engine::ops::plane::{FieldCopier, PlaneOnGpu};
-use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, FieldOnGpu, Pictures, Planes, Record, Row, Values, ValuesOnGpu};
+use zellige_engine::record::{Check, FieldOnGpu, Pictures, Planes, Record, Row, ValuesOnGpu};
 use zellige_engine::sim::{Cost, Ending, Environment, Outcome, Plan, not_on_gpu};
 use zellige_engine::times::{self, Phase};
 
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
-use crate::fold::Folded;
+use crate::fold::{Folded, copy};
 use crate::grid::{Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
 use crate::problem::Problem;
 use crate::stages::cpu::division;
-use crate::stages::{Norms, Smoother, StoredResidual};
+use crate::stages::{HostShare, Norms, Smoother, StoredResidual};
 use crate::status::Status;
-use crate::{cost, operator, output, setup, truncation};
+use crate::{cost, output, setup, truncation};
 
 /// One problem being solved.
 pub(crate) struct Single {
@@ -65,14 +65,16 @@ pub(crate) fn residual_limit(goal: f64, floor: f64) -> f64 {
     goal.max(8.0 * floor) + 2.0 * floor
 }
 
-/// Refuses what the machine cannot hold; a GPU has to hold one of `parts` parts.
-pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device, parts: usize) -> Result<()> {
+/// Refuses what the machine cannot hold; a GPU has to hold one part, and a host the right-hand side of those of its process.
+pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device, links: &Links) -> Result<()> {
+    let parts = links.size();
     let mut needed = cost::memory(levels, choice.scheme, choice.precision, cost::shared(device));
     if parts > 1 && matches!(device, Device::Cuda(_)) {
         needed = division::of(levels, choice, &Plan { memory: needed, ..Plan::default() }, (parts, true)).memory;
     }
     // Besides, the host has the right-hand side as the input states it, whatever the device.
-    let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
+    let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>()
+        / if links.shares_memory() { 1 } else { parts as u64 };
     device.must_hold(needed, format!("the levels of a problem of {} unknowns", grid.unknowns()))?;
     host_must_hold(given, format!("the right-hand side of a problem of {} unknowns", grid.unknowns()))
 }
@@ -88,12 +90,12 @@ pub(crate) fn ending(status: Status, limit_was_asked_for: bool) -> Ending {
 
 /// Writes what a driver needs to continue.
 pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
-    let (u, held) = (driver.state()?, driver.stored_residual()?);
+    let (u, held, share) = (driver.state()?, driver.stored_residual()?, driver.share().clone());
     if let Some(previous) = driver.previous_solution()? {
-        writer.f64s("older", &previous)?;
+        writer.joined("older", &share.pieces(&previous))?;
     }
     if let Some(held) = held {
-        writer.bytes("residual", &held.residual)?;
+        writer.joined("residual", &share.pieces(&held.residual))?;
         writer.f64s("residual_scale", &[held.scale])?;
     }
     if let Some((steps, left)) = driver.direct_before() {
@@ -101,25 +103,38 @@ pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
     }
     let monitor = driver.monitor();
     let last = monitor.norms();
-    writer.f64s("u", &u)?;
+    writer.joined("u", &share.pieces(&u))?;
     writer.f64s("history", monitor.history())?;
     writer.f64s("norms", &[last.l2, last.max, last.u_l2])
 }
 
+/// Reads an array over the grid, of the slabs that a part holds.
+fn held<V: Element>(reader: &Reader, name: &str, share: &HostShare, len: usize) -> Result<Vec<V>> {
+    let found = reader.count::<V>(name)?;
+    if found != len {
+        return Err(reader.content_error(format!("section `{name}` has {found} values, expected {len}: the input has changed")));
+    }
+    let (mut values, held) = (zeros(len), share.held(len));
+    reader.values_from(name, held.start, &mut values[held])?;
+    Ok(values)
+}
+
 /// Takes it back; `folded` is the system that the driver had.
 pub(crate) fn restore(driver: &mut Driver, mut folded: Folded<'_>, reader: &Reader) -> Result<()> {
-    reader.f64s_into("u", &mut folded.u)?;
+    let (share, nodes) = (driver.share().clone(), driver.grid().len());
+    folded.u = held(reader, "u", &share, nodes)?;
     let mut last = [0.0; 3];
     reader.f64s_into("norms", &mut last)?;
     let history = reader.f64s("history")?;
     if history.is_empty() {
         return Err(reader.content_error("`history` is empty"));
     }
-    let mut held = None;
+    let mut residual = None;
     if reader.has("residual") {
         let mut scale = [0.0];
         reader.f64s_into("residual_scale", &mut scale)?;
-        held = Some(StoredResidual { residual: reader.bytes("residual")?, scale: scale[0] });
+        let len = reader.count::<u8>("residual")?;
+        residual = Some(StoredResidual { residual: held(reader, "residual", &share, len)?, scale: scale[0] });
     }
     if reader.has("direct") {
         let mut direct = [0.0; 2];
@@ -128,26 +143,10 @@ pub(crate) fn restore(driver: &mut Driver, mut folded: Folded<'_>, reader: &Read
     }
     driver.load(folded)?;
     let norms = Norms { l2: last[0], max: last[1], u_l2: last[2] };
-    let previous = if reader.has("older") {
-        let mut previous = vec![0.0; driver.grid().len()];
-        reader.f64s_into("older", &mut previous)?;
-        Some(previous)
-    } else {
-        None
-    };
-    driver.resume(history, norms, held.as_ref(), &mut Profiler::off())?;
+    let previous = if reader.has("older") { Some(held(reader, "older", &share, nodes)?) } else { None };
+    driver.resume(history, norms, residual.as_ref(), &mut Profiler::off())?;
     previous.map_or(Ok(()), |previous| driver.resume_polynomial(&previous))
 }
-
-/// A copy made by all threads: what takes the time is the memory that is touched first.
-fn copied(values: &[f64]) -> Vec<f64> {
-    let mut copy = zeros(values.len());
-    each((chunks_mut(&mut copy, PIECE), chunks(values, PIECE)), |_, (to, from)| to.copy_from_slice(from));
-    copy
-}
-
-/// Values that a thread copies in a row.
-const PIECE: usize = 1 << 16;
 
 impl Single {
     pub(crate) fn new(config: &Config, choice: Choice, environment: &Environment) -> Result<Self> {
@@ -155,11 +154,12 @@ impl Single {
         let folder: &Path = &environment.folder;
         let grid = setup::grid(config);
         let levels = levels_of(&grid, &choice);
-        fits(&grid, &choice, &levels, &device, environment.links.size())?;
-        let problem = on_host(&device, || setup::problem(config, folder))?;
+        fits(&grid, &choice, &levels, &device, &environment.links)?;
         must_be_cut(&choice, environment.links.size())?;
         let mut driver = Driver::of_part(&grid, choice, &device, &environment.links)?;
-        let folded = on_host(&device, || problem.view().fold())?;
+        let share = driver.share().clone();
+        let problem = share.together(on_host(&device, || setup::problem_in(config, folder, &share)))?;
+        let folded = on_host(&device, || problem.view().fold_in(&share))?;
         let reference = folded.reference.l2;
         driver.load(folded)?;
         driver.begin(&mut Profiler::off())?;
@@ -277,8 +277,13 @@ impl Single {
     }
 
     pub(crate) fn records(&mut self) -> Result<Vec<Record>> {
-        let u = self.driver.solution()?;
-        Ok(vec![output::solution(&self.config, u), self.right_hand_side(), self.residual_curve()])
+        let share = self.driver.share().clone();
+        let u = share.at_first(self.driver.solution()?)?;
+        let rhs = share.at_first(self.right_hand_side())?;
+        if share.divided() && u.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![output::solution(&self.config, u), output::right_hand_side(&self.config, rhs), self.residual_curve()])
     }
 
     pub(crate) fn pictures(&mut self) -> Result<Pictures> {
@@ -291,7 +296,7 @@ impl Single {
         let solution = output::solution_without_values(&self.config);
         pictures.push_coming(move || Ok(vec![Record::Planes(Planes::of_copies(solution, &pixels)?)]));
         if self.rhs_seen.is_none() {
-            let rhs = self.right_hand_side();
+            let rhs = output::right_hand_side(&self.config, self.right_hand_side());
             self.rhs_seen = Some(on_host(&self.device, || output::seen(rhs)));
         }
         pictures.extend(self.rhs_seen.clone().into_iter().chain([self.residual_curve()]));
@@ -313,10 +318,12 @@ impl Single {
         Ok(FieldOnGpu { values: copier.plane(&line, "a copy of the solution")?, field })
     }
 
-    fn right_hand_side(&self) -> Record {
-        let rhs = &self.problem.rhs;
-        let rhs = Values::F64(on_host(&self.device, || copied(rhs)));
-        output::field(&self.config, "rhs", "right-hand side", rhs)
+    /// A copy of the right-hand side, of this part's slabs.
+    fn right_hand_side(&self) -> Vec<f64> {
+        let (rhs, own) = (&self.problem.rhs, self.driver.share().own(self.problem.rhs.len()));
+        let mut copied = zeros(rhs.len());
+        on_host(&self.device, || copy(&rhs[own.clone()], &mut copied[own.clone()]));
+        copied
     }
 
     fn residual_curve(&self) -> Record {
@@ -327,10 +334,10 @@ impl Single {
     }
 
     pub(crate) fn checks(&mut self) -> Result<Vec<Check>> {
-        let u = self.driver.solution()?;
-        let folded = on_host(&self.device, || self.problem.view().fold())?;
+        let (mut u, share) = (self.driver.solution()?, self.driver.share());
+        let folded = on_host(&self.device, || self.problem.view().fold_in(share))?;
         let grid = folded.grid;
-        let (norms, mean) = on_host(&self.device, || (operator::residual_norms(&grid, &u, &folded.f), operator::mean(&grid, &u)));
+        let (norms, mean) = on_host(&self.device, || Ok((share.residual_norms(&grid, &mut u, &folded.f)?, share.mean(&grid, &u)?)))?;
         let monitor = self.driver.monitor();
         let reference = monitor.reference();
         let relative = self.config.norm.of(norms) / if reference > 0.0 { reference } else { 1.0 };
@@ -357,7 +364,9 @@ impl Single {
     }
 
     pub(crate) fn restore(&mut self, reader: &Reader) -> Result<()> {
-        restore(&mut self.driver, on_host(&self.device, || self.problem.view().fold())?, reader)
+        let share = self.driver.share().clone();
+        let folded = on_host(&self.device, || self.problem.view().fold_in(&share))?;
+        restore(&mut self.driver, folded, reader)
     }
 
     pub(crate) fn cost(&self) -> Cost {

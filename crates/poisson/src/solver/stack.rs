@@ -119,7 +119,7 @@ impl Stack {
         let device = environment.device.clone();
         let grid = setup::grid(config);
         let levels = single::levels_of(&grid, &choice);
-        single::fits(&grid, &choice, &levels, &device, 1)?;
+        single::fits(&grid, &choice, &levels, &device, &environment.links)?;
         host_must_hold(host_bytes(&grid, count), format!("{count} right-hand sides and solutions of {} unknowns", grid.unknowns()))?;
         let problems = on_host(&device, || setup::problems(config, count, &environment.folder))?;
         let work = if together(&choice) {

@@ -21,12 +21,14 @@
 
 pub mod cpu;
 pub mod cuda;
+mod host_share;
 mod ranges;
 
 use zellige_engine::cuda::{Buffer, Coming};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
+pub use self::host_share::HostShare;
 use crate::smoothing::Smoothing;
 
 /// The relaxation that smooths.
@@ -115,11 +117,16 @@ pub trait Stages: Send {
     /// The smoothing that a level needs.
     fn smoothing(&self, level: usize) -> Smoothing;
 
+    /// Slabs of the finest grid that this part of a run has on its host.
+    fn host_share(&self) -> HostShare;
+
     /// Takes a right-hand side (boundary fluxes already folded in) and a first guess whose Dirichlet nodes hold the
-    /// boundary values, both over all nodes of the finest grid in C order. Nothing is computed.
+    /// boundary values, both over the nodes of the finest grid in C order, as far as [`Stages::host_share`] holds them. Nothing is
+    /// computed.
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()>;
 
-    /// The solution over all nodes of the finest grid.
+    /// The solution as it is held, over the nodes of the finest grid, with values on the own slabs of [`Stages::host_share`]: that
+    /// of a singular problem may have any mean.
     fn solution(&mut self) -> Result<Vec<f64>>;
 
     /// Pixels of the planes that pictures show of the solution, as [`zellige_engine::record::Planes`] has them, made where it lies
@@ -139,13 +146,8 @@ pub trait Stages: Send {
         Err(needs_gpu_stages())
     }
 
-    /// The solution as it is held, to continue from: that of a singular problem may have any mean.
-    fn state(&mut self) -> Result<Vec<f64>> {
-        self.solution()
-    }
-
-    /// The residual of the finest grid as it is held, where only a copy has its bits: passes that make it from different
-    /// neighbours' roundings would give others.
+    /// The residual of the finest grid as it is held, that of the own slabs, where only a copy has its bits: passes that make it
+    /// from different neighbours' roundings would give others.
     fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
         Ok(None)
     }
@@ -155,7 +157,7 @@ pub trait Stages: Send {
         Ok(false)
     }
 
-    /// A Chebyshev polynomial that has begun: the solution a sweep before, over all nodes.
+    /// A Chebyshev polynomial that has begun: the solution a sweep before, as [`Stages::solution`] gives it.
     fn previous_solution(&mut self) -> Result<Option<Vec<f64>>>;
 
     /// Allows the solution of the coarsest level, which can take long on the CPU where `coarse_levels` is small, to end early with

@@ -161,11 +161,11 @@ fn a_polynomial_may_be_cut_anywhere() {
                 for block in blocks {
                     stages.sweep_norms(*block, smoother, off).unwrap();
                 }
-                all.push((stages.state().unwrap(), stages.norms().unwrap().l2));
+                all.push((stages.solution().unwrap(), stages.norms().unwrap().l2));
                 if threads == 1 && blocks.len() == 1 {
                     stages.load(&folded.u, &folded.f).unwrap();
                     stages.sweep(0, 41, smoother, off).unwrap();
-                    assert!(stages.state().unwrap() == all[0].0, "{precision}: as one pass");
+                    assert!(stages.solution().unwrap() == all[0].0, "{precision}: as one pass");
                 }
             }
             assert!(all.iter().all(|a| a.0 == all[0].0), "{precision} {:?}", folded.grid.nodes());

@@ -3,7 +3,13 @@
 use std::path::Path;
 
 use zellige_engine::config::{Format, Source};
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::links::inside;
+use zellige_engine::record::{Axis, Centring, Field, Record, Values};
+use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
+use zellige_io::{hdf5, npy};
+use zellige_poisson::config::FileSource;
 use zellige_poisson::{Config, Poisson};
 
 /// An input in two or three dimensions; `more` are keys of its table.
@@ -60,6 +66,48 @@ fn space() {
         ("space by relaxation", [33, 33, 65], "method = \"sor\"\nprecision = \"f64\"\ntolerance = 1e-3"),
     ] {
         same(name, &nodes, &format!("{keys}\n{GIVEN}"));
+    }
+}
+
+/// Parts read their rows of files; what they begin from and when they end is that of the whole.
+#[test]
+fn files_guesses_and_the_truncation_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let nodes = [130, 301];
+    let values: Vec<f64> = (0..nodes[0] * nodes[1]).map(|n| (n as f64 * 0.37).sin()).collect();
+    npy::write(folder.path().join("rho.npy"), &[nodes[1], nodes[0]], &Values::F64(values.clone())).unwrap();
+    let axes = [0, 1].map(|d| Axis::bare(d, 0.0, 0.01, nodes[d])).to_vec();
+    let guess = Record::Field(Field::bare("guess", axes, Centring::Node, Values::F64(values)));
+    hdf5::write(folder.path().join("guess.h5"), &[guess]).unwrap();
+    for (name, keys) in [
+        ("files", "method = \"multigrid\"\nguess = { file = \"guess.h5:/guess\" }\ntolerance = 1e-9"),
+        ("guess in the plane", "method = \"multigrid\"\nguess = \"x*y\"\nprecision = \"f64\"\ntolerance = 1e-10"),
+        ("truncation", "method = \"fmg\"\npre = 1\npost = 0\nsmoother = \"jacobi\"\ntolerance = \"truncation\""),
+    ] {
+        let mut config = input(&nodes, &format!("{keys}\n{GIVEN}"));
+        if name == "files" {
+            config.rhs = zellige_poisson::config::Source::File(FileSource { file: "rho.npy".into() });
+        }
+        same_in_parts::<Poisson>(name, &config, folder.path(), &[2, 3, 4], 1);
+    }
+}
+
+/// A value that a part alone has is named by its place in the whole.
+#[test]
+fn a_value_that_is_not_finite_is_named_by_all_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut values = vec![0.0; 130 * 301];
+    values[130 * 290 + 7] = f64::NAN;
+    npy::write(folder.path().join("rho.npy"), &[301, 130], &Values::F64(values)).unwrap();
+    let mut of_file = input(&[130, 301], "method = \"multigrid\"");
+    of_file.rhs = zellige_poisson::config::Source::File(FileSource { file: "rho.npy".into() });
+    let mut of_expression = input(&[130, 301], "method = \"multigrid\"");
+    of_expression.rhs = zellige_poisson::config::Source::Expression("log(2.8 - y)".into());
+    for (config, words) in [(of_file, "holds NaN at index (290, 7)"), (of_expression, "the value at node (0, 280), x = 0, y = 2.8")] {
+        let environment = || Ok(Environment::new(Device::Cpu(Cpu::new(1)?), folder.path(), 1));
+        let found = inside::run(3, |links| Poisson::setup(&config, &environment()?.of_part(links.clone())).map(drop));
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
     }
 }
 

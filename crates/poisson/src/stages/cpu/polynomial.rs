@@ -1,7 +1,11 @@
 //! A Chebyshev polynomial on the solution that continues from one block of sweeps to the next: it remembers the solution a sweep
 //! before, and is cut into passes of some sweeps as those of other relaxations are.
 
+use std::ops::Range;
+
 use zellige_engine::error::Result;
+use zellige_engine::large::zeros;
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
 
@@ -9,7 +13,6 @@ use super::field::{Field, Shape};
 use super::isa::{Isa, Run};
 use super::pass::{HalfSweep, Pass};
 use super::residual::{cost, stencil_flops};
-use super::share::Share;
 use super::tables::Colour;
 use super::transfer_rows::Convert;
 use super::{CpuStages, MAX_FUSED};
@@ -29,15 +32,15 @@ pub(super) fn sweep<T: RealScalar>(recurrence: &mut Chebyshev, ratio: f64) -> Ha
     HalfSweep { colour: Colour::All, omega: T::from_f64(step), momentum: T::from_f64(momentum) }
 }
 
-/// The values at all nodes in C order.
-pub(super) fn dense<U: RealScalar>(field: &Field<U>) -> Vec<f64> {
-    let shape = field.shape;
-    let mut out = Vec::with_capacity(shape.nodes());
-    for slab in field.all().chunks_exact(shape.slab()) {
-        for j in 0..shape.rows {
-            out.extend(shape.row(slab, j)[..shape.nx].iter().map(|v| v.to_f64()));
+/// An array over all nodes in C order, with the values of the own slabs.
+pub(super) fn dense<U: RealScalar>(field: &Field<U>, own: Range<usize>) -> Vec<f64> {
+    let (shape, per_slab) = (field.shape, field.shape.nx * field.shape.rows);
+    let mut out = zeros(shape.nodes());
+    each(chunks_mut(&mut out[own.start * per_slab..own.end * per_slab], per_slab), |k, to| {
+        for (j, to) in to.chunks_exact_mut(shape.nx).enumerate() {
+            to.iter_mut().zip(shape.row(field.slab(own.start + k), j)).for_each(|(to, v)| *to = v.to_f64());
         }
-    }
+    });
     out
 }
 
@@ -47,9 +50,10 @@ impl<U: RealScalar> Polynomial<U> {
     }
 
     /// One of which `sweeps` sweeps are done; `previous`: the solution a sweep before.
-    pub(super) fn after(sweeps: u64, ratio: f64, previous: &[f64], shape: Shape, periodic: bool, isa: Isa) -> Self {
-        let mut field = Field::new(shape);
-        for (slab, from) in field.all_mut().chunks_exact_mut(shape.slab()).zip(previous.chunks_exact(shape.nx * shape.rows)) {
+    pub(super) fn after(sweeps: u64, ratio: f64, previous: &[f64], own: Range<usize>, shape: Shape, periodic: bool, isa: Isa) -> Self {
+        let (mut field, per_slab) = (Field::new(shape), shape.nx * shape.rows);
+        let previous = &previous[own.start * per_slab..own.end * per_slab];
+        for (slab, from) in field.slabs_mut(own).chunks_exact_mut(shape.slab()).zip(previous.chunks_exact(per_slab)) {
             for (j, from) in from.chunks_exact(shape.nx).enumerate() {
                 isa.run(Convert { from, to: &mut shape.row_mut(slab, j)[..shape.nx] });
             }
@@ -62,9 +66,8 @@ impl<U: RealScalar> Polynomial<U> {
         self.recurrence = Chebyshev::default();
     }
 
-    pub(super) fn previous_solution(&mut self, share: &Share) -> Result<Vec<f64>> {
-        share.complete(&mut self.previous)?;
-        Ok(dense(&self.previous))
+    pub(super) fn previous_solution(&self, own: Range<usize>) -> Vec<f64> {
+        dense(&self.previous, own)
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -13,6 +13,7 @@ use zellige_engine::real::RealScalar;
 use super::field::Field;
 use super::pass::SlabSums;
 use super::tables::AxisTransfer;
+use crate::stages::HostShare;
 use crate::stages::ranges::Ranges;
 
 /// Least slabs and nodes of a part's share: with fewer, a message takes longer than the work.
@@ -53,6 +54,11 @@ impl Share {
     /// Returns true if the run is not cut into parts.
     pub(super) fn is_alone(&self) -> bool {
         self.links.is_alone()
+    }
+
+    /// Slabs of the finest level for what the host does with its arrays.
+    pub(super) fn on_host(&self, periodic: bool) -> HostShare {
+        HostShare::new(&self.links, &self.ranges, self.own(), periodic)
     }
 
     /// Slabs of this part.
@@ -111,18 +117,6 @@ impl Share {
             start(range.start) * slab..start(range.end) * slab
         };
         self.gather_ranges(field.all_mut(), range)
-    }
-
-    /// Makes an array whole on every part.
-    pub(super) fn complete<T: RealScalar>(&self, field: &mut Field<T>) -> Result<()> {
-        if !self.divided() {
-            return Ok(());
-        }
-        let slab = field.shape.slab();
-        self.gather_ranges(field.all_mut(), |part| {
-            let range = self.ranges.of_part(part);
-            range.start * slab..range.end * slab
-        })
     }
 
     fn gather_ranges<T: RealScalar>(&self, values: &mut [T], range: impl Fn(usize) -> Range<usize>) -> Result<()> {

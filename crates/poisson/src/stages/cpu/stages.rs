@@ -18,7 +18,7 @@ use super::transfer_rows::Convert;
 use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
 use crate::grid::Axis;
 use crate::smoothing::{self, Smoothing};
-use crate::stages::{Norms, Smoother, Stages, Start, stage};
+use crate::stages::{HostShare, Norms, Smoother, Stages, Start, stage};
 
 /// Coarse slabs beside a part's own that a cubic reaches.
 const CUBIC: usize = 3;
@@ -26,6 +26,10 @@ const CUBIC: usize = 3;
 impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
     fn levels(&self) -> usize {
         self.levels.len()
+    }
+
+    fn host_share(&self) -> HostShare {
+        self.levels[0].share.on_host(self.levels[0].periodic[2])
     }
 
     fn smoothing(&self, level: usize) -> Smoothing {
@@ -77,16 +81,14 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         Ok(())
     }
 
-    fn state(&mut self) -> Result<Vec<f64>> {
-        let data = &mut self.levels[0];
-        let Some(outer) = &mut data.outer else { return Ok(Vec::new()) };
-        data.share.complete(&mut outer.u)?;
-        Ok(dense(&outer.u))
+    fn solution(&mut self) -> Result<Vec<f64>> {
+        let data = &self.levels[0];
+        Ok(data.outer.as_ref().map_or_else(Vec::new, |outer| self.cpu.install(|| dense(&outer.u, data.share.own()))))
     }
 
     fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {
-        let Some(polynomial) = &mut self.polynomial else { return Ok(None) };
-        polynomial.previous_solution(&self.levels[0].share).map(Some)
+        let own = self.levels[0].share.own();
+        Ok(self.polynomial.as_ref().map(|polynomial| self.cpu.install(|| polynomial.previous_solution(own))))
     }
 
     fn allow_interrupt(&mut self, allowed: bool) {
@@ -100,17 +102,9 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
 
     fn resume_polynomial(&mut self, sweeps: u64, ratio: f64, previous: &[f64]) -> Result<()> {
         let (shape, periodic) = (self.levels[0].shape, self.levels[0].periodic[0]);
-        self.polynomial = Some(Polynomial::after(sweeps, ratio, previous, shape, periodic, self.isa));
+        let own = self.levels[0].share.own();
+        self.polynomial = Some(Polynomial::after(sweeps, ratio, previous, own, shape, periodic, self.isa));
         Ok(())
-    }
-
-    fn solution(&mut self) -> Result<Vec<f64>> {
-        let mut out = self.state()?;
-        let (shape, outer) = (self.levels[0].shape, &self.levels[0].outer);
-        if let Some(outer) = outer.as_ref().filter(|_| self.singular) {
-            outer.operator.subtract_mean(&mut out, shape.nx, shape.rows);
-        }
-        Ok(out)
     }
 
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {

@@ -139,16 +139,6 @@ impl<T: RealScalar> Operator<T> {
         };
         Some(&table.get()[PAD..][..self.west.len()])
     }
-
-    /// Subtracts the mean of values over all nodes in C order, weighted by control volumes; `nx` nodes a row, `rows` rows a slab.
-    pub(super) fn subtract_mean(&self, values: &mut [f64], nx: usize, rows: usize) {
-        let [vx, vy, vz] = &self.volumes;
-        let row = |n: usize, line: &[f64]| vz[n / rows] * vy[n % rows] * vx.iter().zip(line).map(|(v, u)| v * u).sum::<f64>();
-        let mean = values.chunks_exact(nx).enumerate().map(|(n, line)| row(n, line)).sum::<f64>() / self.volume;
-        for value in values {
-            *value -= mean;
-        }
-    }
 }
 
 /// The transfer of one axis, in the precision that uses it.

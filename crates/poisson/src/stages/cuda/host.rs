@@ -1,4 +1,4 @@
-//! Copies from and to the host: of what this part holds, and of all parts' slabs together.
+//! Copies from and to the host, of what this part holds.
 
 use zellige_engine::error::Result;
 use zellige_engine::large::zeros;
@@ -20,9 +20,10 @@ impl CudaStages {
         let (nx, rows) = (l.argument.x.n as usize, l.held_rows());
         let rows_at_once = (PIECE / nx).clamp(1, 65535);
         let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(rows.len()), "poisson: copies from the host")?;
+        let values = &values[rows.start * nx..rows.end * nx];
         // Untouched values need be neither read nor sent: the staging buffer holds zeros.
         let blank = solution.is_some() && position(values, |v| *v != 0.0).is_none();
-        for (piece, part) in values[rows.start * nx..rows.end * nx].chunks(nx * rows_at_once).enumerate() {
+        for (piece, part) in values.chunks(nx * rows_at_once).enumerate() {
             if !blank {
                 self.data.cuda.upload(&mut staging, part)?;
             }
@@ -35,7 +36,7 @@ impl CudaStages {
         Ok(())
     }
 
-    /// A copy of the solution over all nodes.
+    /// An array over all nodes with a copy of the solution on the own slabs.
     pub(super) fn dense(&self, copy: usize) -> Result<Vec<f64>> {
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes().map(|a| a.n as usize);
@@ -50,11 +51,10 @@ impl CudaStages {
             unsafe { launch.arg((rows.start + piece * rows_at_once) as i32).run() }?;
             self.data.cuda.download_to(&staging, 0, part)?;
         }
-        self.data.complete_on_host(&mut out, nx * ny * nz / l.slabs())?;
         Ok(out)
     }
 
-    /// The residual of the finest level as it is held, of all parts.
+    /// The residual of the finest level as it is held, that of the own slabs.
     pub(super) fn residual_as_stored(&self) -> Result<Option<StoredResidual>> {
         let l = &self.data.levels[0];
         if l.smoothed || l.stale {
@@ -64,7 +64,6 @@ impl CudaStages {
         let mut residual = zeros(l.slabs() * slab);
         let here = &mut residual[own.start * slab..own.end * slab];
         self.data.cuda.download_to(&l.r[l.r_at].buffer, (own.start - held.start) * slab, here)?;
-        self.data.complete_on_host(&mut residual, slab)?;
         Ok(Some(StoredResidual { residual, scale: self.data.scale }))
     }
 

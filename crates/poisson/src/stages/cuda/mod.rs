@@ -46,7 +46,7 @@ use self::data::Data;
 pub use self::program::recipe;
 use self::smoother::{SOLVED, Target, ascended};
 use self::tables::Number;
-use super::{Norms, Smoother, Stages, Start, StoredResidual, stage};
+use super::{HostShare, Norms, Smoother, Stages, Start, StoredResidual, stage};
 use crate::grid::cycle_levels;
 use crate::operator;
 use crate::physics::Chebyshev;
@@ -91,6 +91,7 @@ fn open(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>, links: &Links) ->
     let kernels = program::kernels(cuda, setup.precision)?;
     let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full, links)?;
     Ok(Box::new(CudaStages {
+        host_share: data.levels[0].share.on_host(links),
         data,
         given: setup.levels.len().min(levels.len()),
         smoothing,
@@ -113,6 +114,7 @@ struct CudaStages {
     // Dropped before the data that they point at.
     graphs: HashMap<(String, CopyState), (Graph, CopyState)>,
     data: Data,
+    host_share: HostShare,
     /// Levels that the caller sees.
     given: usize,
     smoothing: Vec<Smoothing>,
@@ -161,6 +163,10 @@ impl Stages for CudaStages {
         self.given
     }
 
+    fn host_share(&self) -> HostShare {
+        self.host_share.clone()
+    }
+
     fn smoothing(&self, level: usize) -> Smoothing {
         self.smoothing[level]
     }
@@ -171,11 +177,12 @@ impl Stages for CudaStages {
         self.recurrence = None;
         self.upload(u, Some(self.data.levels[0].u_at))?;
         self.upload(f, None)?;
+        let share = &self.host_share;
         let largest = |v: &[f64]| {
             let of = |part: &[f64]| part.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-            map(chunks(v, PART), |_, part| of(part)).into_iter().fold(0.0, f64::max)
+            share.max(map(chunks(&v[share.own(v.len())], PART), |_, part| of(part)).into_iter().fold(0.0, f64::max))
         };
-        let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
+        let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f)? + self.bound * largest(u)?) };
         self.set_scale(scale);
         self.removed = if self.singular { self.data.remove_mean()? } else { 0.0 };
         Ok(())

@@ -18,6 +18,7 @@ use super::data::Data;
 use super::fields::Fields;
 use super::tables::Number;
 use crate::grid::Level;
+use crate::stages::HostShare;
 use crate::stages::ranges::Ranges;
 
 /// Least planes and nodes of a part's share; rows are at least as many as are copied from beside.
@@ -98,6 +99,11 @@ impl Share {
     /// Slabs of this part.
     pub(super) fn own(&self) -> Range<usize> {
         self.ranges.of_part(self.rank)
+    }
+
+    /// Slabs of the finest level for what the host does with its arrays.
+    pub(super) fn on_host(&self, links: &Links) -> HostShare {
+        HostShare::new(links, &self.ranges, self.held(), self.periodic)
     }
 
     /// Slabs that a part holds.
@@ -332,21 +338,6 @@ impl Data {
         let Some(parts) = self.parts.as_ref().filter(|_| share.divided()) else { return Ok(()) };
         let bands = share.bands_of(parts.links.rank(), rows, height);
         parts.all.exchange(&to_all(&parts.links, PARTIALS, bands.start * each * 32..bands.end * each * 32))
-    }
-
-    /// Values of all parts' slabs of the finest level, of which this part has its own: `slab` values each.
-    pub(super) fn complete_on_host<T: bytemuck::Pod>(&self, values: &mut [T], slab: usize) -> Result<()> {
-        let Some(parts) = &self.parts else { return Ok(()) };
-        let share = &self.levels[0].share;
-        let range = |part: usize| {
-            let range = share.ranges.of_part(part);
-            range.start * slab..range.end * slab
-        };
-        let own = bytemuck::cast_slice(&values[range(share.rank)]).to_vec();
-        for (part, message) in parts.links.all_gather(own)?.into_iter().enumerate() {
-            bytemuck::cast_slice_mut(&mut values[range(part)]).copy_from_slice(&message);
-        }
-        Ok(())
     }
 }
 
