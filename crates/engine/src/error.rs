@@ -248,20 +248,19 @@ impl Error {
             Self::File { source, action, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound if *action == "read" => Some("check the spelling and the current folder".into()),
                 std::io::ErrorKind::PermissionDenied => {
-                    Some("choose a folder that you may write to with `-o DIR`, or change the permissions".into())
+                    Some("name another one that you may use, or change the permissions".into())
                 }
                 std::io::ErrorKind::StorageFull => {
-                    Some("free some space or choose another folder with `-o DIR`; no half-written file was left".into())
+                    Some("free some space, or name another folder; no half-written file was left".into())
                 }
                 std::io::ErrorKind::QuotaExceeded | std::io::ErrorKind::FileTooLarge => {
-                    Some("the system limits what you may write here (quota, `ulimit -f`): choose another folder with `-o DIR`; no half-written file was left".into())
+                    Some("the system limits what you may write here (quota, `ulimit -f`): name another folder; no half-written file was left".into())
                 }
                 std::io::ErrorKind::AlreadyExists if *action == "create" => {
-                    Some("there is a file of that name: choose another folder with `-o DIR`, or move the file away".into())
+                    Some("there is a file of that name: name another folder, or move the file away".into())
                 }
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                    Some("the folder cannot be created there: choose another one with `-o DIR`".into())
-                }
+                std::io::ErrorKind::NotADirectory => Some("what should be a folder on this path is a file: name another path".into()),
+                std::io::ErrorKind::NotFound => Some("there is no such folder, and it cannot be made: name another one".into()),
                 _ => None,
             },
             Self::Device { hint, .. } => hint.clone(),

@@ -149,6 +149,11 @@ pub fn cell(model: &Model) -> f64 {
     model.grid.h[..model.grid.dimensions].iter().copied().fold(0.0, f64::max)
 }
 
+/// A ratio as people are told of it: that of a plasma next to cold has no digits to be read.
+pub(crate) fn ratio(x: f64) -> String {
+    if x < 1e4 { format!("{x:.1}") } else { format!("{x:.0e}") }
+}
+
 /// Probable cause of energy that grew without bound, and the fix.
 pub fn cause(model: &Model) -> String {
     let step = step(model);
@@ -161,7 +166,8 @@ pub fn cause(model: &Model) -> String {
         model.loads.iter().filter(|l| l.species.mobile).map(|load| (load, ratio(load))).find(|(_, ratio)| *ratio > COARSE)
     {
         format!(
-            "a cell is {ratio:.1} Debye lengths of `{}` wide, which heats it; smaller cells, `order = 2` or `smoothing` help",
+            "a cell is {} Debye lengths of `{}` wide, which heats it; smaller cells, `order = 2` or `smoothing` help",
+            self::ratio(ratio),
             load.species.name
         )
     } else {

@@ -41,8 +41,8 @@ pub(crate) fn of(config: &Config, model: &Model) -> Vec<String> {
         if let Some(debye) = stability::debye(load, motion).filter(|debye| h > COARSE * debye) {
             let limit = COARSE * debye * model.units.length;
             out.push(format!(
-                "a cell is {:.1} Debye lengths of `{}` wide ({:.3e}): the plasma heats up until it is about {COARSE:.1}; cells below {limit:.3e}, `order = 2` or `smoothing` slow that down",
-                h / debye,
+                "a cell is {} Debye lengths of `{}` wide ({:.3e}): the plasma heats up until it is about {COARSE:.1}; cells below {limit:.3e}, `order = 2` or `smoothing` slow that down",
+                stability::ratio(h / debye),
                 s.name,
                 debye * model.units.length
             ));
@@ -68,6 +68,12 @@ pub(crate) fn of(config: &Config, model: &Model) -> Vec<String> {
     if step > LONG {
         let effect = if step >= 2.0 { "the plasma oscillation is unstable from 2 on" } else { "the plasma oscillation is coarse in time" };
         out.push(format!("the plasma frequency times the step is {step:.2}: {effect}; a smaller `dt` helps"));
+    }
+    let followed = !config.diagnostics.mode.is_empty() || config.diagnostics.spectrum.iter().any(|s| s.every.is_some());
+    if config.window.is_some() && followed {
+        out.push(
+            "modes and spectra in time are those of the box, which the window moves: waves have other phases and frequencies there".into(),
+        );
     }
     if config.smoothing.all.is_none() && config.window.is_some() && config.smoothing.x.is_none() && config.order == 1 {
         out.push("a moving window without `smoothing` shows numerical Cherenkov noise of fast particles".into());

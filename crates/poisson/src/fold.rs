@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::Serialize;
-use zellige_engine::error::Result;
+use zellige_engine::error::{Problem as Fault, Result};
 use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks, chunks_mut, each, items_mut};
 
@@ -96,6 +96,7 @@ impl<'a> Problem<'a> {
             let sums = share.joined(operator::residual_rows(&grid, &u, &f, rows))?;
             (Cow::Owned(f), imbalance, operator::norms_of_rows(&grid, &sums))
         };
+        in_range(&norms)?;
         if let Some(guess) = self.guess {
             copy_unknowns(&grid, &guess, &share.held(n * l), &mut u);
         }
@@ -113,6 +114,7 @@ impl<'a> Problem<'a> {
             set_boundary(&grid, sides, &(0..grid.len()), u);
             let norms = operator::source_norms(&grid, &self.rhs);
             finite(&norms, &self.rhs, 0..self.rhs.len(), &nodes)?;
+            in_range(&norms)?;
             return Ok(System { f: self.rhs, reference: Reference { l2: norms.l2, max: norms.max }, imbalance: 0.0, mean });
         }
         if spare.len() != grid.len() {
@@ -125,6 +127,7 @@ impl<'a> Problem<'a> {
         let imbalance = take_mean(&grid, &mut spare, &HostShare::whole(&grid))?;
         let norms = operator::source_norms(&grid, &spare);
         finite(&norms, &self.rhs, 0..self.rhs.len(), &nodes)?;
+        in_range(&norms)?;
         Ok(System { f: Cow::Owned(spare), reference: Reference { l2: norms.l2, max: norms.max }, imbalance, mean })
     }
 }
@@ -134,6 +137,26 @@ fn finite(norms: &Norms, rhs: &[f64], own: Range<usize>, nodes: &[usize; 3]) -> 
     let dimensions = if nodes[2] == 1 { 2 } else { 3 };
     let fault = if norms.max.is_nan() { array_fault("rhs", rhs, own, rhs.len(), &nodes[..dimensions]) } else { None };
     refuse(fault.into_iter().collect())
+}
+
+/// Largest magnitudes of a system that can be told from zero and from infinity: their squares, by which residuals are measured, are
+/// numbers, and those of residuals by many powers of ten smaller.
+const MAGNITUDES: std::ops::RangeInclusive<f64> = 1e-135..=1e150;
+
+/// Refuses a system whose norms would be zero or no numbers.
+fn in_range(norms: &Norms) -> Result<()> {
+    let fault = || {
+        let message = format!(
+            "with the values of the sides it reaches {:.1e}, too {} to be squared",
+            norms.max,
+            if norms.max < 1.0 { "small" } else { "large" }
+        );
+        let [least, most] = [MAGNITUDES.start(), MAGNITUDES.end()];
+        Fault::new("rhs", message)
+            .allowed(format!("magnitudes of {least:.0e} to {most:.0e}, or zero"))
+            .hint("state the problem in other units")
+    };
+    refuse((norms.max != 0.0 && !MAGNITUDES.contains(&norms.max)).then(fault).into_iter().collect())
 }
 
 /// Values that a thread copies in a row.

@@ -93,6 +93,9 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
     let mut all = pictures(results);
     all.extend(local_errors(results));
     all.push(views(results));
+    if config.live.is_some() {
+        all.extend(live(results));
+    }
     for file in &config.files {
         all.push(Record::Archive(match file {
             ResultFile::Ptyr => ptyr::ptyr(results),

@@ -164,7 +164,8 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
         }
         return Ok(code);
     }
-    report::heading(&format!("zellige {VERSION}: {} runs on {}", jobs.len(), devices.join(", ")));
+    let on = if devices[0] == OWN { "the device that each chooses".into() } else { devices.join(", ") };
+    report::heading(&format!("zellige {VERSION}: {} runs on {on}", jobs.len()));
     let names = jobs.iter().map(|job| job.name.clone());
     let mut page = arguments.live.as_ref().map(|address| Page::start(address, &above(arguments), names)).transpose()?;
     let ended = work(&jobs, &devices, arguments, page.as_mut())?;
@@ -205,8 +206,10 @@ fn command(job: &Job, device: &str, arguments: &RunArgs) -> Result<Command> {
     for text in &job.overrides {
         command.args(["--set", text]);
     }
-    if let Some(threads) = arguments.target.threads {
-        command.args(["--threads", &threads.to_string()]);
+    for (flag, number) in [("--threads", arguments.target.threads), ("--parts", arguments.parts)] {
+        if let Some(number) = number {
+            command.args([flag, &number.to_string()]);
+        }
     }
     if let Some(folder) = &arguments.checkpoint_dir {
         command.arg("--checkpoint-dir").arg(folder.join(&job.name));

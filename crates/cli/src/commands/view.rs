@@ -33,6 +33,10 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
         return folder::show(&arguments.path, address);
     }
     let options = options(arguments)?;
+    if let Some(output) = arguments.output.as_ref().filter(|o| !o.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"))) {
+        let problem = Problem::new("--output", format!("`{}` is not the name of a picture", output.display()));
+        return Err(Error::input("command line", problem.allowed("NAME.png")));
+    }
     let folder = arguments.path.is_dir();
     let Found { sources, others } =
         if folder { in_folder(&arguments.path)? } else { sources::in_file(&arguments.path, arguments.output.is_some())? };

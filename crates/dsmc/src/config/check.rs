@@ -195,13 +195,17 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
         let fault = not(
             "collisions.partner",
             format!(
-                "`{}` with the scheme {:?}",
+                "`{}` with the scheme `{}`",
                 if c.partner == Partner::NearestNeighbour { "nearest_neighbour" } else { "fresh" },
-                c.scheme
+                if c.scheme == Scheme::None { "none" } else { "pairing" }
             ),
             "the schemes `ntc` and `majorant`",
         );
-        faults.push(fault.hint("pairing makes its pairs of all particles of a cell"));
+        faults.push(fault.hint(if c.scheme == Scheme::None {
+            "leave it out: nothing collides"
+        } else {
+            "leave it out: pairing makes its pairs of all particles of a cell"
+        }));
     }
     if c.relax != sparta::Relax::Constant && config.species_file.is_none() {
         let fault = Problem::new("collisions.relax", "`variable` takes the columns of a `vss_file`, and none is given");

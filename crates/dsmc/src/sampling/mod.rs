@@ -122,8 +122,13 @@ impl Samples {
 
     /// Cuts what is sampled from `start` on into batches.
     fn cut(&mut self) {
+        self.batch = self.length();
+    }
+
+    /// Samples of a batch of which there are as many as wanted.
+    fn length(&self) -> u64 {
         let samples = if self.window > 0 { self.window } else { self.steps.saturating_sub(self.start).div_ceil(self.every) };
-        self.batch = (samples / self.wanted).max(1);
+        (samples / self.wanted).max(1)
     }
 
     /// True if step `step` is to be sampled.

@@ -5,6 +5,7 @@ use zellige_engine::error::Result;
 
 use super::of_cells::OfCells;
 use super::{Samples, surface_sums};
+use crate::config::AUTO;
 use crate::model::Model;
 use crate::stages::Stages;
 
@@ -64,7 +65,6 @@ impl Samples {
             *count = reader.u64(name)?;
         }
         let full;
-        // A run that goes on with more steps keeps its batches as long as they were and has more of them.
         [self.taken, self.current, self.batches, self.start, full, self.batch] = counts;
         if self.batch == 0 {
             return Err(reader.content_error("section `samples.batch` is 0"));
@@ -74,16 +74,27 @@ impl Samples {
             search.restore(reader)?;
         }
         let widths = OfCells::widths(model);
-        let pending = self.shares.read(reader, "samples.cells.pending", widths[0])?;
-        stages.put_samples(&pending, &fit("samples.surfaces.pending", surface_sums(model))?)?;
+        let mut pending = self.shares.read(reader, "samples.cells.pending", widths[0])?;
+        let mut pending_surfaces = fit("samples.surfaces.pending", surface_sums(model))?;
         for ((name, own), width) in self.own.columns_mut().into_iter().zip(widths) {
             *own = self.shares.read(reader, name, width)?;
         }
+        // A run that goes on with more steps keeps its batches as long as they were and has more of them, unless all that they hold
+        // is less than a batch of so many steps: then it is the beginning of the first one.
+        let longer = self.closed() > 0 && self.start != AUTO && self.closed() + self.current < self.length();
+        if longer {
+            pending.iter_mut().zip(&self.own.sums).for_each(|(to, from)| *to += from);
+            pending_surfaces.iter_mut().zip(fit("samples.surfaces", surface_sums(model))?).for_each(|(to, from)| *to += from);
+            self.current += self.closed();
+            (self.batches, self.batch) = (0, self.length());
+            self.own.clear();
+        }
+        stages.put_samples(&pending, &pending_surfaces)?;
         self.outdate();
         if let Some(device) = stages.batches().filter(|_| self.batches > 0) {
             device.put(&self.own.sums, &self.own.spread.square, &self.own.spread.filled)?;
         }
-        if !self.links.is_first() {
+        if !self.links.is_first() || longer {
             return Ok(());
         }
         self.surfaces = fit("samples.surfaces", self.surfaces.len())?;

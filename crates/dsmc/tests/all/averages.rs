@@ -86,6 +86,36 @@ fn a_run_goes_on_with_more_steps() {
     assert_eq!(errors(&whole), errors(&part));
 }
 
+/// A run that is given many more steps has batches as long as they need be: all that it had averaged is the beginning of the first.
+#[test]
+fn a_short_run_goes_on_with_longer_batches() {
+    let mut config = argon(10, 10.0);
+    (config.steps, config.sampling.start) = (800, Some(0));
+    let mut whole = flow(&config, 1);
+    run(&mut whole, 800);
+    config.steps = 45;
+    let mut part = flow(&config, 1);
+    run(&mut part, 45);
+    // Sixteen batches are asked for.
+    assert_eq!((part.samples.batches, part.samples.closed()), (22, 44));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    let mut writer = Writer::create(&path, "dsmc").unwrap();
+    part.save(&mut writer).unwrap();
+    writer.finish().unwrap();
+    config.steps = 800;
+    let mut part = flow(&config, 1);
+    part.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
+    assert_eq!((part.samples.batches, part.samples.taken), (0, 45));
+    run(&mut part, 755);
+    assert_eq!((part.samples.batches, part.samples.closed()), (16, 800));
+    // The same samples, added in another order.
+    let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| a == b || (a - b).abs() <= 1e-9 * a.abs().max(1e-3));
+    assert!(near(&whole.values(), &part.values()), "the averages differ");
+    let errors = |f: &zellige_dsmc::flow::Flow| (0..100).map(|c| f.samples.error(&f.model, c, 4)).collect::<Vec<_>>();
+    assert!(near(&errors(&whole), &errors(&part)), "{:?} {:?}", errors(&whole), errors(&part));
+}
+
 /// A window holds what a run holds whose averages begin and end with it.
 #[test]
 fn a_window_begins_anew() {

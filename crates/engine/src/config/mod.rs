@@ -84,9 +84,16 @@ impl Source {
                     .allowed(format!("one of {tables}"))
                     .hint("`zellige new` writes examples"),
             ),
-            [_, second, ..] => problems.push(
-                Problem::new(second, "one input is for one solver").allowed(format!("one of {tables}")).hint("split it into two files"),
-            ),
+            [first, second, ..] => {
+                // Of a queue all inputs get the same keys.
+                let set = [first, second].into_iter().find(|table| self.is_override(table));
+                let hint = set.map_or_else(
+                    || "split it into two files".into(),
+                    |set| format!("this file is for another one than `{set}`: leave `--set {set}...` out, or run it by itself"),
+                );
+                let at = set.unwrap_or(second);
+                problems.push(Problem::new(at, "one input is for one solver").allowed(format!("one of {tables}")).hint(hint));
+            }
         }
         Err(self.problems(problems))
     }

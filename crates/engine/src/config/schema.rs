@@ -435,8 +435,11 @@ fn range(schema: &Value, value: &Value, path: &str, problems: &mut Vec<Problem>)
     let wrong =
         above.is_some_and(|b| x <= b) || least.is_some_and(|b| x < b) || below.is_some_and(|b| x >= b) || most.is_some_and(|b| x > b);
     if wrong {
-        let lower = above.map(|b| format!("above {b}")).or_else(|| least.map(|b| format!("at least {b}")));
-        let upper = below.map(|b| format!("below {b}")).or_else(|| most.map(|b| format!("at most {b}")));
+        // Whole numbers to the last digit.
+        let bound = |name: &str, b: f64| schema.get(name).filter(|b| !b.is_f64()).map_or_else(|| b.to_string(), Value::to_string);
+        let said = |word: &str, name: &str, b: Option<f64>| b.map(|b| format!("{word} {}", bound(name, b)));
+        let lower = said("above", "exclusiveMinimum", above).or_else(|| said("at least", "minimum", least));
+        let upper = said("below", "exclusiveMaximum", below).or_else(|| said("at most", "maximum", most));
         let allowed = lower.into_iter().chain(upper).collect::<Vec<_>>().join(" and ");
         problems.push(Problem::new(path, format!("`{value}` is out of range")).allowed(allowed));
     }

@@ -142,9 +142,10 @@ impl Source {
         }
     }
 
-    /// Returns true if the value of a key was given by an override.
+    /// Returns true if the value of a key was given by an override, or a table of which the file has nothing.
     pub(super) fn is_override(&self, path: &str) -> bool {
-        self.overrides.iter().any(|set| below(path, set))
+        let is_new = |set: &String| below(set, path) && !self.positions.keys().any(|position| below(position, path));
+        self.overrides.iter().any(|set| below(path, set) || is_new(set))
     }
 }
 

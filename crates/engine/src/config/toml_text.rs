@@ -17,6 +17,8 @@ pub(super) fn parse(text: &str) -> Result<(Value, Positions), Vec<Problem>> {
         let at = error.span().map_or(0, |s| s.start);
         reader.problems.push(problem_at(line_column(text, at), "", error.message()));
     }
+    // Brackets that are left open are told of once each.
+    reader.problems.dedup();
     // After a syntax error the values are guesses, so only the errors count.
     if !reader.problems.is_empty() {
         return Err(reader.problems);

@@ -209,6 +209,12 @@ fn difference(then: &serde_json::Value, now: &serde_json::Value, path: &str) -> 
             }
         }
     }
+    if let (Some(a), Some(b)) = (then.as_array(), now.as_array())
+        && a.len() == b.len()
+        && let Some(k) = (0..a.len()).find(|k| a[*k] != b[*k])
+    {
+        return difference(&a[k], &b[k], &format!("{path}[{k}]"));
+    }
     format!("`{path}` was {then} and is {now}")
 }
 

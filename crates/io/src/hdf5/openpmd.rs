@@ -259,7 +259,7 @@ fn write_species(particles: &H5Group, table: &Table, share: Option<usize>, holes
     for (number, column) in table.columns.iter().enumerate() {
         let mut written = |group: &H5Group, name: &str| {
             let node = entries(group, name, column, table.len, share.is_none())?;
-            if let (Some(share), Some((_, width))) = (share, column.values.bytes()) {
+            if let (Some(share), Some((_, width))) = (share.filter(|_| table.len > 0), column.values.bytes()) {
                 holes.add(group, name, table.len * width, share, number);
             }
             Ok::<_, Hdf5Error>(node)
@@ -307,9 +307,11 @@ fn about_record(node: &dyn Node, column: &Column) -> Result<(), Hdf5Error> {
     whole(node, "macroWeighted", u32::from(column.macro_weighted))
 }
 
-/// A dataset, without values where these are not `here`, or a group that says that all values are the same.
+/// A dataset, without values where these are not `here`, or a group that says that all values are the same, as it does of no value
+/// too: HDF5 has no dataset without values.
 fn entries(group: &H5Group, name: &str, column: &Column, len: usize, here: bool) -> Result<Box<dyn Node>, Hdf5Error> {
-    match &column.values {
+    let none = Entries::Same(0.0);
+    match if len == 0 { &none } else { &column.values } {
         Entries::Each(values) => {
             let node = dataset(group, name, &[len], values, here)?;
             real(&node, "unitSI", column.unit_si)?;
@@ -357,6 +359,7 @@ mod tests {
     use rust_hdf5::H5File;
 
     use super::*;
+    use crate::hdf5::attributes::Attributes;
     use crate::samples;
 
     #[test]
@@ -395,6 +398,28 @@ mod tests {
         assert_eq!(id.read_raw::<u64>().unwrap(), [1, 1 << 53, (1 << 53) + 1]);
         let group = file.root_group();
         assert_eq!(group.attr_string("openPMD").unwrap(), "1.1.0");
+    }
+
+    /// A species of which nothing is left has constant records without an entry: HDF5 has no dataset of that length.
+    #[test]
+    fn a_species_without_particles_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.h5");
+        let mut table = samples::species();
+        table.len = 0;
+        for column in &mut table.columns {
+            match &mut column.values {
+                Entries::Each(values) => *values = Values::F64(Vec::new()),
+                Entries::Whole(values) => values.clear(),
+                Entries::Same(_) => {}
+            }
+        }
+        let iteration = Iteration { step: 0, time: 0.0, dt: 0.1 };
+        write(&path, iteration, &[], &[&table], None).unwrap();
+        let x = Attributes::of(&path, "data/0/particles/electrons/position/x").unwrap();
+        assert_eq!((x.reals("shape").unwrap(), x.real("value")), (vec![0.0], Some(0.0)));
+        // Parts that have a share of nothing have no place for it.
+        assert_eq!(lay_out(&path, iteration, &[], &[(&table, Some(0))], None).unwrap(), []);
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn rows_are_read_alone() {
     for (fortran, order) in [("False", [3, 1]), ("True", [1, 4])] {
         std::fs::write(&path, file("<f8", fortran, "(4, 3)", &values(order))).unwrap();
         assert_eq!(read_rows(&path, 1..3).unwrap(), Array { shape: vec![2, 3], values: (3..9).map(f64::from).collect() }, "{fortran}");
-        assert_eq!(read_rows(&path, 4..4).unwrap().values, []);
+        assert!(read_rows(&path, 4..4).unwrap().values.is_empty());
         let refused = read_rows(&path, 3..5).unwrap_err().to_string();
         assert!(refused.contains("it has 4 rows, those asked for are 3 to 5"), "{refused}");
     }

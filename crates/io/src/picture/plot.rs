@@ -18,8 +18,10 @@ const SMALL: f32 = 25.0;
 const TICK: usize = 9;
 const SIZE: (usize, usize) = (1600, 1000);
 const THICK: f32 = 3.6;
-/// Number of points up to which each gets a dot.
+/// Number of points of a line up to which each of all lines gets a dot.
 const DOTS: usize = 60;
+/// Number of lines up to which they are named: more would cover them.
+const NAMED: usize = 12;
 
 /// Mapping from values to positions on the canvas.
 struct Frame {
@@ -72,10 +74,13 @@ fn with_bars(curve: &Curve, errors: &[Vec<f64>], options: &Options) -> Canvas {
     let area = Area { left, top: 104, width: SIZE.0 - left - 56, height: SIZE.1 - 104 - 124 };
     let frame = Frame { area, x, y, log };
     grid(&mut canvas, &frame, &horizontal, &vertical);
-    for (k, (_, values)) in curve.lines.iter().enumerate() {
-        let points: Vec<(f32, f32)> =
-            curve.x.iter().zip(values).filter(|(x, y)| x.is_finite() && usable(**y)).map(|(&x, &y)| frame.place(x, y)).collect();
-        stroke(&mut canvas, area, &points, LINES[k % LINES.len()]);
+    let points = |values: &Vec<f64>| -> Vec<(f32, f32)> {
+        curve.x.iter().zip(values).filter(|(x, y)| x.is_finite() && usable(**y)).map(|(&x, &y)| frame.place(x, y)).collect()
+    };
+    let lines: Vec<_> = curve.lines.iter().map(|l| points(&l.1)).collect();
+    let dots = lines.iter().all(|points| points.len() <= DOTS);
+    for (k, ((_, values), points)) in curve.lines.iter().zip(lines).enumerate() {
+        stroke(&mut canvas, area, &points, LINES[k % LINES.len()], dots);
         let measured = errors.get(k).map_or(0, |errors| errors.len().min(values.len()));
         for (i, (&x, &value)) in curve.x.iter().zip(&values[..measured]).enumerate().filter(|(_, (x, v))| x.is_finite() && usable(**v)) {
             let error = error(k, i);
@@ -92,7 +97,7 @@ fn with_bars(curve: &Curve, errors: &[Vec<f64>], options: &Options) -> Canvas {
     canvas.text((middle, (SIZE.1 - 34) as f32), &x_label, LABEL, INK, Anchor::Middle);
     let y_label = with_factor(&curve.y_label, &vertical);
     canvas.text_up((48.0, (area.top + area.height / 2) as f32), &y_label, LABEL, INK, Anchor::Middle);
-    if curve.lines.len() > 1 {
+    if (2..=NAMED).contains(&curve.lines.len()) {
         legend(&mut canvas, &frame, curve);
     }
     canvas
@@ -153,12 +158,12 @@ fn grid(canvas: &mut Canvas, frame: &Frame, horizontal: &Ticks, vertical: &Ticks
     }
 }
 
-fn stroke(canvas: &mut Canvas, area: Area, points: &[(f32, f32)], colour: Rgb) {
+fn stroke(canvas: &mut Canvas, area: Area, points: &[(f32, f32)], colour: Rgb, dots: bool) {
     let points = thinned(points, 4 * area.width);
     for pair in points.windows(2) {
         canvas.line(pair[0], pair[1], THICK, colour, area);
     }
-    if points.len() <= DOTS {
+    if dots {
         for &point in &points {
             canvas.dot(point, 6.5, colour, area);
         }
@@ -193,7 +198,7 @@ fn thinned(points: &[(f32, f32)], limit: usize) -> Vec<(f32, f32)> {
     kept
 }
 
-/// The names of the lines, in the corner that hides the fewest points.
+/// The names of the lines, where they hide the fewest points: in a corner, or between two.
 fn legend(canvas: &mut Canvas, frame: &Frame, curve: &Curve) {
     let area = frame.area;
     let widest = curve.lines.iter().map(|l| text_width(&l.0, SMALL)).fold(0.0, f32::max) as usize;
@@ -206,8 +211,10 @@ fn legend(canvas: &mut Canvas, frame: &Frame, curve: &Curve) {
             |(x, y): (f32, f32)| (left as f32..(left + width) as f32).contains(&x) && (top as f32..(top + height) as f32).contains(&y);
         curve.lines.iter().flat_map(|l| curve.x.iter().zip(&l.1)).filter(|(x, y)| inside(frame.place(**x, **y))).count()
     };
+    let (centre, middle) = (near.midpoint(far), high.midpoint(low));
     let corners = [(far, high), (near, high), (far, low), (near, low)];
-    let (left, top) = corners.into_iter().min_by_key(hidden).unwrap_or((far, high));
+    let places = corners.into_iter().chain([(far, middle), (near, middle), (centre, high), (centre, low)]);
+    let (left, top) = places.min_by_key(hidden).unwrap_or((far, high));
     let place = Area { left, top, width, height };
     canvas.fill(place, PAPER);
     canvas.frame(place, 1, [190, 190, 196]);

@@ -23,6 +23,8 @@ pub struct Tracks {
     species: usize,
     /// Tags that are followed, and their rows in the table.
     tags: BTreeMap<u64, usize>,
+    /// Units of length and time.
+    units: [&'static str; 2],
     time: Vec<f64>,
     /// Per time, per particle, [`KEPT`] numbers; NaN where the particle is gone.
     values: Vec<f64>,
@@ -49,7 +51,8 @@ impl Tracks {
         // Evenly thinned out.
         let step = tags.len().div_ceil(tracks.limit).max(1);
         let tags = tags.into_iter().step_by(step).enumerate().map(|(k, tag)| (tag, k)).collect();
-        Ok(Self { config: tracks, species, tags, time: Vec::new(), values: Vec::new() })
+        let units = [model.units.label("m", "c/w_n"), model.units.label("s", "1/w_n")];
+        Ok(Self { config: tracks, species, tags, units, time: Vec::new(), values: Vec::new() })
     }
 
     /// A point of every course.
@@ -74,8 +77,11 @@ impl Tracks {
             Record::Curve(Curve {
                 name: format!("tracks_{}_{quantity}", self.config.species),
                 title: format!("{quantity} of {} particles of {}", n, self.config.species),
-                x_label: "time".into(),
-                y_label: quantity.into(),
+                x_label: format!("time [{}]", self.units[1]),
+                y_label: match quantity.strip_prefix('u') {
+                    Some(axis) => format!("u_{axis} [c]"),
+                    None => format!("{quantity} [{}]", self.units[0]),
+                },
                 x: self.time.clone(),
                 lines: self.tags.iter().map(line).collect(),
                 log_y: false,

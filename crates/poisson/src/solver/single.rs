@@ -273,6 +273,10 @@ impl Single {
         row.push("residual", "", self.config.norm.of(monitor.norms()));
         row.push("relative_residual", "", monitor.relative());
         row.push("rate", "", monitor.rate().unwrap_or(1.0));
+        if let Scheme::Sweeps { block, .. } = self.driver.choice().scheme {
+            // What `max_cycles` counts.
+            row.push("sweeps", "", self.driver.steps() as f64 * f64::from(block));
+        }
         row
     }
 

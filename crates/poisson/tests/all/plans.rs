@@ -90,10 +90,12 @@ fn what_is_wrong_with_a_right_hand_side_is_said() {
             let place = format!("the value at index ({}, {})", at / m, at % m);
             assert!(error.contains("rhs") && error.contains(&place), "{error}");
         }
-        // Finite, though its square is not.
-        let huge = vec![1e200; m * l];
         let refused = |e: &Error, key: &str| matches!(e, Error::Input { problems, .. } if problems[0].path == key);
-        assert!(!matches!(plan.solve(&huge), Err(Error::Input { .. })));
+        // Numbers, though their squares are infinite or zero.
+        for (value, words) in [(1e200, "too large to be squared"), (1e-200, "too small to be squared")] {
+            let error = plan.solve(&vec![value; m * l]).unwrap_err();
+            assert!(refused(&error, "rhs") && error.to_string().contains(words), "{error}");
+        }
         assert!(refused(&plan.solve(&rhs[1..]).unwrap_err(), "rhs"));
         assert!(refused(&plan.solve_into(&rhs, &mut u[1..]).unwrap_err(), "u"));
         assert!(plan.solve(&rhs).is_ok());

@@ -71,6 +71,10 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
         let message = format!("a stop of {stop:e} m in an opening of {size:e} m transmits nothing");
         faults.push(not("probe.central_stop", message, "less than `size`"));
     }
+    if p.central_stop.is_some() && p.size.is_none() && p.start != ProbeStart::Data {
+        let problem = Problem::new("probe.central_stop", "a stop in an opening of unknown size may leave nothing of the light");
+        faults.push(problem.hint("give `size`, the diameter of the opening, as well"));
+    }
     if p.start == ProbeStart::Data
         && let Some(key) = p.opening().first()
     {
@@ -108,6 +112,10 @@ fn check_engine(path: &str, engine: &EngineConfig, faults: &mut Vec<Problem>) {
             let problem = Problem::new(key(name), format!("{} has no such key", engine.name.as_str()));
             faults.push(problem.hint(format!("it belongs to {}", who.join(", "))));
         }
+    }
+    if engine.fourier_bound.is_some() && engine.fourier_relax.is_some() {
+        let problem = Problem::new(key("fourier_relax"), "beside `fourier_bound` it has no effect: the bound is given");
+        faults.push(problem.hint("leave one of the two out"));
     }
     if engine.name == EngineName::Lsqml && engine.noise == Some(NoiseName::Gaussian) {
         let problem = not(key("noise"), "LSQML fits moduli, whose noise does not depend on the counts", "euclid (if left out), poisson");

@@ -49,7 +49,7 @@ pub(super) fn assemble(mut raw: RawScan, config: &ScanConfig, name: &str, path: 
     let center = read.center.or(raw.center).unwrap_or(middle);
     if (0..2).any(|d| !(0.0..raw.shape[d] as f64).contains(&center[d])) {
         return Err(content_error(format!(
-            "the optical axis {center:?} lies outside frames of {} x {} pixels",
+            "the optical axis {center:?} lies outside frames of {} x {} pixels; `read.center` gives another one",
             raw.shape[0], raw.shape[1]
         )));
     }

@@ -9,7 +9,7 @@ use zellige_io::tensor::{Elements, Tensor};
 use zellige_io::{bov, csv, layer, npy, vti};
 
 use super::endings;
-use super::sources::{is_hdf5, split_dataset};
+use super::sources::{in_file, is_hdf5, split_dataset};
 
 /// Axes of an array at most; of four the slowest is cut at its first place.
 pub(super) const MOST_AXES: usize = 4;
@@ -34,7 +34,10 @@ pub(in crate::commands) fn read(source: &Path) -> Result<Drawable> {
         "bov" => bov::read(&file).map(coloured).map(plain),
         _ if is_hdf5(&file) => match dataset {
             Some(dataset) => of_hdf5(&file, dataset.trim_matches('/')),
-            None => Err(Error::format(&file, "HDF5", "it needs the name of a dataset, `file.h5:/name`")),
+            None => match in_file(&file, true)?.sources.first() {
+                Some(source) => read(&source.path),
+                None => Err(Error::format(&file, "HDF5", "it holds nothing that can be drawn")),
+            },
         },
         "npy" => bare(&file, name).map(plain),
         "csv" => of_table(&file, name).map(plain),
