@@ -113,9 +113,9 @@ pub fn write_shares(
     write(folder, &[(&moment.records, moment.stamp)], formats, go_on, lead)
 }
 
-/// Returns true if the parts of a run write a record in these formats side by side: particles in HDF5, meshes also in NPY and, if
-/// their values are more than the pixels, as pictures. Few values are gathered before parts have met at a file, and written while
-/// the run goes on.
+/// Returns true if the parts of a run write a record in these formats side by side: particles in HDF5, meshes also in NPY and VTI,
+/// and as pictures if their values are more than the pixels. Few values are gathered before parts have met at a file, and written
+/// while the run goes on.
 pub fn takes_share(record: &Record, formats: &[Format]) -> bool {
     match record {
         Record::Table(table) => {
@@ -123,7 +123,7 @@ pub fn takes_share(record: &Record, formats: &[Format]) -> bool {
             fits && bytes(record) >= SHARED
         }
         Record::Mesh(mesh) => {
-            let fits = !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Hdf5 | Format::Png));
+            let fits = !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Vti | Format::Hdf5 | Format::Png));
             let cells: usize = mesh.axes.iter().map(|axis| axis.len).product();
             let drawn = formats.contains(&Format::Png) && mesh.palette != Palette::Undrawn;
             // A picture shows a mean, in double precision, for each of its pixels; a curve each value.

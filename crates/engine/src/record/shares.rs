@@ -25,6 +25,8 @@ pub struct Slot {
     pub column: usize,
     /// Byte at which the values of all parts begin.
     pub at: u64,
+    /// Mark of a value that is not finite, where not the values stand there but a byte for each: 0 for the others.
+    pub mark: Option<u8>,
 }
 
 /// File that is whole but for the values of shares.
@@ -57,6 +59,15 @@ impl Values {
         match self {
             Self::F32(values) => cast_slice(values),
             Self::F64(values) => cast_slice(values),
+        }
+    }
+
+    /// A byte for each value: `mark` for those that are not finite, 0 for the others.
+    pub fn marks(&self, mark: u8) -> Vec<u8> {
+        let of = |finite: bool| if finite { 0 } else { mark };
+        match self {
+            Self::F32(values) => values.iter().map(|v| of(v.is_finite())).collect(),
+            Self::F64(values) => values.iter().map(|v| of(v.is_finite())).collect(),
         }
     }
 
@@ -294,9 +305,14 @@ fn write(records: &[Record], files: &[(SharedFile, Vec<Slot>)]) -> Result<()> {
         let handle = file.open()?;
         let failed = |e| Error::file("write", file.path(), e);
         for slot in slots {
-            let found = shared(records, slot.share).and_then(|(record, first)| Some((record.column(slot.column)?, first)));
-            let ((bytes, width), first) = found.ok_or_else(lacking)?;
-            handle.write_all_at(bytes, slot.at + (first * width) as u64).map_err(failed)?;
+            let (record, first) = shared(records, slot.share).ok_or_else(lacking)?;
+            if let Some(mark) = slot.mark {
+                let marks = record.component(slot.column).ok_or_else(lacking)?.marks(mark);
+                handle.write_all_at(&marks, slot.at + first as u64).map_err(failed)?;
+            } else {
+                let (bytes, width) = record.column(slot.column).ok_or_else(lacking)?;
+                handle.write_all_at(bytes, slot.at + (first * width) as u64).map_err(failed)?;
+            }
         }
         handle.sync_all().map_err(failed)?;
     }

@@ -217,18 +217,35 @@ impl<'a> Plan<'_, 'a> {
         let field = mesh.field_without_values(column);
         let stem = self.stem(&field.name);
         let path = |ending: &str| self.folder.join(format!("{stem}.{ending}"));
-        let [npy, png] = ["npy", "png"].map(path);
+        let [npy_path, vti_path, png_path] = ["npy", "vti", "png"].map(path);
         if self.wants(Format::Npy) {
             let shape = field.shape();
-            self.lay_out(npy, 0, move |path| {
-                Ok(vec![Slot { share, column, at: npy::lay_out(path, &shape, &mesh.components[column].values)? }])
+            self.lay_out(npy_path, 0, move |path| {
+                let at = npy::lay_out(path, &shape, &mesh.components[column].values)?;
+                Ok(vec![Slot { share, column, at, mark: None }])
             });
         }
-        if self.wants(Format::Png) && mesh.palette != Palette::Undrawn {
-            let (lead, records) = (self.lead, self.records);
-            let extremes = lead.extremes(records, component)?;
+        let drawn = self.wants(Format::Png) && mesh.palette != Palette::Undrawn;
+        if !self.images && !drawn {
+            return Ok(());
+        }
+        let (lead, records, time) = (self.lead, self.records, self.stamp.time);
+        let extremes = lead.extremes(records, component)?;
+        if self.images {
+            let (field, marked) = (field.clone(), extremes.unknown > 0);
+            let name = field.name.clone();
+            self.lay_out(vti_path, 0, move |path| {
+                let (at, marks) = vti::lay_out(path, &field, &mesh.components[column].values, marked, time)?;
+                let slot = |at, mark| Slot { share, column, at, mark };
+                Ok([slot(at, None)].into_iter().chain(marks.map(|at| slot(at, Some(vti::mark(&field))))).collect())
+            });
+            if self.stamp.numbered {
+                self.add_to_series(&name, time.unwrap_or(self.stamp.step as f64));
+            }
+        }
+        if drawn {
             let canvas = picture::draw_means(&field, extremes, |plane, size| lead.means(records, component, *plane, size))?;
-            self.add(png, 0, move |path| picture::write_png(path, &canvas, &field.title));
+            self.add(png_path, 0, move |path| picture::write_png(path, &canvas, &field.title));
         }
         Ok(())
     }
