@@ -323,7 +323,7 @@ fn write(records: &[Record], files: &[(SharedFile, Vec<Slot>)]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::links::inside;
-    use crate::record::{Column, Table};
+    use crate::record::{Axis, Column, Component, Mesh, Palette, Table};
 
     /// Lines `first..end` of a table of `len` lines.
     fn lines(first: usize, end: usize, len: usize, share: Option<usize>) -> Record {
@@ -359,5 +359,34 @@ mod tests {
             });
             assert!(refused.unwrap().iter().all(|error| error.contains("`ions` do not fit together")), "{second:?} of {len}");
         }
+    }
+
+    /// Pictures are made of whole rows.
+    #[test]
+    fn shares_of_a_mesh_end_between_rows() {
+        let found = |end: usize| {
+            inside::run(2, |links| {
+                let [first, end] = [[0, end], [end, 12]][links.rank()];
+                let values = Values::F32(vec![0.0; end - first]);
+                let mesh = Mesh {
+                    name: "E".into(),
+                    title: "electric field".into(),
+                    unit: String::new(),
+                    dimension: [0.0; 7],
+                    unit_si: 1.0,
+                    axes: vec![Axis::bare(0, 0.0, 1.0, 4), Axis::bare(1, 0.0, 1.0, 3)],
+                    length_si: 1.0,
+                    time_si: 1.0,
+                    time_offset: 0.0,
+                    components: vec![Component { name: String::new(), position: vec![0.0; 2], values }],
+                    share: Some(first),
+                    palette: Palette::Diverging,
+                };
+                Ok(must_join(&links, &[&Record::Mesh(mesh)]).err().map(|error| error.to_string()))
+            })
+            .unwrap()
+        };
+        assert_eq!(found(8), [None, None]);
+        assert!(found(6).iter().all(|error| error.as_ref().is_some_and(|error| error.contains("`E` do not fit together"))));
     }
 }
