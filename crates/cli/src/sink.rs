@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files;
-use zellige_engine::record::{Fill, Record, Row};
+use zellige_engine::record::{Lead, Record, Row};
 use zellige_engine::run::{Progress, Sink};
 use zellige_engine::sim::Clock;
 use zellige_io::csv::{self, EarlierRows};
@@ -239,12 +239,12 @@ impl Sink for Output {
         self.writer.takes_share(record)
     }
 
-    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, fill: &mut Fill<'_>) -> Result<()> {
+    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, lead: &Lead) -> Result<()> {
         if self.anew && !last {
             self.begin_series(&records)?;
         }
         let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
-        self.writer.put_shares(&Moment { records, stamp }, fill)
+        self.writer.put_shares(&Moment { records, stamp }, lead)
     }
 
     fn notice(&mut self, text: &str) {

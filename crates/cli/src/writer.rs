@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Fill, Record};
+use zellige_engine::record::{Lead, Record};
 use zellige_engine::signal;
 use zellige_io::{Format, Moment, takes_share, write_moments, write_shares};
 
@@ -89,7 +89,7 @@ impl Writer {
     pub(crate) fn put(&mut self, moment: Moment, now: bool) -> Result<()> {
         let bytes = moment.bytes();
         if now || bytes > WAITING {
-            return self.put_shares(&moment, &mut |_, _| Ok(()));
+            return self.put_shares(&moment, &Lead::default());
         }
         let mut state = self.shared.until(|s| s.waiting.len() < MOMENTS && s.bytes + bytes <= WAITING);
         state.outcome()?;
@@ -106,14 +106,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a moment at once, after those before it, with shares of records that `fill` has all parts of the run write.
+    /// Writes a moment at once, after those before it, with shares of records that `lead` has all parts of the run write.
     ///
     /// # Errors
     /// Of this moment, or of one before.
-    pub(crate) fn put_shares(&mut self, moment: &Moment, fill: &mut Fill<'_>) -> Result<()> {
+    pub(crate) fn put_shares(&mut self, moment: &Moment, lead: &Lead) -> Result<()> {
         self.drained().outcome()?;
         let interruption = signal::interruption();
-        let (written, result) = write_shares(&self.folder, moment, &self.formats, &|| interruption.check(), fill);
+        let (written, result) = write_shares(&self.folder, moment, &self.formats, &|| interruption.check(), lead);
         self.shared.lock().written.extend(written);
         result
     }

@@ -30,7 +30,7 @@ use crate::device::Device;
 use crate::error::{BROKEN_DOWN, Error, Result};
 use crate::links::Links;
 use crate::profile::{Profiler, StageRow};
-use crate::record::{Check, Fill, Record, Row, fill, must_join};
+use crate::record::{Check, Lead, Record, Row, follow, must_join};
 use crate::schedule::Schedule;
 use crate::signal::{self, Signals};
 use crate::sim::{Clock, Cost, Ending, Environment, Outcome, Solver};
@@ -112,12 +112,12 @@ pub trait Sink {
     fn takes_share(&self, _record: &Record) -> bool {
         false
     }
-    /// Records as of [`Sink::records`], some of which are shares that this sink takes: once their files are laid out, `fill` has
-    /// all parts write into them; then they get their names. All is on the disk when this returns.
+    /// Records as of [`Sink::records`], some of which are shares that this sink takes: `lead` has all parts write them into files
+    /// that are laid out; then these get their names. All is on the disk when this returns.
     ///
     /// # Errors
     /// As there, or another part could not write.
-    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, _fill: &mut Fill<'_>) -> Result<()> {
+    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, _lead: &Lead) -> Result<()> {
         self.records(clock, records, last)
     }
     /// Something that a person should know.
@@ -337,18 +337,12 @@ fn hand_over(links: &Links, clock: &Clock, records: Vec<Record>, last: bool, sin
         return sink.records(clock, records, last);
     }
     if !links.is_first() {
-        return fill(links, &records, None);
+        return follow(links, &records);
     }
-    let mut laid_out = false;
-    let written = sink.shares(clock, records, last, &mut |records, outlines| {
-        laid_out = true;
-        fill(links, records, Some(outlines))
-    });
-    if !laid_out {
-        // The other parts wait for the word.
-        fill(links, &[], None)?;
-    }
-    written
+    let lead = Lead::new(links);
+    let written = sink.shares(clock, records, last, &lead);
+    // The other parts wait for the word.
+    written.and(lead.end())
 }
 
 /// The row, which must be finite: a NaN never leaves the step that made it.

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Field, Record, Values};
+use zellige_engine::record::{Field, Lead, Record, Values};
 use zellige_engine::signal;
 
 pub use crate::moment::{Moment, OPENPMD, RESULTS, series_file, series_names, takes_share, write_moments, write_shares};
@@ -117,7 +117,7 @@ pub struct Stamp {
 /// Writes the records of one moment as [`write_moments`] does, and gives way to a signal between two files where the run does.
 pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
     let interruption = signal::interruption();
-    let (written, result) = moment::write(folder.as_ref(), &[(records, stamp)], formats, &|| interruption.check(), &mut |_| Ok(()));
+    let (written, result) = moment::write(folder.as_ref(), &[(records, stamp)], formats, &|| interruption.check(), &Lead::default());
     result.map(|()| written)
 }
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use zellige_engine::error::Result;
 use zellige_engine::files::{self, CompleteFile};
 use zellige_engine::parallel::{items, map_tasks};
-use zellige_engine::record::{Content, Fill, Outline, Record, Slot, Table, Values};
+use zellige_engine::record::{Component, Content, Lead, Outline, Palette, Record, Slot, Table, Values};
 
 use self::plan::{Task, plan};
-use crate::{Format, Stamp, vti};
+use crate::{Format, Stamp, picture, vti};
 
 mod plan;
 #[cfg(test)]
@@ -95,11 +95,11 @@ pub fn write_moments(
     go_on: &(dyn Fn() -> Result<()> + Sync),
 ) -> (Vec<PathBuf>, Result<()>) {
     let moments: Vec<_> = moments.iter().map(|m| (&m.records[..], m.stamp)).collect();
-    write(folder, &moments, formats, go_on, &mut |_| Ok(()))
+    write(folder, &moments, formats, go_on, &Lead::default())
 }
 
-/// Writes a moment as [`write_moments`] does, of which some records are shares of a part of the run ([`takes_share`]): once all
-/// files are laid out, `fill` has all parts write into them, and then they get their names.
+/// Writes a moment as [`write_moments`] does, of which some records are shares of a part of the run ([`takes_share`]): `lead` has
+/// all parts give what pictures show of them, and write them into the files once all are laid out; then these get their names.
 ///
 /// # Errors
 /// As there. Of a part that cannot write: no file has its name.
@@ -108,13 +108,14 @@ pub fn write_shares(
     moment: &Moment,
     formats: &[Format],
     go_on: &(dyn Fn() -> Result<()> + Sync),
-    fill: &mut Fill<'_>,
+    lead: &Lead,
 ) -> (Vec<PathBuf>, Result<()>) {
-    write(folder, &[(&moment.records, moment.stamp)], formats, go_on, &mut |outlines| fill(&moment.records, outlines))
+    write(folder, &[(&moment.records, moment.stamp)], formats, go_on, lead)
 }
 
-/// Returns true if the parts of a run write a record in these formats side by side: particles in HDF5, meshes also in NPY. Few
-/// values are gathered before parts have met at a file, and written while the run goes on.
+/// Returns true if the parts of a run write a record in these formats side by side: particles in HDF5, meshes also in NPY and VTI,
+/// and as pictures if their values are more than the pixels. Few values are gathered before parts have met at a file, and written
+/// while the run goes on.
 pub fn takes_share(record: &Record, formats: &[Format]) -> bool {
     match record {
         Record::Table(table) => {
@@ -122,9 +123,16 @@ pub fn takes_share(record: &Record, formats: &[Format]) -> bool {
             fits && bytes(record) >= SHARED
         }
         Record::Mesh(mesh) => {
-            let fits = !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Hdf5));
+            let fits = !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Vti | Format::Hdf5 | Format::Png));
             let cells: usize = mesh.axes.iter().map(|axis| axis.len).product();
+            let drawn = formats.contains(&Format::Png) && mesh.palette != Palette::Undrawn;
+            // A picture shows a mean, in double precision, for each of its pixels; a curve each value.
+            let less = |(k, component): (usize, &Component)| match picture::pixels_shown(&mesh.field_without_values(k)) {
+                Some(pixels) => 8 * pixels < cells * component.values.width(),
+                None => false,
+            };
             fits && cells * mesh.components.iter().map(|c| c.values.width()).sum::<usize>() >= SHARED
+                && (!drawn || mesh.components.iter().enumerate().all(less))
         }
         _ => false,
     }
@@ -135,11 +143,11 @@ pub(crate) fn write(
     moments: &[(&[Record], Stamp)],
     formats: &[Format],
     go_on: &(dyn Fn() -> Result<()> + Sync),
-    fill: &mut dyn FnMut(&[Outline]) -> Result<()>,
+    lead: &Lead,
 ) -> (Vec<PathBuf>, Result<()>) {
     let (mut tasks, mut result) = (Vec::new(), Ok(()));
     for (records, stamp) in moments {
-        result = plan(folder, records, formats, *stamp, &mut tasks);
+        result = plan(folder, records, formats, *stamp, lead, &mut tasks);
         if result.is_err() {
             break;
         }
@@ -153,7 +161,8 @@ pub(crate) fn write(
     };
     let outlines: Vec<Outline> = prepared.iter().filter_map(outline).collect();
     if !outlines.is_empty()
-        && let Err(error) = fill(&outlines)
+        && let Some((records, _)) = moments.first()
+        && let Err(error) = lead.write(records, &outlines)
     {
         return (Vec::new(), Err(error));
     }

@@ -1,7 +1,7 @@
 //! VTI, VTK's image data: XML with the values appended as raw binary after a 64-bit length, as ParaView, VisIt and VTK
 //! read it; and PVD, ParaView's list of such files over time.
 
-use std::io::Write;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
@@ -19,10 +19,50 @@ fn unescape(text: &str) -> String {
     text.replace("&quot;", "\"").replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
 }
 
+/// End of a file.
+const TAIL: &[u8] = b"\n  </AppendedData>\n</VTKFile>\n";
+
 /// Writes one field as point data (nodes) or cell data, with its title and unit and, where given, its time.
 pub fn write(path: impl AsRef<Path>, field: &Field, time: Option<f64>) -> Result<()> {
     let path = path.as_ref();
     crate::check_field(path, FORMAT, field)?;
+    let marks = (field.values.extremes().unknown > 0).then(|| field.values.marks(mark(field)));
+    atomic_write(path, |out| {
+        out.write_all(&head(field, &field.values, marks.is_some(), time)?)?;
+        crate::write_values(out, &field.values)?;
+        if let Some(marks) = &marks {
+            out.write_all(&(marks.len() as u64).to_le_bytes())?;
+            out.write_all(marks)?;
+        }
+        out.write_all(TAIL)
+    })
+}
+
+/// Writes a file as [`write()`] does, of a field without its values, whose type is that of `like`: whole but for them and, if some
+/// are not finite (`marked`), for the marks of these. Returns the bytes at which both begin.
+pub(crate) fn lay_out(path: &Path, field: &Field, like: &Values, marked: bool, time: Option<f64>) -> Result<(u64, Option<u64>)> {
+    let head = head(field, like, marked, time).map_err(|e| Error::file("write", path, e))?;
+    let count = field.axes.iter().map(|a| a.len).product::<usize>() as u64;
+    let (at, bytes) = (head.len() as u64, count * like.width() as u64);
+    atomic_write(path, |out| {
+        out.write_all(&head)?;
+        out.seek(SeekFrom::Start(at + bytes))?;
+        if marked {
+            out.write_all(&count.to_le_bytes())?;
+            out.seek(SeekFrom::Start(at + bytes + 8 + count))?;
+        }
+        out.write_all(TAIL)
+    })?;
+    Ok((at, marked.then_some(at + bytes + 8)))
+}
+
+/// VTK's mark of a hidden value, a cell or a point: where it is not finite, as inside of bodies.
+pub(crate) fn mark(field: &Field) -> u8 {
+    if field.centring == Centring::Node { 2 } else { 32 }
+}
+
+/// Beginning of a file, up to the values.
+fn head(field: &Field, like: &Values, marked: bool, time: Option<f64>) -> io::Result<Vec<u8>> {
     let nodes = field.centring == Centring::Node;
     let three = |f: &dyn Fn(&Axis) -> String, missing: &str| {
         let parts: Vec<String> = (0..3).map(|i| field.axes.get(i).map_or_else(|| missing.to_owned(), f)).collect();
@@ -30,67 +70,39 @@ pub fn write(path: impl AsRef<Path>, field: &Field, time: Option<f64>) -> Result
     };
     let extent = three(&|a| format!("0 {}", if nodes { a.len - 1 } else { a.len }), "0 0");
     let (origin, spacing) = (three(&|a| a.origin.to_string(), "0"), three(&|a| a.spacing.to_string(), "1"));
-    let (kind, bytes) = match field.values {
-        Values::F32(_) => ("Float32", 4),
-        Values::F64(_) => ("Float64", 8),
-    };
+    let kind = if like.width() == 4 { "Float32" } else { "Float64" };
     let (place, name) = (if nodes { "PointData" } else { "CellData" }, escape(&field.name));
-    let ghosts = ghosts(&field.values, nodes);
-    atomic_write(path, |out| {
-        writeln!(out, "<?xml version=\"1.0\"?>")?;
-        writeln!(out, "<VTKFile type=\"ImageData\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">")?;
-        writeln!(out, "  <ImageData WholeExtent=\"{extent}\" Origin=\"{origin}\" Spacing=\"{spacing}\">")?;
-        writeln!(out, "    <FieldData>")?;
-        if let Some(time) = time {
-            writeln!(
-                out,
-                "      <DataArray type=\"Float64\" Name=\"TimeValue\" NumberOfTuples=\"1\" format=\"ascii\">{time:e}</DataArray>"
-            )?;
-        }
-        for (name, text) in [("title", &field.title), ("unit", &field.unit)] {
-            let codes: Vec<String> = text.bytes().map(|b| b.to_string()).collect();
-            writeln!(
-                out,
-                "      <DataArray type=\"String\" Name=\"{name}\" NumberOfTuples=\"1\" format=\"ascii\">{} 0</DataArray>",
-                codes.join(" ")
-            )?;
-        }
-        writeln!(out, "    </FieldData>")?;
-        writeln!(out, "    <Piece Extent=\"{extent}\">")?;
-        writeln!(out, "      <{place} Scalars=\"{name}\">")?;
-        writeln!(out, "        <DataArray type=\"{kind}\" Name=\"{name}\" format=\"appended\" offset=\"0\"/>")?;
-        if ghosts.is_some() {
-            let offset = 8 + field.values.len() * bytes;
-            writeln!(out, "        <DataArray type=\"UInt8\" Name=\"vtkGhostType\" format=\"appended\" offset=\"{offset}\"/>")?;
-        }
-        writeln!(out, "      </{place}>")?;
-        writeln!(out, "    </Piece>")?;
-        writeln!(out, "  </ImageData>")?;
-        write!(out, "  <AppendedData encoding=\"raw\">\n   _")?;
-        out.write_all(&((field.values.len() * bytes) as u64).to_le_bytes())?;
-        crate::write_values(out, &field.values)?;
-        if let Some(ghosts) = &ghosts {
-            out.write_all(&(ghosts.len() as u64).to_le_bytes())?;
-            out.write_all(ghosts)?;
-        }
-        write!(out, "\n  </AppendedData>\n</VTKFile>\n")
-    })
-}
-
-/// VTK's marks of hidden values (a cell by 32, a point by 2): where a value is not finite, as inside of bodies. Nothing
-/// where all are known.
-fn ghosts(values: &Values, nodes: bool) -> Option<Vec<u8>> {
-    let hidden = |i: usize| {
-        if values.get(i).is_finite() {
-            0
-        } else if nodes {
-            2
-        } else {
-            32
-        }
-    };
-    let all: Vec<u8> = (0..values.len()).map(hidden).collect();
-    all.iter().any(|g| *g > 0).then_some(all)
+    let bytes = field.axes.iter().map(|a| a.len).product::<usize>() * like.width();
+    let mut out = Vec::new();
+    writeln!(out, "<?xml version=\"1.0\"?>")?;
+    writeln!(out, "<VTKFile type=\"ImageData\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">")?;
+    writeln!(out, "  <ImageData WholeExtent=\"{extent}\" Origin=\"{origin}\" Spacing=\"{spacing}\">")?;
+    writeln!(out, "    <FieldData>")?;
+    if let Some(time) = time {
+        writeln!(out, "      <DataArray type=\"Float64\" Name=\"TimeValue\" NumberOfTuples=\"1\" format=\"ascii\">{time:e}</DataArray>")?;
+    }
+    for (name, text) in [("title", &field.title), ("unit", &field.unit)] {
+        let codes: Vec<String> = text.bytes().map(|b| b.to_string()).collect();
+        writeln!(
+            out,
+            "      <DataArray type=\"String\" Name=\"{name}\" NumberOfTuples=\"1\" format=\"ascii\">{} 0</DataArray>",
+            codes.join(" ")
+        )?;
+    }
+    writeln!(out, "    </FieldData>")?;
+    writeln!(out, "    <Piece Extent=\"{extent}\">")?;
+    writeln!(out, "      <{place} Scalars=\"{name}\">")?;
+    writeln!(out, "        <DataArray type=\"{kind}\" Name=\"{name}\" format=\"appended\" offset=\"0\"/>")?;
+    if marked {
+        let offset = 8 + bytes;
+        writeln!(out, "        <DataArray type=\"UInt8\" Name=\"vtkGhostType\" format=\"appended\" offset=\"{offset}\"/>")?;
+    }
+    writeln!(out, "      </{place}>")?;
+    writeln!(out, "    </Piece>")?;
+    writeln!(out, "  </ImageData>")?;
+    write!(out, "  <AppendedData encoding=\"raw\">\n   _")?;
+    out.extend((bytes as u64).to_le_bytes());
+    Ok(out)
 }
 
 /// Reads a file that [`write()`] wrote.

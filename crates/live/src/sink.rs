@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use zellige_engine::error::Result;
-use zellige_engine::record::{Fill, Record, Row};
+use zellige_engine::record::{Lead, Record, Row};
 use zellige_engine::run::{Lost, Progress, Sink, View, Wish};
 use zellige_engine::sim::{Clock, Look};
 
@@ -143,9 +143,9 @@ impl Sink for Watched<'_> {
         matches!(record, Record::Table(_)) && self.behind.takes_share(record)
     }
 
-    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, fill: &mut Fill<'_>) -> Result<()> {
+    fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, lead: &Lead) -> Result<()> {
         self.show_records(clock, &records, last);
-        self.behind.shares(clock, records, last, fill)
+        self.behind.shares(clock, records, last, lead)
     }
 
     fn notice(&mut self, text: &str) {

@@ -9,14 +9,13 @@ use crate::checkpoints::{processes, told};
 use crate::common::{names, zellige};
 use crate::parts::{arguments, example, files};
 
-/// A plasma of 1.2 million cells with a particle each.
-const PLASMA: [&str; 5] = [
-    "pic.grid.cells=[1200, 1000]",
-    "pic.grid.size=[120.0, 100.0]",
-    "pic.species.0.particles_per_cell=1",
-    "pic.diagnostics.fields=[]",
-    "output.formats=[\"npy\", \"hdf5\"]",
-];
+/// A plasma of 1.2 million cells with a particle each, twice as many as its pictures have pixels.
+const PLASMA: [&str; 4] =
+    ["pic.grid.cells=[2400, 500]", "pic.grid.size=[240.0, 50.0]", "pic.species.0.particles_per_cell=1", "pic.diagnostics.fields=[]"];
+/// Two records of several components, which take more than 4 MiB, and one of one.
+const FIELDS: &str = "pic.diagnostics.fields=[{what = [\"ex\", \"ey\", \"jx\", \"charge\"], every = 2}]";
+/// Pixels of the picture of a field, in double precision.
+const PICTURE: u64 = 8 * 1210 * 252;
 
 /// Bytes that each part of a run has sent.
 fn sent(folder: &Path) -> Vec<u64> {
@@ -36,8 +35,8 @@ fn particles_and_fields_go_from_each_part_to_the_file() {
         assert_eq!(found.code, 0, "{}", found.err);
     };
     run("3", "without", &[]);
-    let fields = "pic.diagnostics.fields=[{what = [\"ex\", \"ey\", \"jx\", \"charge\"], every = 2}]";
-    let dumps = [fields, "pic.diagnostics.particles=[{species = \"electrons\", limit = 2000000, every = 2}]"];
+    let formats = "output.formats=[\"npy\", \"vti\", \"hdf5\", \"png\"]";
+    let dumps = [FIELDS, formats, "pic.diagnostics.particles=[{species = \"electrons\", limit = 2000000, every = 2}]"];
     run("1", "one", &dumps);
     run("3", "with", &dumps);
     assert!(files(&folder.path().join("one")) == files(&folder.path().join("with")));
@@ -46,7 +45,33 @@ fn particles_and_fields_go_from_each_part_to_the_file() {
     assert!(file > 1_200_000 * (48 + 16), "{file} bytes");
     let [with, without] = ["with", "without"].map(|output| sent(&folder.path().join(output)));
     for (with, without) in with.iter().zip(&without) {
-        assert!(*with < without + file / 100, "{with} bytes sent, {without} without files of {file}");
+        // Of pictures, four at the beginning and at the end, a part sends the pixels of its rows.
+        assert!(*with < without + 8 * PICTURE / 2 + file / 100, "{with} bytes sent, {without} without files of {file}");
+    }
+}
+
+/// Files in the formats of an input that names none are those of one part.
+#[test]
+fn pictures_are_made_of_the_pixels_of_all_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = example("pic/kong.toml");
+    let keys = [&PLASMA[..], &["pic.steps=2", FIELDS]].concat();
+    let run = |parts: &str, output: &str| {
+        let found = zellige(folder.path(), &[&arguments(&input, &keys, output)[..], &["--parts", parts]].concat());
+        assert_eq!(found.code, 0, "{}", found.err);
+        files(&folder.path().join(output))
+    };
+    let one = run("1", "one");
+    let pictures = one.iter().filter(|(name, _)| name.ends_with("_000002.png")).count();
+    assert!(pictures == 4 && one.iter().any(|(name, _)| name == "openpmd/data_000002.h5"), "{pictures} pictures");
+    for parts in ["2", "4"] {
+        assert!(run(parts, parts) == one, "{parts} parts write other files");
+    }
+    for (k, mpirun) in launchers().into_iter().enumerate() {
+        let output = format!("mpi{k}");
+        let done = processes(&mpirun, 2, "", &arguments(&input, &keys, &output), folder.path()).output().unwrap();
+        assert!(done.status.success(), "by {}: {}", mpirun.maker, told(&done));
+        assert!(files(&folder.path().join(&output)) == one, "2 processes by {} write other files", mpirun.maker);
     }
 }
 

@@ -1,12 +1,14 @@
 //! Arrays on regular axes: [`Field`], and [`Mesh`] of several components that may be staggered.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::parallel::{chunks, map};
 
 /// Exponents of the seven SI base units in openPMD's order: m, kg, s, A, K, mol, cd.
 pub type UnitDimension = [f64; 7];
 
 /// Location of values on a regular axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Centring {
     /// Nodes: value `i` at `origin + i * spacing`.
     Node,
@@ -68,6 +70,49 @@ impl Values {
             Self::F32(v) => f64::from(v[i]),
             Self::F64(v) => v[i],
         }
+    }
+}
+
+/// Values that a thread looks through in a row.
+const PART: usize = 1 << 16;
+
+/// Extremes of values, those that are not finite left out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extremes {
+    /// The least; infinite if there is none.
+    pub low: f64,
+    /// The largest; infinitely negative if there is none.
+    pub high: f64,
+    /// Number of values that are not finite.
+    pub unknown: usize,
+}
+
+impl Extremes {
+    /// Extremes of no values.
+    pub const NONE: Self = Self { low: f64::INFINITY, high: f64::NEG_INFINITY, unknown: 0 };
+
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        values.fold(Self::NONE, |all, v| {
+            let one = if v.is_finite() { Self { low: v, high: v, unknown: 0 } } else { Self { unknown: 1, ..Self::NONE } };
+            all.with(one)
+        })
+    }
+
+    /// Those of the values of both.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high), unknown: self.unknown + other.unknown }
+    }
+}
+
+impl Values {
+    /// Extremes of the values.
+    pub fn extremes(&self) -> Extremes {
+        let parts = match self {
+            Self::F32(v) => map(chunks(v, PART), |_, part| Extremes::of(part.iter().map(|v| f64::from(*v)))),
+            Self::F64(v) => map(chunks(v, PART), |_, part| Extremes::of(part.iter().copied())),
+        };
+        parts.into_iter().fold(Extremes::NONE, Extremes::with)
     }
 }
 

@@ -15,13 +15,13 @@ use serde::Serialize;
 
 pub use archive::{Archive, Content, Leaf};
 pub use given::GivenValues;
-pub use mesh::{Axis, Centring, Component, Field, Mesh, Palette, UnitDimension, Values};
+pub use mesh::{Axis, Centring, Component, Extremes, Field, Mesh, Palette, UnitDimension, Values};
 pub use on_gpu::{FieldOnGpu, TableOnGpu, ValuesOnGpu};
 pub use particles::{Column, Entries, Method, Note, Table};
 pub use picture::{Curve, LazyPatches, MakePatches, Measured, PatchValues, Patches, Planes, Wave};
 pub use pictures::{MakeRecords, Pictures};
 pub(crate) use shares::must_join;
-pub use shares::{Fill, Outline, Slot, fill};
+pub use shares::{Lead, Outline, Slot, follow};
 
 /// Anything a solver writes.
 #[derive(Debug, Clone, PartialEq)]

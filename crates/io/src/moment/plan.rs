@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zellige_engine::error::Result;
 use zellige_engine::files;
-use zellige_engine::record::{Field, LazyPatches, Mesh, Palette, Record, Slot, Wave};
+use zellige_engine::record::{Field, LazyPatches, Lead, Mesh, Palette, Record, Slot, Wave};
 
 use super::{OPENPMD, RESULTS, bytes, holds_particles};
 use crate::tensor::{Elements, Tensor};
@@ -54,18 +54,25 @@ pub(super) struct Task<'a> {
     pub(super) write: Write<'a>,
 }
 
-/// Adds the files of one moment.
-pub(super) fn plan<'a>(folder: &Path, records: &'a [Record], formats: &[Format], stamp: Stamp, tasks: &mut Vec<Task<'a>>) -> Result<()> {
+/// Adds the files of one moment; `lead` has all parts of the run give what pictures show of shares.
+pub(super) fn plan<'a>(
+    folder: &Path,
+    records: &'a [Record],
+    formats: &[Format],
+    stamp: Stamp,
+    lead: &Lead,
+    tasks: &mut Vec<Task<'a>>,
+) -> Result<()> {
     // Without cut cells, VTK's polygons are its images.
     let only_vtu = !formats.is_empty() && formats.iter().all(|f| *f == Format::Vtu);
     let images = formats.contains(&Format::Vti) || only_vtu && !records.iter().any(|r| matches!(r, Record::Patches(_)));
-    let mut plan = Plan { folder, formats, images, stamp, tasks };
+    let mut plan = Plan { folder, records, formats, images, stamp, lead, tasks };
     let (mut meshes, mut tables, mut method, mut together) = (Vec::new(), Vec::new(), None, Vec::new());
     let mut shares = 0..;
     for record in records {
         let share = record.share().and_then(|_| shares.next());
         match record {
-            Record::Field(field) => plan.field(Source::Whole(field), share),
+            Record::Field(field) => plan.field(Source::Whole(field)),
             Record::Stack(stack) => plan.stack(stack)?,
             Record::Curve(curve) => {
                 plan.push(&curve.name, "csv", move |path| csv::write_curve(path, curve));
@@ -75,13 +82,18 @@ pub(super) fn plan<'a>(folder: &Path, records: &'a [Record], formats: &[Format],
                 plan.push(&measured.curve.name, "csv", move |path| csv::write_measured(path, measured));
                 plan.picture(&measured.curve.name, record);
             }
-            Record::Patches(patches) => plan.patches(patches, records),
+            Record::Patches(patches) => plan.patches(patches),
             // Of somebody who watches: no results.
             Record::Planes(_) => {}
             Record::Wave(wave) => plan.wave(wave),
             Record::Archive(archive) => plan.push(&archive.name, archive.ending, move |path| hdf5::write_archive(path, archive)),
             Record::Mesh(mesh) => {
-                (0..mesh.components.len()).for_each(|i| plan.field(Source::Component(mesh, i), share));
+                for i in 0..mesh.components.len() {
+                    match share {
+                        None => plan.field(Source::Component(mesh, i)),
+                        Some(share) => plan.share(mesh, [share, i])?,
+                    }
+                }
                 meshes.push((mesh, share));
             }
             Record::Method(how) => method = Some(how),
@@ -124,10 +136,12 @@ pub(super) fn plan<'a>(folder: &Path, records: &'a [Record], formats: &[Format],
 /// The files of a moment so far.
 struct Plan<'p, 'a> {
     folder: &'p Path,
+    records: &'a [Record],
     formats: &'p [Format],
     /// Fields are written as VTI.
     images: bool,
     stamp: Stamp,
+    lead: &'p Lead,
     tasks: &'p mut Vec<Task<'a>>,
 }
 
@@ -165,11 +179,11 @@ impl<'a> Plan<'_, 'a> {
         }
     }
 
-    fn patches(&mut self, patches: &'a LazyPatches, records: &'a [Record]) {
+    fn patches(&mut self, patches: &'a LazyPatches) {
         if !self.wants(Format::Vtu) {
             return;
         }
-        let (time, ending) = (self.stamp.time, if patches.segments { "vtp" } else { "vtu" });
+        let (time, records, ending) = (self.stamp.time, self.records, if patches.segments { "vtp" } else { "vtu" });
         let path = self.folder.join(format!("{}.{ending}", self.stem(&patches.name)));
         // Polygons hold the fields once more.
         let copied = if patches.segments { 0 } else { records.iter().map(bytes).sum() };
@@ -196,8 +210,48 @@ impl<'a> Plan<'_, 'a> {
         }
     }
 
-    /// A field in the formats that have a file each; a share, which has a number, in those that parts write side by side.
-    fn field(&mut self, source: Source<'a>, share: Option<usize>) {
+    /// A component of a share, by the numbers of both, in the formats that have a file each: values that all parts will write, and
+    /// the picture that they make together.
+    fn share(&mut self, mesh: &'a Mesh, component: [usize; 2]) -> Result<()> {
+        let [share, column] = component;
+        let field = mesh.field_without_values(column);
+        let stem = self.stem(&field.name);
+        let path = |ending: &str| self.folder.join(format!("{stem}.{ending}"));
+        let [npy_path, vti_path, png_path] = ["npy", "vti", "png"].map(path);
+        if self.wants(Format::Npy) {
+            let shape = field.shape();
+            self.lay_out(npy_path, 0, move |path| {
+                let at = npy::lay_out(path, &shape, &mesh.components[column].values)?;
+                Ok(vec![Slot { share, column, at, mark: None }])
+            });
+        }
+        let drawn = self.wants(Format::Png) && mesh.palette != Palette::Undrawn;
+        if !self.images && !drawn {
+            return Ok(());
+        }
+        let (lead, records, time) = (self.lead, self.records, self.stamp.time);
+        let extremes = lead.extremes(records, component)?;
+        if self.images {
+            let (field, marked) = (field.clone(), extremes.unknown > 0);
+            let name = field.name.clone();
+            self.lay_out(vti_path, 0, move |path| {
+                let (at, marks) = vti::lay_out(path, &field, &mesh.components[column].values, marked, time)?;
+                let slot = |at, mark| Slot { share, column, at, mark };
+                Ok([slot(at, None)].into_iter().chain(marks.map(|at| slot(at, Some(vti::mark(&field))))).collect())
+            });
+            if self.stamp.numbered {
+                self.add_to_series(&name, time.unwrap_or(self.stamp.step as f64));
+            }
+        }
+        if drawn {
+            let canvas = picture::draw_means(&field, extremes, |plane, size| lead.means(records, component, *plane, size))?;
+            self.add(png_path, 0, move |path| picture::write_png(path, &canvas, &field.title));
+        }
+        Ok(())
+    }
+
+    /// A field in the formats that have a file each.
+    fn field(&mut self, source: Source<'a>) {
         let (name, palette) = match source {
             Source::Whole(field) | Source::Layer(field, _) => (field.name.clone(), field.palette),
             Source::Component(mesh, i) => (mesh.field_name(i), mesh.palette),
@@ -205,20 +259,14 @@ impl<'a> Plan<'_, 'a> {
         let stem = self.stem(&name);
         if self.wants(Format::Npy) {
             let path = self.folder.join(format!("{stem}.npy"));
-            self.lay_out(path, 0, move |path| {
-                let (axes, values, column) = match source {
-                    Source::Component(mesh, i) => (&mesh.axes, &mesh.components[i].values, i),
-                    Source::Whole(field) | Source::Layer(field, _) => (&field.axes, &field.values, 0),
+            self.add(path, 0, move |path| {
+                let (axes, values) = match source {
+                    Source::Component(mesh, i) => (&mesh.axes, &mesh.components[i].values),
+                    Source::Whole(field) | Source::Layer(field, _) => (&field.axes, &field.values),
                 };
                 let shape: Vec<usize> = axes.iter().rev().map(|a| a.len).collect();
-                match share {
-                    Some(share) => Ok(vec![Slot { share, column, at: npy::lay_out(path, &shape, values)? }]),
-                    None => npy::write(path, &shape, values).map(|()| Vec::new()),
-                }
+                npy::write(path, &shape, values)
             });
-        }
-        if share.is_some() {
-            return;
         }
         self.drawn(source, &stem, self.stamp.time, palette != Palette::Undrawn);
         if self.images && self.stamp.numbered {

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use zellige_engine::links::{Links, inside};
-use zellige_engine::record::{Entries, fill};
+use zellige_engine::record::{Entries, Lead, follow};
 use zellige_engine::testing::alike;
 
 use super::*;
@@ -9,7 +9,7 @@ use crate::samples;
 
 const STAMP: Stamp = Stamp { step: 7, time: Some(3.5), numbered: true };
 /// Formats that parts write side by side.
-const FORMATS: [Format; 2] = [Format::Npy, Format::Hdf5];
+const FORMATS: [Format; 4] = [Format::Npy, Format::Vti, Format::Hdf5, Format::Png];
 
 /// Places of some of `count` values: of parts that have more the higher they are, but for the second, which has none.
 fn own(links: &Links, count: usize) -> Range<usize> {
@@ -43,6 +43,10 @@ fn species(count: usize) -> Table {
 /// Records of which this part has a share.
 fn records(links: &Links) -> Vec<Record> {
     let (mut table, mut mesh, mut density) = (species(1009), samples::mesh(), samples::density());
+    // VTK's images mark it.
+    if let Values::F32(values) = &mut density.components[0].values {
+        values[7] = f32::NAN;
+    }
     if !links.is_alone() {
         // Rows of three or four values.
         for mesh in [&mut mesh, &mut density] {
@@ -73,10 +77,11 @@ fn write_part(links: &Links, folder: &Path, records: Vec<Record>) -> Result<()> 
         return write_moments(folder, &[Moment { records, stamp: STAMP }], &FORMATS, &|| Ok(())).1;
     }
     if !links.is_first() {
-        return fill(links, &records, None);
+        return follow(links, &records);
     }
     let moment = Moment { records, stamp: STAMP };
-    write_shares(folder, &moment, &FORMATS, &|| Ok(()), &mut |records, outlines| fill(links, records, Some(outlines))).1
+    let lead = Lead::new(links);
+    write_shares(folder, &moment, &FORMATS, &|| Ok(()), &lead).1.and(lead.end())
 }
 
 /// Files below a folder.
@@ -102,7 +107,21 @@ fn parts_write_the_bytes_that_one_writes() {
     let one = written(1);
     assert_eq!(
         one.keys().map(|path| path.to_str().unwrap()).collect::<Vec<_>>(),
-        ["E_x_000007.npy", "E_y_000007.npy", "openpmd/data_000007.h5", "rho_000007.npy"]
+        [
+            "E_x.pvd",
+            "E_x_000007.npy",
+            "E_x_000007.png",
+            "E_x_000007.vti",
+            "E_y.pvd",
+            "E_y_000007.npy",
+            "E_y_000007.png",
+            "E_y_000007.vti",
+            "openpmd/data_000007.h5",
+            "rho.pvd",
+            "rho_000007.npy",
+            "rho_000007.png",
+            "rho_000007.vti"
+        ]
     );
     for parts in [2, 3, 4] {
         let found = written(parts);
@@ -126,7 +145,11 @@ fn large_records_are_shared_in_formats_that_can_be_laid_out() {
         (mesh(512), Format::Npy, true),
         (mesh(512), Format::Hdf5, true),
         (mesh(511), Format::Npy, false),
+        (mesh(512), Format::Vti, true),
+        // Twice as many bytes as the pixels of its picture have, or no more.
+        (mesh(16384), Format::Png, true),
         (mesh(512), Format::Png, false),
+        (mesh(16384), Format::Bov, false),
         (table(1 << 17), Format::Hdf5, true),
         (table(1 << 16), Format::Hdf5, false),
         (table(1 << 17), Format::Npy, false),

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use zellige_engine::parallel::{chunks, chunks_mut, each, map};
-use zellige_engine::record::{Axis, Centring, Field, Values};
+use zellige_engine::ops::plane::Plane;
+use zellige_engine::parallel::{chunks, chunks_mut, each};
+use zellige_engine::record::{Axis, Centring, Extremes, Field};
 
 use super::canvas::{Anchor, Area, Canvas, Rgb, text_width};
-use super::resample::Plane;
 use super::scale::Scale;
 use super::ticks::{self, Ticks, number};
 use super::{Options, contour, label};
@@ -40,19 +40,32 @@ fn ends(axis: &Axis, centring: Centring) -> (f64, f64) {
     (axis.origin, axis.origin + count as f64 * axis.spacing)
 }
 
-struct Panel<'a> {
-    plane: Plane<'a>,
+struct Panel {
+    plane: Plane,
+    /// The axes to the right and upwards.
+    axes: (usize, usize),
     caption: Option<String>,
     values: Vec<f64>,
     area: Area,
 }
 
-/// Draws a field of two or three axes.
-pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
+/// Pixels that a picture shows of a field of two or three axes.
+pub(super) fn pixels(field: &Field) -> usize {
+    panels(field).iter().map(|panel| panel.area.width * panel.area.height).sum()
+}
+
+/// Draws a field of two or three axes, whose values need not be there: their extremes are given, and means over pixels as they are
+/// asked for.
+pub(super) fn draw<E>(
+    field: &Field,
+    options: &Options,
+    extremes: Extremes,
+    mut means: impl FnMut(&Plane, [usize; 2]) -> Result<Vec<f64>, E>,
+) -> Result<Canvas, E> {
     let mut panels = panels(field);
     let contours = options.contours;
     for panel in &mut panels {
-        panel.values = panel.plane.sample(panel.area.width, panel.area.height);
+        panel.values = means(&panel.plane, [panel.area.width, panel.area.height])?;
     }
     let shown: Vec<&[f64]> = panels.iter().map(|p| p.values.as_slice()).collect();
     let scale = Scale::new(field, &shown, options);
@@ -61,7 +74,7 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
     let mut left = 0;
     let top = if panels[0].caption.is_some() { 140 } else { 104 };
     for panel in &mut panels {
-        let vertical = axis_ticks(field, panel.plane.axes.1, panel.area.height);
+        let vertical = axis_ticks(field, panel.axes.1, panel.area.height);
         left += 76 + widest(&vertical) + TICK;
         panel.area.left = left;
         panel.area.top = top;
@@ -87,8 +100,8 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
     colour_bar(&mut canvas, bar_area, &scale, &bar, &label(symbol(field), &field.unit));
     let centre = f32::midpoint(panels[0].area.left as f32, (left - 22) as f32);
     canvas.text((centre, 62.0), &field.title, TITLE, INK, Anchor::Middle);
-    canvas.text((panels[0].area.left as f32, height as f32 - 26.0), &figures(field), SMALL, SOFT, Anchor::Start);
-    canvas
+    canvas.text((panels[0].area.left as f32, height as f32 - 26.0), &figures(field, extremes), SMALL, SOFT, Anchor::Start);
+    Ok(canvas)
 }
 
 /// The symbol for the scale: a title such as `potential u` ends in it, or has it after a colon.
@@ -100,40 +113,21 @@ pub fn symbol(field: &Field) -> &str {
     colon.or_else(word).unwrap_or_else(|| field.name.trim_start_matches('/'))
 }
 
-/// Values that a thread looks through in a row.
-const PART: usize = 1 << 16;
-
-/// The least and the largest of the finite values, and how many are not.
-fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64, usize) {
-    values.fold(
-        (f64::INFINITY, f64::NEG_INFINITY, 0),
-        |(low, high, bad), v| {
-            if v.is_finite() { (low.min(v), high.max(v), bad) } else { (low, high, bad + 1) }
-        },
-    )
-}
-
 /// The exact extremes, and the shape as x by y.
-fn figures(field: &Field) -> String {
-    let parts = match &field.values {
-        Values::F32(v) => map(chunks(v, PART), |_, part| extremes(part.iter().map(|v| f64::from(*v)))),
-        Values::F64(v) => map(chunks(v, PART), |_, part| extremes(part.iter().copied())),
-    };
-    let none = (f64::INFINITY, f64::NEG_INFINITY, 0);
-    let (low, high, bad) = parts.into_iter().fold(none, |a, b| (a.0.min(b.0), a.1.max(b.1), a.2 + b.2));
+fn figures(field: &Field, Extremes { low, high, unknown }: Extremes) -> String {
     let what = if field.centring == Centring::Node { "nodes" } else { "cells" };
     let shape: Vec<String> = field.axes.iter().map(|a| a.len.to_string()).collect();
     let mut text = format!("{} {what}", shape.join(" × "));
     if low <= high {
         let _ = write!(text, "    min {}    max {}", number(low), number(high));
     }
-    if bad > 0 {
-        let _ = write!(text, "    {bad} without a value (grey)");
+    if unknown > 0 {
+        let _ = write!(text, "    {unknown} without a value (grey)");
     }
     text
 }
 
-fn panels(field: &Field) -> Vec<Panel<'_>> {
+fn panels(field: &Field) -> Vec<Panel> {
     let pairs: &[(usize, usize)] = if field.axes.len() == 2 { &[(0, 1)] } else { &[(0, 1), (0, 2), (1, 2)] };
     let extents: Vec<f64> = field.axes.iter().map(|a| ends(a, field.centring)).map(|(a, b)| b - a).collect();
     let sizes: Vec<(f64, f64)> = pairs.iter().map(|&(i, j)| (extents[i], extents[j])).collect();
@@ -161,7 +155,8 @@ fn panels(field: &Field) -> Vec<Panel<'_>> {
             format!("{} = {}{unit}", axis.name, number(place))
         });
         let (width, height) = pixels(size);
-        Panel { plane: Plane::new(field, (i, j), at), caption, values: Vec::new(), area: Area { left: 0, top: 0, width, height } }
+        let (axes, area) = ((i, j), Area { left: 0, top: 0, width, height });
+        Panel { plane: Plane::of(field, axes, at), axes, caption, values: Vec::new(), area }
     };
     pairs.iter().zip(sizes).map(|(pair, size)| cut(pair, size)).collect()
 }
@@ -199,7 +194,7 @@ fn axis_label(axis: &Axis, ticks: &Ticks) -> String {
 
 fn axes(canvas: &mut Canvas, field: &Field, panel: &Panel) {
     let area = panel.area;
-    let (ix, iy) = panel.plane.axes;
+    let (ix, iy) = panel.axes;
     let horizontal = axis_ticks(field, ix, area.width);
     let (low, high) = ends(&field.axes[ix], field.centring);
     for (value, text) in &horizontal.marks {

@@ -7,18 +7,18 @@ mod font;
 mod heat;
 mod plot;
 mod read;
-mod resample;
 mod scale;
 mod ticks;
 mod wave;
 
+use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::atomic_write;
-use zellige_engine::ops::plane::picture_pixels;
-use zellige_engine::record::{Curve, Field, Palette, Planes, Record, Values, Wave};
+use zellige_engine::ops::plane::{Plane, picture_pixels};
+use zellige_engine::record::{Curve, Extremes, Field, Palette, Planes, Record, Values, Wave};
 
 pub use canvas::{Canvas, Rgb};
 pub use colour::{ColourMap, MAPS};
@@ -84,18 +84,27 @@ pub fn draw_field(field: &Field, options: &Options) -> Result<Canvas, String> {
     if field.axes.len() == 1 {
         return Ok(plot::draw(&profile(field, options), options));
     }
-    Ok(heat::draw(field, options))
+    let means = |plane: &Plane, size| Ok::<_, Infallible>(plane.means(&field.values, size));
+    let Ok(canvas) = heat::draw(field, options, field.values.extremes(), means);
+    Ok(canvas)
+}
+
+/// Pixels of which each shows a mean of the values of a field, if its picture is a heat map.
+pub(crate) fn pixels_shown(field: &Field) -> Option<usize> {
+    matches!(field.axes.len(), 2 | 3).then(|| heat::pixels(field))
+}
+
+/// Draws the heat map of a field whose values are elsewhere, by their extremes and the means that the picture asks for.
+pub(crate) fn draw_means(field: &Field, extremes: Extremes, means: impl FnMut(&Plane, [usize; 2]) -> Result<Vec<f64>>) -> Result<Canvas> {
+    heat::draw(field, &Options::default(), extremes, means)
 }
 
 /// The colours of a field on a coarse raster of `columns` times `rows`, rows from the top: for a terminal. The lowest and
 /// highest value of the scale come with it. Three axes show the middle slice of the first two.
 pub fn thumbnail(field: &Field, columns: usize, rows: usize, options: &Options) -> (Vec<Rgb>, f64, f64) {
-    let plane = if field.axes.len() == 1 {
-        resample::Plane::line(field)
-    } else {
-        resample::Plane::new(field, (0, 1), field.axes.get(2).map_or(0, |a| a.len / 2))
-    };
-    let values = if field.axes.len() == 1 { plane.sample(columns, 1).repeat(rows) } else { plane.sample(columns, rows) };
+    let plane = Plane::of(field, (0, 1), field.axes.get(2).map_or(0, |a| a.len / 2));
+    let means = |rows| plane.means(&field.values, [columns, rows]);
+    let values = if field.axes.len() == 1 { means(1).repeat(rows) } else { means(rows) };
     let scale = scale::Scale::new(field, &[&values], options);
     (values.iter().map(|&v| scale.colour(v)).collect(), scale.low, scale.high)
 }
@@ -108,7 +117,7 @@ pub fn pixels(field: &Field, values: &Values, (i, j): (usize, usize)) -> Vec<f32
     let [nx, ny] = [field.axes[i].len, field.axes[j].len];
     let (size, _) = picture_pixels([nx, ny], field.centring);
     if size != [nx, ny] {
-        return resample::Plane::of(field, values, (i, j), at).sample(size[0], size[1]).into_iter().map(|v| v as f32).collect();
+        return Plane::of(field, (i, j), at).means(values, size).into_iter().map(|v| v as f32).collect();
     }
     let stride = |axis: usize| field.axes[..axis].iter().map(|a| a.len).product::<usize>();
     let (dx, dy, start) = (stride(i), stride(j), rest.map_or(0, |axis| at * stride(axis)));

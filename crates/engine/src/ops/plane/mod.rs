@@ -1,12 +1,14 @@
 //! Planes of fields on the pixels of a picture: each pixel is the mean of a field over its area, so that nothing is skipped. The
-//! weights are made here once; [`PlaneReducer`] takes the means where a field lies in a GPU's memory. [`FieldCopier`] copies fields
-//! there.
+//! weights are made here once; [`Plane`] takes the means on the CPU, of the rows that a part of a run has too, and [`PlaneReducer`]
+//! where a field lies in a GPU's memory. [`FieldCopier`] copies fields there.
 
 pub mod copier;
 mod cuda;
+mod means;
 
 pub use self::copier::FieldCopier;
 pub use self::cuda::{PlaneOnGpu, PlaneReducer, recipe};
+pub use self::means::{Piece, Plane};
 use crate::record::{Centring, Planes};
 
 /// The values that make one pixel: `weights[k]` of the value `first + k`; the weights add up to one.
