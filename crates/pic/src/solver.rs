@@ -205,11 +205,7 @@ impl Solver for Pic {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        let mut records = self.diagnostics.records(&self.config, &mut self.plasma, None)?.records()?;
-        // One component may have been named twice.
-        let mut seen = std::collections::BTreeSet::new();
-        records.retain(|r| seen.insert(r.name().to_owned()));
-        Ok(records)
+        self.diagnostics.records(&self.config, &mut self.plasma, None)?.records()
     }
 
     fn pictures(&mut self, look: Look) -> Result<Pictures> {
