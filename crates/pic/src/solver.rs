@@ -205,7 +205,9 @@ impl Solver for Pic {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        self.diagnostics.records(&self.config, &mut self.plasma, None)?.records()
+        let records = self.diagnostics.records(&self.config, &mut self.plasma, None)?.records()?;
+        self.plasma.must_be_finite(&records)?;
+        Ok(records)
     }
 
     fn pictures(&mut self, look: Look) -> Result<Pictures> {
@@ -255,7 +257,9 @@ impl Solver for Pic {
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
         let clock = self.clock();
-        self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)
+        let due = self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)?;
+        self.plasma.must_be_finite(&due)?;
+        Ok(due)
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {

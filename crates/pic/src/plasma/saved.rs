@@ -14,11 +14,16 @@ const BATCH: usize = 1 << 22;
 
 impl Plasma {
     /// Everything that a bit-equal continuation needs.
+    ///
+    /// # Errors
+    /// A value is not finite: nothing sound would go on from there.
     pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("step", self.step)?;
         writer.u64("moved", self.moved)?;
+        let mut broken = None;
         for component in &Component::ALL[..6] {
             let (first, values) = self.stages.own_rows(*component)?;
+            broken = broken.or_else(|| self.broken(|| component.name().into(), &values));
             writer.joined(component.name(), &[(first * self.setup.grid.nodes(0), &values[..])])?;
         }
         for s in 0..self.setup.species.len() {
@@ -28,10 +33,12 @@ impl Plasma {
             writer.joined(&name("i"), &[(first, &p.i[..])])?;
             writer.joined(&name("j"), &[(first, &p.j[..])])?;
             for (column, values) in [("s", &p.s), ("t", &p.t), ("ux", &p.u[0]), ("uy", &p.u[1]), ("uz", &p.u[2]), ("weight", &p.weight)] {
+                broken = broken.or_else(|| self.broken(|| format!("{column} of {}", self.setup.species[s].name), values));
                 writer.joined(&name(column), &[(first, &values[..])])?;
             }
             writer.joined(&name("tag"), &[(first, &p.tag[..])])?;
         }
+        self.must_be_sound(broken)?;
         let auxiliary_state = self.stages.auxiliary_state()?;
         writer.json("hidden", &auxiliary_state.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
         for (k, (_, values)) in auxiliary_state.iter().enumerate() {
