@@ -198,7 +198,7 @@ impl<S: Solver> Driven<S> {
     }
 
     fn make_steps(&mut self, n: u64) -> Result<u64> {
-        let signals = Signals::listen_beside(None)?;
+        let signals = Signals::listen_beside()?;
         self.start()?;
         let first = self.clock().step;
         let mut made = 0;
@@ -261,13 +261,9 @@ impl<S: Solver> Driven<S> {
         let (state, profiler) = (&mut self.state, &mut self.profiler);
         let result = sunk(&mut self.run, Some(&mut output), self.page.as_mut(), |sink| {
             let work = (|| {
-                let signals = Signals::listen_beside(options.wall_time.map(|limit| begun + limit))?;
+                let mut signals = Signals::listen_beside()?;
                 running.start(&options, sink)?;
-                loop {
-                    if let Some(outcome) = running.advance(signals.stop_reason(), profiler, sink)? {
-                        return Ok(outcome);
-                    }
-                }
+                running.advance_to_the_end(&mut signals, begun, options.wall_time, profiler, sink)
             })();
             match work {
                 Ok(outcome) => {

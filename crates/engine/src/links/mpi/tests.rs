@@ -80,7 +80,7 @@ fn ends_all(test: &str, exit_code: Option<i32>) {
 
 /// Waits for a message that nobody sends, as a run does: deaf to the first SIGTERM.
 fn wait_for_ever(links: &Links) -> Result<()> {
-    let _signals = Signals::listen(None)?;
+    let _signals = Signals::listen()?;
     links.receive((links.rank() + 1) % links.size())?;
     panic!("this cannot be")
 }
