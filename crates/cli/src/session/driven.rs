@@ -182,6 +182,15 @@ impl<S: Solver> Driven<S> {
         Ok(())
     }
 
+    /// Does the work of a call, which the page tells from the time between two.
+    fn at_work<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let hub = self.page.as_ref().map(|page| page.live.hub());
+        hub.iter().for_each(|hub| hub.rest(false));
+        let result = work(self);
+        hub.iter().for_each(|hub| hub.rest(true));
+        result
+    }
+
     /// Does something with a run that was started, and its sink.
     fn with<R>(&mut self, work: impl FnOnce(&mut Running<S>, &mut Profiler, &mut dyn Sink) -> Result<R>) -> Result<R> {
         let Self { state: State::Stepping(running), run, page, profiler, .. } = self else {
@@ -345,13 +354,14 @@ impl<S: Solver> Session for Driven<S> {
         if let State::SetUp(running) | State::Stepping(running) = &mut self.state {
             sunk(&mut self.run, None, Some(&mut page), |sink| running.look(sink))?;
         }
+        page.live.hub().rest(true);
         self.page = Some(page);
         Ok(told)
     }
 
     fn step(&mut self, n: u64) -> Result<u64> {
         let mut watch = std::mem::take(&mut self.watch);
-        let result = watch.during(|| self.make_steps(n));
+        let result = watch.during(|| self.at_work(|driven| driven.make_steps(n)));
         self.watch = watch;
         let result = result.map_err(|error| run::named(error, &self.input.origin));
         // A step of a run that has ended is none, and its end was told.
@@ -423,7 +433,7 @@ impl<S: Solver> Session for Driven<S> {
 
     fn to_end(&mut self) -> Result<PathBuf> {
         let mut watch = std::mem::take(&mut self.watch);
-        let result = watch.during(|| self.run_to_end());
+        let result = watch.during(|| self.at_work(Self::run_to_end));
         self.watch = watch;
         result
     }
