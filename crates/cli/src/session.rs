@@ -1,6 +1,7 @@
 //! A run of any solver that is driven from outside, step by step: what the Python package holds.
 
 mod driven;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -28,7 +28,7 @@ pub struct Flow {
     /// Finished steps.
     pub step: u64,
     cpu: Cpu,
-    links: Links,
+    pub(crate) links: Links,
     /// Threads that work up averages for a look, once there was one.
     watchers: Option<Cpu>,
 }

@@ -1,18 +1,14 @@
 //! A gas in a checkpoint. Each part of a run writes the particles that it has, at the places of their tiles, and reads those that
 //! lie in its cells.
 
-use std::ops::Range;
-
-use zellige_engine::checkpoint::{Element, Reader, Writer, add_to_ranges};
+use zellige_engine::checkpoint::{Element, Reader, Writer, own_ranges};
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 
 use crate::flow::Flow;
 use crate::grid::Rectangle;
 use crate::model::Model;
 use crate::particles::{Particles, Placed};
-
-/// Particles whose cells are looked at together.
-const BATCH: usize = 1 << 18;
 
 /// Slices of a column with their places; none of a column that nothing needs.
 fn placed<'a, V: Element>(column: &'a [V], places: &[Placed]) -> Vec<(usize, &'a [V])> {
@@ -40,7 +36,7 @@ impl Flow {
 
     /// Takes everything back.
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
-        let p = own_particles(reader, &self.model, self.own_area())?;
+        let p = own_particles(reader, &self.model, self.own_area(), &self.links)?;
         self.stages.clear()?;
         self.stages.put_back(&p)?;
         self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.content_error(message))?;
@@ -50,7 +46,7 @@ impl Flow {
 }
 
 /// The particles that lie in an area.
-fn own_particles(reader: &Reader, model: &Model, area: Rectangle) -> Result<Particles> {
+fn own_particles(reader: &Reader, model: &Model, area: Rectangle, links: &Links) -> Result<Particles> {
     let name = |column: &str| format!("particles.{column}");
     let apart = || reader.content_error("columns of particles do not fit together or into the domain of this input");
     let n = reader.count::<u32>(&name("cell"))?;
@@ -66,22 +62,18 @@ fn own_particles(reader: &Reader, model: &Model, area: Rectangle) -> Result<Part
         return Err(apart());
     }
     // Their ranges in the file: as tiles follow each other, in few pieces.
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    let mut cells = vec![0_u32; n.min(BATCH)];
-    for first in (0..n).step_by(BATCH) {
-        let some = (n - first).min(BATCH);
-        reader.values_from(&name("cell"), first, &mut cells[..some])?;
-        for (k, cell) in (first..).zip(&cells[..some]) {
-            let cell = *cell as usize;
-            if cell >= model.grid.len() {
+    let mut cells = Vec::new();
+    let ranges = own_ranges(links, n, &[0, 1].map(|axis| area.range(axis)), |first, found| {
+        cells.resize(found.len(), 0_u32);
+        reader.values_from(&name("cell"), first, &mut cells)?;
+        for (to, cell) in found.iter_mut().zip(&cells) {
+            if *cell as usize >= model.grid.len() {
                 return Err(apart());
             }
-            let [x, y] = model.grid.cell(cell);
-            if area.range(0).contains(&x) && area.range(1).contains(&y) {
-                add_to_ranges(&mut ranges, k);
-            }
+            *to = model.grid.cell(*cell as usize);
         }
-    }
+        Ok(())
+    })?;
     let numbers = |column: &str| reader.picked::<f32>(&name(column), &ranges);
     let p = Particles {
         cell: reader.picked(&name("cell"), &ranges)?,

@@ -181,7 +181,9 @@ impl Solver for Dsmc {
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
-        Ok(cuda::recipes(&Self::prepare(config, environment)?, gpu, environment.links.size()))
+        let model = Self::prepare(config, environment)?;
+        // Parts have programs of their own, which are the same for any number of them.
+        Ok([1, 2].into_iter().flat_map(|parts| cuda::recipes(&model, gpu, parts)).collect())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

@@ -9,12 +9,14 @@
 //! whatever their number, and each reads what it needs alone ([`Reader::values_from`]). Arrays are streamed both ways: neither side
 //! holds a second copy.
 
+mod owned;
 mod reader;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-pub use self::reader::{Reader, add_to_ranges};
+pub use self::owned::own_ranges;
+pub use self::reader::Reader;
 pub use self::writer::Writer;
 
 #[cfg(target_endian = "big")]

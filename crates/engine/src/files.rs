@@ -217,11 +217,13 @@ pub fn writable_dir(path: impl AsRef<Path>) -> Result<()> {
     })
 }
 
-/// Removes what killed processes left half-written in a folder: files with names as [`Pending`] gives them, of a process that is no
-/// more. The caller holds the folder's lock. What cannot be removed stays.
-pub fn clear_temporaries(folder: &Path) {
+/// Removes what killed processes left half-written in a folder: files with names as [`Pending`] gives them. The caller is `alone`
+/// if it holds the folder's lock; without, files stay whose process may be at work here. What cannot be removed stays.
+pub fn clear_temporaries(folder: &Path, alone: bool) {
+    // A number is soon another process's, above all in containers: it tells nothing where there is a lock.
+    let is_left = |id| alone || id == std::process::id() || !is_alive(id);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if maker(&entry.file_name()).is_some_and(|id| id == std::process::id() || !is_alive(id)) {
+        if maker(&entry.file_name()).is_some_and(is_left) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -420,21 +422,17 @@ mod tests {
     fn what_killed_processes_left_is_cleared_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         // 1 is always there; no process has a number as large as that.
-        let stay = [
-            ".u.npy.1-0.tmp",
-            ".u.npy.4194305-0",
-            "u.npy.4194305-0.tmp",
-            ".4194305-0.tmp",
-            ".u.npy.4194305.tmp",
-            ".u.4194305-x.tmp",
-            "a.tmp",
-        ];
-        for name in stay.iter().chain(&[".u.npy.4194305-0.tmp", ".latest.zck.4194305-12.tmp"]) {
+        let alive = ".u.npy.1-0.tmp";
+        let stay = [".u.npy.4194305-0", "u.npy.4194305-0.tmp", ".4194305-0.tmp", ".u.npy.4194305.tmp", ".u.4194305-x.tmp", "a.tmp"];
+        for name in stay.iter().chain(&[alive, ".u.npy.4194305-0.tmp", ".latest.zck.4194305-12.tmp"]) {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        clear_temporaries(folder.path());
-        let mut expected = stay.map(str::to_owned);
+        let mut expected = stay.map(str::to_owned).to_vec();
         expected.sort();
+        // Without a lock its maker may still write it.
+        clear_temporaries(folder.path(), false);
+        assert!(names(folder.path()).len() == expected.len() + 1 && folder.path().join(alive).exists());
+        clear_temporaries(folder.path(), true);
         assert_eq!(names(folder.path()), expected);
     }
 

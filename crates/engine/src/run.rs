@@ -9,6 +9,7 @@
 //! A run that breaks down ends with the step that found it, and hands over its last rows. A signal or the wall-time limit saves a
 //! checkpoint first and ends in [`Error::Interrupted`]. What is written, and how progress is shown, is the [`Sink`]'s matter.
 
+mod limit;
 mod parts;
 mod recent;
 mod running;
@@ -45,7 +46,7 @@ pub struct Options {
     pub checkpoint_folder: Option<PathBuf>,
     /// Folder of an earlier run to resume.
     pub resume: Option<PathBuf>,
-    /// Save and stop after this much wall time.
+    /// Save and stop after this much wall time, but not before a step is made: a chain of jobs comes on whatever a start takes.
     pub wall_time: Option<Duration>,
     /// Schedule of checkpoints.
     pub checkpoint: Option<Schedule>,
@@ -273,13 +274,9 @@ pub fn run_from<S: Solver>(
     profiler.make_ready(&environment.device);
     let mut running = Running::<S>::set_up(prepared, config, environment, options)?;
     // Until here a signal ends the process at once: there is nothing to save yet.
-    let signals = Signals::listen(options.wall_time.map(|limit| begun + limit))?;
+    let mut signals = Signals::listen()?;
     running.start(options, sink)?;
-    let outcome = loop {
-        if let Some(outcome) = running.advance(signals.stop_reason(), profiler, sink)? {
-            break outcome;
-        }
-    };
+    let outcome = running.advance_to_the_end(&mut signals, begun, options.wall_time, profiler, sink)?;
     running.end(outcome, profiler, sink)
 }
 

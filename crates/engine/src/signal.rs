@@ -142,7 +142,7 @@ pub fn survive_limits_on_files() {
     }
 }
 
-/// Handlers of the signals and the limit of one run. They are taken off when this is dropped.
+/// Handlers of the signals and the wall-time limit of one run, once it has one. They are taken off when this is dropped.
 #[derive(Debug)]
 pub struct Signals {
     until: Option<Instant>,
@@ -151,8 +151,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Puts the handlers in place; `until` is the run's wall-time limit.
-    pub fn listen(until: Option<Instant>) -> Result<Self> {
+    /// Puts the handlers in place.
+    pub fn listen() -> Result<Self> {
         let once = Arc::new(AtomicBool::new(false));
         let register = || {
             Ok(vec![
@@ -163,26 +163,30 @@ impl Signals {
                 flag::register_usize(SIGTERM, SIGNAL.clone(), SIGTERM as usize)?,
             ])
         };
-        Self::with_handlers(until, register().map(Some))
+        Self::with_handlers(register().map(Some))
     }
 
     /// Listens in a process that does more than this run, an interpreter say: handlers that were there before are called as well,
     /// and are back afterwards; no signal ends the process meanwhile.
-    pub fn listen_beside(until: Option<Instant>) -> Result<Self> {
-        Self::with_handlers(until, beside::listen().map(|()| None))
+    pub fn listen_beside() -> Result<Self> {
+        Self::with_handlers(beside::listen().map(|()| None))
     }
 
-    fn with_handlers(until: Option<Instant>, handlers: std::io::Result<Option<Vec<SigId>>>) -> Result<Self> {
+    fn with_handlers(handlers: std::io::Result<Option<Vec<SigId>>>) -> Result<Self> {
         let handlers = handlers.map_err(|e| Error::Device {
             device: "host".into(),
             message: format!("signal handlers cannot be set: {e}"),
             hint: None,
         })?;
         *LISTENING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        if let Some(until) = until {
-            LIMIT.fetch_min(until.saturating_duration_since(*EPOCH).as_nanos() as u64, Ordering::Relaxed);
-        }
-        Ok(Self { until, handlers })
+        Ok(Self { until: None, handlers })
+    }
+
+    /// Makes this the run's wall-time limit.
+    pub fn stop_at(&mut self, until: Instant) {
+        self.until = Some(until);
+        let limit = u64::try_from(until.saturating_duration_since(*EPOCH).as_nanos()).unwrap_or(u64::MAX);
+        LIMIT.fetch_min(limit, Ordering::Relaxed);
     }
 
     /// The reason for this run to stop. [`stop_reason`] may have that of another run of the process.

@@ -153,6 +153,8 @@ struct State {
     noticed: u64,
     /// End of the run: a word and a sentence.
     end: Option<(String, String)>,
+    /// Whoever drives the run is between two calls.
+    rests: bool,
     closed: bool,
     /// Number of changes.
     version: u64,
@@ -286,6 +288,11 @@ impl Hub {
         });
     }
 
+    /// Tells that the run stands still until whoever drives it goes on, or that it goes on.
+    pub fn rest(&self, rests: bool) {
+        self.change(|state| state.rests = rests);
+    }
+
     /// Tells the end of the run: a word, such as `finished`, and a sentence.
     pub fn end(&self, word: &str, sentence: &str) {
         self.change(|state| state.end = Some((word.to_owned(), sentence.to_owned())));
@@ -378,6 +385,7 @@ impl State {
             })),
             "stages": self.stages,
             "end": self.end,
+            "rests": self.rests,
         });
         if !std::mem::replace(&mut told.begun, true) {
             news["run"] = json!(self.names);

@@ -49,7 +49,7 @@ impl Security {
         getrandom::fill(&mut bytes).map_err(|e| Error::Device {
             device: "host".into(),
             message: format!("the system gives no random numbers for the token of the live page: {e}"),
-            hint: Some("run without `--live`".into()),
+            hint: Some("leave the live page out".into()),
         })?;
         let token = format!("{:032x}", u128::from_be_bytes(bytes));
         let mut names: Vec<String> = vec!["localhost".into(), "127.0.0.1".into(), "[::1]".into()];
@@ -126,7 +126,7 @@ impl Server {
         let failed = |e: std::io::Error| Error::Device {
             device: "host".into(),
             message: format!("the live page cannot be served: {e}"),
-            hint: Some("run without `--live`".into()),
+            hint: Some("leave the live page out".into()),
         };
         let address = listener.local_addr().map_err(failed)?;
         let of_thread = shared.clone();

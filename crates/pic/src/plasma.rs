@@ -1,6 +1,7 @@
 //! A plasma under way: the stages with what is put in at the start, at the window and by antennas. What the solver, the bench
 //! and the tests drive.
 
+mod finite;
 mod lasers;
 mod outside;
 mod saved;
@@ -287,8 +288,12 @@ impl Plasma {
     }
 
     /// `max |div E - rho|` against the start, in `e n_0`.
+    ///
+    /// # Errors
+    /// It is no number.
     pub fn check_charge(&mut self) -> Result<f64> {
-        self.gauss.update(self.stages.as_mut(), self.step, self.moved)
+        let found = self.gauss.update(self.stages.as_mut(), self.step, self.moved)?;
+        if found.is_finite() { Ok(found) } else { Err(self.broken_down("div E - rho".into(), &found.to_string())) }
     }
 
     /// Accounting of the energy.

@@ -205,10 +205,8 @@ impl Solver for Pic {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        let mut records = self.diagnostics.records(&self.config, &mut self.plasma, None)?.records()?;
-        // One component may have been named twice.
-        let mut seen = std::collections::BTreeSet::new();
-        records.retain(|r| seen.insert(r.name().to_owned()));
+        let records = self.diagnostics.records(&self.config, &mut self.plasma, None)?.records()?;
+        self.plasma.must_be_finite(&records)?;
         Ok(records)
     }
 
@@ -259,7 +257,9 @@ impl Solver for Pic {
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
         let clock = self.clock();
-        self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)
+        let due = self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)?;
+        self.plasma.must_be_finite(&due)?;
+        Ok(due)
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {

@@ -232,7 +232,7 @@ impl ArrayEngine {
                 return Err(wrong("order", format!("it is no permutation of the numbers of {views} views")));
             }
         }
-        let signals = Signals::listen_beside(None)?;
+        let signals = Signals::listen_beside()?;
         let Self { run, device, .. } = self;
         let mut profiler = Profiler::off();
         for _ in 0..count {

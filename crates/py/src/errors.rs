@@ -1,6 +1,7 @@
-//! Errors of the engine as exceptions of the package, with the same text and hint.
+//! Errors of the engine as exceptions of the package, with their text and hint in the words of its calls.
 
 use pyo3::prelude::*;
+use zellige_cli::session::words::for_python;
 use zellige_engine::error::Error;
 
 /// Name of the exception in `zellige.errors`.
@@ -25,7 +26,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     }
     let raise = || {
         let class = py.import("zellige.errors")?.getattr(class(error))?;
-        class.call1((error.to_string(), error.hint(), error.exit_code()))
+        class.call1((for_python(&error.to_string()), error.hint().map(|hint| for_python(&hint)), error.exit_code()))
     };
     raise().map_or_else(|failed| failed, PyErr::from_value)
 }

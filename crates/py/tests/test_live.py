@@ -69,6 +69,18 @@ class Live(Folder):
     def run_of(self, steps=10**9):
         return zellige.Run(plasma(steps), **HERE, output=self.folder / "out")
 
+    def test_the_page_tells_that_the_run_rests_between_two_calls(self):
+        run = self.run_of()
+        client = Client(run.live())
+        client.until("rests")
+        end = time.monotonic() + 30
+        while not any(news.get("rests") is False for news in list(client.news)):
+            run.step(20)
+            self.assertLess(time.monotonic(), end, "it is never at work")
+        while not client.news[-1]["rests"]:
+            time.sleep(0.02)
+            self.assertLess(time.monotonic(), end, "it does not rest")
+
     def test_who_watches_sees_rows_and_pictures_and_changes_no_bit(self):
         alone, watched = self.run_of(), self.run_of()
         watched.step(5)

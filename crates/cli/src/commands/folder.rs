@@ -31,7 +31,7 @@ pub(super) fn show(folder: &Path, address: &Address) -> Result<u8> {
     let live = Live::start(address, names(folder, summary.as_ref()))?;
     open(&live.hub(), folder, summary.as_ref(), &report::note)?;
     report::note("Ctrl-C ends it");
-    let signals = Signals::listen(None)?;
+    let signals = Signals::listen()?;
     while signals.stop_reason().is_none() {
         std::thread::sleep(PAUSE);
     }

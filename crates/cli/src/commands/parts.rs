@@ -22,7 +22,11 @@ const TELLING: Duration = Duration::from_millis(300);
 /// Does `work` in this process, or in each of those that a launcher has started: the first one speaks for all, and one that fails
 /// says so before it ends the others.
 pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> {
-    let links = mpi::from_launcher()?.unwrap_or_default();
+    let links = mpi::from_launcher(|error| {
+        report::error(error);
+        std::thread::sleep(TELLING);
+    })?
+    .unwrap_or_default();
     if links.is_alone() {
         return work(&links);
     }

@@ -244,7 +244,7 @@ struct Running {
 
 /// Works through the queue; `None` for runs that were not begun because the queue was stopped.
 fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs, mut page: Option<&mut Page>) -> Result<Vec<Option<Ended>>> {
-    let signals = Signals::listen(None)?;
+    let signals = Signals::listen()?;
     let mut ended = vec![None; jobs.len()];
     let mut waiting: VecDeque<usize> = (0..jobs.len()).collect();
     let mut free: VecDeque<usize> = (0..devices.len()).collect();

@@ -179,12 +179,12 @@ pub(crate) fn own(folder: &Path, checkpoints: Option<&Path>, force: bool) -> Res
         if !lock.holds() {
             report::note(&format!("the file system of `{}` has no locks: make sure that no other run writes there", folder.display()));
         }
-        locks.push(lock);
         if !force {
             for folder in [folder, &folder.join("openpmd"), checkpoint_path(folder).parent().unwrap_or(folder)] {
-                files::clear_temporaries(folder);
+                files::clear_temporaries(folder, lock.holds());
             }
         }
+        locks.push(lock);
     }
     Ok(locks)
 }

@@ -182,6 +182,15 @@ impl<S: Solver> Driven<S> {
         Ok(())
     }
 
+    /// Does the work of a call, which the page tells from the time between two.
+    fn at_work<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let hub = self.page.as_ref().map(|page| page.live.hub());
+        hub.iter().for_each(|hub| hub.rest(false));
+        let result = work(self);
+        hub.iter().for_each(|hub| hub.rest(true));
+        result
+    }
+
     /// Does something with a run that was started, and its sink.
     fn with<R>(&mut self, work: impl FnOnce(&mut Running<S>, &mut Profiler, &mut dyn Sink) -> Result<R>) -> Result<R> {
         let Self { state: State::Stepping(running), run, page, profiler, .. } = self else {
@@ -198,7 +207,7 @@ impl<S: Solver> Driven<S> {
     }
 
     fn make_steps(&mut self, n: u64) -> Result<u64> {
-        let signals = Signals::listen_beside(None)?;
+        let signals = Signals::listen_beside()?;
         self.start()?;
         let first = self.clock().step;
         let mut made = 0;
@@ -261,13 +270,9 @@ impl<S: Solver> Driven<S> {
         let (state, profiler) = (&mut self.state, &mut self.profiler);
         let result = sunk(&mut self.run, Some(&mut output), self.page.as_mut(), |sink| {
             let work = (|| {
-                let signals = Signals::listen_beside(options.wall_time.map(|limit| begun + limit))?;
+                let mut signals = Signals::listen_beside()?;
                 running.start(&options, sink)?;
-                loop {
-                    if let Some(outcome) = running.advance(signals.stop_reason(), profiler, sink)? {
-                        return Ok(outcome);
-                    }
-                }
+                running.advance_to_the_end(&mut signals, begun, options.wall_time, profiler, sink)
             })();
             match work {
                 Ok(outcome) => {
@@ -349,13 +354,14 @@ impl<S: Solver> Session for Driven<S> {
         if let State::SetUp(running) | State::Stepping(running) = &mut self.state {
             sunk(&mut self.run, None, Some(&mut page), |sink| running.look(sink))?;
         }
+        page.live.hub().rest(true);
         self.page = Some(page);
         Ok(told)
     }
 
     fn step(&mut self, n: u64) -> Result<u64> {
         let mut watch = std::mem::take(&mut self.watch);
-        let result = watch.during(|| self.make_steps(n));
+        let result = watch.during(|| self.at_work(|driven| driven.make_steps(n)));
         self.watch = watch;
         let result = result.map_err(|error| run::named(error, &self.input.origin));
         // A step of a run that has ended is none, and its end was told.
@@ -427,7 +433,7 @@ impl<S: Solver> Session for Driven<S> {
 
     fn to_end(&mut self) -> Result<PathBuf> {
         let mut watch = std::mem::take(&mut self.watch);
-        let result = watch.during(|| self.run_to_end());
+        let result = watch.during(|| self.at_work(Self::run_to_end));
         self.watch = watch;
         result
     }

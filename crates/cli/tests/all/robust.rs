@@ -123,13 +123,15 @@ fn inputs(factor: usize) -> [(&'static str, String); 4] {
 /// Part of the wall time, and seconds, that the times of a run may miss of what its parent measures: the start and the end of a
 /// process.
 const UNNAMED: (f64, f64) = (0.02, 0.02);
+/// Runs of an input at most, of which one has no more without a name.
+const ATTEMPTS: usize = 40;
 
 #[test]
 fn every_second_of_a_run_has_a_name() {
     let folder = here();
     // Rows, fields on the way, a checkpoint at the end: all parts but those of a GPU.
     let on_the_way = ["--set", "run.checkpoint_every=1", "--set", "output.every=1"];
-    // If other work delays the start of a process, another attempt decides; a stage without a name is missed by all.
+    // Other work may delay the start or the end of a process: another attempt decides. A stage without a name is missed by all.
     let run = |name: &str, text: &str| {
         let begun = Instant::now();
         let result = run_text(folder.path(), text, &[&["-o", name], &on_the_way[..]].concat());
@@ -139,14 +141,16 @@ fn every_second_of_a_run_has_a_name() {
         (result, wall, times)
     };
     for (name, text) in inputs(1) {
-        let missed = |(_, wall, times): &(_, f64, serde_json::Value)| wall - times["wall"].as_f64().unwrap();
-        let tries = std::array::from_fn::<_, 3, _>(|_| run(name, &text));
-        let (result, wall, times) = tries.into_iter().min_by(|a, b| missed(a).total_cmp(&missed(b))).unwrap();
+        let is_named = |(_, wall, times): &(_, f64, serde_json::Value)| {
+            let sum = times["wall"].as_f64().unwrap();
+            sum <= *wall && wall - sum <= (UNNAMED.0 * wall).max(UNNAMED.1)
+        };
+        let found = std::iter::repeat_with(|| run(name, &text)).take(ATTEMPTS).find(is_named);
+        let Some((result, _, times)) = found else { panic!("{name}: {ATTEMPTS} runs had times without a name") };
         let of = |part: &str| times[part].as_f64().unwrap();
         let parts = ["reading", "loading", "compiling", "set_up", "steps", "diagnostics", "output", "checkpoints", "end"];
         let sum: f64 = parts.into_iter().map(of).sum();
         assert!((sum - of("wall")).abs() < 1e-9, "{times:#}");
-        assert!(sum <= wall && wall - sum <= (UNNAMED.0 * wall).max(UNNAMED.1), "{name}: {sum} s of {wall} s have a name: {times:#}");
         for part in ["reading", "set_up", "steps", "diagnostics", "output", "checkpoints", "end"] {
             assert!(of(part) > 0.0, "{name}: no time is `{part}`: {times:#}");
         }

@@ -124,14 +124,6 @@ impl Body {
     }
 }
 
-/// Adds a number to ranges of numbers, which come in rising order.
-pub fn add_to_ranges(ranges: &mut Vec<Range<usize>>, number: usize) {
-    match ranges.last_mut().filter(|last| last.end == number) {
-        Some(last) => last.end += 1,
-        None => ranges.push(number..number + 1),
-    }
-}
-
 /// Reads one value after the other.
 struct Cursor<'a> {
     body: &'a Body,

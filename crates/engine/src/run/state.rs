@@ -88,13 +88,13 @@ impl<S: Solver> Saver<S> {
     /// Writes the state; within the result is that of the file, which all parts share.
     ///
     /// # Errors
-    /// The state of a part of several cannot be told, for which the others wait: the run ends.
+    /// The state has broken down, or that of a part of several cannot be told, for which the others wait: the run ends.
     fn write(&self, solver: &mut S, pending: &PendingResults) -> Result<Result<()>> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let created = if self.links.is_first() { files::create_dir(folder) } else { Ok(()) };
         let writer = self.links.follow_first(created).and_then(|()| Writer::of_parts(&self.links, &self.path, S::NAME));
-        let saved = match writer {
-            Err(error) => Err(error),
+        let (saved, ends) = match writer {
+            Err(error) => (Err(error), false),
             Ok(mut writer) => {
                 let sections = (|| {
                     writer.json(INPUT, &self.config)?;
@@ -102,17 +102,16 @@ impl<S: Solver> Saver<S> {
                     writer.json(PENDING, pending)?;
                     solver.save(&mut writer)
                 })();
-                match sections {
-                    Err(error) if !self.links.is_alone() => return Err(error),
-                    sections => sections.and_then(|()| writer.finish()),
-                }
+                let ends = sections.as_ref().is_err_and(|error| !self.links.is_alone() || matches!(error, Error::Numerics { .. }));
+                (sections.and_then(|()| writer.finish()), ends)
             }
         };
         if saved.is_err() && self.links.is_first() {
             // Only if there is nothing in it.
             let _ = std::fs::remove_dir(folder);
         }
-        Ok(saved.map(|_| ()))
+        let saved = saved.map(|_| ());
+        if ends { saved.map(Ok) } else { Ok(saved) }
     }
 
     /// Saves the state, or tells why it could not be written: a full disk must not end a run whose state is whole in memory and,

@@ -39,6 +39,8 @@ struct Notes {
     fraction: f64,
     raise: Raise,
     nap: Duration,
+    /// Records are files between which a reason to stop is heeded.
+    heeds: bool,
     /// Records of these steps cannot be written.
     full: Vec<u64>,
     /// Rows handed over before each checkpoint, and whether an older one was there.
@@ -77,6 +79,9 @@ impl Sink for Notes {
         self.raise(Raise::Records(clock.step, last));
         if self.full.contains(&clock.step) {
             return Err(Error::file("write", "position.csv", std::io::ErrorKind::StorageFull.into()));
+        }
+        if self.heeds {
+            signal::interruption().check()?;
         }
         if self.raise == Raise::Between(clock.step) {
             self.raise(Raise::Between(clock.step));
@@ -183,6 +188,36 @@ fn the_wall_time_limit_saves_and_stops() {
     assert_eq!(error.exit_code(), 75);
     assert!(error.hint().unwrap().contains("--resume"));
     assert!(interrupted_at(Err(error)).1 < 1000);
+}
+
+/// Jobs whose start takes all of their time: each makes a step, or writes what the one before owed.
+#[test]
+fn a_chain_of_jobs_comes_to_its_end_whatever_their_limit() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let options = |resume: bool| Options {
+        wall_time: Some(Duration::from_nanos(1)),
+        records: Some(Schedule::Steps(2)),
+        resume: resume.then(|| folder.path().to_owned()),
+        ..Options::new(folder.path())
+    };
+    let (mut rows, mut records) = (Vec::new(), Vec::new());
+    for job in 0..6 {
+        let mut notes = Notes { heeds: true, ..Notes::default() };
+        let done = go(&config(5), &options(job > 0), &mut notes);
+        assert!(notes.notices.iter().any(|n| n.contains("has passed at the start")), "{:?}", notes.notices);
+        rows.extend(notes.rows.iter().map(|row| row.0));
+        records.extend(notes.records);
+        match job {
+            // Results of the end are begun, and given up.
+            0..5 => assert_eq!(interrupted_at(done), ("the wall-time limit", job + 1)),
+            _ => assert_eq!(done.unwrap().exit_code(), 0),
+        }
+    }
+    assert_eq!((rows, records), ((1..=5).collect(), vec![(2, false), (4, false), (5, true)]));
+    // A limit beyond all clocks is none.
+    let long = Options { wall_time: Some(Duration::MAX), ..Options::new(folder.path()) };
+    go(&config(5), &long, &mut Notes::default()).unwrap();
 }
 
 #[test]

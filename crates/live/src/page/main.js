@@ -140,7 +140,7 @@ function showHead() {
   const { run, progress, end } = state;
   byId("name").textContent = run.name || "zellige";
   byId("what").textContent = [run.solver, run.device].filter(Boolean).join(" on ");
-  const [word, kind] = end ? STATUS[end[0]] || [end[0], ""] : SAVED ? ["saved", ""] : state.lost ? ["connection lost", "bad"] : progress ? STATUS.run : ["starting", ""];
+  const [word, kind] = end ? STATUS[end[0]] || [end[0], ""] : SAVED ? ["saved", ""] : state.lost ? ["connection lost", "bad"] : state.rests ? ["between calls", ""] : progress ? STATUS.run : ["starting", ""];
   byId("status").textContent = word;
   byId("status").className = `pill ${kind}`;
   byId("status").title = end ? end[1] : "";
@@ -152,7 +152,7 @@ function showHead() {
     figures.push([run.step || "step", whole(progress.step)]);
     if (progress.time !== null) figures.push(["t", figure(progress.time, 5)]);
     figures.push(["done", `${(100 * progress.fraction).toFixed(1)} %`], ["elapsed", seconds(progress.wall)]);
-    if (!end && progress.left !== null) figures.push(["left", seconds(progress.left)]);
+    if (!end && !state.rests && progress.left !== null) figures.push(["left", seconds(progress.left)]);
     if (progress.rate) figures.push([`${run.item || "item"}s/s`, figure(progress.rate, 3)]);
   }
   if (end) figures.push(["end", end[1]]);
@@ -210,6 +210,7 @@ function news(told) {
   }
   if (told.progress) state.progress = told.progress;
   if (told.end) state.end = told.end;
+  state.rests = Boolean(told.rests);
   if (told.stages && JSON.stringify(told.stages) !== JSON.stringify(state.stages)) { state.stages = told.stages; showStages(); }
   if (told.rows) takeRows(told.rows);
   if (told.frames) { takeFrames(told); showTime(); }

@@ -333,6 +333,7 @@ fn momentum(config: &Config, i: usize, s: &SpeciesConfig, texts: bool, faults: &
 
 fn diagnostics(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
     let d = &config.diagnostics;
+    faults.extend(d.named_twice());
     let names: Vec<&str> = config.species.iter().map(|s| s.name.as_str()).collect();
     let known = |path: String, name: &str, faults: &mut Vec<Problem>| -> Option<usize> {
         let found = names.iter().position(|n| *n == name);
@@ -403,9 +404,6 @@ fn diagnostics(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
     for (i, m) in d.mode.iter().enumerate() {
         let at = |key: &str| format!("diagnostics.mode[{i}].{key}");
         file_safe(&at("name"), &m.name, faults);
-        if d.mode[..i].iter().any(|other| other.name == m.name) {
-            faults.push(Problem::new(at("name"), format!("there are two modes `{}`", m.name)));
-        }
         if m.mode.len() != config.dimensions() {
             faults.push(not(at("mode"), format!("{} numbers", m.mode.len()), "one per axis"));
         }

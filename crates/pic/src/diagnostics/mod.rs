@@ -8,6 +8,7 @@ pub mod series;
 pub mod spectrum;
 pub mod tracks;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -201,13 +202,9 @@ impl Diagnostics {
     /// Records whose schedules fall due now.
     pub fn due(&mut self, config: &Config, plasma: &mut Plasma, clock: Clock, wall: Duration) -> Result<Vec<Record>> {
         let mut records = Pictures::default();
-        let (named, mut with_fields) = (self.named, false);
-        for f in &mut self.fields {
-            if f.due(clock, wall) {
-                with_fields = true;
-                output::fields(config, plasma, &f.what.what, named, true, &mut records)?;
-            }
-        }
+        let due: Vec<_> = self.fields.iter_mut().filter_map(|f| f.due(clock, wall).then_some(&f.what)).collect();
+        let with_fields = !due.is_empty();
+        output::fields(config, plasma, &quantities(due), self.named, true, &mut records)?;
         for p in &mut self.phase_spaces {
             if p.due(clock, wall) {
                 histogram::add(config, plasma, &p.what, true, &mut records)?;
@@ -234,13 +231,9 @@ impl Diagnostics {
         if whole {
             self.settle(plasma)?;
         }
-        let mut seen = std::collections::BTreeSet::new();
-        for f in &self.fields {
-            // One quantity may have been named twice.
-            let wanted = |name: &&String| whole || (seen.insert((*name).clone()) && (!quick || output::is_component(name)));
-            let what = f.what.what.iter().filter(wanted).cloned().collect::<Vec<_>>();
-            output::fields(config, plasma, &what, self.named, whole, &mut records)?;
-        }
+        let mut what = quantities(self.fields.iter().map(|f| &f.what));
+        what.retain(|name| !quick || output::is_component(name));
+        output::fields(config, plasma, &what, self.named, whole, &mut records)?;
         for p in self.phase_spaces.iter().filter(|_| !quick) {
             histogram::add(config, plasma, &p.what, whole, &mut records)?;
         }
@@ -294,6 +287,12 @@ impl Diagnostics {
         self.particles.iter_mut().for_each(|t| t.go_on(clock));
         Ok(())
     }
+}
+
+/// Quantities of lists of one moment, each once: components of a field are one record, whichever lists have them.
+fn quantities<'a>(lists: impl IntoIterator<Item = &'a FieldsConfig>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    lists.into_iter().flat_map(|f| &f.what).filter(|name| seen.insert(*name)).cloned().collect()
 }
 
 /// `(x, ux)` of each mobile species.

@@ -2,23 +2,26 @@
 
 use std::ops::Range;
 
-use zellige_engine::checkpoint::{Reader, Writer, add_to_ranges};
+use zellige_engine::checkpoint::{Reader, Writer, own_ranges};
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 
 use super::Plasma;
 use crate::particles::Particles;
 use crate::stages::{Component, Ledger};
 
-/// Particles whose cells are looked at together.
-const BATCH: usize = 1 << 22;
-
 impl Plasma {
     /// Everything that a bit-equal continuation needs.
+    ///
+    /// # Errors
+    /// A value is not finite: nothing sound would go on from there.
     pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("step", self.step)?;
         writer.u64("moved", self.moved)?;
+        let mut broken = None;
         for component in &Component::ALL[..6] {
             let (first, values) = self.stages.own_rows(*component)?;
+            broken = broken.or_else(|| self.broken(|| component.name().into(), &values));
             writer.joined(component.name(), &[(first * self.setup.grid.nodes(0), &values[..])])?;
         }
         for s in 0..self.setup.species.len() {
@@ -28,10 +31,12 @@ impl Plasma {
             writer.joined(&name("i"), &[(first, &p.i[..])])?;
             writer.joined(&name("j"), &[(first, &p.j[..])])?;
             for (column, values) in [("s", &p.s), ("t", &p.t), ("ux", &p.u[0]), ("uy", &p.u[1]), ("uz", &p.u[2]), ("weight", &p.weight)] {
+                broken = broken.or_else(|| self.broken(|| format!("{column} of {}", self.setup.species[s].name), values));
                 writer.joined(&name(column), &[(first, &values[..])])?;
             }
             writer.joined(&name("tag"), &[(first, &p.tag[..])])?;
         }
+        self.must_be_sound(broken)?;
         let auxiliary_state = self.stages.auxiliary_state()?;
         writer.json("hidden", &auxiliary_state.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
         for (k, (_, values)) in auxiliary_state.iter().enumerate() {
@@ -72,7 +77,7 @@ impl Plasma {
             self.stages.set_rows(*component, &mut |row, values| reader.values_from(name, row * width, values))?;
         }
         for s in 0..self.setup.species.len() {
-            let p = own_particles(reader, s, self.setup.grid.cells, &self.stages.own_cells())?;
+            let p = own_particles(reader, s, self.setup.grid.cells, &self.stages.own_cells(), &self.links)?;
             self.stages.replace(s, &p)?;
         }
         let names: Vec<String> = reader.json("hidden")?;
@@ -90,7 +95,7 @@ impl Plasma {
 }
 
 /// The particles of species `s` in a domain of `cells` cells that lie in the cells `own` of this part.
-fn own_particles(reader: &Reader, s: usize, cells: [usize; 2], own: &[Range<usize>; 2]) -> Result<Particles> {
+fn own_particles(reader: &Reader, s: usize, cells: [usize; 2], own: &[Range<usize>; 2], links: &Links) -> Result<Particles> {
     let name = |column: &str| format!("species{s}.{column}");
     let n = reader.count::<u32>(&name("i"))?;
     let counts = ["s", "t", "ux", "uy", "uz"].map(|c| reader.count::<f64>(&name(c)));
@@ -102,22 +107,20 @@ fn own_particles(reader: &Reader, s: usize, cells: [usize; 2], own: &[Range<usiz
         return Err(apart());
     }
     // Their ranges in the file: as tiles follow each other, in few pieces.
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    let (mut columns, mut rows) = (vec![0_u32; n.min(BATCH)], vec![0_u32; n.min(BATCH)]);
-    for first in (0..n).step_by(BATCH) {
-        let some = (n - first).min(BATCH);
-        reader.values_from(&name("i"), first, &mut columns[..some])?;
-        reader.values_from(&name("j"), first, &mut rows[..some])?;
-        for (k, (i, j)) in (first..).zip(columns[..some].iter().zip(&rows)) {
-            let cell = [*i, *j].map(|n| n as usize);
+    let (mut columns, mut rows) = (Vec::new(), Vec::new());
+    let ranges = own_ranges(links, n, own, |first, found| {
+        columns.resize(found.len(), 0_u32);
+        rows.resize(found.len(), 0_u32);
+        reader.values_from(&name("i"), first, &mut columns)?;
+        reader.values_from(&name("j"), first, &mut rows)?;
+        for (cell, (i, j)) in found.iter_mut().zip(columns.iter().zip(&rows)) {
+            *cell = [*i, *j].map(|n| n as usize);
             if !(cell[0] < cells[0] && cell[1] < cells[1]) {
                 return Err(apart());
             }
-            if own[0].contains(&cell[0]) && own[1].contains(&cell[1]) {
-                add_to_ranges(&mut ranges, k);
-            }
         }
-    }
+        Ok(())
+    })?;
     let column = |c: &str| reader.picked::<f64>(&name(c), &ranges);
     Ok(Particles {
         i: reader.picked(&name("i"), &ranges)?,

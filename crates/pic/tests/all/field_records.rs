@@ -1,8 +1,12 @@
 //! Records of fields, which come from where they lie some rows at a time: what stands between the guards.
 
+use std::time::Duration;
+
+use serde_json::json;
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::Values;
+use zellige_engine::record::{Record, Values};
+use zellige_engine::sim::Solver;
 use zellige_engine::testing;
 use zellige_pic::grid::{FieldSide, ParticleSide};
 use zellige_pic::stages::cuda::new_with;
@@ -10,6 +14,7 @@ use zellige_pic::stages::{Component, Setup, Stages, cpu};
 use zellige_pic::step::step;
 
 use crate::common::{electrons, setup, thermal, walls};
+use crate::physics::start;
 
 /// Cells of the box out of a component over all corners.
 fn picked(setup: &Setup, values: &[f64], scale: f64) -> Vec<f32> {
@@ -73,4 +78,33 @@ fn records_of_fields_are_what_stands_there_on_a_gpu() {
     for given in several() {
         records_of_fields_are_what_stands_there(&given, new_with(&given, &cuda, |kind| kind).unwrap());
     }
+}
+
+/// Fields and their components, in the order in which they come.
+fn meshes(records: &[Record]) -> Vec<String> {
+    let mesh = |record: &Record| match record {
+        Record::Mesh(mesh) => Some(format!("{} {}", mesh.name, mesh.components.iter().map(|c| c.name.as_str()).collect::<String>())),
+        _ => None,
+    };
+    records.iter().filter_map(mesh).collect()
+}
+
+/// Components of one field in two lists of their own schedules: a file that has the name of both has all of them.
+#[test]
+fn components_of_one_field_in_several_lists_are_written_together() {
+    let mut pic = start(
+        json!({ "dt": 0.05, "steps": 4, "grid": { "cells": [16, 8], "size": [1.6, 0.8] },
+            "species": [{ "name": "e", "particles_per_cell": 4 }],
+            "diagnostics": { "phase_space": [], "fields": [
+                { "what": ["ex", "charge"], "every": 1 }, { "what": ["ey", "ex", "bz"], "every": 2 }, { "what": ["charge", "ez"] }] } }),
+        1,
+    );
+    // At the start all schedules are due.
+    assert_eq!(meshes(&pic.due(Duration::ZERO).unwrap()), ["E xy", "B z", "rho "]);
+    for step in 1..=4 {
+        pic.step(&mut Profiler::off()).unwrap();
+        let expected = if step % 2 == 0 { vec!["E xy", "B z", "rho "] } else { vec!["E x", "rho "] };
+        assert_eq!(meshes(&pic.due(Duration::ZERO).unwrap()), expected, "step {step}");
+    }
+    assert_eq!(meshes(&pic.records().unwrap()), ["E xyz", "B z", "rho "]);
 }

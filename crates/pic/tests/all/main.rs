@@ -1,6 +1,7 @@
 //! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
 
 mod amounts;
+mod broken;
 mod charge;
 mod checks;
 mod closed_forms;

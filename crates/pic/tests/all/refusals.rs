@@ -39,6 +39,7 @@ fn refusal(table: Value) -> String {
 
 #[test]
 fn what_the_text_shows_is_refused_at_once() {
+    let space = |from: f64| json!({ "species": "electrons", "axes": [{ "value": "x" }], "select": format!("x > {from}") });
     assert_eq!(problems(good()), Vec::<String>::new());
     for (pointer, value, words) in [
         ("/dt", json!(0.08), "`dt`: the step 0.08 is not below the stability limit 7.071068e-2"),
@@ -85,6 +86,14 @@ fn what_the_text_shows_is_refused_at_once() {
         ("/diagnostics", json!({ "fields": [{ "what": ["charge.ions"] }] }), "there is no species `ions`"),
         ("/diagnostics", json!({ "tracks": [{ "species": "electrons", "every": 1 }] }), "carry no tags"),
         ("/diagnostics", json!({ "phase_space": [{ "species": "electrons", "axes": [{ "value": "vx" }] }] }), "vx"),
+        (
+            "/diagnostics",
+            json!({ "phase_space": [space(0.0), space(1.0)] }),
+            "`diagnostics.phase_space[1].name`: another result has the name",
+        ),
+        ("/diagnostics", json!({ "particles": [{ "species": "electrons" }, { "species": "electrons" }] }), "another result has the name"),
+        ("/diagnostics", json!({ "spectrum": [{ "component": "ex" }, { "component": "ex" }] }), "`diagnostics.spectrum[1].component`"),
+        ("/diagnostics", json!({ "mode": [{ "name": "E", "component": "ex", "mode": [1, 0] }] }), "has the name `E`"),
         ("/smoothing", json!({ "x": { "compensated": true } }), "no pass to compensate"),
     ] {
         let found = problems(with(pointer, value.clone()));

@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
+use serde_json::json;
+use zellige_engine::cuda::Properties;
+use zellige_engine::device::{Cpu, Device};
 use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
+use zellige_engine::sim::{Environment, Solver};
 
 use super::program::{KernelConfig, recipes};
 use super::{new_with, tiling};
@@ -37,6 +41,18 @@ const PLAIN: KernelConfig = KernelConfig {
     layers: 1,
     parts: false,
 };
+
+/// A pack serves a run on all GPUs of a host as well.
+#[test]
+fn programs_are_those_of_one_part_and_of_several() {
+    let table = json!({ "dt": 1e-6, "steps": 2, "particles_per_cell": 4, "species": [{ "name": "Ar" }],
+        "grid": { "cells": [16, 16], "size": [1.0, 1.0] }, "gas": { "density": 1e20, "temperature": 300.0 } });
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), ".", 1);
+    let config = serde_json::from_value(table).unwrap();
+    let programs = crate::Dsmc::programs(&config, &environment, &Properties::usual("sm_90").unwrap()).unwrap();
+    let of = |value: &str| programs.iter().filter(|p| p.defines.contains(&("PARTS".to_owned(), value.to_owned()))).count();
+    assert_eq!([of("0"), of("1"), programs.len()], [3, 3, 6]);
+}
 
 #[test]
 fn kernels_compile() {

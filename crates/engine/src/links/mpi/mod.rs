@@ -11,6 +11,7 @@ mod library;
 mod table;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,25 +32,27 @@ const PIECE: usize = 1 << 30;
 const ALERT: Duration = Duration::from_micros(50);
 
 /// Links to the other processes of the launcher that started this one; `None` where there is no launcher, or it started one
-/// process. Called once in a process. Threads use the links one at a time.
+/// process. Called once in a process. Threads use the links one at a time. Where processes that the launcher started do not come,
+/// `late` has the error to tell, and this one ends.
 ///
 /// # Errors
 /// The launcher's MPI library is not found, or its processes do not see each other.
-pub fn from_launcher() -> Result<Option<Links>> {
-    open(PIECE)
+pub fn from_launcher(late: fn(&Error)) -> Result<Option<Links>> {
+    open(PIECE, late)
 }
 
-fn open(piece: usize) -> Result<Option<Links>> {
+fn open(piece: usize, late: fn(&Error)) -> Result<Option<Links>> {
     let launcher = Launcher::detect(|name| std::env::var(name).ok());
     let Some(launcher) = launcher.filter(|_| !library::is_off()) else { return Ok(None) };
     let library = library::open(&launcher)?;
     if let Some(warning) = launcher.warning() {
         crate::notice::tell(warning);
     }
-    let links = match library.functions {
+    let limit = waiting::limit(&launcher, std::env::var(waiting::VARIABLE).ok().as_deref())?;
+    let links = waiting::within(limit, &launcher, late, || match library.functions {
         Functions::Pointers(table) => start(&launcher, table, library.version, piece),
         Functions::Numbers(table) => start(&launcher, table, library.version, piece),
-    };
+    });
     links.map(Some)
 }
 

@@ -42,6 +42,14 @@ fn started(mpirun: &Mpirun, size: usize, test: &str, variables: &[(&str, &str)])
     (output, begun.elapsed())
 }
 
+fn told(error: &Error) {
+    println!("{error}");
+}
+
+fn from_launcher() -> Result<Option<Links>> {
+    super::from_launcher(told)
+}
+
 fn text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     format!("{}\n{out}\n{err}", output.status)
@@ -72,7 +80,7 @@ fn ends_all(test: &str, exit_code: Option<i32>) {
 
 /// Waits for a message that nobody sends, as a run does: deaf to the first SIGTERM.
 fn wait_for_ever(links: &Links) -> Result<()> {
-    let _signals = Signals::listen(None)?;
+    let _signals = Signals::listen()?;
     links.receive((links.rank() + 1) % links.size())?;
     panic!("this cannot be")
 }
@@ -105,7 +113,7 @@ fn long_messages_go_in_pieces() {
     if ranks().is_none() {
         return succeeds("long_messages_go_in_pieces", &[2]);
     }
-    let links = open(PIECE).unwrap().unwrap();
+    let links = open(PIECE, told).unwrap().unwrap();
     let other = 1 - links.rank();
     let messages = || (0..4 * PIECE).map(|length| (0..length as u8).collect::<Vec<u8>>());
     for message in messages() {
@@ -197,6 +205,27 @@ fn a_part_that_is_killed_ends_all() {
         unsafe { libc::raise(libc::SIGKILL) };
     }
     wait_for_ever(&links).unwrap();
+}
+
+#[test]
+fn who_waits_for_a_process_that_has_ended_before_its_start_ends_too() {
+    const TEST: &str = "who_waits_for_a_process_that_has_ended_before_its_start_ends_too";
+    if ranks().is_none() {
+        for mpirun in launchers() {
+            let (output, time) = started(&mpirun, 3, TEST, &[(waiting::VARIABLE, "2")]);
+            let told = format!("{} after {time:?}: {}", mpirun.maker, text(&output));
+            assert!(!output.status.success() && time < Duration::from_secs(30), "{told}");
+            // Open MPI ends the others at once, in its own words; MPICH does once the first of them has told.
+            let words = ["started 3 processes, but after 2 s some of them have not started MPI, and number 0", " and number 2"];
+            assert!(mpirun.maker == "Open MPI" || words.iter().any(|words| told.contains(words)), "{told}");
+        }
+        return;
+    }
+    if Launcher::detect(|name| std::env::var(name).ok()).unwrap().rank == Some(1) {
+        std::process::exit(5);
+    }
+    from_launcher().unwrap();
+    panic!("this cannot be")
 }
 
 #[test]

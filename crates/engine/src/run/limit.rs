@@ -1,0 +1,44 @@
+//! Limit on the wall time of a run, such as that of a job of a batch system.
+
+use std::time::{Duration, Instant};
+
+use super::{Running, Sink};
+use crate::error::Result;
+use crate::profile::Profiler;
+use crate::signal::Signals;
+use crate::sim::{Outcome, Solver};
+
+impl<S: Solver> Running<S> {
+    /// Makes all steps up to the end of the run, which has `begun` then. A limit on its wall time is heeded once it has come on by
+    /// a step, or by results that the run before owed: jobs that only set up and save would go on without end.
+    ///
+    /// # Errors
+    /// Those of [`Running::advance`].
+    pub fn advance_to_the_end(
+        &mut self,
+        signals: &mut Signals,
+        begun: Instant,
+        limit: Option<Duration>,
+        profiler: &mut Profiler,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        // A time beyond all clocks is no limit.
+        let mut until = limit.and_then(|limit| begun.checked_add(limit));
+        if let Some(limit) = limit.filter(|limit| begun.elapsed() > *limit) {
+            sink.notice(&format!(
+                "the wall-time limit of {} s has passed at the start, which took {:.1} s: one {} is made all the same",
+                limit.as_secs_f64(),
+                begun.elapsed().as_secs_f64(),
+                S::STEP
+            ));
+        }
+        loop {
+            if let Some(outcome) = self.advance(signals.stop_reason(), profiler, sink)? {
+                return Ok(outcome);
+            }
+            if let Some(until) = until.take() {
+                signals.stop_at(until);
+            }
+        }
+    }
+}
