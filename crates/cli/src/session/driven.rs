@@ -185,9 +185,14 @@ impl<S: Solver> Driven<S> {
     /// Does the work of a call, which the page tells from the time between two.
     fn at_work<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let hub = self.page.as_ref().map(|page| page.live.hub());
-        hub.iter().for_each(|hub| hub.rest(false));
+        let rest = |rests| {
+            if let Some(hub) = &hub {
+                hub.rest(rests);
+            }
+        };
+        rest(false);
         let result = work(self);
-        hub.iter().for_each(|hub| hub.rest(true));
+        rest(true);
         result
     }
 

@@ -240,6 +240,25 @@ fn the_plan_of_the_gas_tells_the_peak() {
     the_plan_tells_the_peak("dsmc");
 }
 
+/// A run of some seconds is compared with the bandwidth of copies, whose arrays must not be its peak. This one is halted so long.
+#[test]
+fn a_measurement_of_copies_is_not_the_peak_of_a_run() {
+    let folder = here();
+    let gas = inputs(6).into_iter().find(|(name, _)| *name == "dsmc").unwrap().1;
+    std::fs::write(folder.path().join("input.toml"), gas).unwrap();
+    let run = ["run", "input.toml", "--threads", "1", "-o", "out", "--set", "output.formats=[\"npy\"]"];
+    let mut child = command(folder.path(), &run).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(&folder.path().join("out/resolved.toml"));
+    let signal = |name: &str| std::process::Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(signal("-STOP").success());
+    std::thread::sleep(Duration::from_millis(3500));
+    assert!(signal("-CONT").success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let summary = zellige_io::json::read(folder.path().join("out/summary.json")).unwrap();
+    let [peak, plan] = [&summary["peak_memory"], &summary["plan"]["memory"]].map(|v| v.as_f64().unwrap() / 1048576.0);
+    assert!(peak < 1.1 * plan, "{peak:.1} MiB for {plan:.1}");
+}
+
 /// Cells decide, not particles. Forty steps, so that every sum has been written to.
 #[test]
 fn the_plan_of_a_sparse_gas_tells_the_peak() {

@@ -43,15 +43,13 @@ pub fn own_ranges(
     let others: Vec<usize> = (0..parts).filter(|part| *part != rank).collect();
     let message = |ranges: &[Range<usize>]| ranges.iter().flat_map(|r| [r.start as u64, r.end as u64]).flat_map(u64::to_le_bytes).collect();
     let told = links.exchange(others.iter().map(|part| (*part, message(&found[*part]))), &others)?;
+    // Those of this part come between those of the parts before and after it.
+    let ends = |message: &Vec<u8>| values::<[u64; 2]>(message).into_iter().map(|[start, end]| start as usize..end as usize);
+    let (before, after) = told.split_at(rank);
+    let own = std::mem::take(&mut found[rank]);
     let mut ranges = Vec::new();
-    let mut told = told.iter().map(|message| values::<u64>(message));
-    for part in 0..parts {
-        if part == rank {
-            std::mem::take(&mut found[rank]).into_iter().for_each(|range| add(&mut ranges, range));
-        } else {
-            let ends = told.next().unwrap_or_default();
-            ends.chunks_exact(2).for_each(|ends| add(&mut ranges, ends[0] as usize..ends[1] as usize));
-        }
+    for range in before.iter().flat_map(ends).chain(own).chain(after.iter().flat_map(ends)) {
+        add(&mut ranges, range);
     }
     if ranges.last().is_some_and(|range: &Range<usize>| range.end > n) {
         return Err(Error::input("parts of a run", Problem::new("", format!("another part tells of more than {n} particles"))));

@@ -88,7 +88,17 @@ pub(super) fn copied() -> u64 {
 
 /// Peak memory of this process in bytes, where the system reports it.
 pub(super) fn peak() -> Option<u64> {
-    size(value(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM")?)
+    status("VmHWM")
+}
+
+/// Returns true unless the arrays of a measurement would be the peak of this process, beside what it still holds.
+pub(super) fn copies_fit() -> bool {
+    peak().zip(status("VmRSS")).is_none_or(|(peak, held)| held + 2 * copied() <= peak)
+}
+
+/// A size that the system reports of this process.
+fn status(key: &str) -> Option<u64> {
+    size(value(&std::fs::read_to_string("/proc/self/status").ok()?, key)?)
 }
 
 /// The model's name.

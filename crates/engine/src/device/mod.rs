@@ -191,7 +191,7 @@ impl Device {
     pub fn bandwidth_of_run(&self, wall: Duration) -> Result<Option<f64>> {
         match self {
             Self::Cuda(_) if wall < ON_GPU => Ok(None),
-            Self::Cpu(_) if wall < cpu::COPIES || cpu::peak().is_some_and(|peak| peak < 2 * cpu::copied()) => Ok(None),
+            Self::Cpu(_) if wall < cpu::COPIES || !cpu::copies_fit() => Ok(None),
             _ => self.bandwidth().map(Some),
         }
     }

@@ -32,6 +32,7 @@ impl Plasma {
 
     /// Refuses to go on where any part has found a value that is not finite. All parts ask alike.
     pub(super) fn must_be_sound(&self, found: Option<Broken>) -> Result<()> {
+        let found: Vec<Broken> = found.into_iter().collect();
         match self.links.all_say(&found)?.into_iter().flatten().next() {
             None => Ok(()),
             Some(Broken(what, value)) => Err(self.broken_down(what, &value)),

@@ -34,7 +34,7 @@ fn breaks_at() -> u64 {
     for step in 1..10 {
         pic.step(&mut Profiler::off()).unwrap();
         let component = |c: &Component| pic.plasma().stages.component(*c).unwrap();
-        if Component::ALL[..6].iter().map(component).flatten().any(|v| !v.is_finite()) {
+        if Component::ALL[..6].iter().flat_map(component).any(|v| !v.is_finite()) {
             return step;
         }
     }
