@@ -7,12 +7,13 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use crate::error::{Error, Result};
 
@@ -220,10 +221,14 @@ pub fn writable_dir(path: impl AsRef<Path>) -> Result<()> {
 /// Removes what killed processes left half-written in a folder: files with names as [`Pending`] gives them. The caller is `alone`
 /// if it holds the folder's lock; without, files stay whose process may be at work here. What cannot be removed stays.
 pub fn clear_temporaries(folder: &Path, alone: bool) {
-    // A number is soon another process's, above all in containers: it tells nothing where there is a lock.
-    let is_left = |id| alone || id == std::process::id() || !is_alive(id);
+    // A number is soon another process's, above all in containers: one that began after the last write did not make the file.
+    let is_later = |id, entry: &DirEntry| {
+        let written = entry.metadata().and_then(|m| m.modified()).ok();
+        alone && written.zip(beginning(id)).is_some_and(|(written, begun)| begun > written + SURE)
+    };
+    let is_left = |id, entry: &DirEntry| id == std::process::id() || !is_alive(id) || is_later(id, entry);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if maker(&entry.file_name()).is_some_and(is_left) {
+        if maker(&entry.file_name()).is_some_and(|id| is_left(id, &entry)) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -236,6 +241,21 @@ fn maker(name: &OsStr) -> Option<u32> {
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
     number(serial).filter(|_| !name.is_empty())?;
     u32::try_from(number(id)?).ok()
+}
+
+/// Accuracy of [`beginning`], and more.
+const SURE: Duration = Duration::from_secs(3);
+
+/// Time at which the process of this number began, where the system tells it.
+fn beginning(id: u32) -> Option<SystemTime> {
+    // proc(5): numbers after the name, which may hold anything, in ticks since the machine began.
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+    let machine = std::fs::read_to_string("/proc/stat").ok()?;
+    let began: u64 = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    // SAFETY: asks for a number of the system.
+    let a_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(began + ticks / a_second))
 }
 
 /// Returns true if there is a process of this number on this machine.
@@ -429,9 +449,16 @@ mod tests {
         }
         let mut expected = stay.map(str::to_owned).to_vec();
         expected.sort();
-        // Without a lock its maker may still write it.
+        // Its maker may still write it, which a lock does not tell of one that has none.
+        for alone in [false, true] {
+            clear_temporaries(folder.path(), alone);
+            assert!(names(folder.path()).len() == expected.len() + 1 && folder.path().join(alive).exists());
+        }
+        // The process of that number began later: it is another one.
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        File::options().write(true).open(folder.path().join(alive)).unwrap().set_modified(old).unwrap();
         clear_temporaries(folder.path(), false);
-        assert!(names(folder.path()).len() == expected.len() + 1 && folder.path().join(alive).exists());
+        assert!(folder.path().join(alive).exists());
         clear_temporaries(folder.path(), true);
         assert_eq!(names(folder.path()), expected);
     }

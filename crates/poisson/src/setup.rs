@@ -7,7 +7,7 @@ use std::path::Path;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::expr::{Column, Expr};
 use zellige_engine::large::zeros;
-use zellige_engine::parallel::{chunks_mut, each, position};
+use zellige_engine::parallel::{chunks_mut, each, items_mut, position};
 use zellige_io::source::{SourceFile, tuple};
 
 use crate::config::{Config, FileSource, Source};
@@ -205,7 +205,9 @@ fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, batch: Opti
     match source {
         Source::Number(value) => {
             let mut values = zeros(nodes.len());
-            values[nodes.held.clone()].fill(*value);
+            if value.to_bits() != 0 {
+                each(items_mut(&mut values[nodes.held.clone()]), |_, v| *v = *value);
+            }
             Ok(values)
         }
         Source::Expression(text) => {

@@ -24,9 +24,10 @@ impl<S: Solver> Running<S> {
     ) -> Result<Outcome> {
         // A time beyond all clocks is no limit.
         let mut until = limit.and_then(|limit| begun.checked_add(limit));
-        if let Some(limit) = limit.filter(|limit| begun.elapsed() > *limit) {
+        if let Some(limit) = limit.filter(|limit| begun.elapsed() > *limit && self.outcome().is_none()) {
             sink.notice(&format!(
-                "the wall-time limit of {} s has passed at the start, which took {:.1} s: one {} is made all the same",
+                "the wall-time limit of {} s has passed at the start, which took {:.1} s: the run comes on by one {}, or by results that \
+                 are owed, all the same",
                 limit.as_secs_f64(),
                 begun.elapsed().as_secs_f64(),
                 S::STEP

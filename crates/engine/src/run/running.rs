@@ -215,17 +215,23 @@ impl<S: Solver> Running<S> {
         let items_per_second = steps * solver.cost().items / self.started.elapsed().as_secs_f64().max(1e-9);
         let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
         times::within(Phase::Output, || sink.progress(&progress, row));
-        diagnostics(solver, saver, wall, self.records.is_some(), sink)?;
-        if saves_records {
-            write_records(solver, device, saver, None, sink)?;
+        let late = self.records.is_some();
+        let temporary = self.temporary.as_mut().filter(|_| temporary);
+        let hand_on = || {
+            diagnostics(solver, saver, wall, late, sink)?;
+            if saves_records {
+                write_records(solver, device, saver, None, sink)?;
+            }
+            if saves {
+                times::after_steps(device, Phase::Checkpoints, || saver.save_or_notice(solver, sink))?;
+            }
+            temporary.map_or(Ok(()), |temporary| times::within(Phase::Checkpoints, || temporary.save(wall, saver, solver, sink)))
+        };
+        match hand_on() {
+            // A state that broke down may be found here first.
+            Err(error @ Error::Numerics { .. }) => Err(self.recent.write_last_rows(error, clock.step.saturating_sub(1), S::STEP, sink)),
+            result => result.map(|()| None),
         }
-        if saves {
-            times::after_steps(device, Phase::Checkpoints, || saver.save_or_notice(solver, sink))?;
-        }
-        if let Some(temporary) = self.temporary.as_mut().filter(|_| temporary) {
-            times::within(Phase::Checkpoints, || temporary.save(wall, saver, solver, sink))?;
-        }
-        Ok(None)
     }
 
     /// Waits for the row of the last step where it is not there yet, and hands it over: before anybody looks at the run.

@@ -133,6 +133,11 @@ impl<S: Solver> Saver<S> {
             }
             (Error::Interrupted { .. }, Err(error)) => error,
             (error, Ok(checkpoint)) => Error::Unwritten { source: Box::new(error), step: solver.clock().step, checkpoint },
+            // It names what broke down, which nothing saves.
+            (error, Err(second @ Error::Numerics { .. })) => {
+                sink.notice(&format!("there is no state to save either: {}", cause(&second)));
+                error
+            }
             (error, Err(second)) => {
                 sink.notice(&format!("the state could not be saved either; `--checkpoint-dir` saves it elsewhere: {}", cause(&second)));
                 error

@@ -311,7 +311,11 @@ fn about_record(node: &dyn Node, column: &Column) -> Result<(), Hdf5Error> {
 /// too: HDF5 has no dataset without values.
 fn entries(group: &H5Group, name: &str, column: &Column, len: usize, here: bool) -> Result<Box<dyn Node>, Hdf5Error> {
     let none = Entries::Same(0.0);
-    match if len == 0 { &none } else { &column.values } {
+    let values = match &column.values {
+        Entries::Each(_) | Entries::Whole(_) if len == 0 => &none,
+        values => values,
+    };
+    match values {
         Entries::Each(values) => {
             let node = dataset(group, name, &[len], values, here)?;
             real(&node, "unitSI", column.unit_si)?;
@@ -418,6 +422,13 @@ mod tests {
         write(&path, iteration, &[], &[&table], None).unwrap();
         let x = Attributes::of(&path, "data/0/particles/electrons/position/x").unwrap();
         assert_eq!((x.reals("shape").unwrap(), x.real("value")), (vec![0.0], Some(0.0)));
+        // Constants stay what they are.
+        for column in table.columns.iter().filter(|c| matches!(c.values, Entries::Same(_))) {
+            let Entries::Same(value) = column.values else { continue };
+            let of = Attributes::of(&path, &format!("data/0/particles/electrons/{}", column.quantity)).unwrap();
+            assert_eq!(of.real("value"), Some(value), "{}", column.quantity);
+        }
+        assert!(table.columns.iter().any(|c| matches!(c.values, Entries::Same(_))));
         // Parts that have a share of nothing have no place for it.
         assert_eq!(lay_out(&path, iteration, &[], &[(&table, Some(0))], None).unwrap(), []);
     }

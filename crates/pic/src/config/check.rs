@@ -333,7 +333,7 @@ fn momentum(config: &Config, i: usize, s: &SpeciesConfig, texts: bool, faults: &
 
 fn diagnostics(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
     let d = &config.diagnostics;
-    faults.extend(d.named_twice());
+    faults.extend(d.named_twice(&config.species));
     let names: Vec<&str> = config.species.iter().map(|s| s.name.as_str()).collect();
     let known = |path: String, name: &str, faults: &mut Vec<Problem>| -> Option<usize> {
         let found = names.iter().position(|n| *n == name);

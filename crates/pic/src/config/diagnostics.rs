@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use zellige_engine::error::Problem;
 use zellige_engine::schedule::Schedule;
 
+use super::species::SpeciesConfig;
 use crate::diagnostics::histogram;
 use crate::stages::Component;
 
@@ -52,20 +53,22 @@ const ALWAYS: [&str; 10] = ["E", "B", "J", "rho", "energies", "momentum", "energ
 
 impl DiagnosticsConfig {
     /// Results of one name, of which only one could be a file.
-    pub(super) fn named_twice(&self) -> Vec<Problem> {
+    pub(super) fn named_twice(&self, species: &[SpeciesConfig]) -> Vec<Problem> {
         let key = |list: &str, i: usize, key: &str| format!("diagnostics.{list}[{i}].{key}");
         let spaces = self.phase_space.iter().flatten().enumerate();
         let spaces = spaces.map(|(i, p)| (key("phase_space", i, "name"), histogram::name(p), "give it a `name` of its own"));
         let modes = self.mode.iter().enumerate().map(|(i, m)| (key("mode", i, "name"), m.name.clone(), "give it a `name` of its own"));
         let join = "name a species once: `select` joins conditions by `or`";
         let particles = self.particles.iter().enumerate().map(|(i, p)| (key("particles", i, "species"), p.species.clone(), join));
-        let tracks = self.tracks.iter().enumerate().map(|(i, t)| (key("tracks", i, "species"), format!("tracks_{}", t.species), join));
+        let tracks = self.tracks.iter().enumerate().map(|(i, t)| (key("tracks", i, "species"), format!("tracks_{}_x", t.species), join));
         let spectra = self.spectrum.iter().enumerate().map(|(i, s)| {
             let name = format!("{}_{}", if s.every.is_some() { "dispersion" } else { "spectrum" }, s.component.name());
             (key("spectrum", i, "component"), name, "name a component once")
         });
         let components = ALWAYS[..3].iter().flat_map(|field| ["x", "y", "z"].map(|axis| format!("{field}_{axis}")));
-        let mut names: Vec<String> = ALWAYS.map(String::from).into_iter().chain(components).collect();
+        // Those that come where none is asked for.
+        let defaults = species.iter().filter(|s| s.mobile && self.phase_space.is_none()).map(|s| format!("{}_x_ux", s.name));
+        let mut names: Vec<String> = ALWAYS.map(String::from).into_iter().chain(components).chain(defaults).collect();
         let mut problems = Vec::new();
         for (path, name, hint) in spaces.chain(particles).chain(tracks).chain(spectra).chain(modes) {
             if names.contains(&name) {

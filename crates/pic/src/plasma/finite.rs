@@ -1,4 +1,4 @@
-//! A plasma that has broken down ends the run before anything of it leaves: results, or a checkpoint in place of one that is sound.
+//! A plasma that has broken down ends the run before its fields, its particles or a checkpoint leave it, in place of sound ones.
 //! Energies tell it where they are measured, which is not in every step.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Plasmas that break down between two measurements: nothing that is not finite leaves the run, in one part or several.
+//! Plasmas that break down between two measurements: no field or particle that is not finite leaves the run, in any parts.
 
 use std::time::Duration;
 

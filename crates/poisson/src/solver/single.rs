@@ -72,9 +72,15 @@ pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Devi
     if parts > 1 && matches!(device, Device::Cuda(_)) {
         needed = division::of(levels, choice, &Plan { memory: needed, ..Plan::default() }, (parts, true)).memory;
     }
-    // Besides, the host has the right-hand side as the input states it, whatever the device.
-    let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>()
-        / if links.shares_memory() { 1 } else { parts as u64 };
+    // Besides, the host has the right-hand side as the input states it, whatever the device: of each of its parts that of its slabs,
+    // on GPUs along a periodic axis the whole. An estimate of the truncation error has the whole of two arrays.
+    let whole = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
+    let here = if links.shares_memory() { parts as u64 } else { 1 };
+    let periodic = matches!(device, Device::Cuda(_)) && grid.axes[if grid.axes[2].is_flat() { 1 } else { 2 }].periodic();
+    let mut given = if periodic { whole * here } else { whole * here / parts as u64 };
+    if choice.truncation && parts > 1 {
+        given += 2 * whole * here;
+    }
     device.must_hold(needed, format!("the levels of a problem of {} unknowns", grid.unknowns()))?;
     host_must_hold(given, format!("the right-hand side of a problem of {} unknowns", grid.unknowns()))
 }
@@ -274,7 +280,7 @@ impl Single {
         row.push("relative_residual", "", monitor.relative());
         row.push("rate", "", monitor.rate().unwrap_or(1.0));
         if let Scheme::Sweeps { block, .. } = self.driver.choice().scheme {
-            // What `max_cycles` counts.
+            // Counted by `max_cycles`.
             row.push("sweeps", "", self.driver.steps() as f64 * f64::from(block));
         }
         row

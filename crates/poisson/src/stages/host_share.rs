@@ -141,8 +141,8 @@ impl HostShare {
         Ok(())
     }
 
-    /// What this part gives of an array over the grid to a file that all write, with the number of the first element: its own; of
-    /// one that all have, the first part gives all.
+    /// Pieces of an array over the grid that this part gives to a file that all write, with the numbers of their first elements:
+    /// its own; of an array that all have, the first part gives all.
     pub fn pieces<'a, V>(&self, values: &'a [V]) -> Vec<(usize, &'a [V])> {
         let own = if self.divided() { self.own(values.len()) } else { 0..if self.links.is_first() { values.len() } else { 0 } };
         vec![(own.start, &values[own])]
