@@ -205,7 +205,8 @@ fn a_chain_of_jobs_comes_to_its_end_whatever_their_limit() {
     for job in 0..6 {
         let mut notes = Notes { heeds: true, ..Notes::default() };
         let done = go(&config(5), &options(job > 0), &mut notes);
-        assert!(notes.notices.iter().any(|n| n.contains("has passed at the start")), "{:?}", notes.notices);
+        // The last one has nothing to make any more.
+        assert_eq!(notes.notices.iter().any(|n| n.contains("has passed at the start")), job < 5, "{:?}", notes.notices);
         rows.extend(notes.rows.iter().map(|row| row.0));
         records.extend(notes.records);
         match job {
