@@ -163,7 +163,7 @@ fn in_range(norms: &Norms) -> Result<()> {
 const PIECE: usize = 1 << 16;
 
 /// Copies by all threads: what takes the time is the memory that is touched first.
-pub(crate) fn copy(from: &[f64], to: &mut [f64]) {
+pub(crate) fn copy<V: Copy + Send + Sync>(from: &[V], to: &mut [V]) {
     each((chunks_mut(to, PIECE), chunks(from, PIECE)), |_, (to, from)| to.copy_from_slice(from));
 }
 

@@ -288,8 +288,8 @@ impl Single {
 
     pub(crate) fn records(&mut self) -> Result<Vec<Record>> {
         let share = self.driver.share().clone();
-        let u = share.at_first(self.driver.solution()?)?;
-        let rhs = share.at_first(self.right_hand_side())?;
+        let (u, rhs) = (self.driver.solution()?, self.right_hand_side());
+        let (u, rhs) = on_host(&self.device, || Ok((share.at_first(u)?, share.at_first(rhs)?)))?;
         if share.divided() && u.is_empty() {
             return Ok(Vec::new());
         }

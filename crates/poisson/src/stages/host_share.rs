@@ -7,10 +7,12 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 use zellige_engine::error::Result;
+use zellige_engine::large::zeros;
 use zellige_engine::links::Links;
 
 use super::Norms;
 use super::ranges::Ranges;
+use crate::fold::copy;
 use crate::grid::Grid;
 use crate::operator;
 
@@ -108,13 +110,24 @@ impl HostShare {
     }
 
     /// An array over the grid at the first part; nothing at the others.
-    pub fn at_first<V: Pod>(&self, values: Vec<V>) -> Result<Vec<V>> {
+    pub fn at_first<V: Pod>(&self, mut values: Vec<V>) -> Result<Vec<V>> {
         if !self.divided() {
             return Ok(values);
         }
-        let own = values[self.own(values.len())].to_vec();
-        drop(values);
-        self.links.joined_at_first(own)
+        if !self.links.is_first() {
+            let own: &[u8] = bytemuck::cast_slice(&values[self.own(values.len())]);
+            let mut message = zeros(own.len());
+            copy(own, &mut message);
+            drop(values);
+            self.links.send(0, message)?;
+            return Ok(Vec::new());
+        }
+        for part in 1..self.links.size() {
+            let message = self.links.receive(part)?;
+            let there = self.of_part(part, values.len());
+            copy(&message, bytemuck::cast_slice_mut(&mut values[there]));
+        }
+        Ok(values)
     }
 
     /// Copies the slab before and the one behind this part's from those that own them.
