@@ -15,10 +15,11 @@ pub struct Candidate {
     pub y: f64,
     /// Its third component.
     pub z: f64,
-    /// True if it is kept.
-    pub kept: bool,
-    /// Uniform in (0, 1) among those that are kept, and independent of the momentum.
-    pub flip: f64,
+    /// Number that was drawn for it: the try is kept if it is below the limit. Over the limit it is then uniform in (0, 1), whatever
+    /// the momentum.
+    pub drawn: f64,
+    /// The limit.
+    pub limit: f64,
 }
 
 /// A try at a momentum of the Maxwell-Juttner distribution of temperature `theta = T/(m c^2)`, isotropic, from eight words.
@@ -47,8 +48,9 @@ pub fn relativistic_candidate(pick: u32, keep: u32, a: u32, b: u32, c: u32, angl
     let t = theta * (0.5 * length - logarithm(a_taken * b_taken));
     // u^2 = gamma^2 - 1 without cancellation.
     let scale = (t * (2.0 + t) / length).sqrt();
-    let flip = fraction(keep) * (constant + 0.25 * t) / ((1.0 + 1.2 * theta) * (1.0 + 0.5 * t)).sqrt();
-    Candidate { x: scale * pair.x, y: scale * pair.y, z: scale * other.x, kept: flip < 1.0, flip }
+    let drawn = fraction(keep) * (constant + 0.25 * t);
+    let limit = ((1.0 + 1.2 * theta) * (1.0 + 0.5 * t)).sqrt();
+    Candidate { x: scale * pair.x, y: scale * pair.y, z: scale * other.x, drawn, limit }
 }
 
 /// A frame that moves: the direction of its momentum, the momentum, and its Lorentz factor.
@@ -84,10 +86,10 @@ pub fn frame_of(x: f64, y: f64, z: f64) -> Frame {
 pub fn boosted(u: Candidate, frame: Frame) -> Candidate {
     let gamma = (1.0 + (u.x * u.x + u.y * u.y + u.z * u.z)).sqrt();
     let along = frame.x * u.x + frame.y * u.y + frame.z * u.z;
-    let flipped = if -(frame.momentum / frame.gamma) * along / gamma > u.flip { -along } else { along };
+    let flipped = if -(frame.momentum / frame.gamma) * along * u.limit > u.drawn * gamma { -along } else { along };
     let seen = frame.gamma * flipped + frame.momentum * gamma;
     let more = seen - along;
-    Candidate { x: u.x + more * frame.x, y: u.y + more * frame.y, z: u.z + more * frame.z, kept: u.kept, flip: u.flip }
+    Candidate { x: u.x + more * frame.x, y: u.y + more * frame.y, z: u.z + more * frame.z, drawn: u.drawn, limit: u.limit }
 }
 
 /// Numbers of a cell's stream that a particle may take: two for each of its tries, of which there are never so many.
@@ -104,7 +106,7 @@ pub fn relativistic_momentum(philox: Philox, column: u64, first: u64, k: u32, th
     loop {
         let [[pick, keep, a, b], [c, angle, d, turn]] = [philox.draw(column, number), philox.draw(column, number + 1)];
         let found = relativistic_candidate(pick, keep, a, b, c, angle, d, turn, theta);
-        if found.kept {
+        if found.drawn < found.limit {
             let Candidate { x, y, z, .. } = boosted(found, frame);
             return [x, y, z];
         }

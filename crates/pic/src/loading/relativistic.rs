@@ -34,14 +34,15 @@ struct Tries {
     frame: [[f64; SOME]; 5],
     u: [[f64; SOME]; 3],
     kept: [bool; SOME],
-    flip: [f64; SOME],
+    drawn: [f64; SOME],
+    limit: [f64; SOME],
 }
 
 impl Tries {
     fn new() -> Self {
         let (whole, numbers, real) = ([0; SOME], [0; SOME], [0.0; SOME]);
         let (frame, u, kept) = ([real; 5], [real; 3], [false; SOME]);
-        Self { particle: whole, column: numbers, number: numbers, theta: real, frame, u, kept, flip: real }
+        Self { particle: whole, column: numbers, number: numbers, theta: real, frame, u, kept, drawn: real, limit: real }
     }
 
     /// Begins with a particle.
@@ -85,7 +86,8 @@ impl Tries {
         let [x, y, z] = &mut self.u;
         for p in 0..some {
             let found = relativistic_candidate(pick[p], keep[p], a[p], b[p], c[p], angle[p], d[p], turn[p], self.theta[p]);
-            (x[p], y[p], z[p], self.kept[p], self.flip[p]) = (found.x, found.y, found.z, found.kept, found.flip);
+            (x[p], y[p], z[p], self.kept[p]) = (found.x, found.y, found.z, found.drawn < found.limit);
+            (self.drawn[p], self.limit[p]) = (found.drawn, found.limit);
         }
     }
 
@@ -96,7 +98,7 @@ impl Tries {
         let ([x, y, z], [along_x, along_y, along_z, momentum, gamma]) = (&mut self.u, &self.frame);
         for p in 0..some {
             let frame = Frame { x: along_x[p], y: along_y[p], z: along_z[p], momentum: momentum[p], gamma: gamma[p] };
-            let seen = boosted(Candidate { x: x[p], y: y[p], z: z[p], kept: true, flip: self.flip[p] }, frame);
+            let seen = boosted(Candidate { x: x[p], y: y[p], z: z[p], drawn: self.drawn[p], limit: self.limit[p] }, frame);
             (x[p], y[p], z[p]) = (seen.x, seen.y, seen.z);
         }
     }

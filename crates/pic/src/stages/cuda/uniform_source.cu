@@ -28,7 +28,7 @@ __device__ __forceinline__ void make(const UniformSource& m, const double* offse
             uint4 w = philox_draw(m.momentum, m.seed, column, number), more = philox_draw(m.momentum, m.seed, column, number + 1);
             u = relativistic_candidate(w.x, w.y, w.z, w.w, more.x, more.y, more.z, more.w, m.width[0]);
             number += 2;
-        } while (!u.kept);
+        } while (!(u.drawn < u.limit));
         u = boosted(u, frame_of(m.drift[0], m.drift[1], m.drift[2]));
         v[2] = u.x;
         v[3] = u.y;
