@@ -15,8 +15,8 @@ pub struct Candidate {
     pub y: f64,
     /// Its third component.
     pub z: f64,
-    /// Number that was drawn for it: the try is kept if it is below the limit. Over the limit it is then uniform in (0, 1), whatever
-    /// the momentum.
+    /// Number that was drawn for it: the try is kept if it is below the limit. Over the limit it is then uniform in (0, 1),
+    /// whatever the momentum.
     pub drawn: f64,
     /// The limit.
     pub limit: f64,
