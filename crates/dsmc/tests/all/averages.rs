@@ -37,6 +37,18 @@ fn the_start_is_found_after_the_gas_has_been_set_in_motion() {
     assert!((a - b).abs() < 4.0 * ea.hypot(eb), "{a} +- {ea}, {b} +- {eb}");
 }
 
+/// A flow that goes on from the state of another.
+fn taken_up(mut before: Flow, config: &Config) -> Flow {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    let mut writer = Writer::create(&path, "dsmc").unwrap();
+    before.save(&mut writer).unwrap();
+    writer.finish().unwrap();
+    let mut flow = flow(config, 1);
+    flow.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
+    flow
+}
+
 /// A search that is broken off and taken up again finds the same.
 #[test]
 fn a_search_survives_a_restart() {
@@ -48,15 +60,9 @@ fn a_search_survives_a_restart() {
     run(&mut whole, 800);
     for steps in [33, 300, 467] {
         run(&mut part, steps);
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state");
-        let mut writer = Writer::create(&path, "dsmc").unwrap();
-        part.save(&mut writer).unwrap();
-        writer.finish().unwrap();
-        part = flow(&config, 1);
-        part.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
+        part = taken_up(part, &config);
     }
-    let ended = |f: &zellige_dsmc::flow::Flow| (f.samples.search.as_ref().unwrap().found, f.samples.batches, f.values());
+    let ended = |f: &Flow| (f.samples.search.as_ref().unwrap().found, f.samples.batches, f.values());
     assert!(ended(&whole).0.is_some_and(|f| f.steady), "{:?}", ended(&whole).0);
     assert_eq!(ended(&whole), ended(&part));
 }
@@ -71,18 +77,12 @@ fn a_run_goes_on_with_more_steps() {
     (config.steps, config.sampling.batches) = (450, 7);
     let mut part = flow(&config, 1);
     run(&mut part, 450);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("state");
-    let mut writer = Writer::create(&path, "dsmc").unwrap();
-    part.save(&mut writer).unwrap();
-    writer.finish().unwrap();
     config.steps = 800;
-    let mut part = flow(&config, 1);
-    part.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
+    let mut part = taken_up(part, &config);
     run(&mut part, 350);
     assert_eq!((part.samples.batches, part.samples.closed()), (14, 700));
     assert!(whole.values() == part.values(), "the averages differ");
-    let errors = |f: &zellige_dsmc::flow::Flow| (0..100).map(|c| f.samples.error(&f.model, c, 4)).collect::<Vec<_>>();
+    let errors = |f: &Flow| (0..100).map(|c| f.samples.error(&f.model, c, 4)).collect::<Vec<_>>();
     assert_eq!(errors(&whole), errors(&part));
 }
 
@@ -98,21 +98,15 @@ fn a_short_run_goes_on_with_longer_batches() {
     run(&mut part, 45);
     // Sixteen batches are asked for.
     assert_eq!((part.samples.batches, part.samples.closed()), (22, 44));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("state");
-    let mut writer = Writer::create(&path, "dsmc").unwrap();
-    part.save(&mut writer).unwrap();
-    writer.finish().unwrap();
     config.steps = 800;
-    let mut part = flow(&config, 1);
-    part.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
+    let mut part = taken_up(part, &config);
     assert_eq!((part.samples.batches, part.samples.taken), (0, 45));
     run(&mut part, 755);
     assert_eq!((part.samples.batches, part.samples.closed()), (16, 800));
     // Samples are equal, and added in another order: differences of larger numbers have fewer digits.
     let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| a == b || (a - b).abs() <= 1e-4 * a.abs());
     assert!(near(&whole.values(), &part.values()), "the averages differ");
-    let errors = |f: &zellige_dsmc::flow::Flow| (0..100).map(|c| f.samples.error(&f.model, c, 4)).collect::<Vec<_>>();
+    let errors = |f: &Flow| (0..100).map(|c| f.samples.error(&f.model, c, 4)).collect::<Vec<_>>();
     assert!(near(&errors(&whole), &errors(&part)), "{:?} {:?}", errors(&whole), errors(&part));
 }
 
