@@ -1,11 +1,10 @@
 //! One linear system on one device, driven step by step by the method chosen. [`crate::solve()`], the run loop's solver
 //! and the benchmarks all go through here.
 
-use zellige_engine::cuda::{Buffer, Coming, Cuda};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::links::Links;
-use zellige_engine::parallel::{each, items_mut, position};
+use zellige_engine::parallel::position;
 use zellige_engine::profile::Profiler;
 use zellige_engine::signal;
 
@@ -13,16 +12,17 @@ use crate::direct::Direct;
 use crate::fold::{Folded, Reference};
 use crate::grid::Grid;
 use crate::method::{Choice, Scheme};
-use crate::on_gpu;
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
 use crate::stages::{HostShare, Norms, Smoother, Stages, StoredResidual, cpu, cuda};
 use crate::status::{ConvergenceMonitor, Status};
 use crate::truncation::{self, Truncation};
+pub(crate) use solution::set_mean;
 pub(crate) use steps::advance;
 use steps::{first_residual, resumed_residual};
 
 mod borrowed;
+mod solution;
 mod steps;
 
 /// Owner of the data.
@@ -91,15 +91,6 @@ pub(crate) fn direct_verdict(monitor: &mut ConvergenceMonitor, norms: Norms) -> 
 pub(crate) fn verdict_before(monitor: &mut ConvergenceMonitor) -> Option<Status> {
     let reference = monitor.reference_norms();
     monitor.push(Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 })
-}
-
-/// Gives the solution of a singular problem the mean asked for; any other stays as it is.
-pub(crate) fn set_mean(grid: &Grid, share: &HostShare, u: &mut [f64], mean: f64) -> Result<()> {
-    if grid.singular() {
-        let (shift, own) = (mean - share.mean(grid, u)?, share.own(u.len()));
-        each(items_mut(&mut u[own]), |_, v| *v += shift);
-    }
-    Ok(())
 }
 
 /// A sweep on a direct solution that leaves more than this share of the residual has reached the floor.
@@ -421,79 +412,6 @@ impl Driver {
         match &self.backend {
             Backend::Stages(stages) => stages.memory(),
             Backend::Direct(direct) => direct.memory(),
-        }
-    }
-
-    /// State besides the solution that cycles on this device continue from, that of this part's slabs.
-    pub fn stored_residual(&mut self) -> Result<Option<StoredResidual>> {
-        match &mut self.backend {
-            Backend::Stages(stages) if matches!(self.choice.scheme, Scheme::Cycles { .. }) => stages.stored_residual(),
-            _ => Ok(None),
-        }
-    }
-
-    /// A Chebyshev polynomial that has begun continues with this: the solution a sweep before, as [`Driver::state`] gives it.
-    pub fn previous_solution(&mut self) -> Result<Option<Vec<f64>>> {
-        match &mut self.backend {
-            Backend::Stages(stages) => stages.previous_solution(),
-            Backend::Direct(_) => Ok(None),
-        }
-    }
-
-    /// Continues, after [`Driver::resume`], the polynomial of the steps that were done.
-    pub fn resume_polynomial(&mut self, previous: &[f64]) -> Result<()> {
-        let steps = self.own_steps() as u64;
-        match (&mut self.backend, self.choice.scheme) {
-            (Backend::Stages(stages), Scheme::Sweeps { smoother: Smoother::Chebyshev { ratio }, block, pieces, .. }) => {
-                stages.resume_polynomial(steps % u64::from(pieces) * u64::from(block), ratio, previous)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Slabs of the grid that this part of a run has on its host.
-    pub fn share(&self) -> &HostShare {
-        &self.share
-    }
-
-    /// The solution as the device holds it: an array over all nodes, with values on this part's slabs.
-    pub fn state(&mut self) -> Result<Vec<f64>> {
-        match &mut self.backend {
-            Backend::Stages(stages) => stages.solution(),
-            Backend::Direct(direct) => direct.solution(),
-        }
-    }
-
-    /// The solution, as [`Driver::state`] gives it; a singular problem's has the mean asked for.
-    pub fn solution(&mut self) -> Result<Vec<f64>> {
-        let mut u = self.state()?;
-        let (grid, share, mean) = (&self.grid, &self.share, self.mean);
-        on_host(&self.device, || set_mean(grid, share, &mut u, mean))?;
-        Ok(u)
-    }
-
-    /// [`Driver::solution`] as a copy in the memory of the GPU that it lies on; a mean is set to rounding.
-    pub(crate) fn solution_on_gpu(&mut self, cuda: &Cuda) -> Result<Buffer<f64>> {
-        let mut u = cuda.alloc_zeros(self.grid.len(), "a copy of the solution")?;
-        match &mut self.backend {
-            Backend::Stages(stages) => stages.solution_on_gpu(&mut u)?,
-            Backend::Direct(direct) => direct.solution_on_gpu(&mut u)?,
-        }
-        if self.grid.singular() {
-            on_gpu::set_mean(&self.grid, &u, self.mean, cuda)?;
-        }
-        Ok(u)
-    }
-
-    /// Pixels of the solution over a grid of so many axes, as [`Stages::picture`] gives them. `None` too where a mean is asked for,
-    /// of which all nodes are a part.
-    pub(crate) fn picture(&mut self, dimensions: usize, double_in_record: bool) -> Result<Option<Vec<Coming<f32>>>> {
-        if self.grid.singular() || dimensions < 2 {
-            return Ok(None);
-        }
-        match &mut self.backend {
-            Backend::Stages(stages) => stages.picture(dimensions, double_in_record),
-            Backend::Direct(direct) => direct.picture(dimensions, double_in_record),
         }
     }
 }

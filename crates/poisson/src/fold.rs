@@ -96,7 +96,7 @@ impl<'a> Problem<'a> {
             let sums = share.joined(operator::residual_rows(&grid, &u, &f, rows))?;
             (Cow::Owned(f), imbalance, operator::norms_of_rows(&grid, &sums))
         };
-        in_range(&norms)?;
+        in_range(norms.max)?;
         if let Some(guess) = self.guess {
             copy_unknowns(&grid, &guess, &share.held(n * l), &mut u);
         }
@@ -114,7 +114,7 @@ impl<'a> Problem<'a> {
             set_boundary(&grid, sides, &(0..grid.len()), u);
             let norms = operator::source_norms(&grid, &self.rhs);
             finite(&norms, &self.rhs, 0..self.rhs.len(), &nodes)?;
-            in_range(&norms)?;
+            in_range(norms.max)?;
             return Ok(System { f: self.rhs, reference: Reference { l2: norms.l2, max: norms.max }, imbalance: 0.0, mean });
         }
         if spare.len() != grid.len() {
@@ -127,7 +127,7 @@ impl<'a> Problem<'a> {
         let imbalance = take_mean(&grid, &mut spare, &HostShare::whole(&grid))?;
         let norms = operator::source_norms(&grid, &spare);
         finite(&norms, &self.rhs, 0..self.rhs.len(), &nodes)?;
-        in_range(&norms)?;
+        in_range(norms.max)?;
         Ok(System { f: Cow::Owned(spare), reference: Reference { l2: norms.l2, max: norms.max }, imbalance, mean })
     }
 }
@@ -143,20 +143,17 @@ fn finite(norms: &Norms, rhs: &[f64], own: Range<usize>, nodes: &[usize; 3]) -> 
 /// numbers, and those of residuals by many powers of ten smaller.
 const MAGNITUDES: std::ops::RangeInclusive<f64> = 1e-135..=1e150;
 
-/// Refuses a system whose norms would be zero or no numbers.
-fn in_range(norms: &Norms) -> Result<()> {
+/// Refuses a system whose norms would be zero or no numbers, by its largest magnitude.
+pub(crate) fn in_range(max: f64) -> Result<()> {
     let fault = || {
-        let message = format!(
-            "with the values of the sides it reaches {:.1e}, too {} to be squared",
-            norms.max,
-            if norms.max < 1.0 { "small" } else { "large" }
-        );
+        let message =
+            format!("with the values of the sides it reaches {:.1e}, too {} to be squared", max, if max < 1.0 { "small" } else { "large" });
         let [least, most] = [MAGNITUDES.start(), MAGNITUDES.end()];
         Fault::new("rhs", message)
             .allowed(format!("magnitudes of {least:.0e} to {most:.0e}, or zero"))
             .hint("state the problem in other units")
     };
-    refuse((norms.max != 0.0 && !MAGNITUDES.contains(&norms.max)).then(fault).into_iter().collect())
+    refuse((max != 0.0 && !MAGNITUDES.contains(&max)).then(fault).into_iter().collect())
 }
 
 /// Values that a thread copies in a row.

@@ -5,6 +5,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
 
+use crate::fold::in_range;
 use crate::grid::Grid;
 use crate::method::Options;
 use crate::on_gpu::Sides;
@@ -125,6 +126,7 @@ impl Plan {
             let fault = Fault::new("rhs", "a value is not finite");
             return Err(Error::Input { origin: "the plan".into(), problems: vec![fault.allowed("finite numbers")] });
         }
+        in_range(found.norms.max)?;
         let report = self.reusable.solve_on_gpu(f, u, (found.norms, own + found.mean))?;
         sides.finish(u, grid.singular().then_some(self.problem.mean))?;
         Ok(report)

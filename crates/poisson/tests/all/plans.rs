@@ -147,4 +147,11 @@ fn a_plan_solves_in_the_memory_of_a_gpu() {
             assert!(matches!(plan.solve_on_gpu(&short, &mut u), Err(Error::Input { .. })));
         }
     }
+    // Numbers whose squares are none, as on the host.
+    let mut plan = Plan::new(&Problem::plane([9, 8], [1.0, 1.0], vec![]), &Options::default(), &device).unwrap();
+    let mut u = cuda.alloc_zeros(72, "u").unwrap();
+    for value in [1e-200, 1e200] {
+        let error = plan.solve_on_gpu(&cuda.buffer_from(&[value; 72], "out of range").unwrap(), &mut u).unwrap_err();
+        assert!(matches!(error, Error::Input { .. }), "{value}: {error}");
+    }
 }
