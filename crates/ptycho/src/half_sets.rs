@@ -11,6 +11,7 @@ use crate::config::{Config, EngineConfig};
 use crate::memory::MemoryBudget;
 use crate::model::{Model, Power, State, Storage};
 use crate::modes;
+use crate::ordered;
 use crate::reconstruction::Reconstruction;
 use crate::resolution::{self, ImageShift, RingCorrelation};
 use crate::scan::Truth;
@@ -50,7 +51,11 @@ impl HalfSets {
             let both: Vec<u32> = views_per_pixel[0].iter().zip(&views_per_pixel[1]).map(|(a, b)| *a.min(b)).collect();
             let (corner, shape) = common_area(&both, storage.shape);
             let cut = |state: &State| window(&state.object[storage.offset..], storage.shape[1], corner, shape);
-            let rings = || resolution::rings(&cut(&one), &cut(&other), shape, a.model.pixel);
+            let rings = || {
+                let [mut one, other] = [cut(&one), cut(&other)];
+                resolution::align(&mut one, &other, shape);
+                resolution::rings(&one, &other, shape, a.model.pixel)
+            };
             both.iter().any(|n| *n > 0).then(|| (number, rings()))
         };
         Ok(a.model.storages.iter().enumerate().filter_map(of_object).collect())
@@ -114,8 +119,15 @@ pub fn views_per_pixel(model: &Model, object: usize) -> Vec<u32> {
     views_per_pixel
 }
 
-/// Largest box about the middle whose pixels are all seen by at least a quarter of the views that see the best one: first pixel,
-/// shape.
+/// Largest number up to `n` without prime factors above 7: Fourier transforms of such lengths take the least time.
+fn smooth(n: usize) -> usize {
+    let rest =
+        |m: usize| [2, 3, 5, 7].iter().fold(m, |m, p| std::iter::successors(Some(m), |m| (m % p == 0).then(|| m / p)).last().unwrap_or(m));
+    (1..=n).rev().find(|m| rest(*m) == 1).unwrap_or(n)
+}
+
+/// Large box about the middle whose pixels are all seen by at least a quarter of the views that see the best one: first pixel,
+/// shape, of lengths that are fast to transform.
 fn common_area(views_per_pixel: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) {
     let enough = (views_per_pixel.iter().copied().max().unwrap_or(0) / 4).max(2);
     let fits = |n: usize| {
@@ -136,7 +148,9 @@ fn common_area(views_per_pixel: &[u32], [height, width]: [usize; 2]) -> ([usize;
             least = middle + 1;
         }
     }
-    if least < last { fits(least) } else { None }.unwrap_or(([0, 0], [height, width]))
+    let (corner, shape) = if least < last { fits(least) } else { None }.unwrap_or(([0, 0], [height, width]));
+    let smooth = shape.map(smooth);
+    ([0, 1].map(|d| corner[d] + (shape[d] - smooth[d]) / 2), smooth)
 }
 
 /// Pixels of an object that are set beside its truth.
@@ -166,8 +180,9 @@ pub struct TruthComparison {
 impl TruthComparison {
     /// Relative distance of the two.
     pub fn relative_distance(&self) -> f64 {
-        let relative_distance: f64 = self.found.iter().zip(&self.expected).map(|(a, b)| (a - b).norm_sqr()).sum();
-        (relative_distance / self.expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt()
+        let Self { found, expected, .. } = self;
+        let off: f64 = ordered::sum(found.len(), |i| (found[i] - expected[i]).norm_sqr());
+        (off / ordered::sum(expected.len(), |i| expected[i].norm_sqr())).sqrt()
     }
 }
 
@@ -241,4 +256,18 @@ pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>], comparis
         Some((name.clone(), modes::fidelity(&found, &expected, model.pixels())))
     };
     Ok((0..model.probes).filter_map(of_set).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compared_areas_have_lengths_that_are_fast_to_transform() {
+        assert_eq!([0, 1, 11, 97, 2381, 2400].map(smooth), [0, 1, 10, 96, 2352, 2400]);
+        // Enough views from row 3 to row 99 on, and across as far as the shape of the object asks: 96 rows of 97, in their middle.
+        let seen = |i: usize| if (3..100).contains(&(i / 103)) { 8 } else { 1 };
+        let views_per_pixel: Vec<u32> = (0..103 * 103).map(seen).collect();
+        assert_eq!(common_area(&views_per_pixel, [103, 103]), ([3, 3], [96, 96]));
+    }
 }

@@ -4,19 +4,17 @@ use std::ops::AddAssign;
 
 use zellige_engine::parallel::{indices, map};
 
-/// Terms that are made at once: too few for the system to take their memory back each time.
-const BLOCK: usize = 1 << 15;
+/// Terms that one thread adds up: the partition, and with it the sum, does not depend on the threads.
+const BLOCK: usize = 1 << 13;
 
-/// Sum of `term(i)` over `0..n`: the terms are made on all cores, a block at a time, and added in the order of `i`, so that the sum
-/// is that of a plain loop to the last bit. Worth it where a term costs much more than an addition.
+/// Sum of `term(i)` over `0..n`: of each block of fixed length in the order of `i`, and of the blocks in theirs.
 pub(crate) fn sum<T: Copy + Default + Send + AddAssign>(n: usize, term: impl Fn(usize) -> T + Sync) -> T {
-    let mut total = T::default();
-    for first in (0..n).step_by(BLOCK) {
-        for value in map(indices((n - first).min(BLOCK)), |_, i| term(first + i)) {
-            total += value;
-        }
-    }
-    total
+    let add = |mut total: T, term: T| {
+        total += term;
+        total
+    };
+    let of_block = |_, block: usize| (block * BLOCK..n.min((block + 1) * BLOCK)).map(&term).fold(T::default(), add);
+    map(indices(n.div_ceil(BLOCK)), of_block).into_iter().fold(T::default(), add)
 }
 
 #[cfg(test)]
@@ -26,10 +24,11 @@ mod tests {
 
     /// Terms of very different sizes, so that another order is another sum.
     #[test]
-    fn a_sum_is_that_of_a_loop_on_any_number_of_threads() {
-        let n = 2 * BLOCK + 77;
+    fn a_sum_is_the_same_on_any_number_of_threads() {
+        let n = 5 * BLOCK + 77;
         let term = |i: usize| (i as f64).sin().powi(9) * 10_f64.powi((i % 17) as i32);
-        let plain: f64 = (0..n).map(term).sum();
+        let blocks: Vec<f64> = (0..n).step_by(BLOCK).map(|first| (first..n.min(first + BLOCK)).map(term).sum()).collect();
+        let plain: f64 = blocks.iter().sum();
         for threads in [1, 3] {
             assert_eq!(Cpu::new(threads).unwrap().install(|| sum(n, term)).to_bits(), plain.to_bits());
         }

@@ -2,6 +2,8 @@
 //!
 //! Fourier ring correlation: van Heel and Schatz, J. Struct. Biol. 151 (2005) 250, with its half-bit and one-bit thresholds.
 
+use std::ops::AddAssign;
+
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 use zellige_engine::parallel::{chunks, chunks_mut, each, indices, items, items_mut, map};
@@ -75,12 +77,29 @@ impl RingCorrelation {
     }
 }
 
-/// Correlation of two images `[height][width]` of pixels `[y, x]`, metres: aligned to a fraction of a pixel first, phase ramps
-/// taken out, edges faded. Rings are round in cycles a metre, whatever the shape of image and pixels, and end where the larger
-/// pixel does.
+/// What the frequencies of a ring add up to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ring {
+    cross: C,
+    own: [f64; 2],
+    count: f64,
+}
+
+impl AddAssign for Ring {
+    fn add_assign(&mut self, by: Self) {
+        self.cross += by.cross;
+        self.own = [0, 1].map(|i| self.own[i] + by.own[i]);
+        self.count += by.count;
+    }
+}
+
+/// Rows of a spectrum whose rings one thread adds up: the partition, and with it the sums, does not depend on the threads.
+const ROWS: usize = 64;
+
+/// Correlation of two images `[height][width]` of pixels `[y, x]`, metres, that [`align`] has brought together: edges are faded
+/// first. Rings are round in cycles a metre, whatever the shape of image and pixels, and end where the larger pixel does.
 pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> RingCorrelation {
     let [mut a, mut b] = [a, b].map(copied);
-    align(&mut a, &b, shape);
     for image in [&mut a, &mut b] {
         fade(image, shape);
     }
@@ -93,30 +112,35 @@ pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> RingCorrel
     let most = 0.5 / coarser;
     // An edge of an even number of pixels has a ring at the end, to rounding.
     let n = (most / width * (1.0 + 1e-9)) as usize;
-    let (mut cross, mut own, mut count) = (vec![C::default(); n + 1], vec![[0.0; 2]; n + 1], vec![0.0; n + 1]);
     let ring_of = |i: usize| {
         let index = [signed(i / shape[1], shape[0]), signed(i % shape[1], shape[1])];
         let [y, x] = [0, 1].map(|d| index[d] / (shape[d] as f64 * pixel[d]));
-        (y.hypot(x) / width).round() as u32
+        (y.hypot(x) / width).round() as usize
     };
-    for (i, ring) in map(indices(a.len()), |_, i| ring_of(i)).into_iter().enumerate() {
-        let ring = ring as usize;
-        if ring <= n {
-            cross[ring] += a[i] * b[i].conj();
-            own[ring] = [own[ring][0] + a[i].norm_sqr(), own[ring][1] + b[i].norm_sqr()];
-            count[ring] += 1.0;
+    let block = ROWS * shape[1].max(1);
+    let of_rows = |number: usize, values: &[C]| {
+        let mut rings = vec![Ring::default(); n + 1];
+        for (i, a) in (number * block..).zip(values) {
+            if let Some(ring) = rings.get_mut(ring_of(i)) {
+                *ring += Ring { cross: a * b[i].conj(), own: [a.norm_sqr(), b[i].norm_sqr()], count: 1.0 };
+            }
         }
+        rings
+    };
+    let mut rings = vec![Ring::default(); n + 1];
+    for of_block in map(chunks(&a, block), of_rows) {
+        rings.iter_mut().zip(of_block).for_each(|(ring, by)| *ring += by);
     }
-    let value = |i: usize| cross[i].re / (own[i][0] * own[i][1]).sqrt().max(f64::MIN_POSITIVE);
+    let value = |ring: &Ring| ring.cross.re / (ring.own[0] * ring.own[1]).sqrt().max(f64::MIN_POSITIVE);
     // Fading the edges halves the independent pixels of a ring along each axis.
-    let independent = |i: usize| (count[i] * FADED).max(1.0).sqrt();
+    let independent = |ring: &Ring| (ring.count * FADED).max(1.0).sqrt();
     let half = |s: f64| (0.2071 + 1.9102 / s) / (1.2071 + 0.9102 / s);
     let one = |s: f64| (0.5 + (1.0 + std::f64::consts::SQRT_2) / s) / (1.5 + std::f64::consts::SQRT_2 / s);
     RingCorrelation {
         frequency: (0..=n).map(|i| i as f64 * width / most).collect(),
-        correlation: (0..=n).map(value).collect(),
-        half_bit: (0..=n).map(|i| half(independent(i))).collect(),
-        one_bit: (0..=n).map(|i| one(independent(i))).collect(),
+        correlation: rings.iter().map(value).collect(),
+        half_bit: rings.iter().map(|ring| half(independent(ring))).collect(),
+        one_bit: rings.iter().map(|ring| one(independent(ring))).collect(),
         pixel: coarser,
     }
 }
@@ -124,10 +148,15 @@ pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> RingCorrel
 /// Part of the area that a Hann window over both axes leaves: the square of 3/8 over the square of 1/2, inverted.
 const FADED: f64 = 0.316;
 
+/// Mean of an image; 0 of none.
+fn mean(image: &[C]) -> C {
+    ordered::sum(image.len(), |i| image[i]) / image.len().max(1) as f64
+}
+
 /// Hann's window about the mean.
 fn fade(image: &mut [C], [height, width]: [usize; 2]) {
     let window = |i: usize, n: usize| 0.5 - 0.5 * (std::f64::consts::TAU * (i as f64 + 0.5) / n as f64).cos();
-    let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
+    let mean = mean(image);
     let [down, along] = [height, width].map(|n| (0..n).map(|i| window(i, n)).collect::<Vec<f64>>());
     each(chunks_mut(image, width.max(1)), |row, line| {
         line.iter_mut().zip(&along).for_each(|(v, along)| *v = (*v - mean) * (down[row] * along) + mean);
@@ -154,8 +183,8 @@ pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) -> ImageShift {
         add(&mut moved.shift, shift(a, &spectrum, shape, &mut plan));
     }
     add(&mut moved.slope, ramp(a, b, shape));
-    let dot: C = a.iter().zip(b).map(|(a, b)| a.conj() * b).sum();
-    let own: f64 = a.iter().map(C::norm_sqr).sum();
+    let dot: C = ordered::sum(a.len(), |i| a[i].conj() * b[i]);
+    let own: f64 = ordered::sum(a.len(), |i| a[i].norm_sqr());
     if own > 0.0 {
         each(items_mut(a), |_, v| *v *= dot / own);
     }
@@ -189,7 +218,7 @@ fn copied(image: &[C]) -> Vec<C> {
 fn faded_spectrum(image: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -> Vec<C> {
     let mut image = copied(image);
     fade(&mut image, shape);
-    let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
+    let mean = mean(&image);
     each(items_mut(&mut image), |_, v| *v -= mean);
     plan.run(&mut image, Direction::Forward);
     image
