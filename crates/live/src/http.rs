@@ -39,6 +39,8 @@ pub(crate) struct Request {
     pub(crate) query: String,
     pub(crate) host: Option<String>,
     pub(crate) token: Option<String>,
+    /// The client takes what gzip has compressed.
+    pub(crate) gzip: bool,
 }
 
 /// Reason why a request has no answer but a status.
@@ -108,7 +110,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
         Some("POST") => Method::Post,
         _ => return Err(Refusal::Status(405)),
     };
-    let mut request = Request { method, path: String::new(), query: String::new(), host: None, token: None };
+    let mut request = Request { method, path: String::new(), query: String::new(), host: None, token: None, gzip: false };
     let target = head.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     (request.path, request.query) = (path.to_owned(), query.to_owned());
@@ -121,6 +123,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
             }
         } else if line.name.eq_ignore_ascii_case(TOKEN) {
             request.token = Some(value()?);
+        } else if line.name.eq_ignore_ascii_case("accept-encoding") {
+            request.gzip |= value()?.split(',').any(|way| way.trim() == "gzip");
         } else if line.name.eq_ignore_ascii_case("transfer-encoding") || line.name.eq_ignore_ascii_case("content-length") && value()? != "0"
         {
             // No request has a body.
@@ -153,6 +157,21 @@ const ALWAYS: &str = "Cache-Control: no-store\r\n\
     Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
     img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
 
+/// Sends a page: compressed, to a third or less, where the client takes that.
+pub(crate) fn respond_page(stream: &mut TcpStream, request: &Request, page: &str) -> Result<(), Refusal> {
+    const HTML: &str = "text/html; charset=utf-8";
+    match request.gzip.then(|| compressed(page)).flatten() {
+        Some(body) => respond(stream, 200, &format!("{HTML}\r\nContent-Encoding: gzip"), &body),
+        None => respond(stream, 200, HTML, page.as_bytes()),
+    }
+}
+
+/// A text as gzip has compressed it.
+fn compressed(text: &str) -> Option<Vec<u8>> {
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    to.write_all(text.as_bytes()).and_then(|()| to.finish()).ok()
+}
+
 /// Sends a response.
 pub(crate) fn respond(stream: &mut TcpStream, status: u16, kind: &str, body: &[u8]) -> Result<(), Refusal> {
     let head = format!("HTTP/1.1 {status} {}\r\n{ALWAYS}Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n", reason(status), body.len());
@@ -181,8 +200,8 @@ pub(crate) fn forward(
     server.set_read_timeout(Some(patience)).map_err(failed)?;
     server.set_write_timeout(Some(TO_TAKE)).map_err(failed)?;
     let (method, mark) = (if request.method == Method::Get { "GET" } else { "POST" }, if request.query.is_empty() { "" } else { "?" });
-    let query = &request.query;
-    let head = format!("{method} /{token}/{path}{mark}{query} HTTP/1.1\r\nHost: {address}\r\n{TOKEN}: {token}\r\n\r\n");
+    let (query, accepts) = (&request.query, if request.gzip { "Accept-Encoding: gzip\r\n" } else { "" });
+    let head = format!("{method} /{token}/{path}{mark}{query} HTTP/1.1\r\nHost: {address}\r\n{accepts}{TOKEN}: {token}\r\n\r\n");
     server.write_all(head.as_bytes()).map_err(failed)?;
     let (mut part, mut begun) = (vec![0; PART], false);
     loop {
@@ -204,6 +223,34 @@ pub(crate) fn begin_events(stream: &mut TcpStream) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_compressed_for_those_who_can_take_that() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let page = crate::page::page(None);
+        let answer = |accepts: &str| {
+            let request = parse(format!("GET /abc HTTP/1.1\r\n{accepts}\r\n").as_bytes()).unwrap().unwrap();
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let page = &page;
+            std::thread::scope(|scope| {
+                // Owned by the thread, and so closed at its end.
+                let (mut server, _) = listener.accept().unwrap();
+                scope.spawn(move || respond_page(&mut server, &request, page).unwrap());
+                let mut all = Vec::new();
+                (&client).read_to_end(&mut all).unwrap();
+                let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+                (String::from_utf8(all[..end].to_vec()).unwrap(), all.split_off(end + 4))
+            })
+        };
+        let (head, body) = answer("");
+        assert!(!head.contains("Content-Encoding") && body == page.as_bytes(), "{head}");
+        let (head, body) = answer("Accept-Encoding: deflate, gzip, br\r\n");
+        assert!(head.contains("\r\nContent-Encoding: gzip\r\n") && head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+        assert!(body.len() < 20_000, "{} bytes", body.len());
+        let mut plain = String::new();
+        flate2::read::GzDecoder::new(&body[..]).read_to_string(&mut plain).unwrap();
+        assert_eq!(plain, page);
+    }
 
     #[test]
     fn requests_are_read_as_they_stand() {

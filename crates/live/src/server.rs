@@ -249,7 +249,6 @@ fn serve(stream: &mut TcpStream, shared: &Arc<Shared>) {
 }
 
 /// Content types.
-const HTML: &str = "text/html; charset=utf-8";
 const BINARY: &str = "application/octet-stream";
 const JSON: &str = "application/json";
 
@@ -290,7 +289,7 @@ fn of_queue(stream: &mut TcpStream, request: &Request, path: &str, queue: &Queue
         };
     }
     match (request.method, path) {
-        (Method::Get, "") => http::respond(stream, 200, HTML, queue_page().as_bytes()),
+        (Method::Get, "") => http::respond_page(stream, request, &queue_page()),
         (Method::Get, "all") => http::respond(stream, 200, JSON, queue.list().to_string().as_bytes()),
         (Method::Get, "events") => {
             let mut told = 0;
@@ -303,7 +302,7 @@ fn of_queue(stream: &mut TcpStream, request: &Request, path: &str, queue: &Queue
 /// Answers what is asked of a run.
 fn of_run(stream: &mut TcpStream, request: &Request, path: &str, hub: &Hub, shared: &Arc<Shared>) -> Result<(), Refusal> {
     match (request.method, path) {
-        (Method::Get, "") => http::respond(stream, 200, HTML, page(None).as_bytes()),
+        (Method::Get, "") => http::respond_page(stream, request, &page(None)),
         (Method::Get, "events") => {
             let (_watch, mut told) = (hub.watch(), Told::default());
             events(stream, shared, || hub.news(&mut told, ALIVE))
