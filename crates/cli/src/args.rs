@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use zellige_live::Address;
+
+use crate::commands::run::resumed_folder;
 
 /// Exit codes, for the help.
 const EXIT_CODES: &str = "\
@@ -166,8 +169,9 @@ pub(crate) struct RunArgs {
     /// Check the input and print the plan; compute and write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Resume from the checkpoint of an earlier run in this folder; without INPUT, with the input that lies there.
-    #[arg(long, value_name = "DIR")]
+    /// Resume from the checkpoint of an earlier run in this folder, or from that file; without INPUT, with the input that lies
+    /// there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, value_parser = PathBufValueParser::new().map(|named| resumed_folder(&named)))]
     pub(crate) resume: Option<PathBuf>,
     /// Save checkpoints in this folder, for example on another disk; `--resume DIR` continues from there.
     #[arg(long, value_name = "DIR")]

@@ -41,7 +41,7 @@ pub struct Settings {
     pub overrides: Vec<String>,
     /// Folder of the results.
     pub output: Option<PathBuf>,
-    /// Folder of an earlier run to resume.
+    /// Folder of an earlier run to resume, or its checkpoint.
     pub resume: Option<PathBuf>,
 }
 
@@ -72,6 +72,8 @@ pub trait Session: Send {
     fn live(&mut self, address: &Address, steer: bool) -> Result<(String, Option<String>)>;
     /// The results as they stand.
     fn records(&mut self) -> Result<Vec<Record>>;
+    /// A field by the name of its record, also where it is no result of the run ([`zellige_engine::sim::Solver::field`]).
+    fn field(&mut self, name: &str) -> Result<Option<Record>>;
     /// A copy of a field in the memory of the run's GPU ([`zellige_engine::run::Running::field_on_gpu`]).
     fn field_on_gpu(&mut self, name: &str) -> Result<FieldOnGpu>;
     /// Copies of all particles of a species there ([`zellige_engine::run::Running::particles_on_gpu`]).
@@ -104,7 +106,7 @@ pub fn open(input: &InputText, settings: &Settings) -> Result<Box<dyn Session>> 
     report::only_errors();
     let source = match input {
         InputText::File(path) => run::read(path, &settings.overrides)?,
-        InputText::Json(text) => run::completed(Source::parse(text, Format::Json, "the input")?, &settings.overrides)?,
+        InputText::Json(text) => run::completed(Source::parse(text, Format::Json, run::NO_FILE)?.unseen(), &settings.overrides)?,
     };
     solvers::find(source.solver(&solvers::names())?)?.open(&source, settings)
 }
@@ -112,11 +114,11 @@ pub fn open(input: &InputText, settings: &Settings) -> Result<Box<dyn Session>> 
 /// [`open`] for ptychography of scans in memory, given as tables in JSON whose entries of `ptycho.scan` have these frames.
 pub fn open_scans(tables: &str, scans: Vec<ScanArrays>, settings: &Settings) -> Result<Box<dyn Session>> {
     report::only_errors();
-    let source = run::completed(Source::parse(tables, Format::Json, "the input")?, &settings.overrides)?;
+    let source = run::completed(Source::parse(tables, Format::Json, run::NO_FILE)?.unseen(), &settings.overrides)?;
     let mut input = source.typed::<Ptycho>()?;
     if input.config.scan.len() != scans.len() {
         let message = format!("{} scans of the input, and arrays of {}", input.config.scan.len(), scans.len());
-        return Err(Error::input("the input", Problem::new("ptycho.scan", message)));
+        return Err(Error::input(run::NO_FILE, Problem::new("ptycho.scan", message)));
     }
     for (entry, arrays) in input.config.scan.iter_mut().zip(scans) {
         entry.arrays = Some(Arc::new(arrays));

@@ -17,7 +17,7 @@ mod state;
 mod watch;
 
 pub use parts::PartRow;
-pub use running::Running;
+pub use running::{Running, StepFigures};
 pub use state::save;
 pub use watch::{Lost, View, Wish};
 

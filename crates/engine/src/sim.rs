@@ -332,6 +332,13 @@ pub trait Solver: Sized + Send + 'static {
         Ok(None)
     }
 
+    /// A field by the name of its record as it stands, for such a caller, also where it is zero everywhere or no result of the run;
+    /// `None` where [`Solver::records`] has all that there are.
+    fn field(&mut self, name: &str) -> Result<Option<Record>> {
+        let _ = name;
+        Ok(None)
+    }
+
     /// A field as it stands, copied by `copier` within the memory of the run's GPU, for a caller who looks at a run between two
     /// steps: the values that its record has, which may still be on their way. Asked of runs on a GPU in one part.
     ///

@@ -106,6 +106,18 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
     Ok(())
 }
 
+/// A quantity by the name of its record, zero or not; `None` where there is none of that name.
+pub fn field(config: &Config, plasma: &mut Plasma, name: &str) -> Result<Option<Record>> {
+    let component = Component::ALL.into_iter().find(|c| c.record_name() == name).map(|c| c.name().to_owned());
+    let all = (name == "rho").then(|| "charge".to_owned());
+    let of_species =
+        || plasma.setup.species.iter().find(|s| name.strip_prefix("rho_") == Some(&s.name)).map(|s| format!("charge.{}", s.name));
+    let Some(what) = component.or(all).or_else(of_species) else { return Ok(None) };
+    let mut found = Pictures::default();
+    fields(config, plasma, &[what], true, true, &mut found)?;
+    Ok(found.records()?.pop())
+}
+
 /// Adds the picture of the only component of a mesh, whose pixels are on their way.
 fn add_picture(mesh: &Mesh, pixels: Coming<f32>, asked: bool, out: &mut Pictures) {
     let field = mesh.field(0);

@@ -222,6 +222,10 @@ impl Solver for Pic {
         output::particles(&self.config, &mut self.plasma, &all).map(Some)
     }
 
+    fn field(&mut self, name: &str) -> Result<Option<Record>> {
+        output::field(&self.config, &mut self.plasma, name)
+    }
+
     fn field_on_gpu(&mut self, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
         output::field_on_gpu(&self.config, &mut self.plasma, name, copier)
     }

@@ -39,7 +39,7 @@ pub(crate) struct PoissonPlan {
 
 /// The checked input of a table in JSON.
 fn typed(tables: &str) -> Result<Input<Config>> {
-    let source = Source::parse(tables, Format::Json, ORIGIN)?;
+    let source = Source::parse(tables, Format::Json, ORIGIN)?.unseen();
     source.typed::<Poisson>()
 }
 

@@ -118,7 +118,7 @@ fn narrowed(values: &[C]) -> Vec<Complex<f32>> {
 
 /// The checked tables of an input in JSON.
 fn typed(tables: &str) -> Result<Input<Config>> {
-    Source::parse(tables, Format::Json, ORIGIN)?.typed::<Ptycho>()
+    Source::parse(tables, Format::Json, ORIGIN)?.unseen().typed::<Ptycho>()
 }
 
 #[pymethods]

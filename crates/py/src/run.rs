@@ -1,7 +1,7 @@
 //! A run between its steps.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use num_complex::Complex;
@@ -54,18 +54,23 @@ impl Session {
 
     /// [`Session::apart`], while `progress` is called now and then with the step, the part done and the wall time in seconds.
     fn told<T: Send>(&self, py: Python<'_>, progress: Option<Py<PyAny>>, work: impl FnOnce(&mut Work) -> Result<T> + Send) -> PyResult<T> {
-        let told = progress.map(teller);
-        self.apart(py, |run| {
+        let pressed = Arc::new(Mutex::new(None));
+        let told = progress.map(|progress| teller(progress, pressed.clone()));
+        let result = self.apart(py, |run| {
             run.tell(told);
             let result = work(run);
             run.tell(None);
             result
-        })
+        });
+        // Python's own handler of the signal was called within `progress`, and is not called again.
+        let pressed = pressed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        pressed.map_or(result, Err)
     }
 }
 
-/// Caller of a function of Python. A bar that fails ends no run; Ctrl-C in it reaches the run by its own way.
-fn teller(progress: Py<PyAny>) -> Told {
+/// Caller of a function of Python. A bar that fails ends no run; Ctrl-C in it reaches the run by its own way, and is put into
+/// `pressed`.
+fn teller(progress: Py<PyAny>, pressed: Arc<Mutex<Option<PyErr>>>) -> Told {
     let mut next = Instant::now() + BETWEEN;
     Box::new(move |told| {
         if Instant::now() < next {
@@ -73,8 +78,11 @@ fn teller(progress: Py<PyAny>) -> Told {
         }
         next = Instant::now() + BETWEEN;
         Python::attach(|py| match progress.call1(py, (told.clock.step, told.fraction, told.wall.as_secs_f64())) {
-            Err(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => error.write_unraisable(py, None),
-            _ => {}
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                *pressed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+            Err(error) => error.write_unraisable(py, None),
+            Ok(_) => {}
         });
     })
 }
@@ -172,6 +180,12 @@ impl Session {
     fn records(&self, py: Python<'_>) -> PyResult<Vec<record::Named>> {
         let records = self.apart(py, |run| run.records())?;
         record::all(py, records)
+    }
+
+    /// A field by its name, also where it is no result of the run.
+    fn field(&self, py: Python<'_>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+        let found = self.apart(py, |run| run.field(name))?;
+        Ok(record::all(py, found.into_iter().collect())?.pop().map(|(_, _, field)| field))
     }
 
     /// A copy of a field in the memory of the run's GPU.

@@ -81,9 +81,19 @@ pub(crate) fn completed(mut source: Source, overrides: &[String]) -> Result<Sour
     Ok(source)
 }
 
-/// `out/NAME` for an input `some/where/NAME.toml`.
-fn default_folder(origin: &str) -> PathBuf {
-    Path::new("out").join(Path::new(origin).file_stem().unwrap_or("run".as_ref()))
+/// Origin of an input that is no file.
+pub(crate) const NO_FILE: &str = "the input";
+
+/// `out/NAME` for an input `some/where/NAME.toml`, `out/SOLVER` for one that is no file.
+fn default_folder(origin: &str, solver: &str) -> PathBuf {
+    let name = if origin == NO_FILE { None } else { Path::new(origin).file_stem() };
+    Path::new("out").join(name.unwrap_or(solver.as_ref()))
+}
+
+/// Folder of a run that is named by itself or by its checkpoint.
+pub(crate) fn resumed_folder(named: &Path) -> PathBuf {
+    let above = named.ancestors().nth(2).filter(|folder| checkpoint_path(folder) == named && named.is_file());
+    above.unwrap_or(named).to_owned()
 }
 
 /// Runs a checked input.
@@ -95,7 +105,7 @@ pub(crate) fn execute<S: Solver>(input: Input<S::Config>, arguments: &RunArgs, l
     }
     let destination = links.is_first().then(|| Destination::new::<S>(&input, arguments)).transpose();
     let Some(destination) = links.follow_first(destination)? else {
-        let options = options::<S>(&input, arguments, &folder_of(&input, arguments));
+        let options = options::<S>(&input, arguments, &folder_of::<S>(&input, arguments));
         let summary = run::run_from::<S>(prepared, &input.config, &environment, &options, &mut Profiler::new(), &mut Silent)?;
         return Ok(if arguments.keep_going && summary.outcome.ending != Ending::Failed { 0 } else { summary.exit_code() });
     };
@@ -126,9 +136,9 @@ pub(crate) fn execute<S: Solver>(input: Input<S::Config>, arguments: &RunArgs, l
 }
 
 /// Folder of the results.
-pub(crate) fn folder_of<C>(input: &Input<C>, arguments: &RunArgs) -> PathBuf {
+pub(crate) fn folder_of<S: Solver>(input: &Input<S::Config>, arguments: &RunArgs) -> PathBuf {
     let asked = arguments.output.clone().or_else(|| input.output.folder.clone().map(PathBuf::from));
-    asked.or_else(|| arguments.resume.clone()).unwrap_or_else(|| default_folder(&input.origin))
+    asked.or_else(|| arguments.resume.clone()).unwrap_or_else(|| default_folder(&input.origin, S::NAME))
 }
 
 /// Folder of a run that is this process's own, and what goes there.
@@ -140,7 +150,7 @@ pub(crate) struct Destination {
 impl Destination {
     /// Takes the folder. Before anything is computed: a result that cannot be written is found out now.
     pub(crate) fn new<S: Solver>(input: &Input<S::Config>, arguments: &RunArgs) -> Result<Self> {
-        let folder = folder_of(input, arguments);
+        let folder = folder_of::<S>(input, arguments);
         // Before the folder is made, which a mistyped name would leave behind.
         if let Some(from) = &arguments.resume
             && !checkpoint_path(from).exists()

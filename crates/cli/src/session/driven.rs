@@ -33,7 +33,7 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
     let arguments = RunArgs {
         target: RunTarget { device: settings.device.clone(), threads: settings.threads },
         output: settings.output.clone(),
-        resume: settings.resume.clone(),
+        resume: settings.resume.as_deref().map(run::resumed_folder),
         ..RunArgs::default()
     };
     let mut watch = Watch::default();
@@ -53,7 +53,7 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
 
 /// Options of steps that are made by hand: rows alone.
 fn by_hand<S: Solver>(input: &Input<S::Config>, arguments: &RunArgs) -> Options {
-    Options { rows: run::rows_every::<S>(input), checkpoint: Some(Schedule::Never), ..Options::new(run::folder_of(input, arguments)) }
+    Options { rows: run::rows_every::<S>(input), checkpoint: Some(Schedule::Never), ..Options::new(run::folder_of::<S>(input, arguments)) }
 }
 
 /// State of a session.
@@ -260,30 +260,29 @@ impl<S: Solver> Driven<S> {
 
     fn run_to_end(&mut self) -> Result<PathBuf> {
         let begun = Instant::now();
-        let (State::SetUp(mut running) | State::Stepping(mut running)) = std::mem::replace(&mut self.state, State::Lost) else {
+        if self.running().is_none() {
             return Err(ended("its results are written"));
-        };
-        let destination = match Destination::new::<S>(&self.input, &self.arguments) {
-            Ok(destination) => destination,
-            Err(error) => {
-                self.state = State::Stepping(running);
-                return Err(error);
-            }
-        };
-        let Destination { options, locks } = destination;
+        }
+        let Destination { options, locks } = Destination::new::<S>(&self.input, &self.arguments)?;
         let mut output = run::output::<S>(&options.folder, &self.input, &self.arguments, &self.device)?;
+        let (State::SetUp(mut running) | State::Stepping(mut running)) = std::mem::replace(&mut self.state, State::Lost) else {
+            return Err(ended("its state was lost"));
+        };
         let (state, profiler) = (&mut self.state, &mut self.profiler);
         let result = sunk(&mut self.run, Some(&mut output), self.page.as_mut(), |sink| {
             let work = (|| {
                 let mut signals = Signals::listen_beside()?;
                 running.start(&options, sink)?;
-                running.advance_to_the_end(&mut signals, begun, options.wall_time, profiler, sink)
+                let outcome = running.advance_to_the_end(&mut signals, begun, options.wall_time, profiler, sink)?;
+                let figures = running.write_results(&outcome, profiler, sink)?;
+                Ok((outcome, figures))
             })();
             match work {
-                Ok(outcome) => {
+                Ok((outcome, figures)) => {
                     *state = State::Ended(running.solver().clock(), outcome.clone());
-                    running.end(outcome, profiler, sink)
+                    running.summed_up(outcome, figures, profiler)
                 }
+                // Results that could not be written are not lost: they can be elsewhere, or later.
                 Err(error) => {
                     *state = State::Stepping(running);
                     Err(error)
@@ -351,7 +350,7 @@ impl<S: Solver> Session for Driven<S> {
         if address.port.is_some() && address.port == at_work {
             self.page = None;
         }
-        let folder = run::folder_of(&self.input, &self.arguments);
+        let folder = run::folder_of::<S>(&self.input, &self.arguments);
         let live = Live::start(&address, live::names::<S>(&self.input.config, &folder, &self.device, &self.plan, steer))?;
         let (hub, told) = (live.hub(), live.address());
         self.run.rows.iter().for_each(|(clock, row)| hub.row(clock, row));
@@ -381,6 +380,10 @@ impl<S: Solver> Session for Driven<S> {
             Some(running) => running.solver().records(),
             None => Ok(self.run.last.clone()),
         }
+    }
+
+    fn field(&mut self, name: &str) -> Result<Option<Record>> {
+        self.running().map_or(Ok(None), |running| running.solver().field(name))
     }
 
     fn field_on_gpu(&mut self, name: &str) -> Result<FieldOnGpu> {
@@ -419,7 +422,7 @@ impl<S: Solver> Session for Driven<S> {
     }
 
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf> {
-        let folder = folder.map_or_else(|| run::folder_of(&self.input, &self.arguments), Path::to_owned);
+        let folder = folder.map_or_else(|| run::folder_of::<S>(&self.input, &self.arguments), Path::to_owned);
         let resolved = run::resolved::<S>(&self.input, &self.device)?;
         let Self { state: State::SetUp(running) | State::Stepping(running), run, page, .. } = self else {
             return Err(ended("there is no state to save"));

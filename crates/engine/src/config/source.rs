@@ -54,6 +54,8 @@ pub struct Source {
     pub value: Value,
     positions: Positions,
     overrides: BTreeSet<String>,
+    /// Positions are told to nobody.
+    unseen: bool,
 }
 
 impl Source {
@@ -94,7 +96,13 @@ impl Source {
         if !value.is_object() {
             return Err(Error::input(origin, Problem::new("", "the input must be a table at its top level")));
         }
-        Ok(Self { origin, folder: PathBuf::new(), value, positions, overrides: BTreeSet::new() })
+        Ok(Self { origin, folder: PathBuf::new(), value, positions, overrides: BTreeSet::new(), unseen: false })
+    }
+
+    /// Names problems by their keys alone: nobody has seen the text, which a program made.
+    #[must_use]
+    pub fn unseen(self) -> Self {
+        Self { unseen: true, ..self }
     }
 
     /// Carries out `key=value` overrides. The value is read as TOML and, if it is none, as a text: `grid.nodes=[65, 65]`,
@@ -130,7 +138,7 @@ impl Source {
 
     /// Line and column of a key, or of the innermost table around it in the file.
     pub fn position(&self, path: &str) -> Option<(usize, usize)> {
-        if self.is_override(path) {
+        if self.unseen || self.is_override(path) {
             return None;
         }
         let mut path = path;

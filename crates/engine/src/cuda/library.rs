@@ -53,7 +53,7 @@ pub fn driver() -> &'static LibraryStatus {
             path: present.then(|| PathBuf::from("libcuda.so.1")),
             refusal: (!present).then(|| "libcuda.so.1 is not on the loader's path".to_owned()),
             hint: (!present).then(|| {
-                "install the NVIDIA driver (Debian, Ubuntu: `apt install nvidia-driver`; containers: run with `--gpus all`)".to_owned()
+                "install the NVIDIA driver (Debian, Ubuntu: `apt install nvidia-driver`; containers: `docker run --gpus all ..`)".to_owned()
             }),
         }
     })

@@ -51,6 +51,16 @@ pub struct Running<S: Solver> {
     copier: Option<FieldCopier>,
 }
 
+/// What the steps of a run took, as they stood when they had ended.
+pub struct StepFigures {
+    /// Wall time since the start.
+    wall: Duration,
+    /// Seconds in the steps themselves.
+    seconds: f64,
+    /// What was sent between parts.
+    traffic: Traffic,
+}
+
 impl<S: Solver> Running<S> {
     /// Sets the solver up, and takes back the state that `options.resume` names. No file is written.
     pub fn set_up(prepared: Option<S::Prepared>, config: &S::Config, environment: &Environment, options: &Options) -> Result<Self> {
@@ -255,21 +265,36 @@ impl<S: Solver> Running<S> {
 
     /// Hands the results over and sums the run up.
     pub fn end(mut self, outcome: Outcome, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Summary> {
+        let figures = self.write_results(&outcome, profiler, sink)?;
+        self.summed_up(outcome, figures, profiler)
+    }
+
+    /// Hands over the results of a run that is at its end. Where they cannot be written, it can be started and ended once more.
+    pub fn write_results(&mut self, outcome: &Outcome, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<StepFigures> {
         if let Device::Cuda(cuda) = &self.device {
             cuda.synchronize()?;
         }
-        let (clock, wall) = (self.solver.clock(), self.started.elapsed());
-        let seconds = times::elapsed().since(&self.before).of(Phase::Steps);
-        let traffic = self.links.traffic().since(self.traffic);
+        let figures = StepFigures {
+            wall: self.started.elapsed(),
+            seconds: times::elapsed().since(&self.before).of(Phase::Steps),
+            traffic: self.links.traffic().since(self.traffic),
+        };
         times::switch_to(Phase::End);
         times::within(Phase::Output, || self.recent.write_rows(1, sink))?;
         let wish = Wish { pictures: sink.wishes_end().then_some(Look::Whole), ..Wish::default() };
-        let (_, _, wish) = agree(&self.links, None, wall, wish)?;
+        let (_, _, wish) = agree(&self.links, None, figures.wall, wish)?;
         watch::grant(wish, &mut self.solver, &self.device, &self.saver, profiler, sink)?;
-        write_records(&mut self.solver, &self.device, &self.saver, Some(&outcome), sink)?;
+        write_records(&mut self.solver, &self.device, &self.saver, Some(outcome), sink)?;
         if self.keeps && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
             times::within(Phase::Checkpoints, || self.saver.save_or_notice(&mut self.solver, sink))?;
         }
+        Ok(figures)
+    }
+
+    /// Summary of a run whose results are written.
+    pub fn summed_up(mut self, outcome: Outcome, figures: StepFigures, profiler: &mut Profiler) -> Result<Summary> {
+        let StepFigures { wall, seconds, traffic } = figures;
+        let clock = self.solver.clock();
         let (steps, cost) = (clock.step - self.first.step, self.solver.cost());
         let per_step = seconds / steps.max(1) as f64;
         let (checks, details) = (self.solver.checks()?, self.solver.details());

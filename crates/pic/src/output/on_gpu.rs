@@ -10,16 +10,10 @@ use crate::config::Config;
 use crate::plasma::Plasma;
 use crate::stages::{ColumnUnits, Component};
 
-/// Name of the record of a component: `E_x`.
-fn record_name(component: Component) -> String {
-    let name = component.name();
-    format!("{}_{}", name[..1].to_uppercase(), &name[1..])
-}
-
 /// Names of all fields that lie on the GPU: components of E, B and J, charge densities of all species and of each.
 fn names(plasma: &Plasma) -> Vec<String> {
     let species = plasma.setup.species.iter().map(|s| format!("rho_{}", s.name));
-    Component::ALL.into_iter().map(record_name).chain(["rho".to_owned()]).chain(species).collect()
+    Component::ALL.into_iter().map(Component::record_name).chain(["rho".to_owned()]).chain(species).collect()
 }
 
 /// A field by the name of its record.
@@ -27,7 +21,7 @@ fn names(plasma: &Plasma) -> Vec<String> {
 /// # Errors
 /// There is none of that name.
 pub(crate) fn field(config: &Config, plasma: &mut Plasma, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
-    let component = Component::ALL.into_iter().find(|c| record_name(*c) == name);
+    let component = Component::ALL.into_iter().find(|c| c.record_name() == name);
     let wanted = name.strip_prefix("rho").map(|rest| rest.strip_prefix('_'));
     let (quantity, part, values) = match (component, wanted) {
         (Some(c), _) => {

@@ -55,6 +55,12 @@ impl Component {
         ["ex", "ey", "ez", "bx", "by", "bz", "jx", "jy", "jz"][self as usize]
     }
 
+    /// Name of the record, and of its files: `E_x`.
+    pub fn record_name(self) -> String {
+        let name = self.name();
+        format!("{}_{}", name[..1].to_uppercase(), &name[1..])
+    }
+
     /// Offset in the cell, in units of the cell, per axis: 0 at the corner, 1/2 halfway.
     pub fn stagger(self) -> [f64; 2] {
         match self {
