@@ -1,14 +1,15 @@
 //! Output of a run's rows, records and progress: files by `io`, a bar on a terminal, lines in a log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files;
-use zellige_engine::record::{Lead, Record, Row};
+use zellige_engine::record::{Axis, Centring, Field, Lead, Record, Row};
 use zellige_engine::run::{Progress, Sink};
 use zellige_engine::sim::Clock;
 use zellige_io::csv::{self, EarlierRows};
@@ -55,6 +56,35 @@ pub(crate) struct Output {
     columns: Vec<String>,
     step: &'static str,
     item: &'static str,
+    /// Fields at the end, by the names of their files.
+    fields: BTreeMap<String, FieldNote>,
+}
+
+/// What is said of a field in the summary: some formats have the values alone.
+#[derive(Serialize)]
+pub(crate) struct FieldNote {
+    title: String,
+    unit: String,
+    /// Slowest first, as the shape; `origin` is where the first value lies.
+    axes: Vec<Axis>,
+}
+
+impl FieldNote {
+    fn new(field: &Field) -> (String, Self) {
+        let half = if field.centring == Centring::Cell { 0.5 } else { 0.0 };
+        let axes = field.axes.iter().rev().map(|axis| Axis { origin: axis.origin + half * axis.spacing, ..axis.clone() }).collect();
+        (field.name.clone(), Self { title: field.title.clone(), unit: field.unit.clone(), axes })
+    }
+
+    /// Notes on the fields of a record.
+    fn of(record: &Record) -> Vec<(String, Self)> {
+        match record {
+            Record::Field(one) | Record::Stack(one) => vec![Self::new(one)],
+            Record::Mesh(mesh) => (0..mesh.components.len()).map(|i| Self::new(&mesh.field_without_values(i))).collect(),
+            Record::Wave(wave) if !wave.live => vec![Self::new(&wave.field_without_values())],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl Output {
@@ -86,6 +116,7 @@ impl Output {
             columns: Vec::new(),
             step,
             item,
+            fields: BTreeMap::new(),
         }
     }
 
@@ -120,6 +151,12 @@ impl Output {
         csv::write_rows(self.folder.join(ROWS), &self.earlier, &self.rows)
     }
 
+    fn note_fields(&mut self, records: &[Record], last: bool) {
+        if last {
+            self.fields.extend(records.iter().flat_map(FieldNote::of));
+        }
+    }
+
     /// Takes away the lists of the series that these records will begin: an earlier run's steps are not this one's.
     fn begin_series(&mut self, records: &[Record]) -> Result<()> {
         for name in records.iter().flat_map(zellige_io::series_names) {
@@ -130,6 +167,11 @@ impl Output {
             self.series.insert(list);
         }
         Ok(())
+    }
+
+    /// Notes on the fields at the end, by their names.
+    pub(crate) fn fields(&self) -> &BTreeMap<String, FieldNote> {
+        &self.fields
     }
 
     /// Files that were written.
@@ -227,6 +269,7 @@ impl Sink for Output {
         if self.anew && !last {
             self.begin_series(&records)?;
         }
+        self.note_fields(&records, last);
         let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
         self.writer.put(Moment { records, stamp }, last)
     }
@@ -243,6 +286,7 @@ impl Sink for Output {
         if self.anew && !last {
             self.begin_series(&records)?;
         }
+        self.note_fields(&records, last);
         let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
         self.writer.put_shares(&Moment { records, stamp }, lead)
     }
@@ -287,7 +331,7 @@ impl Sink for Output {
 
 #[cfg(test)]
 mod tests {
-    use zellige_engine::record::{Axis, Centring, Field, Values};
+    use zellige_engine::record::Values;
 
     use super::*;
 

@@ -1,5 +1,6 @@
 //! The end of a run: its summary, what is said about it, and the exit code.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -15,7 +16,7 @@ use crate::args::RunArgs;
 use crate::commands::run::named;
 use crate::commands::tell::conclude;
 use crate::report::{self, GIT_HASH, VERSION};
-use crate::sink::{Output, SUMMARY};
+use crate::sink::{FieldNote, Output, SUMMARY};
 
 /// Brings the files of a run to their end, writes its summary and tells how it ended; returns the exit code. `held` is what the run
 /// has held: all that takes time comes before the times are told.
@@ -62,6 +63,7 @@ pub(crate) fn conclude_run<S: Solver>(
         fraction_of_bandwidth: summary.bandwidth.map(|b| summary.bytes_per_second / b),
         measured_bandwidth: summary.bandwidth.map(|b| b / 1e9),
         peak_memory: host_memory_peak(),
+        fields: output.fields(),
         run: &summary,
     };
     zellige_io::json::write(folder.join(SUMMARY), &whole)?;
@@ -111,6 +113,9 @@ struct SummaryFile<'a> {
     /// Peak host memory of the process, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory: Option<u64>,
+    /// Axes and units of the fields that the folder has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    fields: &'a BTreeMap<String, FieldNote>,
     #[serde(flatten)]
     run: &'a Summary,
 }

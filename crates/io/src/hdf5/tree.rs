@@ -104,7 +104,9 @@ pub(super) fn put_wave(file: &H5File, name: &str, wave: &Wave) -> Result<(), Hdf
     let mut node = Node::new(name, Value::Array(&tensor)).with("title", wave.title.clone());
     // Slowest axis first, as the shape.
     let reals = |f: &dyn Fn(&Axis) -> f64| Attribute::Reals(wave.axes.iter().rev().map(f).collect());
-    node.attributes.push(("axis_units", Attribute::Texts(wave.axes.iter().rev().map(|a| a.unit.clone()).collect())));
+    let texts = |f: &dyn Fn(&Axis) -> &String| Attribute::Texts(wave.axes.iter().rev().map(|a| f(a).clone()).collect());
+    node.attributes.push(("axis_names", texts(&|a| &a.name)));
+    node.attributes.push(("axis_units", texts(&|a| &a.unit)));
     node.attributes.push(("grid_origin", reals(&|a| a.origin)));
     node.attributes.push(("grid_spacing", reals(&|a| a.spacing)));
     put(file, &[node])
