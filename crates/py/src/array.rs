@@ -1,12 +1,14 @@
 //! Arrays of ours in Python: memory that others see without a copy.
 
 use num_complex::Complex;
-use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 
 use crate::dlpack;
+use crate::memory::{Value, Values};
 
 /// Values of an array, C order.
 pub(crate) enum Data {
@@ -67,9 +69,30 @@ impl Data {
 
 /// An axis: name, unit, first coordinate, spacing, number of values.
 type AxisText = (String, String, f64, f64, usize);
+/// Values of an array, its name, title, unit and axes.
+type Pickled<'py> = (Bound<'py, PyAny>, String, String, String, Vec<AxisText>);
+
+/// An array from values in C order, and what is said about it: the way back from a pickle.
+#[pyfunction]
+pub(crate) fn restored(values: &Bound<'_, PyAny>, name: &str, title: &str, unit: &str, axes: Vec<AxisText>) -> PyResult<Array> {
+    fn of<T: Value>(values: &Bound<'_, PyAny>) -> PyResult<(Vec<T>, Vec<usize>)> {
+        let array = Values::<T>::new(values)?;
+        Ok((array.values().to_vec(), array.shape().to_vec()))
+    }
+    let kind: String = values.getattr("__array_interface__")?.get_item("typestr")?.extract()?;
+    let (data, shape) = match &kind[..] {
+        <f32 as Value>::CODE => of(values).map(|(v, shape)| (Data::F32(v), shape)),
+        <u64 as Value>::CODE => of(values).map(|(v, shape)| (Data::U64(v), shape)),
+        <Complex<f32> as Value>::CODE => of(values).map(|(v, shape)| (Data::Complex(v), shape)),
+        <Complex<f64> as Value>::CODE => of(values).map(|(v, shape)| (Data::Complex128(v), shape)),
+        _ => of(values).map(|(v, shape)| (Data::F64(v), shape)),
+    }?;
+    Ok(Array { title: title.into(), unit: unit.into(), axes, ..Array::new(data, shape, name) })
+}
 
 /// An array of the package, C order. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and `torch.from_dlpack(a)` share its memory, which
-/// lives as long as any of them; one in the memory of a GPU is shared by `cupy.asarray(a)` and `torch.from_dlpack(a)`.
+/// lives as long as any of them; one in the memory of a GPU is shared by `cupy.asarray(a)` and `torch.from_dlpack(a)`. Operators and
+/// names of NumPy's arrays (`a.max()`, `a.T`) are those of `numpy.asarray(a)`.
 #[pyclass(frozen, module = "zellige")]
 pub(crate) struct Array {
     /// Owns the memory; after it was made, others read and write it through `address`.
@@ -130,8 +153,18 @@ impl Array {
         Ok(interface)
     }
 
+    /// The values as NumPy sees them.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().place() != dlpack::HOST {
+            return Err(PyTypeError::new_err("the array is in the memory of a GPU: work on `cupy.asarray(a)` or `torch.from_dlpack(a)`"));
+        }
         slf.py().import("numpy")?.call_method1("asarray", (slf,))
+    }
+
+    /// A copy in the memory of the host, with all that is said about it.
+    fn copied(slf: &Bound<'_, Self>) -> PyResult<Self> {
+        let Self { name, title, unit, axes, .. } = slf.get();
+        restored(&Self::numpy(slf)?, name, title, unit, axes.clone())
     }
 }
 
@@ -143,10 +176,10 @@ impl Array {
         PyTuple::new(py, &self.shape)
     }
 
-    /// Type of the values, as NumPy spells it.
+    /// Type of the values, NumPy's.
     #[getter]
-    fn dtype(&self) -> &'static str {
-        self.kind.name
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("numpy")?.call_method1("dtype", (self.kind.name,))
     }
 
     /// Number of axes.
@@ -226,16 +259,17 @@ impl Array {
         let _ = max_version;
         let place = slf.get().place();
         if dl_device.is_some_and(|device| device != place) {
-            return Err(PyValueError::new_err(format!("the array is on device {place:?} of DLPack: move it afterwards")));
+            return Err(PyBufferError::new_err(format!("the array is on device {place:?} of DLPack: move it afterwards")));
         }
         // On a GPU the values are there for any stream.
         if stream.is_some() && place == dlpack::HOST {
             return Err(PyValueError::new_err("the array is in the memory of the host: leave `stream` out, and move it afterwards"));
         }
-        if copy == Some(true) {
-            return Err(PyValueError::new_err("the array is shared, never copied: copy what you get"));
+        match copy {
+            Some(true) if place != dlpack::HOST => Err(PyBufferError::new_err("the array is shared, never copied: copy what you get")),
+            Some(true) => dlpack::capsule(&Bound::new(slf.py(), Self::copied(slf)?)?),
+            _ => dlpack::capsule(slf),
         }
-        dlpack::capsule(slf)
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -244,10 +278,74 @@ impl Array {
 
     /// Value or view by NumPy's indexing, `numpy.asarray(a)[key]`.
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if slf.get().place() != dlpack::HOST {
-            return Err(PyTypeError::new_err("the array is in the memory of a GPU: `cupy.asarray(a)[key]`"));
-        }
         Self::numpy(slf)?.get_item(key)
+    }
+
+    /// What is no attribute of ours is one of NumPy's arrays, if they have it.
+    fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if name.starts_with('_') || slf.get().place() != dlpack::HOST {
+            return Err(PyAttributeError::new_err(format!("`zellige.Array` has no attribute `{name}`")));
+        }
+        Self::numpy(slf)?.getattr(name)
+    }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.add(other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        other.add(Self::numpy(slf)?)
+    }
+
+    fn __sub__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.sub(other)
+    }
+
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        other.sub(Self::numpy(slf)?)
+    }
+
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.mul(other)
+    }
+
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        other.mul(Self::numpy(slf)?)
+    }
+
+    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.div(other)
+    }
+
+    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        other.div(Self::numpy(slf)?)
+    }
+
+    fn __pow__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>, modulus: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.pow(other, modulus)
+    }
+
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.neg()
+    }
+
+    fn __abs__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.abs()
+    }
+
+    fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>, op: CompareOp) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.rich_compare(other, op)
+    }
+
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        Self::numpy(slf)?.is_truthy()
+    }
+
+    /// Values and all that is said about them, for `pickle` and `copy`.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+        let Self { name, title, unit, axes, .. } = slf.get();
+        let back = slf.py().import("zellige._zellige")?.getattr("restored")?;
+        Ok((back, (Self::numpy(slf)?, name.clone(), title.clone(), unit.clone(), axes.clone())))
     }
 
     fn __repr__(&self) -> String {

@@ -27,7 +27,7 @@ mod _zellige {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::array::Array;
+    use super::array::{Array, restored};
     #[pymodule_export]
     use super::command;
     #[pymodule_export]

@@ -1,5 +1,7 @@
 """Poisson's equation on arrays, against closed forms."""
 
+import copy
+import pickle
 import unittest
 
 import numpy as np
@@ -73,7 +75,39 @@ class Solve(unittest.TestCase):
 
 class Arrays(unittest.TestCase):
     def setUp(self):
-        self.u = poisson.solve(np.ones((33, 65)), **HERE).u
+        self.u = poisson.Plan((33, 65), **HERE)._plan.solve(np.ones((33, 65)), None)[0]
+
+    def test_solutions_of_numpy_are_numpys_and_share_the_memory(self):
+        for rho in (np.ones((33, 65)), np.ones((33, 65)).tolist()):
+            u = poisson.solve(rho, **HERE).u
+            self.assertIs(type(u), np.ndarray)
+            self.assertIs(type(u.base), zellige.Array)
+            self.assertTrue(np.array_equal(u, self.u))
+
+    def test_operators_and_names_are_those_of_numpy(self):
+        u, there = self.u, np.asarray(self.u)
+        for ours, expected in [
+            (2 * u + 1, 2 * there + 1), (u - u / 2, there / 2), (1 - u, 1 - there), (-u**2, -(there**2)), (abs(u), abs(there)),
+            (1 / (u + 9), 1 / (there + 9)), (u.T, there.T), (u == u, there == there), (u < -3.0, there < -3.0), (np.sqrt(-u), np.sqrt(-there)),
+        ]:
+            self.assertIs(type(ours), np.ndarray)
+            self.assertTrue(np.array_equal(ours, expected))
+        self.assertEqual((u.max(), float(u.mean())), (there.max(), float(there.mean())))
+        with self.assertRaisesRegex(AttributeError, "no attribute"):
+            u.colour
+        with self.assertRaisesRegex(ValueError, "ambiguous"):
+            bool(u)
+
+    def test_copies_and_pickles_have_all_that_is_said(self):
+        field = zellige.Run({"poisson": {"grid": {"nodes": [9, 9], "size": [1, 2]}, "rhs": "x"}}, **HERE).fields["solution"]
+        for array in (self.u, field):
+            for other in (pickle.loads(pickle.dumps(array)), copy.deepcopy(array)):
+                self.assertIs(type(other), zellige.Array)
+                self.assertTrue(np.array_equal(other, array) and not np.shares_memory(other, array))
+                self.assertEqual((other.name, other.title, other.units, other.axes), (array.name, array.title, array.units, array.axes))
+        self.assertTrue(pickle.loads(pickle.dumps(poisson.solve(np.ones((9, 9)), **HERE))).converged)
+        copied = np.from_dlpack(self.u, copy=True)
+        self.assertTrue(np.array_equal(copied, self.u) and not np.shares_memory(copied, self.u))
 
     def test_numpy_and_dlpack_share_the_memory(self):
         first = np.asarray(self.u)
@@ -150,6 +184,29 @@ class Refusals(unittest.TestCase):
         self.assertIn("allowed", text)
         self.assertEqual(caught.exception.exit_code, 2)
         self.assertIsInstance(caught.exception, ValueError)
+
+    def test_arguments_are_told_by_their_names(self):
+        rho, told = np.ones((9, 9)), {
+            "`rho` has masked values": lambda: poisson.solve(np.ma.masked_greater(np.arange(81.0).reshape(9, 9), 70), **HERE),
+            "`rhs` of the input is told by `rho`": lambda: poisson.solve(rho, rhs=2.0, **HERE),
+            "`grid` of the input is told by `spacing`": lambda: poisson.solve(rho, grid={"nodes": [5, 5]}, **HERE),
+            r"`poisson.tolerance` is nan, no value": lambda: poisson.solve(rho, tol=np.nan, **HERE),
+            r"`poisson.max_cycles` is None, no value": lambda: poisson.solve(rho, max_cycles=None, **HERE),
+            r"`spacing` is '1'": lambda: poisson.solve(rho, spacing="1", **HERE),
+            r"`boundary\['x_lo'\]` is of type ndarray": lambda: poisson.solve(rho, boundary={"x_lo": np.ones(9)}, **HERE),
+            r"`boundary` is of type list": lambda: poisson.solve(rho, boundary=["dirichlet"], **HERE),
+            r"`boundary\['x'\]` is of type NoneType": lambda: poisson.solve(rho, boundary={"x": None}, **HERE),
+            r"`boundary\['x_lo'\]\['dirichlet'\]` is None": lambda: poisson.solve(rho, boundary={"x_lo": {"dirichlet": None}}, **HERE),
+            r"'float' object": lambda: poisson.Plan((33.7, 33), **HERE),
+        }
+        for text, call in told.items():
+            with self.assertRaisesRegex((TypeError, ValueError), text):
+                call()
+        self.assertEqual(poisson.solve(rho, max_cycles=np.int64(1), tol=np.float32(1e-30), method="multigrid", **HERE).cycles, 1)
+        # Nobody sees the text that is made of the arguments, and so no line of it is told.
+        with self.assertRaises(zellige.InputError) as caught:
+            poisson.solve(rho, spacing=-1.0, **HERE)
+        self.assertRegex(str(caught.exception), r"(?m)^ *`?poisson\.grid\.size")
 
     def test_values_that_are_not_finite_and_wrong_shapes(self):
         rho = np.ones((9, 9))

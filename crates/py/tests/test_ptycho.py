@@ -1,5 +1,6 @@
 """Ptychography on arrays."""
 
+import importlib.util
 import subprocess
 import sys
 import unittest
@@ -59,6 +60,24 @@ class Ptycho(Folder):
         self.assertGreater(likeness, 0.98)
         self.assertEqual([p.name for p in self.folder.iterdir()], ["scan.npz"], "no file is written")
 
+    def test_results_have_the_axes_of_the_run(self):
+        tables = {"scan": [{"name": "s", "simulate": {"frames": 9, "size": 32}}], "engine": [{"name": "DM", "iterations": 2}]}
+        for formats in ("hdf5", "npy"):
+            if formats == "hdf5" and not importlib.util.find_spec("h5py"):
+                continue
+            run = zellige.Run({"ptycho": tables, "output": {"folder": str(self.folder / formats), "formats": [formats]}}, **HERE)
+            with warnings.catch_warnings():
+                # Two iterations reach no goal.
+                warnings.simplefilter("ignore", zellige.VerdictWarning)
+                results = run.to_end()
+            for name in ("object", "probe"):
+                field, there = results.fields[name], run.fields[name]
+                self.assertTrue(np.array_equal(field, there), (formats, name))
+                self.assertEqual(len(field.axes), 3)
+                for axis, expected in zip(field.axes[1:], there.axes[-2:]):
+                    self.assertEqual((axis.name, axis.unit, axis.size), (expected.name, expected.unit, expected.size))
+                    np.testing.assert_allclose([axis.origin, axis.spacing], [expected.origin, expected.spacing], rtol=1e-12)
+
     def test_arrays_give_what_their_file_gives(self):
         scan = self.scan()
         keys = ("wavelength", "distance", "det_pixel")
@@ -75,6 +94,18 @@ class Ptycho(Folder):
         run.step(3)
         self.assertTrue(np.array_equal(np.asarray(run.fields["object"]), np.asarray(result.object)))
         self.assertTrue(np.array_equal(np.asarray(run.fields["probe"]), np.asarray(result.probe)))
+
+    def test_modes_of_a_start_are_all_reconstructed(self):
+        scan = self.scan()
+        one = scan["probe_true"].reshape(64, 64)
+        three = np.stack([one, 0.3 * np.roll(one, 3, 0), 0.2 * np.roll(one, 3, 1)])
+        about = {key: float(scan[key]) for key in ("wavelength", "distance")}
+        given = (scan["intensity"], scan["pos_m"])
+        results = [
+            zellige.ptycho.reconstruct(*given, **about, pixel=scan["det_pixel"], probe=probe, iterations=3, **HERE) for probe in (one, three)
+        ]
+        self.assertEqual([result.probe.shape for result in results], [(1, 64, 64), (3, 64, 64)])
+        self.assertGreater(float(abs(results[1].probe[2]).max()), 0.0)
 
     def test_shapes_are_checked(self):
         beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}

@@ -1,8 +1,14 @@
-"""Arrays of the caller as NumPy arrays."""
+"""Values of the caller as NumPy arrays, and as text for the input."""
 
+import json
+import math
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from .errors import InputError
 
 #: Devices of DLPack that are the memory of the host.
 _HOST = (1, 3, 13)
@@ -10,6 +16,27 @@ _HOST = (1, 3, 13)
 
 #: Types that counts are read in where they lie.
 _COUNTS = frozenset("u1 u2 u4 u8 i1 i2 i4 i8 f4 f8".split())
+
+
+def plain(value: Any, path: str = "") -> Any:
+    """Values of NumPy and of paths as those of JSON, which has neither NaN nor None."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v, f"{path}.{k}" if path else str(k)) for k, v in value.items()}
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(v, f"{path}[{k}]") for k, v in enumerate(value)]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if not isinstance(value, (bool, int, float, str)) or isinstance(value, float) and not math.isfinite(value):
+        message = f"`{path}` is {value!r}, no value of an input (allowed: finite numbers, texts, bools, lists, dicts)"
+        raise InputError(message, "leave the key out for its default")
+    return value
+
+
+def text(tables: Mapping) -> str:
+    """Tables of an input as JSON."""
+    return json.dumps(plain(tables))
 
 
 def counts(values: Any, name: str) -> np.ndarray:
@@ -38,6 +65,8 @@ def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
             raise TypeError(f"`{name}` is in the memory of a device (DLPack kind {kind})\n\nhint: copy it to the host first")
         if not hasattr(values, "__array_interface__") and not hasattr(values, "__array__"):
             values = np.from_dlpack(values)
+    if np.ma.is_masked(values):
+        raise TypeError(f"`{name}` has masked values, which no solver leaves out (hint: `{name}.filled(..)`, or `mask=` of ptychography)")
     array = np.asarray(values)
     if array.dtype == object or array.dtype.kind not in "biufc":
         raise TypeError(f"`{name}` is no array of numbers: {type(values).__name__} (allowed: NumPy arrays, buffers, DLPack of the host)")
@@ -63,7 +92,8 @@ def gpu_of(values: Any) -> str:
 
 
 def alike(array: Any, other: Any) -> Any:
-    """An array of the package as the library of `other` has arrays, sharing its memory: CuPy, PyTorch or JAX; as it is for all else."""
+    """An array of the package as the library of `other` has arrays, sharing its memory: CuPy, PyTorch, JAX (which copies what does
+    not lie at a multiple of 64 bytes), or else NumPy; as it is where none of these can see it."""
     library = type(other).__module__.partition(".")[0]
     if library == "cupy":
         import cupy
@@ -77,4 +107,4 @@ def alike(array: Any, other: Any) -> Any:
         import jax
 
         return jax.dlpack.from_dlpack(array)
-    return array
+    return array if on_gpu(array) else np.asarray(array)

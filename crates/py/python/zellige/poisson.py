@@ -1,12 +1,13 @@
 """Poisson's equation `u_xx + u_yy (+ u_zz) = rho` on regular grids: :func:`solve`, and :class:`Plan` for many right-hand sides."""
 
 import json
+import operator
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from ._arrays import alike, gpu_of, host, on_gpu
+from ._arrays import alike, gpu_of, host, on_gpu, text
 from ._zellige import PoissonPlan
 
 __all__ = ["Plan", "Result", "solve"]
@@ -18,8 +19,8 @@ _AXES = "xyz"
 class Result:
     """A solution with the account of how it was found."""
 
-    #: Solution over all nodes, float64, of the shape of `rho` and where `rho` is: an array of CuPy, PyTorch or JAX where `rho` is one, else an
-    #: Array, whose memory `numpy.asarray(result.u)` shares.
+    #: Solution over all nodes, float64, of the shape of `rho` and where `rho` is: an array of CuPy, PyTorch or JAX where `rho` is one, else
+    #: of NumPy.
     u: Any = field(repr=False)
     #: Residual in the norm asked for, before the first step and after each.
     residuals: list = field(repr=False)
@@ -37,7 +38,13 @@ class Result:
     report: Mapping[str, Any] = field(repr=False)
 
 
+#: Keys of the input that the arguments of a call stand for.
+_ARGUMENTS = {"rhs": "rho", "grid": "spacing", "boundary": "boundary", "method": "method", "tolerance": "tol", "guess": "guess", "batch": "Plan"}
+
+
 def _per_axis(value: Any, count: int, name: str) -> list:
+    if isinstance(value, str) or value is None:
+        raise TypeError(f"`{name}` is {value!r} (allowed: a number, or one an axis, x first)")
     values = list(np.broadcast_to(np.asarray(value, dtype=float), (count,))) if np.ndim(value) == 0 else [float(v) for v in value]
     if len(values) != count:
         raise ValueError(f"`{name}` has {len(values)} values where the grid has {count} axes (allowed: a number, or one an axis, x first)")
@@ -48,13 +55,20 @@ def _boundary(boundary: Any, shape: Sequence[int]):
     """Tables of the input, and values along sides that are arrays."""
     if isinstance(boundary, str):
         return {"all": boundary}, []
+    if not isinstance(boundary, Mapping):
+        raise TypeError(f"`boundary` is of type {type(boundary).__name__} (allowed: dirichlet, neumann, periodic, or a dict by side or axis)")
     tables, sides = {}, []
-    for key, condition in dict(boundary).items():
-        if not isinstance(condition, Mapping):
+    for key, condition in boundary.items():
+        if isinstance(condition, str):
             tables[key] = condition
             continue
+        if not isinstance(condition, Mapping):
+            words = '"dirichlet", "neumann", "periodic", {"dirichlet": values}, {"neumann": values}'
+            raise TypeError(f"`boundary[{key!r}]` is of type {type(condition).__name__} (allowed: {words})")
         table = {}
         for kind, values in condition.items():
+            if values is None:
+                raise TypeError(f"`boundary[{key!r}][{kind!r}]` is None (allowed: a number, an expression, an array over a side)")
             if isinstance(values, (str, int, float)) or np.ndim(values) == 0:
                 table[kind] = values if isinstance(values, str) else float(values)
                 continue
@@ -94,7 +108,9 @@ class Plan:
         threads: int = 0,
         **options: Any,
     ):
-        self.shape = tuple(int(n) for n in shape)
+        self.shape = tuple(operator.index(n) for n in shape)
+        for key in options.keys() & _ARGUMENTS.keys():
+            raise TypeError(f"`{key}` of the input is told by `{_ARGUMENTS[key]}` here")
         count = len(self.shape)
         if count not in (2, 3):
             raise ValueError(f"a grid of {count} axes (allowed: 2 or 3)")
@@ -112,11 +128,11 @@ class Plan:
             "rhs": 0.0,
             "boundary": tables,
             "method": method,
-            "tolerance": tol if isinstance(tol, str) else float(tol),
+            "tolerance": tol,
             **options,
         }
-        run = {"device": device or "auto", "threads": int(threads)}
-        self._plan = PoissonPlan(json.dumps({"poisson": equation, "run": run}), sides)
+        run = {"device": device or "auto", "threads": operator.index(threads)}
+        self._plan = PoissonPlan(text({"poisson": equation, "run": run}), sides)
 
     @property
     def method(self) -> str:
@@ -134,8 +150,8 @@ class Plan:
         A right-hand side in the memory of the plan's GPU stays there, as the solution does.
         """
         first = None if guess is None else host(guess, "guess")
-        u, converged, text = self._plan.solve(rho if on_gpu(rho) else host(rho, "rho"), first)
-        report = json.loads(text)
+        u, converged, figures = self._plan.solve(rho if on_gpu(rho) else host(rho, "rho"), first)
+        report = json.loads(figures)
         return Result(
             u=alike(u, rho),
             residuals=report["history"],
@@ -168,7 +184,8 @@ def solve(
     Parameters
     ----------
     rho : array, shape (N, M) or (K, N, M)
-        Right-hand side over all nodes, x fastest; sides are nodes, and values on Dirichlet nodes are not read. NumPy arrays,
+        Right-hand side over all nodes, x fastest; sides are nodes, and values on Dirichlet nodes, which must be
+        finite, have no effect. NumPy arrays,
         buffers and arrays with `__array_interface__`, `__dlpack__` or, on a GPU, `__cuda_array_interface__` are taken: CuPy,
         PyTorch, JAX. Float64 in C order is not copied, and what is on a GPU is solved there.
     spacing : float or sequence of float

@@ -1,6 +1,6 @@
 """Ptychography from arrays: :func:`reconstruct`, and :func:`run` iteration by iteration."""
 
-import json
+import operator
 import os
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
@@ -8,9 +8,9 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from ._arrays import counts as counted
-from ._arrays import host
+from ._arrays import host, text
 from ._zellige import Array, Session
-from .run import Run, _plain
+from .run import Run
 
 __all__ = ["Reconstruction", "reconstruct", "run"]
 
@@ -38,10 +38,19 @@ class Reconstruction:
 
 def _engines(engine: Any, iterations: Optional[int]) -> list:
     if isinstance(engine, str):
-        return [{"name": engine, "iterations": 100 if iterations is None else int(iterations)}]
+        return [{"name": engine, "iterations": 100 if iterations is None else operator.index(iterations)}]
     if iterations is not None:
         raise ValueError("`iterations` is for an engine given by its name: others have their own")
-    return [dict(engine)] if isinstance(engine, Mapping) else [dict(e) for e in engine]
+    engines = [engine] if isinstance(engine, Mapping) else list(engine)
+    if not all(isinstance(e, Mapping) for e in engines):
+        raise TypeError('`engine` is a list of dicts, [{"name": "DM", "iterations": 100}, ..], a dict, or a name')
+    return [dict(e) for e in engines]
+
+
+def _metres(value: Any, name: str) -> float:
+    if isinstance(value, (str, bool)):
+        raise TypeError(f"`{name}` is {value!r} (allowed: a number of metres)")
+    return float(value)
 
 
 def reconstruct(
@@ -76,7 +85,7 @@ def reconstruct(
     pixel : float or (float, float)
         Pixel of the detector, m: rows before columns.
     probe : array, shape (rows, columns) or (modes, rows, columns), or dict, optional
-        Wave to start from; or the keys of the input's `[ptycho.probe]`, such as `{"size": 1e-4, "focal_length": 0.08}`. By default
+        Wave to start from, with as many modes as are reconstructed; or the keys of the input's `[ptycho.probe]`, such as `{"size": 1e-4, "focal_length": 0.08}`. By default
         it is made from the frames.
     mask : array, shape (rows, columns) or (n, rows, columns), optional
         True where a pixel counts. With one of each frame, the frames are copied.
@@ -206,12 +215,15 @@ def _run(
     elif probe is not None:
         start = host(probe, "probe", np.complex64)
         start = start[np.newaxis] if start.ndim == 2 else start
+        table["probe"] = {"modes": len(start)}
         if start.ndim != 3 or start.shape[1:] != counts.shape[1:]:
             raise ValueError(f"`probe` has the shape {start.shape[-2:]} (allowed: that of a frame, {counts.shape[1:]}, modes before it)")
-    valid = None if mask is None else host(mask, "mask", np.uint8)
+    valid = None if mask is None else (host(mask, "mask", None) != 0).view(np.uint8)
     if valid is not None and valid.shape not in (counts.shape, counts.shape[1:]):
         raise ValueError(f"`mask` has the shape {valid.shape} (allowed: {counts.shape[1:]}, {counts.shape})")
-    pixels = np.broadcast_to(np.asarray(pixel, dtype=float), (2,))
-    scan = (counts, valid, places, [float(wavelength), float(distance), *map(float, pixels)], start)
-    text = json.dumps(_plain({**tables, "ptycho": table}))
-    return Run._of(Session(None, text, [], device, threads, output, resume, scan))
+    pixels = [pixel] * 2 if np.ndim(pixel) == 0 else list(pixel)
+    if len(pixels) != 2:
+        raise ValueError(f"`pixel` has {len(pixels)} values (allowed: one, or one of rows and one of columns)")
+    lengths = [_metres(wavelength, "wavelength"), _metres(distance, "distance"), *(_metres(p, "pixel") for p in pixels)]
+    scan = (counts, valid, places, lengths, start)
+    return Run._of(Session(None, text({**tables, "ptycho": table}), [], device, threads, output, resume, scan), resume)

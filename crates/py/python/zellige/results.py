@@ -1,6 +1,7 @@
 """Result folders: :func:`load`, and the plots that runs have too."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -26,7 +27,7 @@ class Field(NamedTuple):
     title: str
     #: Unit of the values; empty where there is none, or the file does not say.
     units: str
-    #: Axes in the order of the shape; empty where the file does not say (NPY).
+    #: Axes in the order of the shape; empty where no file says.
     axes: tuple
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
@@ -63,21 +64,24 @@ def _hdf5_field(dataset: Any, name: str) -> Field:
     axes: tuple = ()
     if "grid_spacing" in about:
         half = 0.5 if _text(about.get("centring", "node")) == "cell" else 0.0
-        parts = zip(about["axis_names"], about["axis_units"], about["grid_origin"], about["grid_spacing"], dataset.shape)
-        axes = tuple(Axis(_text(n), _text(u), float(o + half * h), float(h), int(k)) for n, u, o, h, k in parts)
+        # Layers of a wave have no axis in space.
+        layers = dataset.shape[: dataset.ndim - len(about["grid_spacing"])]
+        parts = zip(about["axis_names"], about["axis_units"], about["grid_origin"], about["grid_spacing"], dataset.shape[len(layers) :])
+        axes = tuple(Axis("layer", "", 0.0, 1.0, int(k)) for k in layers)
+        axes += tuple(Axis(_text(n), _text(u), float(o + half * h), float(h), int(k)) for n, u, o, h, k in parts)
     return Field(dataset[()], name, _text(about.get("title", name)), units, axes)
 
 
 class _Lazy(Mapping):
-    """Fields by name, read when they are asked for."""
+    """Fields or curves by name, read when they are asked for."""
 
-    def __init__(self, readers: Mapping):
-        self._readers = dict(readers)
-        self._read: dict[str, Field] = {}
+    def __init__(self, readers: Mapping, kind: str):
+        self._readers, self._kind = dict(readers), kind
+        self._read: dict[str, Any] = {}
 
-    def __getitem__(self, name: str) -> Field:
+    def __getitem__(self, name: str) -> Any:
         if name not in self._readers:
-            raise KeyError(f"no field `{name}` (there are: {', '.join(self._readers) or 'none'})")
+            raise KeyError(f"no {self._kind} `{name}` (there are: {', '.join(self._readers) or 'none'})")
         if name not in self._read:
             self._read[name] = self._readers[name]()
         return self._read[name]
@@ -89,7 +93,16 @@ class _Lazy(Mapping):
         return len(self._readers)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} fields: {', '.join(self)}>"
+        return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
+
+
+#: Formats that hold fields and are not read here.
+_OTHERS = {".vti": "VTI", ".vtu": "VTU", ".bov": "BOV", ".cxi": "CXI", ".ptyr": "PtyPy"}
+
+
+def _in_series(path: Path) -> bool:
+    """Tells whether a file is one of a series, which has a step behind its name."""
+    return re.search(r"_\d{6,}$", path.stem) is not None
 
 
 def table(path: Union[str, os.PathLike]) -> tuple:
@@ -98,10 +111,11 @@ def table(path: Union[str, os.PathLike]) -> tuple:
         lines = list(csv.reader(file))
     if not lines:
         raise ValueError(f"`{path}` is empty")
-    heads = [re.fullmatch(r"(.*?)(?: \[([^\]]*)\])?", head) for head in lines[0]]
-    names = [m[1] if m else "" for m in heads]
+    # A column of errors has the word behind the unit of what they are of.
+    heads = [re.fullmatch(r"(.*?)(?: \[([^\]]*)\])?( error)?", head) for head in lines[0]]
+    names = [m[1] + (m[3] or "") if m else "" for m in heads]
     values = np.array([[float(cell) if cell else np.nan for cell in line] for line in lines[1:]], dtype=float).reshape(-1, len(names))
-    return dict(zip(names, values.T.copy())), {m[1]: m[2] or "" for m in heads if m}
+    return dict(zip(names, values.T.copy())), {name: m[2] or "" for name, m in zip(names, heads) if m}
 
 
 class Results:
@@ -110,8 +124,11 @@ class Results:
     def __init__(self, folder: Union[str, os.PathLike]):
         self.folder = Path(folder)
         if not (self.folder / "resolved.toml").exists() and not (self.folder / "summary.json").exists():
-            raise FileNotFoundError(f"`{self.folder}` holds no results: neither summary.json nor resolved.toml is there")
+            runs = sorted(path.parent.name for path in self.folder.glob("*/resolved.toml"))
+            inside = f"; its folders do: {', '.join(runs)}" if runs else ""
+            raise FileNotFoundError(f"`{self.folder}` holds no results: neither summary.json nor resolved.toml is there{inside}")
         self._fields: Optional[_Lazy] = None
+        self._curves: Optional[_Lazy] = None
         self._rows: Optional[tuple] = None
 
     @property
@@ -136,22 +153,36 @@ class Results:
         return dict(self._table()[1])
 
     @property
-    def curves(self) -> dict:
-        """Curves by name: the columns of each, by label."""
-        return {p.stem: table(p)[0] for p in sorted(self.folder.glob("*.csv")) if p.stem != "rows"}
+    def curves(self) -> Mapping:
+        """Curves at the end of the run by name: the columns of each, by label."""
+        if self._curves is None:
+            paths = (p for p in sorted(self.folder.glob("*.csv")) if p.stem != "rows" and not _in_series(p))
+            self._curves = _Lazy({p.stem: lambda p=p: table(p)[0] for p in paths}, "curve")
+        return self._curves
 
     @property
     def fields(self) -> Mapping:
-        """Fields at the end of the run by name, with axes and units where the format has them (HDF5, openPMD)."""
+        """Fields at the end of the run by name, from HDF5, openPMD and NPY, with axes and units."""
         if self._fields is None:
-            self._fields = _Lazy(self._readers())
+            self._fields = _Lazy({name: lambda r=read: self._described(r()) for name, read in self._readers().items()}, "field")
         return self._fields
+
+    def _described(self, field: Field) -> Field:
+        """A field with what the summary says about it where its file says nothing."""
+        about = self.summary.get("fields", {}).get(field.name)
+        if about is None or field.units:
+            return field
+        axes = tuple(Axis(a["name"], a["unit"], a["origin"], a["spacing"], a["len"]) for a in about["axes"])
+        layers = field.values.ndim - len(axes)
+        axes = tuple(Axis("layer", "", 0.0, 1.0, k) for k in field.shape[: max(layers, 0)]) + axes
+        if tuple(a.size for a in axes) != field.shape:
+            return field
+        return field._replace(title=about["title"], units=about["unit"], axes=axes)
 
     def _readers(self) -> dict:
         readers: dict = {}
         for path in sorted(self.folder.glob("*.npy")):
-            # Those of a series have a step behind their name.
-            if not re.search(r"_\d{6,}$", path.stem):
+            if not _in_series(path):
                 readers[path.stem] = lambda p=path: Field(np.load(p), p.stem, p.stem, "", ())
         whole = self.folder / "results.h5"
         if whole.exists():
@@ -170,6 +201,12 @@ class Results:
 
     def plot(self, *names: str):
         """Draw fields (all without a name) with matplotlib, and return the figure."""
+        others = sorted({_OTHERS[p.suffix] for p in self.folder.iterdir() if p.suffix in _OTHERS})
+        if others and not self.fields:
+            raise ValueError(
+                f"the fields of `{self.folder}` are in {', '.join(others)}, which is not read here\n\n"
+                'hint: `zellige view` draws them; `output.formats = ["hdf5"]` or `["npy"]` is read'
+            )
         return plot_fields({name: self.fields[name] for name in names or self.fields})
 
     def __repr__(self) -> str:
@@ -221,9 +258,19 @@ def load(folder: Union[str, os.PathLike]) -> Results:
     Returns
     -------
     Results
-        With `summary`, `rows` (arrays by column), `fields` (by name, with axes and units) and `curves`. HDF5 files need h5py.
+        With `summary`, `rows` (arrays by column), `fields` (by name, with axes and units) and `curves`. HDF5 files need h5py; of a
+        series, fields and curves are the last ones.
     """
     return Results(folder)
+
+
+def _show(figure: Any) -> None:
+    """Shows a figure that is not shown anyway, in a notebook."""
+    from IPython.display import Image, display  # type: ignore[import-not-found, unused-ignore]
+
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    display(Image(picture.getvalue()))
 
 
 def plot_fields(fields: Mapping):
@@ -236,11 +283,13 @@ def plot_fields(fields: Mapping):
     for name, field in fields.items():
         values, title = np.asarray(field), f"{field.title} [{field.units}]" if field.units else field.title
         while values.ndim > 2:
-            values = values[0] if np.iscomplexobj(values) else values[values.shape[0] // 2]
+            n, at = values.shape[0], 0 if np.iscomplexobj(values) else values.shape[0] // 2
+            values, title = values[at], title if n == 1 else f"{title}, {at + 1} of {n}"
         if np.iscomplexobj(values):
-            panels += [(f"|{title}|", np.abs(values), field.axes, "viridis"), (f"phase of {title}", np.angle(values), field.axes, "twilight")]
+            panels += [(name, f"|{title}|", np.abs(values), field.axes, "viridis")]
+            panels += [(name, f"phase of {title}", np.angle(values), field.axes, "twilight")]
         else:
-            panels.append((title, values, field.axes, "viridis"))
+            panels.append((name, title, values, field.axes, "viridis"))
     if not panels:
         raise ValueError("there are no fields to draw")
     columns = min(3, len(panels))
@@ -249,20 +298,28 @@ def plot_fields(fields: Mapping):
     try:
         from matplotlib import pyplot
 
-        # Shown by notebooks, and closed with them.
+        # Shown by notebooks at the end of the cell, and closed then.
         figure = pyplot.figure(figsize=(4.2 * columns, 3.6 * rows), layout="constrained")
+        figure._ipython_display_ = lambda: None if pyplot.fignum_exists(figure.number) else _show(figure)
     except ImportError:
         pass
-    for n, (title, values, axes, colours) in enumerate(panels):
+    for n, (name, title, values, axes, colours) in enumerate(panels):
         plot = figure.add_subplot(rows, columns, n + 1)
         if values.ndim == 1:
             plot.plot(axes[-1].coordinates if axes else np.arange(len(values)), values)
         else:
-            extent = None
+            extent, aspect, complexes = None, "auto", np.iscomplexobj(np.asarray(fields[name]))
             if len(axes) >= 2:
                 (y, x) = axes[-2:]
-                extent = (x.origin - x.spacing / 2, x.origin + (x.size - 0.5) * x.spacing, y.origin - y.spacing / 2, y.origin + (y.size - 0.5) * y.spacing)
-            image = plot.imshow(values, origin="lower", extent=extent, cmap=colours, aspect="auto")
+                ends = (y.origin - y.spacing / 2, y.origin + (y.size - 0.5) * y.spacing)
+                # Rows of detectors and what is found from them begin at the top.
+                extent = (x.origin - x.spacing / 2, x.origin + (x.size - 0.5) * x.spacing, *(ends[::-1] if complexes else ends))
+                # Lengths are drawn alike where that leaves room for both.
+                if {x.name, y.name} <= set("xyz") and x.unit == y.unit and 1 / 6 < x.size * x.spacing / (y.size * y.spacing) < 6:
+                    aspect = "equal"
+            # Pixels that next to no light has seen have no colours of their own.
+            high = np.quantile(values, 0.995) if complexes and colours == "viridis" else None
+            image = plot.imshow(values, origin="upper" if complexes else "lower", extent=extent, cmap=colours, aspect=aspect, vmax=high)
             figure.colorbar(image, ax=plot)
             if axes:
                 plot.set_ylabel(axes[-2].label)

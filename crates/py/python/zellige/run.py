@@ -3,6 +3,7 @@
 import html
 import json
 import math
+import operator
 import os
 import warnings
 from collections.abc import Mapping
@@ -11,11 +12,11 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._arrays import host, on_gpu
+from ._arrays import host, on_gpu, plain, text
 from ._bar import Bar
 from ._zellige import Array, Session
 from .errors import VerdictWarning
-from .results import Results, plot_fields
+from .results import Results, plot_fields, table
 
 __all__ = ["Clock", "LivePage", "Outcome", "Run"]
 
@@ -40,42 +41,24 @@ class Outcome(NamedTuple):
     message: str
 
 
-def _plain(value: Any) -> Any:
-    """Values of NumPy and of paths as those of JSON."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    return value
-
-
 def _toml(value: Any) -> str:
     """A value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    if value is None:
-        raise ValueError("None is no value of an input: leave the key out")
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _overrides(table: Mapping, path: str = "") -> Iterator[str]:
     for key, value in table.items():
         name = f"{path}.{key}" if path else str(key)
-        value = _plain(value)
-        if isinstance(value, dict) and value:
+        if isinstance(value, Mapping):
             yield from _overrides(value, name)
         else:
-            yield f"{name}={_toml(value)}"
+            yield f"{name}={_toml(plain(value, name))}"
 
 
 def _underscored(name: str) -> str:
@@ -84,9 +67,11 @@ def _underscored(name: str) -> str:
 
 
 class Fields(Mapping):
-    """Results of a run by name, as they stand after the last step. They are computed when the first one is asked for.
+    """Results of a run by name, as they stand after the last step. They are computed once, when the first one is asked for: what is
+    written into them stays until the next step.
 
-    Names are those of the files (`E_x`, `rho`, `temperature`, `object`); `Ex` is understood as `E_x`.
+    Names are those of the files (`E_x`, `rho`, `temperature`, `object`); `Ex` is understood as `E_x`. Of a plasma, fields that are
+    zero everywhere, or that the input does not ask for, are not listed; by their names they are there.
     """
 
     def __init__(self, run: "Run", kind: str):
@@ -97,11 +82,13 @@ class Fields(Mapping):
 
     def __getitem__(self, name: str):
         found = self._all()
-        if name in found:
-            return found[name]
-        alike = [k for k in found if k.replace("_", "") == name.replace("_", "")]
-        if len(alike) == 1:
-            return found[alike[0]]
+        if isinstance(name, str):
+            alike = [k for k in found if k == name] or [k for k in found if k.replace("_", "") == name.replace("_", "")]
+            if len(alike) == 1:
+                return found[alike[0]]
+            other = self._run._session.field(_underscored(name)) if self._kind == "field" else None
+            if other is not None:
+                return found.setdefault(_underscored(name), other)
         raise KeyError(f"no {self._kind} `{name}` (there are: {', '.join(found) or 'none'})")
 
     def __contains__(self, name: object) -> bool:
@@ -148,7 +135,7 @@ class Run:
         Folder for `to_end` and `save`; by default as the input says, else `out/` and the input's name. Or keys of the input's
         `[output]` table: `{"folder": "here", "formats": ["npy"]}`.
     resume : path, optional
-        Folder of an earlier run whose checkpoint this one goes on from.
+        Folder of an earlier run whose checkpoint this one goes on from, or the path of the checkpoint that `save` returns.
     **overrides
         Keys of the input over those that it has: `poisson={"tolerance": 1e-10}`, or `**{"poisson.tolerance": 1e-10}`.
 
@@ -181,25 +168,40 @@ class Run:
     ):
         if isinstance(output, Mapping):
             overrides, output = {**overrides, "output": output}, None
-        file, text = (None, json.dumps(_plain(input))) if isinstance(input, Mapping) else (os.fspath(input), None)
-        self._drive(Session(file, text, list(_overrides(overrides)), device, threads, output, resume))
+        if threads is not None and operator.index(threads) < 0:
+            raise ValueError(f"`threads` is {threads} (allowed: 0 for every core, or more)")
+        file, tables = (None, text(input)) if isinstance(input, Mapping) else (os.fspath(input), None)
+        self._drive(Session(file, tables, list(_overrides(overrides)), device, threads, output, resume), resume)
 
     @classmethod
-    def _of(cls, session: Session) -> "Run":
+    def _of(cls, session: Session, resume: Union[str, os.PathLike, None]) -> "Run":
         """The run of a session that was set up otherwise."""
         run = cls.__new__(cls)
-        run._drive(session)
+        run._drive(session, resume)
         return run
 
-    def _drive(self, session: Session) -> None:
+    def _drive(self, session: Session, resume: Union[str, os.PathLike, None]) -> None:
         self._session = session
         self._rows: dict[str, list] = {}
         self._units: dict[str, str] = {}
-        self._read = 0
+        #: Rows from before, and those of the session that were read.
+        self._earlier, self._read = 0, 0
+        if resume is not None:
+            self._take_rows(Path(resume))
         self._cache: Optional[tuple] = None
         self._results: Optional[Results] = None
         for line in self._session.warnings:
             warnings.warn(line, stacklevel=2)
+
+    def _take_rows(self, resume: Path) -> None:
+        """Takes the rows that an earlier run has up to its checkpoint."""
+        path = (resume.parent.parent if resume.is_file() else resume) / "rows.csv"
+        if path.is_file():
+            columns, units = table(path)
+            self._units = {name: unit for name, unit in units.items() if name not in Clock._fields}
+            before = columns["step"] <= self.clock.step
+            self._rows = {name: list(values[before]) for name, values in columns.items()}
+            self._earlier = int(np.count_nonzero(before))
 
     @property
     def solver(self) -> str:
@@ -268,6 +270,7 @@ class Run:
         Nothing is written. Other Python threads go on meanwhile. Ctrl-C raises KeyboardInterrupt between two steps, after which the
         run can go on. Steps that take longer than half a second have a progress bar, in terminals and notebooks.
         """
+        n = operator.index(n)
         if n < 0:
             raise ValueError(f"{n} steps (allowed: 0 or more)")
         if n < 2:
@@ -280,7 +283,8 @@ class Run:
 
     @property
     def rows(self) -> dict:
-        """Scalars of the steps so far, by name: arrays of one length, NaN where a step has none. `step` and `time` are among them.
+        """Scalars of the steps so far, by name: arrays of one length, NaN where a step has none. `step` and `time` are among them,
+        and those of an earlier run up to its checkpoint.
 
         `run.rows_every` of the input says for which steps there are rows; `units` has the units.
         """
@@ -288,7 +292,7 @@ class Run:
             row = {"step": float(step), **({} if time is None else {"time": time}), **{name: value for name, _, value in scalars}}
             self._units.update((name, unit) for name, unit, _ in scalars)
             for name in row:
-                self._rows.setdefault(name, [math.nan] * self._read)
+                self._rows.setdefault(name, [math.nan] * (self._earlier + self._read))
             for name, column in self._rows.items():
                 column.append(row.get(name, math.nan))
             self._read += 1
@@ -440,6 +444,8 @@ class Run:
                 beam = frame.particles("beam")
                 frame.set_particles("beam", {"momentum_x": np.asarray(beam["momentum_x"]) + 0.1})
         """
+        if not isinstance(columns, Mapping):
+            raise TypeError(f"`columns` is of type {type(columns).__name__} (allowed: a dict of arrays by column)")
         values = [(str(name), host(column, str(name))) for name, column in columns.items()]
         for name, column in values:
             if column.ndim != 1:
@@ -462,7 +468,8 @@ class Run:
         return Path(self._session.save(folder))
 
     def to_end(self) -> Results:
-        """Run to the end as the command line does, with the same files and checks, and return what lies in the folder.
+        """Run to the end as the command line does, with the same files and checks, and return what lies in the folder. Where the
+        results cannot be written, the run is still there: to be ended once more, or saved elsewhere.
 
         Rows of steps that were made by hand are in the files; diagnostics that fell due in them are not.
 
@@ -499,6 +506,9 @@ class Run:
         return plot_fields({name: self.fields[name] for name in names or self.fields})
 
     def __repr__(self) -> str:
-        clock = self.clock
+        try:
+            clock = self.clock
+        except RuntimeError:
+            return f"<zellige.Run {self.solver} on {self.device}: another thread is working on it>"
         time = "" if clock.time is None else f", time {clock.time:.6g}"
         return f"<zellige.Run {self.solver} on {self.device}: step {clock.step}{time}>"
