@@ -88,6 +88,8 @@ pub trait Session: Send {
     fn set_field_on_gpu(&mut self, name: &str, shape: &[usize], values: &ValuesOnGpu) -> Result<()>;
     /// Sets columns of particles ([`zellige_engine::sim::Solver::set_particles`]).
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()>;
+    /// Sets them from values on that GPU ([`zellige_engine::run::Running::set_particles_on_gpu`]).
+    fn set_particles_on_gpu(&mut self, species: &str, columns: &[(String, ValuesOnGpu)]) -> Result<()>;
     /// Saves a checkpoint below a folder, by default that of the results, and returns its path.
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf>;
     /// Runs to the end as the command line does, with the same files, and returns the folder of the results.

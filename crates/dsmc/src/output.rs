@@ -1,9 +1,14 @@
 //! Averages as records: a field per quantity with the field of its error bars, flows through sections, the cells that bodies cut,
 //! and what walls feel ([`crate::diagnostics::surfaces`]).
 
+mod on_gpu;
+
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Record, Values};
 
+pub(crate) use self::on_gpu::field as field_on_gpu;
+#[cfg(test)]
+pub(crate) use self::on_gpu::wanted_of;
 use crate::diagnostics::{local, patches, surfaces};
 use crate::flow::{Averaged, Flow};
 use crate::model::{Model, Scheme};
@@ -41,6 +46,12 @@ fn palette(values: &[f64], name: &str) -> Palette {
     if (at(0.999) / at(0.001)).log10() > DECADES { Palette::Density } else { Palette::Sequential }
 }
 
+/// A field over the cells.
+fn field_of(flow: Averaged<'_>, name: String, title: String, unit: (&str, [f64; 7]), values: Vec<f64>, palette: Palette) -> Field {
+    let (axes, centring, values) = (axes(flow), Centring::Cell, Values::F64(values));
+    Field { name, title, unit: unit.0.into(), dimension: unit.1, axes, centring, values, palette }
+}
+
 /// A quantity and its standard errors over the cells.
 struct Quantity {
     name: String,
@@ -75,8 +86,7 @@ impl Quantity {
             Record::Measured(Measured { curve, errors: vec![errors.clone()] })
         });
         let field = |name: String, title: String, values: Vec<f64>, palette: Palette| {
-            let (axes, centring, values) = (axes(flow), Centring::Cell, Values::F64(values));
-            Record::Field(Field { name, title, unit: unit.into(), dimension, axes, centring, values, palette })
+            Record::Field(field_of(flow, name, title, (unit, dimension), values, palette))
         };
         let colours = if line { Palette::Undrawn } else { palette(&means, &name) };
         let error = errors.map(|errors| field(format!("{name}_error"), format!("standard error of the {title}"), errors, Palette::Undrawn));

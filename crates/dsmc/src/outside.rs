@@ -1,7 +1,9 @@
 //! Particles of a gas as a caller between two steps sees and changes them.
 
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::record::{Column, Table};
+use zellige_engine::ops::plane::FieldCopier;
+use zellige_engine::record::{Column, Table, TableOnGpu, ValuesOnGpu};
+use zellige_engine::sim::not_on_gpu;
 
 use crate::flow::Flow;
 use crate::particles::Particles;
@@ -9,9 +11,38 @@ use crate::particles::Particles;
 /// Columns that can be set, by their names in records.
 const COLUMNS: [&str; 3] = ["velocity_x", "velocity_y", "velocity_z"];
 
+/// Quantities, components and units of all columns, in their order.
+const ALL: [(&str, &str, &str); 5] =
+    [("position", "x", "m"), ("position", "y", "m"), ("velocity", "x", "m/s"), ("velocity", "y", "m/s"), ("velocity", "z", "m/s")];
+
+/// A column by its place among them.
+fn column(k: usize, values: Vec<f64>) -> Column {
+    let (quantity, component, unit) = ALL[k];
+    Column::numbers(quantity, component, unit, values)
+}
+
 /// Refusal of values for `name`.
 fn refused(name: &str, message: String, allowed: &str) -> Error {
     Error::input("the run", Problem::new(name, message).allowed(allowed))
+}
+
+fn must_fit(name: &str, values: usize, particles: usize) -> Result<()> {
+    if values == particles {
+        return Ok(());
+    }
+    Err(refused(name, format!("{values} values for {particles} particles"), "a value a particle"))
+}
+
+fn not_finite(name: &str, k: usize, value: f64) -> Error {
+    refused(name, format!("value {k} is {value}"), "finite numbers of single precision")
+}
+
+fn unknown(name: &str) -> Error {
+    refused(name, "no column of particles has that name".into(), &COLUMNS.join(", "))
+}
+
+fn displaced(name: &str) -> Error {
+    refused(name, "particles of a gas stay where they are".into(), "the positions that they have")
 }
 
 /// Numbers of the particles of a species.
@@ -30,9 +61,8 @@ impl Flow {
         let grid = &self.model.grid;
         let own = of_species(all, species);
         let at = |k: usize| grid.position(grid.cell(all.cell[k] as usize), [0, 1].map(|d| f64::from(all.offset[d][k])));
-        let position = |d: usize| Column::numbers("position", ["x", "y"][d], "m", own.iter().map(|k| at(*k)[d]).collect());
-        let velocity =
-            |d: usize| Column::numbers("velocity", ["x", "y", "z"][d], "m/s", own.iter().map(|k| f64::from(all.velocity[d][*k])).collect());
+        let position = |d: usize| column(d, own.iter().map(|k| at(*k)[d]).collect());
+        let velocity = |d: usize| column(2 + d, own.iter().map(|k| f64::from(all.velocity[d][*k])).collect());
         let name = self.model.species[species].name.clone();
         let columns = (0..2).map(position).chain((0..3).map(velocity)).collect();
         Table { title: format!("particles of {name}"), name, length_si: 1.0, time_si: 1.0, len: own.len(), share: None, columns }
@@ -49,18 +79,14 @@ impl Flow {
         let speed = |all: &Particles, k: usize| all.velocity.iter().map(|v| f64::from(v[k]).powi(2)).sum::<f64>().sqrt();
         let before: Vec<f64> = own.iter().map(|k| speed(&all, *k)).collect();
         for (name, values) in columns {
-            if values.len() != own.len() {
-                return Err(refused(name, format!("{} values for {} particles", values.len(), own.len()), "a value a particle"));
-            }
+            must_fit(name, values.len(), own.len())?;
             if let Some(k) = values.iter().position(|v| !(*v as f32).is_finite()) {
-                return Err(refused(name, format!("value {k} is {}", values[k]), "finite numbers of single precision"));
+                return Err(not_finite(name, k, values[k]));
             }
             let Some(d) = COLUMNS.iter().position(|column| column == name) else {
-                let Some(column) = table.columns.iter().find(|column| column.name() == *name) else {
-                    return Err(refused(name, "no column of particles has that name".into(), &COLUMNS.join(", ")));
-                };
+                let Some(column) = table.columns.iter().find(|column| column.name() == *name) else { return Err(unknown(name)) };
                 if column.values != Column::numbers("", "", "", values.clone()).values {
-                    return Err(refused(name, "particles of a gas stay where they are".into(), "the positions that they have"));
+                    return Err(displaced(name));
                 }
                 continue;
             };
@@ -78,5 +104,50 @@ impl Flow {
             stages.set_extra(&counted).map_err(refuse)?;
             if faster { stages.raise_majorants(2.0 * fastest) } else { Ok(()) }
         })
+    }
+
+    /// Columns of [`Flow::table`] as copies in the memory of the GPU that the particles lie on.
+    pub(crate) fn table_on_gpu(&mut self, species: usize) -> Result<TableOnGpu> {
+        let Some(found) = self.stages.columns_on_gpu(species, [true; 5])? else {
+            return Err(not_on_gpu(&self.model.species[species].name, &[]));
+        };
+        let columns = found.columns.into_iter().flatten().enumerate();
+        Ok(TableOnGpu { columns: columns.map(|(k, values)| (column(k, Vec::new()), ValuesOnGpu::F64(values))).collect() })
+    }
+
+    /// [`Flow::set_velocities`] from columns in the memory of the GPU that the particles lie on: changed in place.
+    ///
+    /// # Errors
+    /// Those of [`Flow::set_velocities`]; values are no real numbers.
+    pub(crate) fn set_velocities_on_gpu(&mut self, species: usize, columns: &[(String, ValuesOnGpu)], copier: &FieldCopier) -> Result<()> {
+        let names = [0, 1, 2, 3, 4].map(|k| column(k, Vec::new()).name());
+        let mut given: [Option<&ValuesOnGpu>; 5] = [None; 5];
+        for (name, values) in columns {
+            given[names.iter().position(|n| n == name).ok_or_else(|| unknown(name))?] = Some(values);
+            if !values.is_real() {
+                return Err(refused(name, "values are no real numbers".into(), "float32, float64"));
+            }
+        }
+        let wanted = std::array::from_fn(|k| k < 2 && given[k].is_some());
+        let Some(there) = self.stages.columns_on_gpu(species, wanted)? else {
+            return Err(not_on_gpu(&self.model.species[species].name, &[]));
+        };
+        for (name, values) in columns {
+            must_fit(name, values.len(), there.len)?;
+            if let Some((k, value)) = copier.first_unfit(values, 1.0, false)? {
+                return Err(not_finite(name, k, value));
+            }
+        }
+        for (k, position) in there.columns.into_iter().enumerate() {
+            if let (Some(position), Some(values)) = (position, given[k])
+                && copier.first_unlike(values, &ValuesOnGpu::F64(position))?.is_some()
+            {
+                return Err(displaced(&names[k]));
+            }
+        }
+        match self.stages.set_velocities_on_gpu(species, [given[2], given[3], given[4]])? {
+            Some(fastest) => self.stages.raise_majorants(2.0 * fastest),
+            None => Ok(()),
+        }
     }
 }

@@ -8,9 +8,10 @@ use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::links::{Division, Links};
+use zellige_engine::ops::plane::FieldCopier;
 use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Check, Pictures, Record, Row, Table};
+use zellige_engine::record::{Check, FieldOnGpu, Pictures, Record, Row, Table, TableOnGpu, ValuesOnGpu};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Look, Outcome, Plan, Solver, not_set};
 use zellige_engine::times::{self, Phase};
@@ -71,6 +72,19 @@ impl Dsmc {
         let found = audit::lost(&ledger, &self.totals, start);
         self.lost = found.map(|what| format!("{what}; found in the audit after step {}", self.flow.step));
         self.exceeded = audit::exceeded(&ledger);
+        Ok(())
+    }
+
+    /// Number of the species of that name, whose particles are to be set.
+    fn number_of(&self, species: &str) -> Result<usize> {
+        let names: Vec<&str> = self.flow.model.species.iter().map(|s| s.name.as_str()).collect();
+        names.iter().position(|name| *name == species).ok_or_else(|| not_set("species", species, &names))
+    }
+
+    /// Energy from outside is no change of the gas, which is held to what it has now.
+    fn begin_anew(&mut self) -> Result<()> {
+        self.totals = self.flow.totals()?;
+        self.start = self.totals;
         Ok(())
     }
 
@@ -183,7 +197,8 @@ impl Solver for Dsmc {
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
         let model = Self::prepare(config, environment)?;
         // Parts have programs of their own, which are the same for any number of them.
-        Ok([1, 2].into_iter().flat_map(|parts| cuda::recipes(&model, gpu, parts)).collect())
+        let of_steps = [1, 2].into_iter().flat_map(|parts| cuda::recipes(&model, gpu, parts));
+        Ok(of_steps.chain(cuda::recipes_of_copies(&model, gpu)).collect())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -353,13 +368,24 @@ impl Solver for Dsmc {
     }
 
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {
-        let names: Vec<&str> = self.flow.model.species.iter().map(|s| s.name.as_str()).collect();
-        let Some(number) = names.iter().position(|name| *name == species) else { return Err(not_set("species", species, &names)) };
+        let number = self.number_of(species)?;
         self.flow.set_velocities(number, columns)?;
-        // Energy from outside is no change of the gas, which is held to what it has now.
-        self.totals = self.flow.totals()?;
-        self.start = self.totals;
-        Ok(())
+        self.begin_anew()
+    }
+
+    fn field_on_gpu(&mut self, name: &str, _copier: &FieldCopier) -> Result<FieldOnGpu> {
+        output::field_on_gpu(&mut self.flow, name)
+    }
+
+    fn particles_on_gpu(&mut self, species: &str, _copier: &FieldCopier) -> Result<Option<TableOnGpu>> {
+        let number = self.flow.model.species.iter().position(|s| s.name == species);
+        number.map(|number| self.flow.table_on_gpu(number)).transpose()
+    }
+
+    fn set_particles_on_gpu(&mut self, species: &str, columns: &[(String, ValuesOnGpu)], copier: &FieldCopier) -> Result<()> {
+        let number = self.number_of(species)?;
+        self.flow.set_velocities_on_gpu(number, columns, copier)?;
+        self.begin_anew()
     }
 
     fn due(&mut self, _wall: Duration) -> Result<Vec<Record>> {

@@ -389,6 +389,16 @@ pub trait Solver: Sized + Send + 'static {
         Err(not_set("species", species, &[]))
     }
 
+    /// [`Solver::set_particles`] from columns in the memory of the run's GPU, as far as particles keep their number and places:
+    /// what a particle has is changed where it lies. Asked of runs on a GPU in one part.
+    ///
+    /// # Errors
+    /// Those of [`Solver::set_particles`]; particles would come to lie elsewhere.
+    fn set_particles_on_gpu(&mut self, species: &str, columns: &[(String, ValuesOnGpu)], copier: &FieldCopier) -> Result<()> {
+        let _ = (columns, copier);
+        Err(not_set("species", species, &[]))
+    }
+
     /// Records of diagnostics that have schedules of their own and fall due now, `wall` into the run. Asked before the
     /// first step of a fresh run and after every step, the last one included; [`crate::schedule::Agenda`] keeps count.
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {

@@ -59,6 +59,14 @@ impl Pic {
         Ok(Component::ALL[c])
     }
 
+    /// Number of the species of that name, whose particles are to be set.
+    fn species_to_set(&mut self, species: &str) -> Result<usize> {
+        let names: Vec<&str> = self.plasma.setup.species.iter().map(|s| s.name.as_str()).collect();
+        let Some(s) = names.iter().position(|name| *name == species) else { return Err(not_set("species", species, &names)) };
+        self.diagnostics.settle(&mut self.plasma)?;
+        Ok(s)
+    }
+
     /// Diagnostics of the run.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
@@ -250,12 +258,17 @@ impl Solver for Pic {
     }
 
     fn set_particles(&mut self, species: &str, columns: &[(String, Vec<f64>)]) -> Result<()> {
-        let names: Vec<&str> = self.plasma.setup.species.iter().map(|s| s.name.as_str()).collect();
-        let Some(s) = names.iter().position(|name| *name == species) else { return Err(not_set("species", species, &names)) };
-        self.diagnostics.settle(&mut self.plasma)?;
+        let s = self.species_to_set(species)?;
         self.plasma.set_particles(s, columns)?;
         self.diagnostics.series.changed();
         self.count = self.plasma.stages.count()?.iter().sum();
+        Ok(())
+    }
+
+    fn set_particles_on_gpu(&mut self, species: &str, columns: &[(String, ValuesOnGpu)], copier: &FieldCopier) -> Result<()> {
+        let s = self.species_to_set(species)?;
+        self.plasma.set_particles_on_gpu(s, columns, copier, |plasma| output::particles_on_gpu(plasma, s, copier))?;
+        self.diagnostics.series.changed();
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use bytemuck::{Pod, PodCastError};
 use num_complex::Complex;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use zellige_engine::cuda::{Behind, Buffer, Cuda};
 use zellige_engine::record::ValuesOnGpu;
@@ -287,6 +287,24 @@ pub(crate) fn values_on_gpu(object: &Bound<'_, PyAny>, name: &str, cuda: &Cuda) 
             Err(PyTypeError::new_err(message))
         }
     }
+}
+
+/// Values as [`values_on_gpu`] takes them for a column of particles: real numbers, or whole ones as identities are, on one axis.
+pub(crate) fn column_on_gpu(object: &Bound<'_, PyAny>, name: &str, cuda: &Cuda) -> PyResult<ValuesOnGpu> {
+    let kind: String = object.getattr("__cuda_array_interface__")?.get_item("typestr")?.extract()?;
+    let (values, shape) = match kind.as_str() {
+        <f32 as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::F32),
+        <f64 as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::F64),
+        <u64 as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::U64),
+        _ => {
+            let message = format!("`{name}` is an array of {kind} on a GPU (allowed: float32, float64; uint64 of `id`)");
+            Err(PyTypeError::new_err(format!("{message}\n\nhint: `{name}.astype(\"float64\")`, or `{name}.double()`")))
+        }
+    }?;
+    if shape.len() != 1 {
+        return Err(PyValueError::new_err(format!("`{name}` has {} axes (allowed: 1)", shape.len())));
+    }
+    Ok(values)
 }
 
 fn lent<T: Value + Pod + Send>(

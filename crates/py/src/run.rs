@@ -8,13 +8,14 @@ use num_complex::Complex;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use zellige_cli::session::{self, Address, InputText, Settings, Told};
+use zellige_engine::cuda::Cuda;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::record::{FieldOnGpu, GivenValues, Record, Row};
 use zellige_engine::sim::Clock;
 
 use crate::array::{Array, Data};
 use crate::errors::ForPython;
-use crate::memory::{Doubles, Value, Values, values_on_gpu};
+use crate::memory::{Doubles, Value, Values, column_on_gpu, values_on_gpu};
 use crate::ptycho::{self, ScanArguments};
 use crate::record;
 
@@ -50,6 +51,17 @@ impl Session {
         let mut run = self.take()?;
         let run: &mut Work = &mut run;
         py.detach(|| work(run)).for_python(py)
+    }
+
+    /// The GPU of the run, in whose memory `name` is given.
+    fn gpu_of(&self, py: Python<'_>, name: &str) -> PyResult<Cuda> {
+        let found = self.take()?.gpu().for_python(py)?;
+        found.ok_or_else(|| {
+            let message = format!("`{name}` is in the memory of a GPU, and the run computes on the CPU");
+            PyTypeError::new_err(format!(
+                "{message}\n\nhint: give it in host memory, `cupy.asnumpy(..)`, or make the run with `device=\"cuda\"`"
+            ))
+        })
     }
 
     /// [`Session::apart`], while `progress` is called now and then with the step, the part done and the wall time in seconds.
@@ -223,9 +235,7 @@ impl Session {
 
     /// Sets a field of the state from values in the memory of the run's GPU.
     fn set_field_on_gpu(&self, py: Python<'_>, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some(cuda) = self.take()?.gpu().for_python(py)? else {
-            return Err(PyTypeError::new_err(format!("`{name}` is in the memory of a GPU, and the run computes on the CPU")));
-        };
+        let cuda = self.gpu_of(py, name)?;
         let (values, shape) = values_on_gpu(values, name, &cuda)?;
         self.apart(py, |run| run.set_field_on_gpu(name, &shape, &values))
     }
@@ -235,6 +245,16 @@ impl Session {
         let doubles = |(name, values): (String, Bound<'_, PyAny>)| Ok((name, Doubles::new(&values)?.values().to_vec()));
         let columns: Vec<(String, Vec<f64>)> = columns.into_iter().map(doubles).collect::<PyResult<_>>()?;
         self.apart(py, |run| run.set_particles(species, &columns))
+    }
+
+    /// Sets columns of the particles of a species from values in the memory of the run's GPU.
+    fn set_particles_on_gpu(&self, py: Python<'_>, species: &str, columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
+        let cuda = self.gpu_of(py, species)?;
+        // Held until values are not read any more.
+        let (names, arrays): (Vec<String>, Vec<_>) = columns.into_iter().unzip();
+        let lent = |(name, values): (String, _)| column_on_gpu(values, &name, &cuda).map(|values| (name, values));
+        let lent: Vec<_> = names.into_iter().zip(&arrays).map(lent).collect::<PyResult<_>>()?;
+        self.apart(py, |run| run.set_particles_on_gpu(species, &lent))
     }
 
     /// Saves a checkpoint and returns its path.

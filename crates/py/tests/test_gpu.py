@@ -193,11 +193,11 @@ class Jax(unittest.TestCase):
 class Driver:
     """The driver itself, so that no library of arrays is needed."""
 
-    def __init__(self):
+    def __init__(self, number=0):
         self._cuda = ctypes.CDLL("libcuda.so.1")
         device, context = ctypes.c_int(), ctypes.c_void_p()
         self.call("cuInit", 0)
-        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        self.call("cuDeviceGet", ctypes.byref(device), number)
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self.call("cuCtxSetCurrent", context)
 
@@ -220,9 +220,9 @@ def device_memory(array):
 class OnGpu:
     """A copy of an array of NumPy in the memory of a GPU, as other libraries have them."""
 
-    def __init__(self, values):
+    def __init__(self, values, device=0):
         values = np.ascontiguousarray(values)
-        self._driver, self._at, size = Driver(), ctypes.c_uint64(), ctypes.c_size_t(values.nbytes)
+        self._driver, self._at, size = Driver(device), ctypes.c_uint64(), ctypes.c_size_t(values.nbytes)
         self._driver.call("cuMemAlloc_v2", ctypes.byref(self._at), size)
         self._driver.call("cuMemcpyHtoD_v2", self._at, values.ctypes.data_as(ctypes.c_void_p), size)
         self.__cuda_array_interface__ = {
@@ -230,7 +230,8 @@ class OnGpu:
         }
 
     def __del__(self):
-        Driver().call("cuMemFree_v2", self._at)
+        if getattr(self, "_at", None):
+            Driver().call("cuMemFree_v2", self._at)
 
 
 def walled(steps):
@@ -322,8 +323,6 @@ class FieldsOnGpu(test_run.Folder):
                     self.assertEqual(device_memory(there[name]).tobytes(), np.asarray(here[name]).tobytes(), f"{name} of {precision} {changes}")
         with self.assertRaisesRegex(KeyError, "no particles `ions`"):
             run.particles_on_gpu("ions")
-        with self.assertRaisesRegex(zellige.InputError, "`run.particles`"):
-            zellige.Run(test_run.gas(10**6), device="cuda").particles_on_gpu("Ar")
 
     def test_a_copy_outlives_its_moment_and_its_run(self):
         run = zellige.Run(plasma(10**6), device="cuda")
@@ -354,10 +353,6 @@ class FieldsOnGpu(test_run.Folder):
         run = zellige.Run(plasma(10**6), device="cuda")
         with self.assertRaisesRegex(zellige.InputError, "allowed: E_x, E_y, .*, rho, rho_electrons"):
             run.field_on_gpu("temperature")
-        gas = zellige.Run(test_run.gas(10**6), device="cuda")
-        gas.step(3)
-        with self.assertRaisesRegex(zellige.InputError, "run.fields"):
-            gas.field_on_gpu("temperature")
 
     def test_what_is_set_there_is_as_if_it_were_set_from_the_host(self):
         random = np.random.default_rng(3)

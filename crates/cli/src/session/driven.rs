@@ -421,6 +421,10 @@ impl<S: Solver> Session for Driven<S> {
         running.change(|solver| solver.set_particles(species, columns))
     }
 
+    fn set_particles_on_gpu(&mut self, species: &str, columns: &[(String, ValuesOnGpu)]) -> Result<()> {
+        self.running().ok_or_else(|| ended("there is no state to set"))?.set_particles_on_gpu(species, columns)
+    }
+
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf> {
         let folder = folder.map_or_else(|| run::folder_of::<S>(&self.input, &self.arguments), Path::to_owned);
         let resolved = run::resolved::<S>(&self.input, &self.device)?;

@@ -77,10 +77,9 @@ fn apart(found: &[[f64; 2]]) -> [Vec<f64>; 2] {
 fn sound(flow: Averaged<'_>, v: &[f64]) -> f64 {
     let mut mass = 0.0;
     let mut freedom = flow.model.components as f64;
-    let part = |s: usize| match v.get(VALUES + s * OF_SPECIES.len()) {
-        Some(density) if v[0] > 0.0 => density / v[0],
-        _ => flow.model.fractions[s],
-    };
+    // Behind the values of a pure gas stand those of modes and along z.
+    let known = flow.model.species.len() > 1 && v[0] > 0.0;
+    let part = |s: usize| if known { v[VALUES + s * OF_SPECIES.len()] / v[0] } else { flow.model.fractions[s] };
     for (s, f) in flow.model.species.iter().enumerate().map(|(k, s)| (s, part(k))) {
         mass += f * s.mass;
         freedom += f * f64::from(if flow.model.collisions.rotation { s.rotation } else { 0 });
@@ -120,4 +119,36 @@ fn at(flow: Averaged<'_>, cell: usize, free_path: f64, known: impl Fn(usize) -> 
     // Of |grad Q|, by the errors of the differences; where it vanishes they do not matter.
     let error = if gradient > 0.0 { error.sqrt() / gradient } else { 0.0 };
     [free_path * gradient / scale, free_path * error / scale]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+    use zellige_engine::device::{Cpu, Device};
+    use zellige_engine::profile::Profiler;
+
+    use super::*;
+    use crate::flow::Flow;
+
+    /// The speed of sound of a gas of one species, whatever values of modes and along z stand behind those of the gas.
+    #[test]
+    fn the_mach_number_of_a_pure_gas_is_that_of_its_temperature() {
+        for (name, freedom, velocity) in [("Ar", 3.0, [300.0, 0.0, 0.0]), ("Ar", 3.0, [0.0, 0.0, 300.0]), ("CO2", 5.0, [300.0, 0.0, 0.0])] {
+            let table = json!({ "dt": 1e-7, "steps": 40, "particles_per_cell": 200, "species": [{ "name": name }],
+                "grid": { "cells": [4, 1], "size": [0.004, 0.001] }, "sampling": { "start": 0, "batches": 4 },
+                "gas": { "density": 1e21, "temperature": 900.0, "velocity": velocity } });
+            let config = serde_json::from_value(table).unwrap();
+            let mut flow = Flow::new(&config, Path::new(""), 1, &Device::Cpu(Cpu::new(1).unwrap())).unwrap();
+            (0..40).for_each(|_| flow.advance(&mut Profiler::off()).unwrap());
+            let (model, values) = (flow.model.clone(), flow.samples.values());
+            let (_, _, [found, _]) = mach(Averaged::from(&flow), values, &|_| true);
+            for (v, found) in values.chunks_exact(width(&model)).zip(found) {
+                let speed = v[1..4].iter().map(|u| u * u).sum::<f64>().sqrt();
+                let expected = speed / ((freedom + 2.0) / freedom * BOLTZMANN * v[4] / model.species[0].mass).sqrt();
+                assert!((found - expected).abs() < 1e-12 * expected, "{name} {velocity:?}: {found} for {expected}");
+            }
+        }
+    }
 }

@@ -9,6 +9,7 @@ pub(crate) mod loads;
 mod of_cells;
 pub mod sections;
 mod shares;
+mod shown;
 mod spread;
 mod state;
 pub mod steady;
@@ -27,7 +28,9 @@ use crate::walls::tally::{BodyLoad, Flux};
 pub use formulae::VALUES_OF_SUMS;
 use of_cells::OfCells;
 use shares::{Shares, sums_of_regions};
-use spread::{FILLED, Spread};
+pub(crate) use shown::by_particles;
+pub(crate) use spread::FILLED;
+use spread::Spread;
 use steady::Search;
 use values::all_values;
 pub use values::{

@@ -9,7 +9,7 @@ use crate::model::Model;
 /// Cells whose values are made at a time.
 const PIECE: usize = 256;
 /// Batches that must have seen a particle for an error bar of what is an average over particles, or all where there are fewer.
-pub(super) const FILLED: u64 = 4;
+pub(crate) const FILLED: u64 = 4;
 
 /// Mean and summed squared deviation of batches (Welford), of what is linear in the sums.
 #[derive(Debug, Clone, Default)]

@@ -8,8 +8,11 @@ mod shares;
 
 use std::ops::Range;
 
+use zellige_engine::cuda::Buffer;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
+use zellige_engine::record::ValuesOnGpu;
+use zellige_engine::sim::not_on_gpu;
 
 use crate::gas::Species;
 use crate::grid::Rectangle;
@@ -145,8 +148,36 @@ pub trait Batches {
     /// Before the first batch it only has the memory ready.
     fn begin_fetch(&mut self) -> Result<FetchCells>;
 
+    /// A value of all cells as records have it, row by row, over so many closed batches of `samples` samples, one at least: a copy
+    /// in the memory of the device, which may be on its way. `None` in several parts.
+    fn show(&mut self, wanted: &Wanted, batches: u64, samples: u64) -> Result<Option<Buffer<f64>>>;
+
     /// Takes them back.
     fn put(&mut self, cells: &[f64], square: &[f64], filled: &[f64]) -> Result<()>;
+}
+
+/// A value of the averages, or its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    /// Index among the values of a cell.
+    pub value: usize,
+    /// The gas, or 1 + the number of a species of a mixture.
+    pub line: usize,
+    /// Data that a cell needs for it: 0 the gas, 1 particles, 2 the scatter of their velocities.
+    pub needs: u32,
+    /// Asks for the standard error.
+    pub error: bool,
+    /// Marks an average over particles.
+    pub by_particles: bool,
+}
+
+/// Particles of a species, as copies in the memory of a device.
+#[derive(Debug)]
+pub struct ColumnsOnGpu {
+    /// Number of particles.
+    pub len: usize,
+    /// Position (m) and velocity (m/s), of which those that were asked for are there.
+    pub columns: [Option<Buffer<f64>>; 5],
 }
 
 /// Waits for sums of cells and their scatter, and puts them where they belong; on any thread.
@@ -189,6 +220,19 @@ pub trait Stages: Send {
 
     /// Raises the bounds of collision rates, `(sigma g)max` of each cell and pair of species, to those of a relative speed, m/s.
     fn raise_majorants(&mut self, speed: f64) -> Result<()>;
+
+    /// Positions and velocities of all particles of a species, in the order of [`Stages::particles`], as copies in the memory of
+    /// the GPU that they lie on: x, y and the components of the velocity, as far as `wanted`. `None` where they lie on the host or
+    /// in several parts.
+    fn columns_on_gpu(&mut self, _species: usize, _wanted: [bool; 5]) -> Result<Option<ColumnsOnGpu>> {
+        Ok(None)
+    }
+
+    /// Puts velocities of the particles of a species in place, right behind [`Stages::columns_on_gpu`]: a value a particle, real
+    /// and finite. Gives the largest speed of all, m/s, if a particle is faster than it was.
+    fn set_velocities_on_gpu(&mut self, _species: usize, _velocity: [Option<&ValuesOnGpu>; 3]) -> Result<Option<f64>> {
+        Err(not_on_gpu("velocity", &[]))
+    }
 
     /// Removes all particles.
     fn clear(&mut self) -> Result<()>;

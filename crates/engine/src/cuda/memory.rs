@@ -378,11 +378,15 @@ impl Cuda {
         if found == sys::CUresult::CUDA_SUCCESS && ordinal == self.ordinal() as i32 {
             return Ok(());
         }
-        let place = if ordinal < 0 { "no GPU".into() } else { format!("cuda:{ordinal}") };
+        let (place, hint) = if ordinal < 0 {
+            ("no GPU".into(), "its memory was freed, or CUDA does not know it: give one that is there")
+        } else {
+            (format!("cuda:{ordinal}"), "copy it to this GPU first")
+        };
         Err(Error::Device {
             device: format!("cuda:{}", self.ordinal()),
             message: format!("an array lies in the memory of {place}"),
-            hint: Some("copy it to this GPU first".into()),
+            hint: Some(hint.into()),
         })
     }
 

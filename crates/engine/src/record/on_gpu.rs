@@ -38,6 +38,11 @@ impl ValuesOnGpu {
         self.len() == 0
     }
 
+    /// Returns true if values are real numbers, in single or double precision.
+    pub fn is_real(&self) -> bool {
+        matches!(self, Self::F32(_) | Self::F64(_))
+    }
+
     /// Numbers of a value: two of complex ones.
     pub(crate) fn numbers(&self) -> usize {
         if matches!(self, Self::Complex(_) | Self::Complex128(_)) { 2 } else { 1 }

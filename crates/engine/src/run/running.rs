@@ -405,6 +405,16 @@ impl<S: Solver> Running<S> {
         Ok(())
     }
 
+    /// Sets columns of particles likewise ([`Solver::set_particles_on_gpu`]).
+    ///
+    /// # Errors
+    /// As [`Running::field_on_gpu`].
+    pub fn set_particles_on_gpu(&mut self, species: &str, columns: &[(String, ValuesOnGpu)]) -> Result<()> {
+        self.on_gpu(species, |solver, copier| solver.set_particles_on_gpu(species, columns, copier))?;
+        self.changed();
+        Ok(())
+    }
+
     /// Takes note of a change from outside.
     fn changed(&mut self) {
         let step = self.solver.clock().step;

@@ -2,7 +2,7 @@
 
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::ops::plane::FieldCopier;
-use zellige_engine::record::ValuesOnGpu;
+use zellige_engine::record::{TableOnGpu, ValuesOnGpu};
 
 use super::Plasma;
 use crate::diagnostics::histogram::ParticleColumns;
@@ -132,6 +132,59 @@ impl Plasma {
         self.place(given(COLUMNS[0]), given(COLUMNS[1]), &before, n, &mut now)?;
         self.stages.replace(species, &now)?;
         self.added[species] += n as i64 - old as i64;
+        self.gauss.forget_all();
+        Ok(())
+    }
+
+    /// [`Plasma::set_particles`] from columns in the memory of the run's GPU, of as many particles as there are: momenta are
+    /// changed in place. Other columns must be as they are, of which `copy` makes a copy there.
+    ///
+    /// # Errors
+    /// Those of [`Plasma::set_particles`]; values are complex, or particles would be others or elsewhere.
+    pub(crate) fn set_particles_on_gpu(
+        &mut self,
+        species: usize,
+        columns: &[(String, ValuesOnGpu)],
+        copier: &FieldCopier,
+        copy: impl FnOnce(&mut Self) -> Result<TableOnGpu>,
+    ) -> Result<()> {
+        let n = self.stages.count()?[species] as usize;
+        let unit = ParticleUnits::new(self, species).momentum;
+        let mut momenta = [None; 3];
+        let mut others = Vec::new();
+        for (name, values) in columns {
+            let momentum = COLUMNS[2..5].iter().position(|column| column == name);
+            if !values.is_real() && (momentum.is_some() || !matches!(values, ValuesOnGpu::U64(_))) {
+                return Err(refused(name, "values are no real numbers".into(), "float32, float64"));
+            }
+            if values.len() != n {
+                let message = format!("{} values for {n} particles", values.len());
+                return Err(refused(name, message, "as many in the memory of a GPU; other numbers of particles in that of the host"));
+            }
+            match momentum {
+                Some(c) => {
+                    if let Some((k, value)) = copier.first_unfit(values, unit, self.setup.precision == Precision::F64)? {
+                        return Err(refused(name, format!("value {k} is {value}"), FINITE));
+                    }
+                    momenta[c] = Some(values);
+                }
+                None => others.push((name, values)),
+            }
+        }
+        if !others.is_empty() {
+            let there = copy(self)?;
+            for (name, values) in others {
+                let Some((_, own)) = there.columns.iter().find(|(column, _)| column.name() == *name) else {
+                    return Err(refused(name, "no column of particles has that name".into(), &COLUMNS.join(", ")));
+                };
+                if let Some(k) = copier.first_unlike(values, own)? {
+                    let message = format!("value {k} is another one than particle {k} has");
+                    let allowed = "momenta in the memory of a GPU, in place; positions and weights in that of the host";
+                    return Err(refused(name, message, allowed));
+                }
+            }
+        }
+        self.stages.set_momenta_on_gpu(species, momenta, unit)?;
         self.gauss.forget_all();
         Ok(())
     }

@@ -310,6 +310,12 @@ pub trait Stages: Send {
         Ok(None)
     }
 
+    /// Puts momenta of the particles of a species in place, which lie in the memory of the same GPU in the order of
+    /// [`Stages::columns_on_gpu`]: a value a particle, real and finite, in units of `unit`.
+    fn set_momenta_on_gpu(&mut self, _species: usize, _momenta: [Option<&ValuesOnGpu>; 3], _unit: f64) -> Result<()> {
+        Err(not_on_gpu("momentum", &[]))
+    }
+
     /// Puts E or B as it stands at the end of list `list`, for [`Stages::kept`], without waiting. False where there is no room or
     /// nothing to be won by it: then [`Stages::component`] has it.
     fn keep(&mut self, _list: usize, _component: Component) -> Result<bool> {

@@ -338,15 +338,17 @@ class Run:
         ----------
         name : str
             Of a plasma `E_x` (or `Ex`), .., `B_z`, `J_x`, .., `rho`, `rho_` and a species, whether the input asks for it or not; of a
-            reconstruction `object` or `probe`; of Poisson's equation `solution`, whose mean, where one is set, agrees to rounding.
-            Averages of a gas and solutions of a batch are made on the host.
+            gas each average of the cells (`density`, `velocity_x`, `temperature`, ..) and its standard error (`density_error`), of
+            which free paths and temperatures of what vibrates agree to rounding; of a reconstruction `object` or `probe`; of
+            Poisson's equation `solution`, whose mean, where one is set, agrees to rounding. Mach and Knudsen numbers of a gas and
+            solutions of a batch are made on the host.
 
         Raises
         ------
         zellige.DeviceError
             The run computes on the CPU.
         zellige.InputError
-            No such field lies on the GPU.
+            No such field lies on the GPU, or a gas has no average yet.
 
         Examples
         --------
@@ -358,10 +360,9 @@ class Run:
         return self._session.field_on_gpu(_underscored(name))
 
     def particles_on_gpu(self, species: str) -> dict:
-        """All particles of a species of a plasma on a GPU as they stand, by column, copied within the memory of the GPU.
+        """All particles of a species of a plasma or a gas on a GPU as they stand, by column, copied within the memory of the GPU.
 
-        Columns have the values of `particles(species)` in its order; else all is as for `field_on_gpu`. Particles of a gas are
-        given by `particles` alone.
+        Columns have the values of `particles(species)` in its order; else all is as for `field_on_gpu`.
 
         Examples
         --------
@@ -373,7 +374,7 @@ class Run:
         """
         found = self._session.particles_on_gpu(species)
         if found is None:
-            raise KeyError(f"no particles `{species}` on the GPU: plasmas have those of each species")
+            raise KeyError(f"no particles `{species}` on the GPU: plasmas and gases have those of each species")
         return found
 
     def particles(self, species: str) -> dict:
@@ -434,7 +435,10 @@ class Run:
         species : str
             Name of the species.
         columns : dict of arrays
-            One-dimensional arrays of one length by column: `position_x`, `momentum_x`, `weighting`, ..
+            One-dimensional arrays of one length by column: `position_x`, `momentum_x`, `weighting`, .. Arrays of CuPy, PyTorch or JAX
+            in the memory of the run's GPU (float32 or float64 in C order, all of them there) change momenta or velocities where
+            they lie, once their stream has made them. Particles are then as many as they were, and what else is given of them,
+            such as positions, must be what it is: particles that come to lie elsewhere are put in their order from host memory.
 
         Examples
         --------
@@ -446,6 +450,17 @@ class Run:
         """
         if not isinstance(columns, Mapping):
             raise TypeError(f"`columns` is of type {type(columns).__name__} (allowed: a dict of arrays by column)")
+        there = [str(name) for name, column in columns.items() if on_gpu(column)]
+        if there:
+            here = [str(name) for name in columns if str(name) not in there]
+            if here:
+                raise TypeError(
+                    f"`{there[0]}` is in the memory of a GPU, `{here[0]}` in that of the host\n\n"
+                    f"hint: all columns on one side: `cupy.asarray({here[0]})`, or `cupy.asnumpy({there[0]})`"
+                )
+            self._session.set_particles_on_gpu(species, [(str(name), column) for name, column in columns.items()])
+            self._cache = None
+            return
         values = [(str(name), host(column, str(name))) for name, column in columns.items()]
         for name, column in values:
             if column.ndim != 1:

@@ -7,7 +7,7 @@ use crate::gas::vibration::MODES;
 
 /// Columns of a set.
 #[device]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable)]
 pub(super) struct Columns {
     pub(super) x: *mut f32,
     pub(super) y: *mut f32,
@@ -23,7 +23,7 @@ pub(super) struct Columns {
 
 /// Particles, and those that change tiles.
 #[device]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable)]
 pub(super) struct Store {
     pub(super) now: Columns,
     pub(super) next: Columns,

@@ -11,19 +11,6 @@ __device__ __forceinline__ void scatter(const Batches& b, u32 value, u64 cell, d
     b.square[value * b.cells + cell] = square;
 }
 
-// Values of a line of a cell, in their order; none where there are no particles.
-union LineValues {
-    CellValues<double> named;
-    double list[OF_LINE];
-};
-static_assert(sizeof(CellValues<double>) == OF_LINE * sizeof(double), "the values of a line");
-
-__device__ LineValues line_values(const Batches& b, const CellSums<double>& s, double weight) {
-    LineValues v = {};
-    if (s.number > 0.0 && weight > 0.0) v.named = values_of_sums<double>(s, weight, COMPONENTS, ALONG_Z);
-    return v;
-}
-
 // Closes batch `count`: one thread a cell.
 extern "C" __global__ void __launch_bounds__(128) close_batch(const __grid_constant__ Batches b) {
     u64 cell = thread_index();
@@ -31,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(128) close_batch(const __grid_const
     u64 at = cell / CELLS * LAYERS * KEYS + cell % CELLS * SPECIES;
     const Sums sums[2] = {{b, at, false}, {b, at, true}};
     // Of the batches before: none of them has an average without a sample.
-    double weight = b.weight[cell] / b.samples, weights[2] = {b.count > 1.0 ? weight / (b.count - 1.0) : 0.0, weight / b.count};
+    double weights[2] = {weight_of(b, cell, b.count - 1.0), weight_of(b, cell, b.count)};
     for (u32 line = 0; line < LINES; line++) {
         u32 first = line ? line - 1 : 0, end = line ? line : SPECIES;
         CellSums<double> s[2] = {cell_sums(sums[0], first, end), cell_sums(sums[1], first, end)};

@@ -38,8 +38,10 @@ pub(super) struct Batches {
     pub(super) square: *mut f64,
     /// Batches with particles: `[line][cell]`.
     pub(super) filled: *mut u32,
-    /// Molecules of a particle over the volume of the cell; 0 where there is none.
-    pub(super) weight: *const f64,
+    /// Volume of the cell; 0 where there is none.
+    pub(super) volume: *const f64,
+    /// Weights of cells by [`Batches::weight`], where they have some.
+    pub(super) relative: *const f32,
     pub(super) molecules: *const Molecule,
     /// `[species][species]`.
     pub(super) rates: *const MeanRate,
@@ -53,6 +55,29 @@ pub(super) struct Batches {
     pub(super) count: f64,
     /// Samples of each.
     pub(super) samples: f64,
+    /// Molecules of a particle.
+    pub(super) weight: f64,
+}
+
+/// A value of all cells as records have it.
+#[device]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    /// Index of the value among those of a cell, and its line: the gas, or a species of a mixture.
+    pub(super) value: u32,
+    pub(super) line: u32,
+    /// Data that a cell needs for it: 0 the gas, 1 particles, 2 the scatter of their velocities.
+    pub(super) needs: u32,
+    /// 1 for the standard error.
+    pub(super) error: u32,
+    /// 1 for an average over particles.
+    pub(super) by_particles: u32,
+    /// Fewest batches with particles.
+    pub(super) filled: u32,
+    /// Cells along each axis.
+    pub(super) cells: [u32; 2],
+    /// Tiles along x.
+    pub(super) tiles: u32,
 }
 
 /// Regions of the domain over which sums are taken.

@@ -119,3 +119,22 @@ __device__ double free_path(const Sums& sums, double number, double density, dou
     }
     return path;
 }
+
+// Molecules of a particle over the volume of a cell and the samples of some batches; 0 where there is neither.
+__device__ double weight_of(const Batches& b, u64 cell, double batches) {
+    double volume = b.volume[cell] * (b.samples * batches);
+    return volume > 0.0 ? b.weight * (WEIGHTED ? double(b.relative[cell]) : 1.0) / volume : 0.0;
+}
+
+// Values of a line of a cell, in their order; none where there are no particles.
+union LineValues {
+    CellValues<double> named;
+    double list[OF_LINE];
+};
+static_assert(sizeof(CellValues<double>) == OF_LINE * sizeof(double), "the values of a line");
+
+__device__ LineValues line_values(const Batches& b, const CellSums<double>& s, double weight) {
+    LineValues v = {};
+    if (s.number > 0.0 && weight > 0.0) v.named = values_of_sums<double>(s, weight, COMPONENTS, ALONG_Z);
+    return v;
+}

@@ -11,7 +11,7 @@ use super::batch_arguments::{self, MeanRate, Molecule, Regions};
 use super::tiling::Tiling;
 use crate::model::Model;
 use crate::sampling;
-use crate::stages::{Batches, FetchCells};
+use crate::stages::{Batches, FetchCells, Wanted};
 
 /// Sums and scatter of all batches; empty before the first.
 #[derive(Debug)]
@@ -20,7 +20,9 @@ pub(super) struct Closed {
     all: Buffer<f64>,
     square: Buffer<f64>,
     filled: Buffer<u32>,
-    weight: Buffer<f64>,
+    volume: Buffer<f64>,
+    /// Weights of cells, where they have some.
+    relative: Buffer<f32>,
     molecules: BufferOf<Molecule>,
     rates: BufferOf<MeanRate>,
     speeds: Buffer<f64>,
@@ -39,7 +41,8 @@ impl Closed {
             all: pool.alloc_zeros(0, what)?,
             square: pool.alloc_zeros(0, what)?,
             filled: pool.alloc_zeros(0, what)?,
-            weight: pool.alloc_zeros(0, what)?,
+            volume: pool.alloc_zeros(0, what)?,
+            relative: pool.alloc_zeros(0, what)?,
             molecules: pool.alloc_zeros(0, what)?,
             rates: pool.alloc_zeros(0, what)?,
             speeds: pool.alloc_zeros(0, what)?,
@@ -60,29 +63,41 @@ impl Closed {
         if !self.all.is_empty() {
             return Ok(());
         }
-        let (what, species, cells) = ("dsmc: batches", model.species.len(), tiling.padded_cells());
+        let (what, cells) = ("dsmc: batches", tiling.padded_cells());
         self.all = self.pool.alloc_zeros(sums, what)?;
         self.square = self.pool.alloc_zeros(cells * sampling::width(model), what)?;
         self.filled = self.pool.alloc_zeros(cells * sampling::sections::lines(model), what)?;
-        let weight = |cell: [usize; 2]| {
-            let (cell, volume) = (model.grid.index(cell), model.cell_volume(model.grid.index(cell)));
-            if volume > 0.0 { model.weight_of(cell) / volume } else { 0.0 }
-        };
-        let weights: Vec<f64> = map(indices(cells), |c, _| tiling.padded_cell(c).map_or(0.0, weight));
-        self.weight = self.pool.buffer_from(&weights, what)?;
-        let molecules: Vec<_> = model.species.iter().map(|s| molecule(s).value()).collect();
-        self.molecules = self.pool.buffer_from(&molecules, what)?;
-        // Powers of the temperature, which two of them tell.
-        let rate = |a: usize, b: usize| {
-            let [one, two] = [1.0, 2.0].map(|t| model.mean_rate(a, b, t));
-            MeanRate { rate: one, power: (two / one).log2() }.value()
-        };
-        let rates: Vec<_> = (0..species).flat_map(|a| (0..species).map(move |b| rate(a, b))).collect();
-        self.rates = self.pool.buffer_from(&rates, what)?;
-        let speeds: Vec<_> = (0..species).map(|s| model.mean_speed(s, 1.0)).collect();
-        self.speeds = self.pool.buffer_from(&speeds, what)?;
+        let volume = |cell: [usize; 2]| model.cell_volume(model.grid.index(cell));
+        let volumes: Vec<f64> = map(indices(cells), |c, _| tiling.padded_cell(c).map_or(0.0, volume));
+        self.volume = self.pool.buffer_from(&volumes, what)?;
+        let relative = |c: usize| tiling.padded_cell(c).map_or(1.0, |cell| model.relative(model.grid.index(cell)) as f32);
+        let relatives: Vec<f32> = (0..if model.weighted() { cells } else { 0 }).map(relative).collect();
+        self.relative = self.pool.buffer_from(&relatives, what)?;
+        self.molecules = self.pool.buffer_from(&molecules(model), what)?;
+        self.rates = self.pool.buffer_from(&rates(model), what)?;
+        self.speeds = self.pool.buffer_from(&speeds(model), what)?;
         Ok(())
     }
+}
+
+/// Molecules by species.
+pub(super) fn molecules(model: &Model) -> Vec<<Molecule as Argument>::Value> {
+    model.species.iter().map(|s| molecule(s).value()).collect()
+}
+
+/// Mean rates of all pairs: powers of the temperature, which two of them tell.
+pub(super) fn rates(model: &Model) -> Vec<<MeanRate as Argument>::Value> {
+    let species = model.species.len();
+    let rate = |a: usize, b: usize| {
+        let [one, two] = [1.0, 2.0].map(|t| model.mean_rate(a, b, t));
+        MeanRate { rate: one, power: (two / one).log2() }.value()
+    };
+    (0..species).flat_map(|a| (0..species).map(move |b| rate(a, b))).collect()
+}
+
+/// Mean speeds at 1 K by species.
+pub(super) fn speeds(model: &Model) -> Vec<f64> {
+    (0..model.species.len()).map(|s| model.mean_speed(s, 1.0)).collect()
 }
 
 fn molecule(species: &crate::gas::Species) -> Molecule {
@@ -104,28 +119,37 @@ pub(super) struct BatchKernels {
     pub(super) sum_regions: Kernel,
 }
 
+impl Gas {
+    /// Batches as kernels see them: batch number `count` of so many samples each.
+    fn argument(&self, count: u64, samples: u64) -> batch_arguments::Batches {
+        let c = &self.closed;
+        batch_arguments::Batches {
+            fresh: self.averages.sums().address(),
+            all: c.all.address(),
+            square: c.square.address(),
+            filled: c.filled.address(),
+            volume: c.volume.address(),
+            relative: c.relative.address(),
+            molecules: c.molecules.address(),
+            rates: c.rates.address(),
+            speeds: c.speeds.address(),
+            stride: self.averages.stride() as u64,
+            cells: self.store.tiling.padded_cells() as u64,
+            count: count as f64,
+            samples: samples as f64,
+            weight: self.model.weight,
+        }
+    }
+}
+
 impl Batches for Gas {
     fn close(&mut self, count: u64, samples: u64, surfaces: &mut [f64]) -> Result<()> {
         self.fold()?;
         self.averages.reserve()?;
         let tiling = self.store.tiling;
         self.closed.reserve(&self.model, &tiling, self.averages.sums().len())?;
-        let (fresh, stride) = (self.averages.sums().address(), self.averages.stride() as u64);
+        let argument = self.argument(count, samples);
         let c = &mut self.closed;
-        let argument = batch_arguments::Batches {
-            fresh,
-            all: c.all.address(),
-            square: c.square.address(),
-            filled: c.filled.address(),
-            weight: c.weight.address(),
-            molecules: c.molecules.address(),
-            rates: c.rates.address(),
-            speeds: c.speeds.address(),
-            stride,
-            cells: tiling.padded_cells() as u64,
-            count: count as f64,
-            samples: samples as f64,
-        };
         c.before_changes()?;
         if argument.cells > 0 {
             let launch = self.store.kernels.batch.close_batch.launch((argument.cells as u32).div_ceil(128), 128).arg(argument);
@@ -213,6 +237,30 @@ impl Batches for Gas {
             });
             Ok(())
         }))
+    }
+
+    fn show(&mut self, wanted: &Wanted, batches: u64, samples: u64) -> Result<Option<Buffer<f64>>> {
+        if self.beyond.is_some() {
+            return Ok(None);
+        }
+        let tiling = self.store.tiling;
+        let out = self.cuda.alloc_zeros(tiling.cells[0] * tiling.cells[1], "a copy of averages")?;
+        let shown = batch_arguments::Shown {
+            value: wanted.value as u32,
+            line: wanted.line as u32,
+            needs: wanted.needs,
+            error: u32::from(wanted.error),
+            by_particles: u32::from(wanted.by_particles),
+            filled: sampling::FILLED.min(batches) as u32,
+            cells: tiling.cells.map(|n| n as u32),
+            tiles: tiling.tiles[0] as u32,
+        };
+        // Those before the next one.
+        let argument = self.argument(batches + 1, samples);
+        let launch = self.copiers()?.show.launch(out.len().div_ceil(128) as u32, 128).arg(argument).arg(shown);
+        // SAFETY: the arguments as declared; lists are as long as their numbers say once a batch was closed, and `out` has the cells.
+        unsafe { launch.arg(&out).run()? };
+        Ok(Some(out))
     }
 
     fn put(&mut self, cells: &[f64], square: &[f64], filled: &[f64]) -> Result<()> {

@@ -19,6 +19,8 @@ mod batch_arguments;
 mod batches;
 mod beyond;
 mod columns;
+mod outside;
+mod outside_arguments;
 mod parts;
 mod program;
 mod recorded;
@@ -33,12 +35,13 @@ mod tiling;
 use zellige_engine::cuda::{Buffer, Cuda, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::links::{Cut, Links};
+use zellige_engine::ops::plane;
 
 use self::averages::Averages;
 use self::batches::Closed;
 use self::beyond::Beyond;
 pub use self::beyond::ROOM;
-use self::program::KernelConfig;
+use self::program::{Copiers, KernelConfig};
 use self::recorded::Recorded;
 use self::store::Store;
 use self::tables::Tables;
@@ -97,6 +100,8 @@ struct Gas {
     steps: u64,
     looked: u64,
     recorded: Recorded,
+    /// Kernels that copy for a caller, once one has asked.
+    copiers: Option<Copiers>,
 }
 
 /// The stages of a part of a gas on `cuda`.
@@ -107,6 +112,11 @@ pub fn of_part(model: &Model, cuda: &Cuda, links: &Links) -> Result<Box<dyn Stag
 /// Programs of a gas in so many parts.
 pub fn recipes(model: &Model, gpu: &Properties, parts: usize) -> Vec<Recipe> {
     program::recipes(&tiling::kernel_config_of(model, gpu, parts)).into()
+}
+
+/// Programs that a run in one part has besides when a caller in Python asks for what lies on its GPU, or sets it.
+pub fn recipes_of_copies(model: &Model, gpu: &Properties) -> Vec<Recipe> {
+    vec![plane::copier::recipe(), program::copies(&tiling::kernel_config(model, gpu))]
 }
 
 /// Boxes of tiles of the parts of a gas, and cells of a tile along each axis.
@@ -173,6 +183,7 @@ fn new_with(model: &Model, cuda: &Cuda, config: KernelConfig, links: &Links) -> 
         steps: 0,
         looked: 0,
         recorded: Recorded::new(&pool)?,
+        copiers: None,
         cuda: cuda.clone(),
         pool,
         model: model.clone(),

@@ -8,7 +8,7 @@ use zellige_engine::error::Result;
 use zellige_engine::{cuda_files, real};
 
 use super::batches::BatchKernels;
-use super::{arguments, batch_arguments};
+use super::{arguments, batch_arguments, outside_arguments};
 use crate::gas::millikan::{LARGEST, POINTS};
 use crate::gas::vibration::HIGHEST;
 use crate::geometry;
@@ -44,6 +44,7 @@ const FILES: &Files = cuda_files![
     "majorant.cu",
     "mirror.cu",
     "order.cu",
+    "outside.cu",
     "pairing.cu",
     "partners.cu",
     "random.cu",
@@ -51,6 +52,7 @@ const FILES: &Files = cuda_files![
     "reflect.cu",
     "sample.cu",
     "send.cu",
+    "shown.cu",
     "sides.cu",
     "sub_volumes.cu",
     "tile.cu",
@@ -69,7 +71,8 @@ const FILES: &Files = cuda_files![
     "domain.cuh" => &device_source![arguments::Domain],
     "geometry.cuh" => &device_source![geometry::Piece, geometry::Reference, arguments::Segment, arguments::Geometry],
     "inflow.cuh" => &device_source![arguments::Face, arguments::Beam, arguments::SubsonicBoundary, arguments::Line, arguments::Inflow],
-    "batches.cuh" => &device_source![batch_arguments::Molecule, batch_arguments::MeanRate, batch_arguments::Batches, batch_arguments::Regions],
+    "batches.cuh" => &device_source![batch_arguments::Molecule, batch_arguments::MeanRate, batch_arguments::Batches, batch_arguments::Regions, batch_arguments::Shown],
+    "outside.cuh" => &device_source![outside_arguments::Outside, outside_arguments::Given],
 ];
 
 /// Marks by which the threads that share a cell find out who waits for whom; a power of two. Two particles may share one.
@@ -184,6 +187,11 @@ impl KernelConfig {
         (2304 + 4 * self.keys() + if self.teams() { 4 * MARKS } else { 0 }) as u32
     }
 
+    /// Definitions of these names: the same program then does for many runs.
+    fn some(&self, names: &[&str]) -> Vec<(String, String)> {
+        self.defines().into_iter().filter(|d| names.contains(&d.0.as_str())).collect()
+    }
+
     fn defines(&self) -> Vec<(String, String)> {
         let scheme = match self.scheme {
             Scheme::None => 0,
@@ -277,6 +285,26 @@ impl Kernels {
     }
 }
 
+/// Kernels of shown.cu and outside.cu, for a caller between two steps.
+#[derive(Debug, Clone)]
+pub(super) struct Copiers {
+    pub(super) show: Kernel,
+    pub(super) count: Kernel,
+    pub(super) read: Kernel,
+    pub(super) put: Kernel,
+    pub(super) fastest: Kernel,
+}
+
+const COPIES: [&str; 5] = ["show", "count_species", "read_species", "put_velocities", "fastest_of_tiles"];
+
+impl Copiers {
+    pub(super) fn new(cuda: &Cuda, config: &KernelConfig) -> Result<Self> {
+        let program = copies(config).build(cuda)?;
+        let [show, count, read, put, fastest] = COPIES.map(|name| program.kernel(name));
+        Ok(Self { show: show?, count: count?, read: read?, put: put?, fastest: fastest? })
+    }
+}
+
 /// Definitions that flights depend on, and batches.
 const OF_FLIGHTS: [&str; 17] = [
     "TURNS",
@@ -316,11 +344,15 @@ const AVERAGES: [&str; 16] = [
     "PARTS",
 ];
 
+/// Recipe of the kernels that copy for a caller: of a run in one part.
+pub(super) fn copies(config: &KernelConfig) -> Recipe {
+    // Without fused operations: the bits of the host.
+    Recipe::of_files("dsmc copies", FILES, &["outside.cu", "shown.cu"], &config.some(&AVERAGES), &COPIES).option("-fmad=false")
+}
+
 /// Recipes of the kernels: also for tests, for architectures that are not at hand.
 pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     let defines = config.defines();
-    // Of these, only what each depends on: the same program then does for many runs.
-    let of = |names: &[&str]| -> Vec<_> { defines.iter().filter(|d| names.contains(&d.0.as_str())).cloned().collect() };
     let flights = &FLIGHTS[..match (config.recorded, config.parts) {
         (true, _) => 3,
         (false, false) => 6,
@@ -330,8 +362,8 @@ pub(super) fn recipes(config: &KernelConfig) -> [Recipe; 3] {
     [
         Recipe::of_files("dsmc gas", FILES, &["totals.cu", "fly.cu"], &defines, &BULK),
         // Flights are bitwise those of the CPU, which does not fuse products with sums.
-        Recipe::of_files("dsmc flights", FILES, sources, &of(&OF_FLIGHTS), flights).option("-fmad=false"),
+        Recipe::of_files("dsmc flights", FILES, sources, &config.some(&OF_FLIGHTS), flights).option("-fmad=false"),
         // Values come out as on the CPU, but for exponentials, logarithms and powers.
-        Recipe::of_files("dsmc batches", FILES, &["batch.cu"], &of(&AVERAGES), &BATCH).option("-fmad=false"),
+        Recipe::of_files("dsmc batches", FILES, &["batch.cu"], &config.some(&AVERAGES), &BATCH).option("-fmad=false"),
     ]
 }

@@ -2,6 +2,7 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
+use zellige_engine::record::ValuesOnGpu;
 use zellige_engine::sim::Cost;
 
 use super::arguments::Counters;
@@ -13,7 +14,7 @@ use crate::particles::{Particles, Placed};
 use crate::stages::cpu::collide::bounds_at;
 use crate::stages::cpu::{Stream, bytes_of};
 use crate::stages::shares::{gather, gather_particles, places};
-use crate::stages::{Batches, Ledger, SURFACE_SUMS, Stages, Totals};
+use crate::stages::{Batches, ColumnsOnGpu, Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
 /// Blocks of `trace_flights` that take injected particles in turn, and those for all others: of a small gas, whose few are spread
@@ -149,7 +150,7 @@ impl Gas {
     }
 
     /// Puts everything in order, so that none is on its way.
-    fn complete_exchange(&mut self) -> Result<()> {
+    pub(super) fn complete_exchange(&mut self) -> Result<()> {
         self.flush(&mut Profiler::off())?;
         if self.model.weighted() {
             self.prepare(0, &mut Profiler::off())?;
@@ -243,6 +244,14 @@ impl Stages for Gas {
             }
         }
         self.cuda.upload(majorants, &values)
+    }
+
+    fn columns_on_gpu(&mut self, species: usize, wanted: [bool; 5]) -> Result<Option<ColumnsOnGpu>> {
+        if self.beyond.is_none() { self.copied_columns(species, wanted).map(Some) } else { Ok(None) }
+    }
+
+    fn set_velocities_on_gpu(&mut self, species: usize, velocity: [Option<&ValuesOnGpu>; 3]) -> Result<Option<f64>> {
+        self.take_velocities(species, velocity)
     }
 
     fn clear(&mut self) -> Result<()> {

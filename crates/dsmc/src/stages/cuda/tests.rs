@@ -9,7 +9,7 @@ use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
 
-use super::program::{KernelConfig, recipes};
+use super::program::{KernelConfig, copies, recipes};
 use super::{new_with, tiling};
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
@@ -51,7 +51,8 @@ fn programs_are_those_of_one_part_and_of_several() {
     let config = serde_json::from_value(table).unwrap();
     let programs = crate::Dsmc::programs(&config, &environment, &Properties::usual("sm_90").unwrap()).unwrap();
     let of = |value: &str| programs.iter().filter(|p| p.defines.contains(&("PARTS".to_owned(), value.to_owned()))).count();
-    assert_eq!([of("0"), of("1"), programs.len()], [3, 3, 6]);
+    // One that copies for Python is of one part, and one of any run.
+    assert_eq!([of("0"), of("1"), programs.len()], [4, 3, 8]);
 }
 
 #[test]
@@ -88,6 +89,7 @@ fn kernels_compile() {
     let plane = KernelConfig { components: 2, follows: true, ..PLAIN };
     for config in [everything, in_parts, pairing, plane, small, KernelConfig { weighted: true, ..small }, full] {
         recipes(&config).iter().for_each(zellige_engine::testing::compiles);
+        zellige_engine::testing::compiles(&copies(&config));
     }
     // Parts of a run.
     let part = KernelConfig { parts: true, recorded: false, ..PLAIN };

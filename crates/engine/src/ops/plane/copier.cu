@@ -96,3 +96,16 @@ BACK(f32_f32, float, float)
 BACK(f32_f64, float, double)
 BACK(f64_f32, double, float)
 BACK(f64_f64, double, double)
+
+// A number of a column by its type: 0 single precision, 1 double, 2 whole numbers.
+__device__ __forceinline__ double number(const void* column, u32 type, u64 k) {
+    if (type == 0) return ((const float*)column)[k];
+    return type == 1 ? ((const double*)column)[k] : double(((const u64*)column)[k]);
+}
+
+// Number of the first value that is another one in a second column, where that is less than `first`.
+extern "C" __global__ void __launch_bounds__(256)
+    unlike(const void* one, u32 type, const void* other, u32 type_of_other, u64 count, u64* first) {
+    u64 k = thread_index();
+    if (k < count && number(one, type, k) != number(other, type_of_other, k)) atomicMin(first, k);
+}

@@ -19,7 +19,7 @@ pub fn recipe() -> Recipe {
     Recipe::new("copies of fields", &[include_str!("copier.cu")], &[], &NAMES).option("--fmad=false")
 }
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "copy_f32",
     "copy_f64_as_f32",
     "copy_f64",
@@ -37,11 +37,13 @@ const NAMES: [&str; 17] = [
     "put_wave_f32_f64",
     "put_wave_f64_f32",
     "put_wave_f64_f64",
+    "unlike",
 ];
 /// Places of the first kernels of a way back, of which there are four each: from single and double precision, to both.
 const UNFIT: usize = 5;
 const PUT: usize = 9;
 const PUT_WAVE: usize = 13;
+const UNLIKE: usize = 17;
 
 /// A plane as the kernels take it.
 #[repr(C)]
@@ -143,6 +145,25 @@ impl FieldCopier {
         }
         let k = first as usize / values.numbers();
         Ok(Some((k, values.number(&self.cuda, first as usize)?)))
+    }
+
+    /// Number of the first value that is another one than in a column of the same length, both of real or whole numbers. Waits.
+    ///
+    /// # Panics
+    /// If lengths differ, or values are complex.
+    pub fn first_unlike(&self, values: &ValuesOnGpu, column: &ValuesOnGpu) -> Result<Option<usize>> {
+        assert!(values.len() == column.len() && values.numbers() * column.numbers() == 1, "{values:?} beside {column:?}");
+        let kind = |values: &ValuesOnGpu| match values {
+            ValuesOnGpu::U64(_) => 2_u32,
+            real => u32::from(real.is_double()),
+        };
+        let first = self.cuda.buffer_from(&[u64::MAX], "a number")?;
+        let launch = self.kernels[UNLIKE].launch(blocks(values.len()), BLOCK).arg(values.address()).arg(kind(values));
+        let launch = launch.arg(column.address()).arg(kind(column)).arg(values.len() as u64);
+        // SAFETY: the arguments as declared; both columns have so many values of their types.
+        unsafe { launch.arg(&first).run() }?;
+        let first = self.cuda.download(&first)?[0];
+        Ok((first != u64::MAX).then_some(first as usize))
     }
 
     /// Puts values in units of `unit` in place of those of a plane.

@@ -9,7 +9,7 @@ struct PageOfColumns {
 };
 
 struct PagesOfColumns {
-    const u8* slots;
+    u8* slots;
     const PageOfColumns* pages;
     // Bytes of a page, and its slots.
     u64 bytes;
@@ -54,6 +54,29 @@ __device__ __forceinline__ void columns(const PagesOfColumns& all, const UnitsOf
     }
 }
 
+// Momenta of particles in the order of columns, each in one of two precisions, in units of `unit`; those of address 0 stay.
+struct Momenta {
+    const float* single[3];
+    const double* wide[3];
+    double unit;
+};
+
+// Puts momenta in place. What a column would tell as it is stays to the last bit.
+template <class T> __device__ __forceinline__ void put(const PagesOfColumns& all, const Momenta& given) {
+    PageOfColumns page = all.pages[blockIdx.x];
+    T* four = (T*)(all.slots + page.number * all.bytes);
+    T* rest = four + 4 * all.slots_of_page;
+    for (u32 k = threadIdx.x; k < page.count; k += blockDim.x) {
+        u64 at = page.first + k;
+        for (u32 c = 0; c < 3; c++) {
+            if (!given.single[c] && !given.wide[c]) continue;
+            double value = given.single[c] ? double(given.single[c][at]) : given.wide[c][at];
+            T& own = c < 2 ? four[4 * k + 2 + c] : rest[k];
+            if (double(own) * given.unit != value) own = T(value / given.unit);
+        }
+    }
+}
+
 #define COLUMNS(NAME, T)                                                                                                           \
     extern "C" __global__ void __launch_bounds__(256)                                                                              \
         NAME(const __grid_constant__ PagesOfColumns all, const __grid_constant__ UnitsOfColumns units,                             \
@@ -62,3 +85,11 @@ __device__ __forceinline__ void columns(const PagesOfColumns& all, const UnitsOf
     }
 COLUMNS(columns_f32, float)
 COLUMNS(columns_f64, double)
+
+#define PUT(NAME, T)                                                                                                               \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const __grid_constant__ PagesOfColumns all, const __grid_constant__ Momenta given) {                                  \
+        put<T>(all, given);                                                                                                        \
+    }
+PUT(put_momenta_f32, float)
+PUT(put_momenta_f64, double)

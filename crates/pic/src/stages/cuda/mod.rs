@@ -24,7 +24,7 @@ mod store;
 
 use std::sync::Arc;
 
-use zellige_engine::cuda::{Buffer, Cuda, Downloads, Kernel, Launch, Mapped, Pool, Properties, Recipe, prepare};
+use zellige_engine::cuda::{Buffer, Cuda, Downloads, Launch, Mapped, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Links;
 use zellige_engine::ops::plane;
@@ -179,7 +179,7 @@ pub struct CudaStages {
     /// Histograms on their way to the host, once there was one.
     histograms: Option<Downloads<u64>>,
     /// Kernel that copies particles, once somebody has asked.
-    columns: Option<Kernel>,
+    columns: Option<columns::ColumnKernels>,
     /// Particles of the next shift of the window: the species, how it is made and in which column.
     coming: Vec<(usize, UniformSource, u64)>,
 }

@@ -315,6 +315,10 @@ impl Stages for CudaStages {
         if self.part.is_alone() { self.copied_columns(species, units).map(Some) } else { Ok(None) }
     }
 
+    fn set_momenta_on_gpu(&mut self, species: usize, momenta: [Option<&ValuesOnGpu>; 3], unit: f64) -> Result<()> {
+        self.put_momenta(species, momenta, unit)
+    }
+
     fn keep(&mut self, list: usize, component: Component) -> Result<bool> {
         self.fields.keep(list, component)
     }

@@ -150,6 +150,28 @@ fn the_first_number_that_is_unfit_is_found() {
 }
 
 #[test]
+fn the_first_value_that_is_another_one_is_found() {
+    type Unlike = unsafe extern "C" fn(u64, u32, u64, u32, u64, *mut u64);
+    let Some(host) = Host::compile(&recipe()) else { return };
+    let wide: Vec<f64> = (0..3000).map(f64::from).collect();
+    let (mut single, mut whole): (Vec<f32>, Vec<u64>) = (wide.iter().map(|v| *v as f32).collect(), (0..3000).collect());
+    let find = |one: (u64, u32), other: (u64, u32)| {
+        let mut first = u64::MAX;
+        // SAFETY: the parameters of the kernel, whose threads stay within the arrays.
+        let (kernel, to) = (unsafe { host.kernel::<Unlike>("unlike") }, &raw mut first);
+        // SAFETY: as above.
+        host.launch([blocks(3000), 1, 1], [BLOCK, 1, 1], &|| unsafe { kernel(one.0, one.1, other.0, other.1, 3000, to) });
+        first
+    };
+    let doubles = (wide.as_ptr() as u64, 1);
+    assert_eq!(find((single.as_ptr() as u64, 0), doubles), u64::MAX);
+    assert_eq!(find(doubles, (whole.as_ptr() as u64, 2)), u64::MAX);
+    (single[2999], single[1234], whole[77]) = (f32::NAN, 7.0, 78);
+    assert_eq!(find((single.as_ptr() as u64, 0), doubles), 1234);
+    assert_eq!(find((whole.as_ptr() as u64, 2), doubles), 77);
+}
+
+#[test]
 fn waves_that_are_what_they_were_keep_their_bits() {
     type Put<T> = unsafe extern "C" fn(*const T, u32, *const f64, u64, u64, *mut f64, *mut u32);
     let Some(host) = Host::compile(&recipe()) else { return };
@@ -206,4 +228,8 @@ fn copies_on_a_gpu_have_the_bits_of_records() {
     let unfit = ValuesOnGpu::Complex128(cuda.buffer_from(&[Complex::new(1.0, 2.0), Complex::new(3.0, 1e300)], "values").unwrap());
     assert_eq!(copier.first_unfit(&unfit, 1.0, false).unwrap(), Some((1, 1e300)));
     assert_eq!(copier.first_unfit(&unfit, 1.0, true).unwrap(), None);
+    let [single, whole] = [vec![0.0_f32, 1.0, 2.0], vec![0.0, 1.0, 3.0]].map(|v| ValuesOnGpu::F32(cuda.buffer_from(&v, "values").unwrap()));
+    let numbers = ValuesOnGpu::U64(cuda.buffer_from(&[0_u64, 1, 2], "values").unwrap());
+    assert_eq!(copier.first_unlike(&single, &numbers).unwrap(), None);
+    assert_eq!(copier.first_unlike(&numbers, &whole).unwrap(), Some(2));
 }

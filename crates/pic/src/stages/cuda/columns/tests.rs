@@ -78,3 +78,54 @@ fn columns_have_the_bits_of_records() {
         assert!(!tagged || ids == p.tag);
     }
 }
+
+/// Momenta in both precisions go where columns come from; what a column tells keeps its bits, though it is rounded.
+#[test]
+fn momenta_that_are_put_come_back() {
+    type Put = unsafe extern "C" fn(PagesOfColumns, Momenta);
+    let Some(host) = Host::compile(&recipe()) else { return };
+    for precision in [Precision::F32, Precision::F64] {
+        let config = KernelConfig { precision, weighted: true, tagged: true, shift: 7, ..empty_config() };
+        let (mut bytes, used) = pages(&config);
+        let read = |bytes: &[u8]| {
+            let mut p = Particles::default();
+            for page in &used {
+                let own = page.number as usize * config.page_bytes();
+                config.read(page, &bytes[own..own + config.page_bytes()], &mut p);
+            }
+            p
+        };
+        let (before, first) = (read(&bytes), |k: usize| if k == 0 { 0 } else { u64::from(used[0].count) });
+        let one =
+            |(k, page): (usize, &Page)| PageOfColumns { first: first(k), number: page.number, count: page.count, corner: page.corner };
+        let listed: Vec<PageOfColumns> = used.iter().enumerate().map(one).collect();
+        // Every other one is as it was.
+        let unit = UNITS.momentum;
+        let told = |c: usize, k: usize| before.u[c][k] * unit + if k.is_multiple_of(2) { 0.0 } else { 0.3 * unit };
+        let wide: Vec<f64> = (0..before.len()).map(|k| told(0, k)).collect();
+        let single: Vec<f32> = (0..before.len()).map(|k| (told(2, k) / unit) as f32).collect();
+        let all = PagesOfColumns {
+            slots: bytes.as_mut_ptr() as u64,
+            pages: listed.as_ptr() as u64,
+            bytes: config.page_bytes() as u64,
+            slots_of_page: config.page() as u32,
+            weighted: 1,
+        };
+        // SAFETY: the parameters of the kernel, whose threads stay within pages and columns.
+        let kernel = unsafe { host.kernel::<Put>(NAMES[2 + usize::from(precision == Precision::F64)]) };
+        let doubles = Momenta { single: [0; 3], wide: [wide.as_ptr() as u64, 0, 0], unit };
+        let singles = Momenta { single: [0, 0, single.as_ptr() as u64], wide: [0; 3], unit: 1.0 };
+        // SAFETY: as above.
+        host.launch([2, 1, 1], [64, 1, 1], &|| unsafe { kernel(all, doubles) });
+        // SAFETY: as above.
+        host.launch([2, 1, 1], [64, 1, 1], &|| unsafe { kernel(all, singles) });
+        let now = read(&bytes);
+        let rounded = |v: f64| if precision == Precision::F32 { f64::from(v as f32) } else { v };
+        for k in 0..before.len() {
+            let wanted = if k.is_multiple_of(2) { before.u[0][k] } else { rounded(wide[k] / unit) };
+            assert_eq!((now.u[0][k], now.u[1][k], now.u[2][k]), (wanted, before.u[1][k], f64::from(single[k])), "{k} of {precision:?}");
+        }
+        let rest = |p: Particles| Particles { u: Default::default(), ..p };
+        assert!(rest(now) == rest(before), "nothing else has changed");
+    }
+}
