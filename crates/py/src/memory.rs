@@ -284,7 +284,7 @@ pub(crate) fn values_on_gpu(object: &Bound<'_, PyAny>, name: &str, cuda: &Cuda) 
         <Complex<f64> as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::Complex128),
         _ => {
             let message = format!("`{name}` is an array of {kind} on a GPU (allowed: float32, float64, complex64, complex128)");
-            Err(PyTypeError::new_err(message))
+            Err(PyTypeError::new_err(format!("{message}\n\nhint: `{name}.astype(\"float64\")`, or `{name}.double()`")))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Kernel, Recipe};
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::record::ValuesOnGpu;
 
 use super::CudaStages;
@@ -123,6 +123,11 @@ impl CudaStages {
     pub(super) fn put_momenta(&mut self, species: usize, momenta: [Option<&ValuesOnGpu>; 3], unit: f64) -> Result<()> {
         self.ahead = None;
         let (kernels, pages) = self.pages_of_columns(species)?;
+        let n = pages.last().map_or(0, |page| page.first as usize + page.count as usize);
+        if let Some(other) = momenta.iter().flatten().find(|values| values.len() != n) {
+            let message = format!("{} momenta for {n} particles", other.len());
+            return Err(Error::Numerics { what: "particles".into(), place: "momenta put in".into(), message });
+        }
         let (put, listed) = (kernels.put.clone(), self.cuda.buffer_from(&pages, "pages of particles")?);
         let address = |wide: bool| momenta.map(|v| v.filter(|v| matches!(v, ValuesOnGpu::F64(_)) == wide).map_or(0, ValuesOnGpu::address));
         let given = Momenta { single: address(false), wide: address(true), unit };
