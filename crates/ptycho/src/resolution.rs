@@ -77,7 +77,7 @@ impl RingCorrelation {
     }
 }
 
-/// What the frequencies of a ring add up to.
+/// Sums over the frequencies of a ring.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ring {
     cross: C,

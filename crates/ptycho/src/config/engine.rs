@@ -80,7 +80,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub iterations: Option<u64>,
-    /// DM: 1 is the difference map, 0 alternating projections. rPIE: weight of the largest illumination, 0 to 1 (0.05).
+    /// DM: 1 is the difference map, 0 alternating projections. rPIE: weight of the largest illumination, 0 to 1 (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
     /// RAAR: relaxation (0.75).
@@ -93,10 +93,10 @@ pub struct EngineConfig {
     /// SDR: relaxation of the step (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tau: Option<f64>,
-    /// ePIE, rPIE, LSQML: step of the object (1; LSQML 0.9). SDR: weight of the local illumination (0.9).
+    /// ePIE, rPIE, LSQML: step of the object (1; rPIE 0.25, LSQML 0.9). SDR: weight of the local illumination (0.9).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_step: Option<f64>,
-    /// ePIE, rPIE, LSQML: step of the probe (1; LSQML 0.9). SDR: weight of the local transmission (0.1).
+    /// ePIE, rPIE, LSQML: step of the probe (1; rPIE 0.25, LSQML 0.9). SDR: weight of the local transmission (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_step: Option<f64>,
     /// ePIE, rPIE, SDR, LSQML: views updated together (1; LSQML a tenth of the views).

@@ -177,6 +177,11 @@ fn a_scan_between_pixels_is_reconstructed_better() {
         let scan = SimulateConfig { noise: false, ..SimulateConfig::case(49, 48, 1) };
         let scan = between(|m| (m.frames, m.size, m.pattern.step) = (scan.frames, scan.size, scan.pattern.step));
         let mut config = Config { subpixel, ..input(scan, EngineConfig::new(name, 20)) };
+        if name == EngineName::Rpie {
+            // As large as may be without noise.
+            let engine = &mut config.engine[0];
+            (engine.alpha, engine.object_step, engine.probe_step) = (Some(0.05), Some(1.0), Some(1.0));
+        }
         if name == EngineName::Ml {
             // From so far it stays at the next best position, whatever the model.
             config.engine.insert(0, EngineConfig::new(EngineName::Dm, 12));

@@ -72,6 +72,15 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, f64::max)
 }
 
+/// A sweep after which the probe has the power from before.
+fn of_kept_power(plain: &mut MultiPass, sweep: impl FnOnce(&mut MultiPass)) {
+    let power = |plain: &MultiPass| plain.probe.iter().map(C::norm_sqr).sum::<f64>();
+    let before = power(plain);
+    sweep(plain);
+    let factor = (before / power(plain)).sqrt();
+    plain.probe.iter_mut().for_each(|p| *p *= factor);
+}
+
 /// Maiden, Johnson and Li, Optica 4 (2017) 736, eq. 12: `O += conj(P) D / ((1 - a) |P|^2 + a max |P|^2)`, and the probe with the
 /// object in its place; here with the object that the first has made, as the book says.
 fn rpie(plain: &mut MultiPass, alpha: f64, step: f64, order: &[u32]) {
@@ -180,7 +189,7 @@ fn rpie_and_lsqml_make_the_published_updates() {
         for k in 0..3 {
             bench.step(Some(&order));
             match engine.name {
-                EngineName::Rpie => rpie(&mut plain, engine.alpha.unwrap(), 0.7, &order),
+                EngineName::Rpie => of_kept_power(&mut plain, |plain| rpie(plain, engine.alpha.unwrap(), 0.7, &order)),
                 _ => lsqml(&mut plain, 0.2, 0.8, &order, 4),
             }
             let state = bench.stages.state().unwrap();
@@ -207,7 +216,7 @@ fn batches_and_poissons_likelihood_make_their_updates() {
         for k in 0..2 {
             bench.step(Some(&order));
             match engine.name {
-                EngineName::Epie => epie(&mut plain, 0.7, &order, 5),
+                EngineName::Epie => of_kept_power(&mut plain, |plain| epie(plain, 0.7, &order, 5)),
                 _ => lsqml(&mut plain, 0.2, 0.7, &order, 4),
             }
             let state = bench.stages.state().unwrap();
