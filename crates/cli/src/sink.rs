@@ -60,7 +60,7 @@ pub(crate) struct Output {
     fields: BTreeMap<String, FieldNote>,
 }
 
-/// What is said of a field in the summary: some formats have the values alone.
+/// Note on a field in the summary: some formats have the values alone.
 #[derive(Serialize)]
 pub(crate) struct FieldNote {
     title: String,

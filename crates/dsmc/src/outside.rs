@@ -33,8 +33,11 @@ fn must_fit(name: &str, values: usize, particles: usize) -> Result<()> {
     Err(refused(name, format!("{values} values for {particles} particles"), "a value a particle"))
 }
 
-fn not_finite(name: &str, k: usize, value: f64) -> Error {
-    refused(name, format!("value {k} is {value}"), "finite numbers of single precision")
+/// Largest component of a velocity, m/s, as in an input: flights of a faster one would cross a box for ever.
+const FASTEST: f64 = 3e6;
+
+fn too_fast(name: &str, k: usize, value: f64) -> Error {
+    refused(name, format!("value {k} is {value}"), "-3e6 to 3e6 m/s")
 }
 
 fn unknown(name: &str) -> Error {
@@ -71,7 +74,7 @@ impl Flow {
     /// Sets velocities of the particles of a species; positions, where they are given, must be what they are.
     ///
     /// # Errors
-    /// A column is unknown, not as long as there are particles, not finite, or that of another position.
+    /// A column is unknown, not as long as there are particles, too fast, or that of another position.
     pub(crate) fn set_velocities(&mut self, species: usize, columns: &[(String, Vec<f64>)]) -> Result<()> {
         let mut all = self.stages.particles()?;
         let table = self.table_of(&all, species);
@@ -80,9 +83,6 @@ impl Flow {
         let before: Vec<f64> = own.iter().map(|k| speed(&all, *k)).collect();
         for (name, values) in columns {
             must_fit(name, values.len(), own.len())?;
-            if let Some(k) = values.iter().position(|v| !(*v as f32).is_finite()) {
-                return Err(not_finite(name, k, values[k]));
-            }
             let Some(d) = COLUMNS.iter().position(|column| column == name) else {
                 let Some(column) = table.columns.iter().find(|column| column.name() == *name) else { return Err(unknown(name)) };
                 if column.values != Column::numbers("", "", "", values.clone()).values {
@@ -90,6 +90,9 @@ impl Flow {
                 }
                 continue;
             };
+            if let Some(k) = values.iter().position(|v| v.is_nan() || v.abs() > FASTEST) {
+                return Err(too_fast(name, k, values[k]));
+            }
             own.iter().zip(values).for_each(|(k, v)| all.velocity[d][*k] = *v as f32);
         }
         let faster = own.iter().zip(&before).any(|(k, before)| speed(&all, *k) > *before);
@@ -134,8 +137,11 @@ impl Flow {
         };
         for (name, values) in columns {
             must_fit(name, values.len(), there.len)?;
-            if let Some((k, value)) = copier.first_unfit(values, 1.0, false)? {
-                return Err(not_finite(name, k, value));
+            // In units in which the fastest is the largest number.
+            if COLUMNS.contains(&&**name)
+                && let Some((k, value)) = copier.first_unfit(values, FASTEST / f64::from(f32::MAX), false)?
+            {
+                return Err(too_fast(name, k, value));
             }
         }
         for (k, position) in there.columns.into_iter().enumerate() {

@@ -190,7 +190,8 @@ fn begin(path: &Path, fill: impl FnOnce(&H5File) -> Result<(), Hdf5Error>) -> Re
     guarded(path, "write", || {
         let file = H5File::create(pending.temporary())?;
         if let Err(error) = fill(&file).and_then(|()| file.flush()) {
-            // Dropped, it would try again and complain on standard error; the file is removed anyway.
+            // Dropped, it would try again and complain on standard error; the file is removed anyway. A full disk gets its room back.
+            let _ = std::fs::File::create(pending.temporary());
             std::mem::forget(file);
             return Err(error);
         }

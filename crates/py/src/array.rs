@@ -91,8 +91,8 @@ pub(crate) fn restored(values: &Bound<'_, PyAny>, name: &str, title: &str, unit:
 }
 
 /// An array of the package, C order. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and `torch.from_dlpack(a)` share its memory, which
-/// lives as long as any of them; one in the memory of a GPU is shared by `cupy.asarray(a)` and `torch.from_dlpack(a)`. Operators and
-/// names of NumPy's arrays (`a.max()`, `a.T`) are those of `numpy.asarray(a)`.
+/// lives as long as any of them; one in the memory of a GPU is shared by `cupy.asarray(a)` and `torch.from_dlpack(a)`. Operators
+/// and names of NumPy's arrays (`a.max()`, `a.T`) are those of `numpy.asarray(a)`.
 #[pyclass(frozen, module = "zellige")]
 pub(crate) struct Array {
     /// Owns the memory; after it was made, others read and write it through `address`.
@@ -281,7 +281,7 @@ impl Array {
         Self::numpy(slf)?.get_item(key)
     }
 
-    /// What is no attribute of ours is one of NumPy's arrays, if they have it.
+    /// Attribute of NumPy's arrays, where ours have none of that name.
     fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         if name.starts_with('_') || slf.get().place() != dlpack::HOST {
             return Err(PyAttributeError::new_err(format!("`zellige.Array` has no attribute `{name}`")));

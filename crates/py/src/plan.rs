@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use zellige_engine::config::{Format, Input, Source};
 use zellige_engine::cuda::{Buffer, Cuda};
-use zellige_engine::device::Device;
+use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 use zellige_engine::signal;
@@ -115,6 +115,9 @@ fn interruptible<R: Send>(py: Python<'_>, solve: impl FnOnce() -> Result<R> + Se
 impl PoissonPlan {
     fn new_from(tables: &str, sides: &[(usize, usize, Vec<f64>)]) -> Result<Self> {
         let Input { config, run, folder, .. } = typed(tables)?;
+        let nodes: u64 = config.grid.nodes.iter().map(|n| *n as u64).fold(1, u64::saturating_mul);
+        // Right-hand side, solution and what a method works on.
+        host_must_hold(nodes.saturating_mul(24), format!("a plan of {nodes} nodes"))?;
         let device = device::open(ORIGIN, (run.device != "auto").then_some(run.device.as_str()), run.threads)?;
         let mut problem = setup::problem(&config, &folder)?;
         problem.rhs = Vec::new().into();

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import unittest
+import warnings
 
 import numpy as np
 import zellige
@@ -49,6 +50,15 @@ class Solve(unittest.TestCase):
         symbol = 2 * (2 * np.cos(2 * np.pi / n) - 2) * n**2
         result = poisson.solve(symbol * exact, spacing=1 / n, boundary="periodic", tol=1e-12, **HERE)
         self.assertLess(np.abs(np.asarray(result.u) - exact).max(), 1e-9)
+
+    def test_what_does_not_balance_is_told_to_the_caller(self):
+        for device_free in (poisson.solve, lambda rho, **how: poisson.Plan(rho.shape, **how).solve(rho)):
+            with self.assertWarnsRegex(UserWarning, r"do not balance.*mean 1\.0") as caught:
+                device_free(np.ones((33, 33)), spacing=1 / 32, boundary="neumann", **HERE)
+            self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            poisson.solve(square(33, 33)[0] - 0.5, spacing=1 / 32, boundary="neumann", **HERE)
 
     def test_three_axes(self):
         z, y, x = np.meshgrid(*(np.linspace(0, 1, n) for n in (17, 33, 25)), indexing="ij")

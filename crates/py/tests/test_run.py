@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -255,6 +256,19 @@ class Stepping(Folder):
         self.assertGreater(turns, 3)
         self.assertTrue(any("another thread" in text for text in refused))
         self.assertEqual(run.clock.step, 3000)
+
+    def test_rows_take_a_time_that_grows_with_their_number_alone(self):
+        run = zellige.Run({**plasma(10**6), "run": {"rows_every": 1}}, **HERE)
+        times = []
+        for _ in range(2):
+            run.step(1500)
+            begun = time.perf_counter()
+            rows = run.rows
+            times.append(time.perf_counter() - begun)
+        self.assertEqual(len(rows["step"]), 3001)
+        # Of a list for each row, the second took three times the first and more.
+        self.assertLess(times[1], 2 * times[0] + 0.05)
+        self.assertTrue(np.shares_memory(rows["step"], run.rows["step"]))
 
     def test_a_resumed_run_has_the_rows_from_before(self):
         first = zellige.Run(plasma(60), **HERE)
@@ -608,6 +622,19 @@ class Results(Folder):
         for name, values in read.items():
             for other in values[1:]:
                 np.testing.assert_array_equal(values[0], other, name)
+
+    def test_fields_count_as_arrays_do(self):
+        results = zellige.Run({**plasma(4), "output": {"folder": str(self.folder), "formats": ["npy"]}}, **HERE).to_end()
+        field, values = results.fields["E_x"], np.asarray(results.fields["E_x"])
+        for ours, expected in [(2 * field + field, 3 * values), (-field, -values), (field[0], values[0]), (field == field, values == values)]:
+            self.assertIs(type(ours), np.ndarray)
+            np.testing.assert_array_equal(ours, expected)
+        self.assertEqual((len(field), field.max(), field.shape, field.dtype), (len(values), values.max(), values.shape, values.dtype))
+        self.assertEqual(len(list(field)), len(values))
+        self.assertEqual(pickle.loads(pickle.dumps(field)).axes, field.axes)
+        (self.folder / "mine.csv").write_text("name,when\nAnna,2\n")
+        with self.assertRaisesRegex(ValueError, "mine.csv` is no table of numbers"):
+            results.curves["mine"]
 
     def test_what_is_not_read_is_named(self):
         results = zellige.Run({**plasma(4), "output": {"folder": str(self.folder / "queue" / "vti"), "formats": ["vti"]}}, **HERE).to_end()

@@ -116,6 +116,8 @@ fn velocities_that_are_set_go_on() {
         ("Ar", vec![("velocity_x".into(), vec![0.0; 3])], "3 values for"),
         ("Ar", vec![("position_x".into(), now[1].1.clone())], "stay where they are"),
         ("Ar", vec![("velocity_y".into(), vec![f64::INFINITY; now[0].1.len()])], "value 0 is inf"),
+        // Its flights would never end.
+        ("Ar", vec![("velocity_y".into(), vec![-1e12; now[0].1.len()])], "value 0 is -1000000000000 (allowed: -3e6 to 3e6 m/s)"),
     ];
     for (species, columns, text) in told {
         let error = gas.set_particles(species, &columns).unwrap_err().to_string();

@@ -51,13 +51,13 @@ pub struct Running<S: Solver> {
     copier: Option<FieldCopier>,
 }
 
-/// What the steps of a run took, as they stood when they had ended.
+/// Figures of the steps of a run, as they stood when they had ended.
 pub struct StepFigures {
     /// Wall time since the start.
     wall: Duration,
     /// Seconds in the steps themselves.
     seconds: f64,
-    /// What was sent between parts.
+    /// Bytes between parts.
     traffic: Traffic,
 }
 

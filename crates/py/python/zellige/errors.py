@@ -1,6 +1,9 @@
 """Errors of the solvers, with the text and the hint of the command line."""
 
-from typing import Optional
+import os
+import sys
+import warnings
+from typing import Optional, Type
 
 
 class Error(Exception):
@@ -53,3 +56,12 @@ class Interrupted(Error):
 
 class VerdictWarning(UserWarning):
     """A run came to its end, but its goal was missed or a check failed: do not trust the result."""
+
+
+def warn(text: str, category: Type[Warning] = UserWarning) -> None:
+    """Warns at the caller of the package, however deep in it that is told."""
+    here, level = os.path.dirname(__file__) + os.sep, 2
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(here):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

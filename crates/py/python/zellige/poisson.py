@@ -1,6 +1,7 @@
 """Poisson's equation `u_xx + u_yy (+ u_zz) = rho` on regular grids: :func:`solve`, and :class:`Plan` for many right-hand sides."""
 
 import json
+import math
 import operator
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
@@ -9,6 +10,7 @@ import numpy as np
 
 from ._arrays import alike, gpu_of, host, on_gpu, text
 from ._zellige import PoissonPlan
+from .errors import warn
 
 __all__ = ["Plan", "Result", "solve"]
 
@@ -152,6 +154,10 @@ class Plan:
         first = None if guess is None else host(guess, "guess")
         u, converged, figures = self._plan.solve(rho if on_gpu(rho) else host(rho, "rho"), first)
         report = json.loads(figures)
+        mean = report["imbalance"]
+        # Above rounding, as the command has it.
+        if abs(mean) > 1e-10 * math.hypot(report["reference"], mean):
+            warn(f"right-hand side and fluxes do not balance, and no side has Dirichlet values: the mean {mean:.6e} was subtracted")
         return Result(
             u=alike(u, rho),
             residuals=report["history"],
@@ -193,7 +199,8 @@ def solve(
     boundary : str or dict
         `"dirichlet"` (u = 0), `"neumann"` (du/dn = 0) or `"periodic"` on all sides; or a dict by side (`x_lo`, `x_hi`, `y_lo`, ..),
         by axis (`x`) or `all`: one of these words, `{"dirichlet": u}` or `{"neumann": du/dn}` with n outward, where the value is a
-        number, an expression of the coordinates (`"sin(pi*x/lx)"`), or on a single side an array over its nodes.
+        number, an expression of the coordinates (`"sin(pi*x/lx)"`), or on a single side an array over its nodes. Without Dirichlet
+        values u has a mean of 0, and so must `rho` have with the fluxes: what is left is subtracted, with a warning.
     tol : float or "truncation"
         Residual relative to that of the right-hand side, 0 or more and below 1; or full multigrid to the truncation error.
     method : str

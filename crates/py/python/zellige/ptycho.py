@@ -30,6 +30,8 @@ class Reconstruction:
     errors: Mapping[str, np.ndarray] = field(repr=False)
     #: Fourier ring correlation of two half sets: columns by label; None unless asked for.
     frc: Optional[Mapping[str, Array]] = field(repr=False)
+    #: Positions of the frames as they were found to be, metres, shape (n, 2), y before x: those given, unless they are refined.
+    positions: np.ndarray = field(repr=False)
     #: Iterations made.
     iterations: int
     #: A sentence on how it ended.
@@ -99,12 +101,13 @@ def reconstruct(
     device, threads
         As for :class:`zellige.Run`.
     **options
-        Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, `output`, ..
+        Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, `output`, .. Near fields and several scans
+        are read from files.
 
     Returns
     -------
     Reconstruction
-        With `object`, `probe`, `errors`, `frc`.
+        With `object`, `probe`, `errors`, `frc`, `positions`.
     """
     it = _run(
         frames, positions, {"ptycho": options}, wavelength=wavelength, distance=distance, pixel=pixel, probe=probe, mask=mask,
@@ -112,13 +115,14 @@ def reconstruct(
     )
     while it.step(2**31):
         pass
-    fields, curves = it.fields, it.curves
+    fields, curves, views = it.fields, it.curves, it.tables["views"]
     rows, outcome = it.rows, it.outcome
     return Reconstruction(
         object=fields["object"],
         probe=fields["probe"],
         errors={name: values for name, values in rows.items() if name.startswith("error") or "error" in name},
         frc=curves.get("frc"),
+        positions=np.stack([views["position_y"], views["position_x"]], axis=-1),
         iterations=it.clock.step,
         message=outcome.message if outcome else "",
     )

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional, Union
+from typing import Any, Iterator, Optional, Union
 
 import numpy as np
 
@@ -16,30 +16,46 @@ from ._axis import Axis
 __all__ = ["Field", "Results", "load"]
 
 
-class Field(NamedTuple):
-    """A field of a result folder; `numpy.asarray(field)` is its values."""
+class Field(np.lib.mixins.NDArrayOperatorsMixin):
+    """A field of a result folder; `numpy.asarray(field)` is its values. Operators, indices and names of NumPy's arrays (`f.max()`,
+    `f[0]`) are those of its values."""
 
-    #: Values, C order with x fastest.
-    values: np.ndarray
-    #: Name, as in the file.
-    name: str
-    #: Title for people.
-    title: str
-    #: Unit of the values; empty where there is none, or the file does not say.
-    units: str
-    #: Axes in the order of the shape; empty where no file says.
-    axes: tuple
+    def __init__(self, values: np.ndarray, name: str, title: str, units: str, axes: tuple):
+        #: Values, C order with x fastest.
+        self.values = values
+        #: Name, as in the file.
+        self.name = name
+        #: Title for people.
+        self.title = title
+        #: Unit of the values; empty where there is none, or the file does not say.
+        self.units = units
+        #: Axes in the order of the shape; empty where no file says.
+        self.axes = axes
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
-        return np.array(self.values, dtype=dtype, copy=copy) if copy else np.asarray(self.values, dtype=dtype)
+        return np.asarray(self.values, dtype=dtype) if copy is None else np.array(self.values, dtype=dtype, copy=copy)
 
-    @property
-    def shape(self) -> tuple:
-        """Lengths of the axes, slowest first."""
-        return self.values.shape
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        values = (i.values if isinstance(i, Field) else i for i in inputs)
+        return getattr(ufunc, method)(*values, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        # Not while the values themselves are looked for.
+        if name.startswith("_") or name == "values":
+            raise AttributeError(f"a field has no attribute `{name}`")
+        return getattr(self.values, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.values[key]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator:
+        return iter(self.values)
 
     def __repr__(self) -> str:
-        return f"<Field {self.name} {self.shape} {self.values.dtype}{' ' + self.units if self.units else ''}>"
+        return f"<Field {self.name} {self.values.shape} {self.values.dtype}{' ' + self.units if self.units else ''}>"
 
 
 def _h5py():
@@ -114,7 +130,10 @@ def table(path: Union[str, os.PathLike]) -> tuple:
     # A column of errors has the word behind the unit of what they are of.
     heads = [re.fullmatch(r"(.*?)(?: \[([^\]]*)\])?( error)?", head) for head in lines[0]]
     names = [m[1] + (m[3] or "") if m else "" for m in heads]
-    values = np.array([[float(cell) if cell else np.nan for cell in line] for line in lines[1:]], dtype=float).reshape(-1, len(names))
+    try:
+        values = np.array([[float(cell) if cell else np.nan for cell in line] for line in lines[1:]], dtype=float).reshape(-1, len(names))
+    except ValueError as wrong:
+        raise ValueError(f"`{path}` is no table of numbers: {wrong}") from wrong
     return dict(zip(names, values.T.copy())), {name: m[2] or "" for name, m in zip(names, heads) if m}
 
 
@@ -174,10 +193,10 @@ class Results:
             return field
         axes = tuple(Axis(a["name"], a["unit"], a["origin"], a["spacing"], a["len"]) for a in about["axes"])
         layers = field.values.ndim - len(axes)
-        axes = tuple(Axis("layer", "", 0.0, 1.0, k) for k in field.shape[: max(layers, 0)]) + axes
-        if tuple(a.size for a in axes) != field.shape:
+        axes = tuple(Axis("layer", "", 0.0, 1.0, k) for k in field.values.shape[: max(layers, 0)]) + axes
+        if tuple(a.size for a in axes) != field.values.shape:
             return field
-        return field._replace(title=about["title"], units=about["unit"], axes=axes)
+        return Field(field.values, field.name, about["title"], about["unit"], axes)
 
     def _readers(self) -> dict:
         readers: dict = {}

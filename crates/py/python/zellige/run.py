@@ -15,7 +15,7 @@ import numpy as np
 from ._arrays import host, on_gpu, plain, text
 from ._bar import Bar
 from ._zellige import Array, Session
-from .errors import VerdictWarning
+from .errors import VerdictWarning, warn
 from .results import Results, plot_fields, table
 
 __all__ = ["Clock", "LivePage", "Outcome", "Run"]
@@ -108,6 +108,28 @@ class Fields(Mapping):
         return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
 
 
+class _Rows:
+    """Columns that grow row by row, seen without a copy."""
+
+    def __init__(self):
+        self._count, self._columns = 0, {}
+
+    def add(self, row: Mapping) -> None:
+        for name in row.keys() - self._columns.keys():
+            self._columns[name] = np.full(max(64, self._count + 1), math.nan)
+        for name, column in self._columns.items():
+            if self._count == len(column):
+                self._columns[name] = column = np.concatenate([column, np.full(len(column), math.nan)])
+            column[self._count] = row.get(name, math.nan)
+        self._count += 1
+
+    def columns(self) -> dict:
+        views = {name: column[: self._count] for name, column in self._columns.items()}
+        for view in views.values():
+            view.flags.writeable = False
+        return views
+
+
 class LivePage(str):
     """Address of the live page of a run, with its token; a link in notebooks."""
 
@@ -132,7 +154,8 @@ class Run:
     threads : int, optional
         Threads on the CPU; 0 takes every core.
     output : path or dict, optional
-        Folder for `to_end` and `save`; by default as the input says, else `out/` and the input's name. Or keys of the input's
+        Folder for `to_end` and `save`; by default as the input says, else that of `resume`, else `out/` and the input's name (of
+        tables that of the solver). Or keys of the input's
         `[output]` table: `{"folder": "here", "formats": ["npy"]}`.
     resume : path, optional
         Folder of an earlier run whose checkpoint this one goes on from, or the path of the checkpoint that `save` returns.
@@ -182,16 +205,16 @@ class Run:
 
     def _drive(self, session: Session, resume: Union[str, os.PathLike, None]) -> None:
         self._session = session
-        self._rows: dict[str, list] = {}
+        self._rows = _Rows()
         self._units: dict[str, str] = {}
-        #: Rows from before, and those of the session that were read.
-        self._earlier, self._read = 0, 0
+        #: Rows of the session that were read.
+        self._read = 0
         if resume is not None:
             self._take_rows(Path(resume))
         self._cache: Optional[tuple] = None
         self._results: Optional[Results] = None
         for line in self._session.warnings:
-            warnings.warn(line, stacklevel=2)
+            warn(line)
 
     def _take_rows(self, resume: Path) -> None:
         """Takes the rows that an earlier run has up to its checkpoint."""
@@ -200,8 +223,8 @@ class Run:
             columns, units = table(path)
             self._units = {name: unit for name, unit in units.items() if name not in Clock._fields}
             before = columns["step"] <= self.clock.step
-            self._rows = {name: list(values[before]) for name, values in columns.items()}
-            self._earlier = int(np.count_nonzero(before))
+            for row in np.flatnonzero(before):
+                self._rows.add({name: values[row] for name, values in columns.items()})
 
     @property
     def solver(self) -> str:
@@ -257,6 +280,8 @@ class Run:
         >>> run.live().startswith("http://127.0.0.1:")
         True
         """
+        if port is not None and not 0 <= operator.index(port) < 65536:
+            raise ValueError(f"`port` is {port} (allowed: 0 to 65535)")
         url, tunnel = self._session.live(port, address, steer)
         page = LivePage(url)
         page.tunnel = tunnel
@@ -291,12 +316,9 @@ class Run:
         for step, time, scalars in self._session.rows(self._read):
             row = {"step": float(step), **({} if time is None else {"time": time}), **{name: value for name, _, value in scalars}}
             self._units.update((name, unit) for name, unit, _ in scalars)
-            for name in row:
-                self._rows.setdefault(name, [math.nan] * (self._earlier + self._read))
-            for name, column in self._rows.items():
-                column.append(row.get(name, math.nan))
+            self._rows.add(row)
             self._read += 1
-        return {name: np.array(column) for name, column in self._rows.items()}
+        return self._rows.columns()
 
     @property
     def units(self) -> dict:

@@ -8,6 +8,13 @@ Import this module before `ptypy.core.Ptycho` is made, and change the name of an
 Parameters are those of PtyPy's engines, and `device` and `threads` besides. What is not honoured is refused by name.
 """
 
+try:
+    import ptypy as _ptypy
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "No module named 'ptypy'\n\nhint: `pip install git+https://github.com/ptycho/ptypy`: PtyPy is not on the package index", name="ptypy"
+    ) from missing
+
 from ._engines import DM_zellige, EPIE_zellige, ML_zellige, RAAR_zellige, SDR_zellige
 
 __all__ = ["DM_zellige", "EPIE_zellige", "ML_zellige", "RAAR_zellige", "SDR_zellige"]
