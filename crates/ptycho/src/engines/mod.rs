@@ -31,8 +31,6 @@ pub struct ProblemSize {
     pub modes: [usize; 2],
     /// Rows and columns of a frame as it was counted.
     pub frame: [usize; 2],
-    /// Pixels of a wave.
-    pub pixels: usize,
     /// Pixels of all objects, modes included.
     pub object: usize,
     /// Amounts of data that stages move.
@@ -55,7 +53,6 @@ impl ProblemSize {
             views_of_probe: model.views_of_probe(),
             modes: model.modes,
             frame: model.detector(),
-            pixels: model.pixels(),
             object: model.object_len(),
             sizes: DataSizes::of(model),
             power: model.power,

@@ -2,11 +2,13 @@
 
 use num_complex::Complex;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{each, items_mut};
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
 use super::{DataSizes, Engine, EngineState, ProblemSize, shuffled};
 use crate::config::{Compatibility, EngineConfig, EngineName};
+use crate::ordered;
 use crate::stages::{Stages, Sweep};
 
 pub(super) struct SweepEngine {
@@ -19,10 +21,6 @@ pub(super) struct SweepEngine {
     sizes: DataSizes,
     /// Probes keep their power.
     keeps_power: bool,
-    /// Number of probes, modes of each and pixels of a mode.
-    probes: usize,
-    modes: usize,
-    pixels: usize,
 }
 
 /// The part of an old exit wave that is left in the new one is `sigma tau`: at 1 nothing is forgotten, and what frames with noise
@@ -93,25 +91,14 @@ impl SweepEngine {
             number,
             sizes: problem.sizes,
             keeps_power: !problem.ptypy() && config.name != EngineName::Sdr,
-            probes: problem.views_of_probe.len(),
-            modes: problem.modes[0],
-            pixels: problem.pixels,
         }
     }
 }
 
-impl SweepEngine {
-    /// Power of all probes.
-    fn power(&self, stages: &mut dyn Stages) -> Result<f64> {
-        let products = stages.probe_products(self.modes, self.pixels)?;
-        Ok(products.chunks_exact(self.modes * self.modes).flat_map(|set| set.iter().step_by(self.modes + 1)).map(|p| p.re).sum())
-    }
-
-    /// Power that the probes keep over the sweep. Frames tell the product of object and probe alone: noise, which adds power to
-    /// both, would let one grow and the other fade until the unlit rim of the object outshines the rest.
-    fn power_to_keep(&self, rule: &Sweep, stages: &mut dyn Stages) -> Result<Option<f64>> {
-        if self.keeps_power && rule.probe && rule.object { self.power(stages).map(Some) } else { Ok(None) }
-    }
+/// Power of all probes. They keep it over a sweep: frames tell the product of object and probe alone, and noise, which adds power
+/// to both, would let one grow and the other fade until the unlit rim of the object outshines the rest.
+fn power(probe: &[Complex<f64>]) -> f64 {
+    ordered::sum(probe.len(), |i| probe[i].norm_sqr())
 }
 
 impl Engine for SweepEngine {
@@ -119,14 +106,16 @@ impl Engine for SweepEngine {
         let rule = Sweep { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
         let order = order.map_or_else(|| shuffled(self.views, self.seed, self.number, k), <[u32]>::to_vec);
         let cost = self.sizes.cost(if self.keeps_exits() { 16.0 } else { 0.0 }, 1.0, 2.0);
-        let before = self.power_to_keep(&rule, stages)?;
+        let before = if self.keeps_power && rule.probe && rule.object { Some(power(&stages.probe()?)) } else { None };
         staged(profiler, stages, "sweep", cost, |stages| stages.sweep(&rule, &order))?;
         let Some(before) = before else { return Ok(()) };
-        let after = self.power(stages)?;
-        let factor = Complex::from((before / after).sqrt());
-        let modes = self.modes;
-        let diagonal = |i: usize| if i % (modes * modes) % (modes + 1) == 0 { factor } else { Complex::default() };
-        if factor.is_finite() { stages.mix_probe(&(0..self.probes * modes * modes).map(diagonal).collect::<Vec<_>>()) } else { Ok(()) }
+        let mut probe = stages.probe()?;
+        let factor = (before / power(&probe)).sqrt();
+        if factor.is_normal() {
+            each(items_mut(&mut probe), |_, p| *p *= factor);
+            stages.set_probe(&probe)?;
+        }
+        Ok(())
     }
 
     fn keeps_exits(&self) -> bool {
@@ -153,7 +142,6 @@ mod tests {
             views_of_probe: vec![1],
             modes: [1, 1],
             frame: [8, 8],
-            pixels: 64,
             object: 64,
             sizes: DataSizes::default(),
             power: Power::default(),

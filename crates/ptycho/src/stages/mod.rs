@@ -327,6 +327,9 @@ pub trait Stages: Send {
     /// Probes alone.
     fn probe(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
 
+    /// Sets the probes, `[sets][P][ny][nx]`; exit waves stay.
+    fn set_probe(&mut self, probe: &[num_complex::Complex<f64>]) -> Result<()>;
+
     /// Gram matrices `[sets][modes][modes]` of the probes' modes ([`modes::products`]).
     fn probe_products(&mut self, modes: usize, pixels: usize) -> Result<Vec<num_complex::Complex<f64>>> {
         Ok(self.probe()?.chunks_exact(modes * pixels).flat_map(|set| modes::products(set, modes)).collect())

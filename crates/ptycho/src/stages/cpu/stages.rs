@@ -292,8 +292,13 @@ impl<T: Number> Stages for CpuStages<T> {
         Ok(store::unpack_frames(&self.state.probe, self.fixed.shape))
     }
 
+    fn set_probe(&mut self, probe: &[Complex<f64>]) -> Result<()> {
+        self.state.probe = store::pack_frames(probe, self.fixed.shape);
+        Ok(())
+    }
+
     fn set_state(&mut self, state: &State) -> Result<()> {
-        self.state.probe = store::pack_frames(&state.probe, self.fixed.shape);
+        self.set_probe(&state.probe)?;
         self.state.object = store::pack_objects(&state.object, &self.fixed.storages, self.fixed.modes[1]);
         Ok(())
     }

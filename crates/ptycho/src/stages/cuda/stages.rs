@@ -379,10 +379,14 @@ impl<T: Number> Stages for CudaStages<T> {
         self.cuda.download_to(&self.state.object, 0, object)
     }
 
-    fn set_state(&mut self, state: &State) -> Result<()> {
+    fn set_probe(&mut self, probe: &[Complex<f64>]) -> Result<()> {
         self.end_overlap()?;
         self.forget_seen();
-        self.cuda.upload(&mut self.state.probe, &narrow(&state.probe))?;
+        self.cuda.upload(&mut self.state.probe, &narrow(probe))
+    }
+
+    fn set_state(&mut self, state: &State) -> Result<()> {
+        self.set_probe(&state.probe)?;
         self.cuda.upload(&mut self.state.object, &narrow(&state.object))
     }
 

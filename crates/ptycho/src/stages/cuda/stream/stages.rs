@@ -187,6 +187,11 @@ impl<T: Number> Stages for StreamedStages<T> {
         self.inner.copy_state(bits)
     }
 
+    fn set_probe(&mut self, probe: &[Complex<f64>]) -> Result<()> {
+        self.flush()?;
+        self.inner.set_probe(probe)
+    }
+
     fn set_state(&mut self, state: &State) -> Result<()> {
         self.flush()?;
         self.inner.set_state(state)
