@@ -56,7 +56,7 @@ pub(crate) struct Output {
     columns: Vec<String>,
     step: &'static str,
     item: &'static str,
-    /// Fields at the end, by the names of their files.
+    /// Fields at the end, by their names.
     fields: BTreeMap<String, FieldNote>,
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
         } else if line.name.eq_ignore_ascii_case(TOKEN) {
             request.token = Some(value()?);
         } else if line.name.eq_ignore_ascii_case("accept-encoding") {
-            request.gzip |= value()?.split(',').any(|way| way.trim() == "gzip");
+            request.gzip |= value().is_ok_and(|ways| ways.split(',').any(|way| way.trim() == "gzip"));
         } else if line.name.eq_ignore_ascii_case("transfer-encoding") || line.name.eq_ignore_ascii_case("content-length") && value()? != "0"
         {
             // No request has a body.

@@ -231,7 +231,9 @@ impl Solver for Pic {
     }
 
     fn field(&mut self, name: &str) -> Result<Option<Record>> {
-        output::field(&self.config, &mut self.plasma, name)
+        let found = output::field(&self.config, &mut self.plasma, name)?;
+        self.plasma.must_be_finite(found.as_slice())?;
+        Ok(found)
     }
 
     fn field_on_gpu(&mut self, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {

@@ -378,7 +378,7 @@ fn centre(stages: &mut dyn Stages, model: &Model, tolerance: f64) -> Result<()> 
 
 /// Groups of probes and objects that see each other: for each, the number of the first probe of its group; a number that no probe
 /// has for objects without one.
-fn groups(model: &Model) -> [Vec<usize>; 2] {
+pub(crate) fn groups(model: &Model) -> [Vec<usize>; 2] {
     let mut group: Vec<usize> = (0..model.probes + model.storages.len()).collect();
     let pairs: BTreeSet<(u32, u32)> = model.views.iter().map(|v| (v.probe, v.object)).collect();
     for (probe, object) in pairs {

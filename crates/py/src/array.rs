@@ -4,7 +4,7 @@ use num_complex::Complex;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyTuple};
 use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 
 use crate::dlpack;
@@ -79,6 +79,8 @@ pub(crate) fn restored(values: &Bound<'_, PyAny>, name: &str, title: &str, unit:
         let array = Values::<T>::new(values)?;
         Ok((array.values().to_vec(), array.shape().to_vec()))
     }
+    // Buffers of a pickle lie anywhere.
+    let values = &values.py().import("numpy")?.call_method1("require", (values, values.py().None(), "CA"))?;
     let kind: String = values.getattr("__array_interface__")?.get_item("typestr")?.extract()?;
     let (data, shape) = match &kind[..] {
         <f32 as Value>::CODE => of(values).map(|(v, shape)| (Data::F32(v), shape)),
@@ -159,6 +161,17 @@ impl Array {
             return Err(PyTypeError::new_err("the array is in the memory of a GPU: work on `cupy.asarray(a)` or `torch.from_dlpack(a)`"));
         }
         slf.py().import("numpy")?.call_method1("asarray", (slf,))
+    }
+
+    /// Result of an operator. Of an array on a GPU the other operand may know, as those of CuPy do.
+    fn operate<'py>(
+        slf: &Bound<'py, Self>,
+        work: impl FnOnce(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().place() != dlpack::HOST {
+            return Ok(slf.py().NotImplemented().into_bound(slf.py()));
+        }
+        work(Self::numpy(slf)?)
     }
 
     /// A copy in the memory of the host, with all that is said about it.
@@ -289,52 +302,96 @@ impl Array {
         Self::numpy(slf)?.getattr(name)
     }
 
-    fn __add__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Self::numpy(slf)?.add(other)
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.add(other))
     }
 
-    fn __radd__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        other.add(Self::numpy(slf)?)
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.add(own))
     }
 
-    fn __sub__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Self::numpy(slf)?.sub(other)
+    fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.sub(other))
     }
 
-    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        other.sub(Self::numpy(slf)?)
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.sub(own))
     }
 
-    fn __mul__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Self::numpy(slf)?.mul(other)
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.mul(other))
     }
 
-    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        other.mul(Self::numpy(slf)?)
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.mul(own))
     }
 
-    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Self::numpy(slf)?.div(other)
+    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.div(other))
     }
 
-    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        other.div(Self::numpy(slf)?)
+    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.div(own))
     }
 
-    fn __pow__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>, modulus: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Self::numpy(slf)?.pow(other, modulus)
+    fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.floor_div(other))
+    }
+
+    fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.floor_div(own))
+    }
+
+    fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.rem(other))
+    }
+
+    fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.rem(own))
+    }
+
+    fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.matmul(other))
+    }
+
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.matmul(own))
+    }
+
+    fn __pow__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, modulus: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.pow(other, modulus))
+    }
+
+    fn __rpow__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, modulus: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| other.pow(own, modulus))
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Self::numpy(slf)?.neg()
     }
 
+    fn __pos__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.pos()
+    }
+
     fn __abs__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Self::numpy(slf)?.abs()
     }
 
-    fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: Bound<'py, PyAny>, op: CompareOp) -> PyResult<Bound<'py, PyAny>> {
-        Self::numpy(slf)?.rich_compare(other, op)
+    fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, op: CompareOp) -> PyResult<Bound<'py, PyAny>> {
+        Self::operate(slf, |own| own.rich_compare(other, op))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        Self::numpy(slf)?.try_iter()
+    }
+
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Self::numpy(slf)?.contains(value)
+    }
+
+    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Self::numpy(slf)?.set_item(key, value)
     }
 
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {

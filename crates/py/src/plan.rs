@@ -115,10 +115,12 @@ fn interruptible<R: Send>(py: Python<'_>, solve: impl FnOnce() -> Result<R> + Se
 impl PoissonPlan {
     fn new_from(tables: &str, sides: &[(usize, usize, Vec<f64>)]) -> Result<Self> {
         let Input { config, run, folder, .. } = typed(tables)?;
-        let nodes: u64 = config.grid.nodes.iter().map(|n| *n as u64).fold(1, u64::saturating_mul);
-        // Right-hand side, solution and what a method works on.
-        host_must_hold(nodes.saturating_mul(24), format!("a plan of {nodes} nodes"))?;
         let device = device::open(ORIGIN, (run.device != "auto").then_some(run.device.as_str()), run.threads)?;
+        let nodes: u64 = config.grid.nodes.iter().map(|n| *n as u64).fold(1, u64::saturating_mul);
+        if let Device::Cpu(_) = device {
+            // Right-hand side and solution at least.
+            host_must_hold(nodes.saturating_mul(16), format!("a plan of {nodes} nodes"))?;
+        }
         let mut problem = setup::problem(&config, &folder)?;
         problem.rhs = Vec::new().into();
         for (axis, end, values) in sides {

@@ -98,11 +98,13 @@ class Arrays(unittest.TestCase):
         u, there = self.u, np.asarray(self.u)
         for ours, expected in [
             (2 * u + 1, 2 * there + 1), (u - u / 2, there / 2), (1 - u, 1 - there), (-u**2, -(there**2)), (abs(u), abs(there)),
-            (1 / (u + 9), 1 / (there + 9)), (u.T, there.T), (u == u, there == there), (u < -3.0, there < -3.0), (np.sqrt(-u), np.sqrt(-there)),
+            (1 / (u + 9), 1 / (there + 9)), (u.T, there.T), (2**u, 2**there), (u // 2, there // 2), (7 % (u + 9), 7 % (there + 9)), (u @ u.T, there @ there.T), (u == u, there == there), (u < -3.0, there < -3.0), (np.sqrt(-u), np.sqrt(-there)),
         ]:
             self.assertIs(type(ours), np.ndarray)
             self.assertTrue(np.array_equal(ours, expected))
         self.assertEqual((u.max(), float(u.mean())), (there.max(), float(there.mean())))
+        self.assertEqual((there[3, 4] in u, 17.0 in u), (True, False))
+        self.assertTrue(all(np.array_equal(a, b) for a, b in zip(u, there, strict=True)))
         with self.assertRaisesRegex(AttributeError, "no attribute"):
             u.colour
         with self.assertRaisesRegex(ValueError, "ambiguous"):

@@ -111,6 +111,8 @@ class Ptycho(Folder):
         beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}
         with self.assertRaisesRegex(ValueError, "positions.*y before x"):
             zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 3)), **beam)
+        with self.assertRaisesRegex(TypeError, "`scan` of the input is told by `frames`"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), scan=[{"file": "other.h5"}], **beam)
         with self.assertRaisesRegex(ValueError, "frames"):
             zellige.ptycho.reconstruct(np.ones((8, 8)), np.zeros((4, 2)), **beam)
         with self.assertRaisesRegex(ValueError, "mask"):

@@ -113,7 +113,7 @@ struct SummaryFile<'a> {
     /// Peak host memory of the process, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory: Option<u64>,
-    /// Axes and units of the fields that the folder has.
+    /// Axes and units of the fields at the end, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: &'a BTreeMap<String, FieldNote>,
     #[serde(flatten)]

@@ -92,8 +92,10 @@ fn default_folder(origin: &str, solver: &str) -> PathBuf {
 
 /// Folder of a run that is named by itself or by its checkpoint.
 pub(crate) fn resumed_folder(named: &Path) -> PathBuf {
-    let above = named.ancestors().nth(2).filter(|folder| checkpoint_path(folder) == named && named.is_file());
-    above.unwrap_or(named).to_owned()
+    let Ok(whole) = std::path::absolute(named) else { return named.to_owned() };
+    let above = whole.ancestors().nth(2).filter(|folder| checkpoint_path(folder) == whole && whole.is_file());
+    let shown = named.ancestors().nth(2).filter(|folder| !folder.as_os_str().is_empty());
+    above.map_or(named, |above| shown.unwrap_or(above)).to_owned()
 }
 
 /// Runs a checked input.

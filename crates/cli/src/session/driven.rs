@@ -64,7 +64,7 @@ enum State<S: Solver> {
     Stepping(Box<Running<S>>),
     /// The run has ended, and its results are written.
     Ended(Clock, Outcome),
-    /// The solver was lost to an error at the end.
+    /// The run is worked on; what a panic leaves.
     Lost,
 }
 
@@ -280,7 +280,7 @@ impl<S: Solver> Driven<S> {
             match work {
                 Ok((outcome, figures)) => {
                     *state = State::Ended(running.solver().clock(), outcome.clone());
-                    running.summed_up(outcome, figures, profiler)
+                    running.summed_up(outcome, &figures, profiler)
                 }
                 // Results that could not be written are not lost: they can be elsewhere, or later.
                 Err(error) => {
@@ -296,7 +296,8 @@ impl<S: Solver> Driven<S> {
                 Err(error) => page.tell_error(error),
             }
         }
-        let profiler = std::mem::replace(&mut self.profiler, Profiler::new());
+        // A run that goes on keeps the times of its stages.
+        let profiler = if result.is_ok() { std::mem::replace(&mut self.profiler, Profiler::new()) } else { Profiler::new() };
         let (origin, folder) = (self.input.origin.clone(), options.folder.clone());
         conclude_run::<S>(result, &origin, &self.plan, &folder, output, profiler, &self.arguments, locks)?;
         Ok(folder)

@@ -22,7 +22,7 @@ fn named<'a>(all: &'a [Written], name: &str) -> Option<(&'a Written, bool)> {
     })
 }
 
-/// Words of a device for it.
+/// Request to a device for the value.
 fn wanted(model: &Model, w: &Written, error: bool) -> Wanted {
     Wanted { value: w.at, line: w.line, needs: w.needs as u32, error, by_particles: by_particles(model, w.at) }
 }
@@ -34,7 +34,7 @@ fn wanted(model: &Model, w: &Written, error: bool) -> Wanted {
 pub(crate) fn field(flow: &mut Flow, name: &str) -> Result<FieldOnGpu> {
     let all = written(&flow.model);
     let Some((found, error)) = named(&all, name) else {
-        let names: Vec<String> = all.iter().map(|w| w.name.clone()).chain(["each of them with _error".to_owned()]).collect();
+        let names: Vec<String> = all.iter().map(|w| w.name.clone()).chain(all.iter().map(|w| format!("{}{ERROR}", w.name))).collect();
         return Err(not_on_gpu(name, &names));
     };
     if flow.samples.batches == 0 {
@@ -48,7 +48,7 @@ pub(crate) fn field(flow: &mut Flow, name: &str) -> Result<FieldOnGpu> {
     Ok(FieldOnGpu { field, values: ValuesOnGpu::F64(values) })
 }
 
-/// Words of a device for the record of that name, if it is a value of the cells.
+/// Request to a device for the record of that name, if it is a value of the cells.
 #[cfg(test)]
 pub(crate) fn wanted_of(flow: &Flow, name: &str) -> Option<Wanted> {
     named(&written(&flow.model), name).map(|(found, error)| wanted(&flow.model, found, error))

@@ -40,6 +40,8 @@ pub struct Running<S: Solver> {
     temporary: Option<TemporaryCheckpoint>,
     /// Checkpoints were asked for.
     keeps: bool,
+    /// Results could not be written, and the state was saved.
+    left: bool,
     recent: RecentRows,
     /// The last step, whose row waits for the next one, and the mark of a row that fell due.
     waiting: Option<(Clock, bool)>,
@@ -95,6 +97,7 @@ impl<S: Solver> Running<S> {
             checkpoints: None,
             temporary: None,
             keeps: false,
+            left: false,
             recent: RecentRows::default(),
             waiting: None,
             traffic: Traffic::default(),
@@ -266,7 +269,7 @@ impl<S: Solver> Running<S> {
     /// Hands the results over and sums the run up.
     pub fn end(mut self, outcome: Outcome, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Summary> {
         let figures = self.write_results(&outcome, profiler, sink)?;
-        self.summed_up(outcome, figures, profiler)
+        self.summed_up(outcome, &figures, profiler)
     }
 
     /// Hands over the results of a run that is at its end. Where they cannot be written, it can be started and ended once more.
@@ -284,7 +287,9 @@ impl<S: Solver> Running<S> {
         let wish = Wish { pictures: sink.wishes_end().then_some(Look::Whole), ..Wish::default() };
         let (_, _, wish) = agree(&self.links, None, figures.wall, wish)?;
         watch::grant(wish, &mut self.solver, &self.device, &self.saver, profiler, sink)?;
-        write_records(&mut self.solver, &self.device, &self.saver, Some(outcome), sink)?;
+        let written = write_records(&mut self.solver, &self.device, &self.saver, Some(outcome), sink);
+        self.left |= written.is_err();
+        written?;
         if self.keeps && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
             times::within(Phase::Checkpoints, || self.saver.save_or_notice(&mut self.solver, sink))?;
         }
@@ -292,13 +297,13 @@ impl<S: Solver> Running<S> {
     }
 
     /// Summary of a run whose results are written.
-    pub fn summed_up(mut self, outcome: Outcome, figures: StepFigures, profiler: &mut Profiler) -> Result<Summary> {
-        let StepFigures { wall, seconds, traffic } = figures;
+    pub fn summed_up(mut self, outcome: Outcome, figures: &StepFigures, profiler: &mut Profiler) -> Result<Summary> {
+        let StepFigures { wall, seconds, traffic } = *figures;
         let clock = self.solver.clock();
         let (steps, cost) = (clock.step - self.first.step, self.solver.cost());
         let per_step = seconds / steps.max(1) as f64;
         let (checks, details) = (self.solver.checks()?, self.solver.details());
-        let Self { solver, saver, device, links, seed, before, recent, temporary, changed_after, .. } = self;
+        let Self { solver, saver, device, links, seed, before, recent, temporary, changed_after, left, keeps, .. } = self;
         // Its memory is free for what comes.
         drop(solver);
         let bandwidth = if links.is_first() { device.bandwidth_of_run(wall)? } else { None };
@@ -329,7 +334,7 @@ impl<S: Solver> Running<S> {
             details,
             changed_after,
         };
-        if temporary.is_some_and(|temporary| temporary.saved()) && summary.verdict().is_none() {
+        if (temporary.is_some_and(|temporary| temporary.saved()) || left && !keeps) && summary.verdict().is_none() {
             saver.remove()?;
         }
         Ok(summary)

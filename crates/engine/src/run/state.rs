@@ -150,7 +150,11 @@ impl<S: Solver> Saver<S> {
         if !self.links.is_first() {
             return Ok(());
         }
-        std::fs::remove_file(&self.path).map_err(|e| Error::file("remove", &self.path, e))?;
+        match std::fs::remove_file(&self.path) {
+            // Of a disk that was full there is none.
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::file("remove", &self.path, e)),
+            _ => {}
+        }
         let _ = std::fs::remove_dir(self.path.parent().unwrap_or(Path::new(".")));
         Ok(())
     }

@@ -102,7 +102,7 @@ pub fn write_archive(path: impl AsRef<Path>, archive: &Archive) -> Result<()> {
 pub(super) fn put_wave(file: &H5File, name: &str, wave: &Wave) -> Result<(), Hdf5Error> {
     let tensor = Tensor { shape: wave.shape.to_vec(), elements: Elements::Complex(wave.values.clone()) };
     let mut node = Node::new(name, Value::Array(&tensor)).with("title", wave.title.clone());
-    // Slowest axis first, as the shape.
+    // Slowest axis first, as the shape; layers have none.
     let reals = |f: &dyn Fn(&Axis) -> f64| Attribute::Reals(wave.axes.iter().rev().map(f).collect());
     let texts = |f: &dyn Fn(&Axis) -> &String| Attribute::Texts(wave.axes.iter().rev().map(|a| f(a).clone()).collect());
     node.attributes.push(("axis_names", texts(&|a| &a.name)));

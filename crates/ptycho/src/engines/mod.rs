@@ -13,6 +13,7 @@ use zellige_engine::profile::Profiler;
 use crate::config::{Compatibility, EngineConfig, EngineName};
 use crate::model::{Model, Power};
 use crate::noise;
+use crate::reconstruction::groups;
 use crate::stages::Stages;
 
 pub use projection::bound;
@@ -27,6 +28,8 @@ pub struct ProblemSize {
     pub views: usize,
     /// Views of each probe.
     pub views_of_probe: Vec<usize>,
+    /// Group of each probe: those that see the same objects, whose scale is one.
+    pub groups: Vec<usize>,
     /// Modes of a probe and of an object.
     pub modes: [usize; 2],
     /// Rows and columns of a frame as it was counted.
@@ -51,6 +54,7 @@ impl ProblemSize {
         Self {
             views: model.views.len(),
             views_of_probe: model.views_of_probe(),
+            groups: groups(model)[0].clone(),
             modes: model.modes,
             frame: model.detector(),
             object: model.object_len(),

@@ -2,13 +2,11 @@
 
 use num_complex::Complex;
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{each, items_mut};
 use zellige_engine::profile::Profiler;
 
 use super::staged::staged;
 use super::{DataSizes, Engine, EngineState, ProblemSize, shuffled};
 use crate::config::{Compatibility, EngineConfig, EngineName};
-use crate::ordered;
 use crate::stages::{Stages, Sweep};
 
 pub(super) struct SweepEngine {
@@ -19,8 +17,10 @@ pub(super) struct SweepEngine {
     seed: u64,
     number: usize,
     sizes: DataSizes,
-    /// Probes keep their power.
+    /// Probes keep their power: nothing else tells the scale of object and probe.
     keeps_power: bool,
+    /// Group of each probe.
+    groups: Vec<usize>,
 }
 
 /// The part of an old exit wave that is left in the new one is `sigma tau`: at 1 nothing is forgotten, and what frames with noise
@@ -90,15 +90,35 @@ impl SweepEngine {
             seed: problem.seed,
             number,
             sizes: problem.sizes,
-            keeps_power: !problem.ptypy() && config.name != EngineName::Sdr,
+            keeps_power: !problem.ptypy() && config.name != EngineName::Sdr && config.object_clip.is_none(),
+            groups: problem.groups.clone(),
         }
     }
 }
 
-/// Power of all probes. They keep it over a sweep: frames tell the product of object and probe alone, and noise, which adds power
-/// to both, would let one grow and the other fade until the unlit rim of the object outshines the rest.
-fn power(probe: &[Complex<f64>]) -> f64 {
-    ordered::sum(probe.len(), |i| probe[i].norm_sqr())
+impl SweepEngine {
+    /// Power of the probes of each group. They keep it over a sweep: frames tell the product of object and probe alone, and noise,
+    /// which adds power to both, would let one grow and the other fade until the unlit rim of the object outshines the rest.
+    fn powers(&self, probe: &[Complex<f64>]) -> Vec<f64> {
+        let mut powers = vec![0.0; self.groups.len()];
+        for (set, group) in probe.chunks_exact((probe.len() / self.groups.len()).max(1)).zip(&self.groups) {
+            powers[*group] += set.iter().map(Complex::norm_sqr).sum::<f64>();
+        }
+        powers
+    }
+
+    /// Brings the probes back to the powers of their groups before the sweep.
+    fn give_back(&self, before: &[f64], probe: &mut [Complex<f64>]) {
+        let after = self.powers(probe);
+        for (set, group) in probe.chunks_exact_mut((probe.len() / self.groups.len()).max(1)).zip(&self.groups) {
+            let factor = (before[*group] / after[*group]).sqrt();
+            if factor.is_normal() {
+                for p in set {
+                    *p *= factor;
+                }
+            }
+        }
+    }
 }
 
 impl Engine for SweepEngine {
@@ -106,16 +126,12 @@ impl Engine for SweepEngine {
         let rule = Sweep { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
         let order = order.map_or_else(|| shuffled(self.views, self.seed, self.number, k), <[u32]>::to_vec);
         let cost = self.sizes.cost(if self.keeps_exits() { 16.0 } else { 0.0 }, 1.0, 2.0);
-        let before = if self.keeps_power && rule.probe && rule.object { Some(power(&stages.probe()?)) } else { None };
+        let before = if self.keeps_power && rule.probe && rule.object { Some(self.powers(&stages.probe()?)) } else { None };
         staged(profiler, stages, "sweep", cost, |stages| stages.sweep(&rule, &order))?;
         let Some(before) = before else { return Ok(()) };
         let mut probe = stages.probe()?;
-        let factor = (before / power(&probe)).sqrt();
-        if factor.is_normal() {
-            each(items_mut(&mut probe), |_, p| *p *= factor);
-            stages.set_probe(&probe)?;
-        }
-        Ok(())
+        self.give_back(&before, &mut probe);
+        stages.set_probe(&probe)
     }
 
     fn keeps_exits(&self) -> bool {
@@ -132,14 +148,11 @@ mod tests {
     use super::*;
     use crate::model::Power;
 
-    /// Relaxed reflections (Pham, Rana, Miao and Osher, Opt. Express 27 (2019) 31246):
-    /// `psi <- tau sigma psi + (1 - tau (1 + sigma)) P O + tau F((1 + sigma) P O - sigma psi)`.
-    /// The runs of PtyPy that the engine is compared with have both at 1.
-    #[test]
-    fn a_relaxed_reflection_keeps_what_it_says() {
-        let size = ProblemSize {
+    fn size() -> ProblemSize {
+        ProblemSize {
             views: 1,
             views_of_probe: vec![1],
+            groups: vec![0],
             modes: [1, 1],
             frame: [8, 8],
             object: 64,
@@ -148,7 +161,34 @@ mod tests {
             noise: Vec::new(),
             seed: 1,
             compatibility: Compatibility::None,
-        };
+        }
+    }
+
+    /// Probes of two scans that see nothing in common, and of two that share an object.
+    #[test]
+    fn probes_of_a_group_get_back_the_power_that_they_had_together() {
+        let size = ProblemSize { views_of_probe: vec![1; 3], groups: vec![0, 1, 1], ..size() };
+        let engine = SweepEngine::new(&EngineConfig::new(EngineName::Rpie, 1), &size, 0);
+        let before = engine.powers(&[1.0, 1.0, 2.0, 2.0, 4.0, 4.0].map(Complex::from));
+        assert_eq!(before, [2.0, 40.0, 0.0]);
+        let mut probe = [2.0, 2.0, 4.0, 4.0, 2.0, 2.0].map(Complex::from);
+        engine.give_back(&before, &mut probe);
+        assert_eq!(probe.map(|p| p.re), [1.0, 1.0, 4.0, 4.0, 2.0, 2.0]);
+        for power in [0.0, f64::INFINITY, f64::NAN] {
+            let mut probe = [power; 6].map(Complex::from);
+            engine.give_back(&before, &mut probe);
+            assert!(probe.iter().all(|p| p.re.to_bits() == power.to_bits()), "{probe:?}");
+        }
+        let clipped = EngineConfig { object_clip: Some([0.0, 1.0]), ..EngineConfig::new(EngineName::Rpie, 1) };
+        assert!(engine.keeps_power && !SweepEngine::new(&clipped, &size, 0).keeps_power);
+    }
+
+    /// Relaxed reflections (Pham, Rana, Miao and Osher, Opt. Express 27 (2019) 31246):
+    /// `psi <- tau sigma psi + (1 - tau (1 + sigma)) P O + tau F((1 + sigma) P O - sigma psi)`.
+    /// The runs of PtyPy that the engine is compared with have both at 1.
+    #[test]
+    fn a_relaxed_reflection_keeps_what_it_says() {
+        let size = size();
         for (sigma, tau) in [(1.0, 1.0), (0.25, 0.75), (0.3, 0.6), (0.0, 1.0)] {
             let config = EngineConfig { sigma: Some(sigma), tau: Some(tau), ..EngineConfig::new(EngineName::Sdr, 1) };
             let Sweep { a, b, c, .. } = SweepEngine::new(&config, &size, 0).rule;

@@ -71,7 +71,7 @@ fn frames_that_are_not_explained_are_told() {
     let missed = |iterations: u64, plain: bool| {
         let scan = made(|m| (m.noise, m.photons) = (true, 1e6));
         let mut config = input(scan, EngineConfig::new(EngineName::Epie, iterations));
-        // Of the one sweep little is left to see.
+        // A whole step of one sweep explains the frames within the limit.
         config.engine[0].object_step = plain.then_some(0.05);
         config.probe.start = if plain { ProbeStart::Opening } else { ProbeStart::File };
         finished(&config)[0].clone()

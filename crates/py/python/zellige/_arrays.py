@@ -25,6 +25,9 @@ def plain(value: Any, path: str = "") -> Any:
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
+        # Long lists of numbers as they are.
+        if all(type(v) is float and math.isfinite(v) or type(v) is int for v in value):
+            return list(value)
         return [plain(v, f"{path}[{k}]") for k, v in enumerate(value)]
     if isinstance(value, os.PathLike):
         return os.fspath(value)

@@ -17,7 +17,7 @@ __all__ = ["Plan", "Result", "solve"]
 _AXES = "xyz"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """A solution with the account of how it was found."""
 

@@ -18,7 +18,7 @@ __all__ = ["Reconstruction", "reconstruct", "run"]
 _OWN_OUTPUT = frozenset(("files", "live", "frame", "local_errors"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reconstruction:
     """Object and probe of a scan."""
 
@@ -120,7 +120,7 @@ def reconstruct(
     return Reconstruction(
         object=fields["object"],
         probe=fields["probe"],
-        errors={name: values for name, values in rows.items() if name.startswith("error") or "error" in name},
+        errors={name: values.copy() for name, values in rows.items() if name.startswith("error") or "error" in name},
         frc=curves.get("frc"),
         positions=np.stack([views["position_y"], views["position_x"]], axis=-1),
         iterations=it.clock.step,
@@ -204,6 +204,8 @@ def _run(
     resume: Union[str, os.PathLike, None] = None,
 ) -> Run:
     """Set the run of arrays up, with the other keys of its input."""
+    if "scan" in tables["ptycho"]:
+        raise TypeError("`scan` of the input is told by `frames`, `positions` and the arguments behind them here")
     counts = counted(frames, "frames")
     places = host(positions, "positions")
     if counts.ndim != 3:

@@ -1,6 +1,7 @@
 """Result folders: :func:`load`, and the plots that runs have too."""
 
 import csv
+import functools
 import io
 import json
 import os
@@ -36,8 +37,13 @@ class Field(np.lib.mixins.NDArrayOperatorsMixin):
         return np.asarray(self.values, dtype=dtype) if copy is None else np.array(self.values, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        values = (i.values if isinstance(i, Field) else i for i in inputs)
-        return getattr(ufunc, method)(*values, **options)
+        def plain(value: Any) -> Any:
+            return value.values if isinstance(value, Field) else value
+
+        given = options.get("out", ())
+        options = {k: tuple(map(plain, v)) if k == "out" else plain(v) for k, v in options.items()}
+        result = getattr(ufunc, method)(*map(plain, inputs), **options)
+        return given[0] if len(given) == 1 else result
 
     def __getattr__(self, name: str) -> Any:
         # Not while the values themselves are looked for.
@@ -48,11 +54,20 @@ class Field(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, key: Any) -> Any:
         return self.values[key]
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.values[key] = value
+
     def __len__(self) -> int:
         return len(self.values)
 
     def __iter__(self) -> Iterator:
         return iter(self.values)
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self.values
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
 
     def __repr__(self) -> str:
         return f"<Field {self.name} {self.values.shape} {self.values.dtype}{' ' + self.units if self.units else ''}>"
@@ -284,7 +299,11 @@ def load(folder: Union[str, os.PathLike]) -> Results:
 
 
 def _show(figure: Any) -> None:
-    """Shows a figure that is not shown anyway, in a notebook."""
+    """Shows a figure in a notebook that does not show it anyway."""
+    from matplotlib import get_backend, pyplot
+
+    if pyplot.fignum_exists(figure.number) and "inline" in get_backend():
+        return
     from IPython.display import Image, display  # type: ignore[import-not-found, unused-ignore]
 
     picture = io.BytesIO()
@@ -319,7 +338,7 @@ def plot_fields(fields: Mapping):
 
         # Shown by notebooks at the end of the cell, and closed then.
         figure = pyplot.figure(figsize=(4.2 * columns, 3.6 * rows), layout="constrained")
-        figure._ipython_display_ = lambda: None if pyplot.fignum_exists(figure.number) else _show(figure)
+        figure._ipython_display_ = functools.partial(_show, figure)
     except ImportError:
         pass
     for n, (name, title, values, axes, colours) in enumerate(panels):
@@ -336,10 +355,10 @@ def plot_fields(fields: Mapping):
                 # Lengths are drawn alike where that leaves room for both.
                 if {x.name, y.name} <= set("xyz") and x.unit == y.unit and 1 / 6 < x.size * x.spacing / (y.size * y.spacing) < 6:
                     aspect = "equal"
-            # Pixels that next to no light has seen have no colours of their own.
-            high = np.quantile(values, 0.995) if complexes and colours == "viridis" else None
-            image = plot.imshow(values, origin="upper" if complexes else "lower", extent=extent, cmap=colours, aspect=aspect, vmax=high)
-            figure.colorbar(image, ax=plot)
+            # Of an object, pixels that next to no light has seen have no colours of their own.
+            high = np.quantile(values, 0.995) if name.startswith("object") and colours == "viridis" else None
+            image = plot.imshow(values, origin="upper" if complexes else "lower", extent=extent, cmap=colours, aspect=aspect, vmax=high or None)
+            figure.colorbar(image, ax=plot, extend="max" if high else "neither")
             if axes:
                 plot.set_ylabel(axes[-2].label)
         if axes:

@@ -71,7 +71,7 @@ class Fields(Mapping):
     written into them stays until the next step.
 
     Names are those of the files (`E_x`, `rho`, `temperature`, `object`); `Ex` is understood as `E_x`. Of a plasma, fields that are
-    zero everywhere, or that the input does not ask for, are not listed; by their names they are there.
+    zero everywhere, or that the input does not ask for, are not listed; by their names they are there until it has ended.
     """
 
     def __init__(self, run: "Run", kind: str):
@@ -86,9 +86,9 @@ class Fields(Mapping):
             alike = [k for k in found if k == name] or [k for k in found if k.replace("_", "") == name.replace("_", "")]
             if len(alike) == 1:
                 return found[alike[0]]
-            other = self._run._session.field(_underscored(name)) if self._kind == "field" else None
+            other = self._run._other(_underscored(name)) if self._kind == "field" else None
             if other is not None:
-                return found.setdefault(_underscored(name), other)
+                return other
         raise KeyError(f"no {self._kind} `{name}` (there are: {', '.join(found) or 'none'})")
 
     def __contains__(self, name: object) -> bool:
@@ -115,8 +115,9 @@ class _Rows:
         self._count, self._columns = 0, {}
 
     def add(self, row: Mapping) -> None:
-        for name in row.keys() - self._columns.keys():
-            self._columns[name] = np.full(max(64, self._count + 1), math.nan)
+        for name in row:
+            if name not in self._columns:
+                self._columns[name] = np.full(max(64, self._count + 1), math.nan)
         for name, column in self._columns.items():
             if self._count == len(column):
                 self._columns[name] = column = np.concatenate([column, np.full(len(column), math.nan)])
@@ -218,11 +219,15 @@ class Run:
 
     def _take_rows(self, resume: Path) -> None:
         """Takes the rows that an earlier run has up to its checkpoint."""
-        path = (resume.parent.parent if resume.is_file() else resume) / "rows.csv"
+        path = (resume.resolve().parent.parent if resume.is_file() else resume) / "rows.csv"
         if path.is_file():
-            columns, units = table(path)
+            try:
+                columns, units = table(path)
+                before = columns["step"] <= self.clock.step
+            except (ValueError, KeyError, OSError) as wrong:
+                warn(f"rows of the run before are not included: {wrong}")
+                return
             self._units = {name: unit for name, unit in units.items() if name not in Clock._fields}
-            before = columns["step"] <= self.clock.step
             for row in np.flatnonzero(before):
                 self._rows.add({name: values[row] for name, values in columns.items()})
 
@@ -311,7 +316,7 @@ class Run:
         """Scalars of the steps so far, by name: arrays of one length, NaN where a step has none. `step` and `time` are among them,
         and those of an earlier run up to its checkpoint.
 
-        `run.rows_every` of the input says for which steps there are rows; `units` has the units.
+        `run.rows_every` of the input says for which steps there are rows; `units` has the units. Arrays cannot be written into.
         """
         for step, time, scalars in self._session.rows(self._read):
             row = {"step": float(step), **({} if time is None else {"time": time}), **{name: value for name, _, value in scalars}}
@@ -332,8 +337,15 @@ class Run:
             kinds: dict[str, dict] = {"field": {}, "table": {}, "curve": {}}
             for what, name, content in self._session.records():
                 kinds[what][name] = content
-            self._cache = ((step, self._results is None), kinds)
+            self._cache = ((step, self._results is None), kinds, {})
         return self._cache[1][kind]
+
+    def _other(self, name: str) -> Optional[Array]:
+        """A field that is not among the records."""
+        others = self._cache[2]
+        if name not in others:
+            others[name] = self._session.field(name)
+        return others[name]
 
     @property
     def fields(self) -> Fields:

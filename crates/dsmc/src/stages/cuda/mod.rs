@@ -211,7 +211,9 @@ pub fn memory(model: &Model) -> u64 {
     let lists = if tiling::is_small(model) { 22.0 + if model.weighted() { 4.0 } else { 0.0 } } else { 4.0 };
     let sums = if super::samples_at_a_time(model.per_cell) > 1 { 12.0 } else { 8.0 } * species * c.kept() as f64;
     // Of all batches, and their scatter: batches.rs.
-    let closed = 8.0 * (species * c.kept() as f64 + sampling::width(model) as f64 + 1.0) + 4.0 * sampling::sections::lines(model) as f64;
+    let closed = 8.0 * (species * c.kept() as f64 + sampling::width(model) as f64 + 1.0)
+        + 4.0 * sampling::sections::lines(model) as f64
+        + if model.weighted() { 4.0 } else { 0.0 };
     (model.expected * spare * (2.0 * particle + lists) + cells * (sums + closed + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
 

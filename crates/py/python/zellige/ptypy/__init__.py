@@ -11,6 +11,8 @@ Parameters are those of PtyPy's engines, and `device` and `threads` besides. Wha
 try:
     import ptypy as _ptypy
 except ModuleNotFoundError as missing:
+    if missing.name != "ptypy":
+        raise
     raise ModuleNotFoundError(
         "No module named 'ptypy'\n\nhint: `pip install git+https://github.com/ptycho/ptypy`: PtyPy is not on the package index", name="ptypy"
     ) from missing
