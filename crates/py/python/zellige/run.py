@@ -2,7 +2,6 @@
 
 import html
 import json
-import math
 import operator
 import os
 import warnings
@@ -14,6 +13,7 @@ import numpy as np
 
 from ._arrays import host, on_gpu, plain, text
 from ._bar import Bar
+from ._fields import Fields, Rows, underscored
 from ._zellige import Array, Session
 from .errors import VerdictWarning, warn
 from .results import Results, plot_fields, table
@@ -59,76 +59,6 @@ def _overrides(table: Mapping, path: str = "") -> Iterator[str]:
             yield from _overrides(value, name)
         else:
             yield f"{name}={_toml(plain(value, name))}"
-
-
-def _underscored(name: str) -> str:
-    """`E_x` for `Ex`."""
-    return f"{name[0]}_{name[1]}" if len(name) == 2 and name[0] in "EBJ" and name[1] in "xyz" else name
-
-
-class Fields(Mapping):
-    """Results of a run by name, as they stand after the last step. They are computed once, when the first one is asked for: what is
-    written into them stays until the next step.
-
-    Names are those of the files (`E_x`, `rho`, `temperature`, `object`); `Ex` is understood as `E_x`. Of a plasma, fields that are
-    zero everywhere, or that the input does not ask for, are not listed; by their names they are there until it has ended.
-    """
-
-    def __init__(self, run: "Run", kind: str):
-        self._run, self._kind = run, kind
-
-    def _all(self) -> dict:
-        return self._run._records(self._kind)
-
-    def __getitem__(self, name: str):
-        found = self._all()
-        if isinstance(name, str):
-            alike = [k for k in found if k == name] or [k for k in found if k.replace("_", "") == name.replace("_", "")]
-            if len(alike) == 1:
-                return found[alike[0]]
-            other = self._run._other(_underscored(name)) if self._kind == "field" else None
-            if other is not None:
-                return other
-        raise KeyError(f"no {self._kind} `{name}` (there are: {', '.join(found) or 'none'})")
-
-    def __contains__(self, name: object) -> bool:
-        try:
-            self[name]  # type: ignore[index]
-        except KeyError:
-            return False
-        return True
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
-
-
-class _Rows:
-    """Columns that grow row by row, seen without a copy."""
-
-    def __init__(self):
-        self._count, self._columns = 0, {}
-
-    def add(self, row: Mapping) -> None:
-        for name in row:
-            if name not in self._columns:
-                self._columns[name] = np.full(max(64, self._count + 1), math.nan)
-        for name, column in self._columns.items():
-            if self._count == len(column):
-                self._columns[name] = column = np.concatenate([column, np.full(len(column), math.nan)])
-            column[self._count] = row.get(name, math.nan)
-        self._count += 1
-
-    def columns(self) -> dict:
-        views = {name: column[: self._count] for name, column in self._columns.items()}
-        for view in views.values():
-            view.flags.writeable = False
-        return views
 
 
 class LivePage(str):
@@ -206,7 +136,7 @@ class Run:
 
     def _drive(self, session: Session, resume: Union[str, os.PathLike, None]) -> None:
         self._session = session
-        self._rows = _Rows()
+        self._rows = Rows()
         self._units: dict[str, str] = {}
         #: Rows of the session that were read.
         self._read = 0
@@ -391,7 +321,7 @@ class Run:
             ex = cupy.asarray(run.field_on_gpu("Ex"))
             energy = 0.5 * float((ex**2).sum())
         """
-        return self._session.field_on_gpu(_underscored(name))
+        return self._session.field_on_gpu(underscored(name))
 
     def particles_on_gpu(self, species: str) -> dict:
         """All particles of a species of a plasma or a gas on a GPU as they stand, by column, copied within the memory of the GPU.
@@ -447,7 +377,7 @@ class Run:
         >>> float(np.asarray(plasma.fields["Bz"])[0])
         0.10000000149011612
         """
-        name = _underscored(name)
+        name = underscored(name)
         if on_gpu(values):
             self._session.set_field_on_gpu(name, values)
             self._cache = None
