@@ -8,5 +8,7 @@ static MEMORY: zellige_engine::allocator::ExitingAllocator = zellige_engine::all
 fn main() -> ExitCode {
     zellige_engine::allocator::unmap_large_arrays();
     let program = std::env::current_exe().map_or_else(|_| vec!["zellige".into()], |path| vec![path.into_os_string()]);
-    ExitCode::from(zellige_cli::command(std::env::args_os(), program))
+    let code = zellige_cli::command(std::env::args_os(), program);
+    zellige_engine::cuda::end_if_compiling(code);
+    ExitCode::from(code)
 }

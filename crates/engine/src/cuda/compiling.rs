@@ -1,6 +1,7 @@
 //! Programs under way: compiled on all cores while the host does other things, each once in a process.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,35 @@ struct Pending {
 
 /// Compilations by key. Finished ones stay: a second species asks for the program of the first.
 static UNDER_WAY: Mutex<BTreeMap<String, Arc<Pending>>> = Mutex::new(BTreeMap::new());
+
+/// Groups of programs that are being compiled.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// Mark of a group at work.
+struct AtWork;
+
+impl AtWork {
+    fn begin() -> Self {
+        AT_WORK.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        AT_WORK.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Ends the process at once if programs are still being compiled: an ordinary end takes the compiler's own memory down under its
+/// threads, which is a segmentation fault in place of the exit code. To be called last.
+pub fn end_if_compiling(code: u8) {
+    if AT_WORK.load(Ordering::SeqCst) > 0 {
+        let _ = std::io::stdout().flush();
+        // SAFETY: it does not come back, and nobody relies on what an ordinary end would run.
+        unsafe { libc::_exit(code.into()) }
+    }
+}
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -77,8 +107,11 @@ pub(super) fn begin(recipes: Vec<(String, Recipe)>, arch: &str, cache: &Cache) {
     }
     let (arch, cache, jobs) = (arch.to_owned(), cache.clone(), Arc::new(jobs));
     let work = {
-        let jobs = jobs.clone();
-        move || compile(&jobs, &arch, &cache)
+        let (jobs, at_work) = (jobs.clone(), AtWork::begin());
+        move || {
+            compile(&jobs, &arch, &cache);
+            drop(at_work);
+        }
     };
     if thread::Builder::new().name("zellige-compile".into()).spawn(work).is_err() {
         // Without threads whoever waits compiles for himself.

@@ -49,6 +49,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use compiling::end_if_compiling;
 pub use context::{Cuda, Properties};
 pub use downloads::{Coming, Downloads};
 pub use event::Event;
