@@ -10,6 +10,10 @@ use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 use crate::dlpack;
 use crate::memory::{Value, Values};
 
+/// Reasons why an array lacks one of the interfaces.
+const ON_GPU: &str = "the array is in the memory of a GPU: `cupy.asarray(a)` or `torch.from_dlpack(a)`";
+const ON_HOST: &str = "the array is in the memory of the host: `numpy.asarray(a)`";
+
 /// Values of an array, C order.
 pub(crate) enum Data {
     F32(Vec<f32>),
@@ -237,7 +241,7 @@ impl Array {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if self.place() != dlpack::HOST {
-            return Err(PyAttributeError::new_err("the array is in the memory of a GPU: `cupy.asarray(a)` or `torch.from_dlpack(a)`"));
+            return Err(PyAttributeError::new_err(ON_GPU));
         }
         self.interface(py)
     }
@@ -246,7 +250,7 @@ impl Array {
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if self.place() == dlpack::HOST {
-            return Err(PyAttributeError::new_err("the array is in the memory of the host: `numpy.asarray(a)`"));
+            return Err(PyAttributeError::new_err(ON_HOST));
         }
         let interface = self.interface(py)?;
         // Nothing is at work on it any more.
@@ -296,8 +300,14 @@ impl Array {
 
     /// Attribute of NumPy's arrays, where ours have none of that name.
     fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        if name.starts_with('_') || slf.get().place() != dlpack::HOST {
-            return Err(PyAttributeError::new_err(format!("`zellige.Array` has no attribute `{name}`")));
+        match name {
+            // Python asks here again for what these have refused.
+            "__array_interface__" => return Err(PyAttributeError::new_err(ON_GPU)),
+            "__cuda_array_interface__" => return Err(PyAttributeError::new_err(ON_HOST)),
+            _ if name.starts_with('_') || slf.get().place() != dlpack::HOST => {
+                return Err(PyAttributeError::new_err(format!("`zellige.Array` has no attribute `{name}`")));
+            }
+            _ => {}
         }
         Self::numpy(slf)?.getattr(name)
     }

@@ -50,7 +50,7 @@ class GasOnGpu(test_run.Folder):
             seen = 0
             for name, here in run.fields.items():
                 if name.partition("_error")[0].startswith(("mach", "knudsen")):
-                    with self.assertRaisesRegex(zellige.InputError, "density, .*each of them with _error"):
+                    with self.assertRaisesRegex(zellige.InputError, "density, .*density_error, "):
                         run.field_on_gpu(name)
                     continue
                 there = run.field_on_gpu(name)
@@ -130,7 +130,7 @@ class GasOnGpu(test_run.Folder):
         broken = np.where(np.arange(len(v)) == 5, np.inf, v)
         told = {
             "value 5 is inf": {"velocity_x": broken, "velocity_y": v},
-            r"value 2 is -3000001.0? \(allowed: -3e6 to 3e6 m/s\)": {"velocity_x": np.where(np.arange(len(v)) == 2, -3000001.0, v)},
+            r"value 2 is -3000001 \(allowed: -3e6 to 3e6 m/s\)": {"velocity_x": np.where(np.arange(len(v)) == 2, -3000001.0, v)},
             "stay where they are": {"position_x": before["position_x"] + 1e-6},
             "3 values for": {"velocity_x": v[:3]},
             "(?s)no column of particles.*velocity_x": {"speed": v},

@@ -1,7 +1,8 @@
 //! The stages on a GPU in doubles against those on the CPU: tolerances are those of single precision times [`part`]. Skipped
 //! without a GPU.
 
-use zellige_engine::cuda::{Cuda, Properties};
+use num_complex::Complex;
+use zellige_engine::cuda::Properties;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
@@ -149,33 +150,41 @@ fn streamed_runs_in_doubles_give_the_bits_of_resident_ones() {
 fn a_run_in_doubles_is_that_of_the_cpu() {
     let Some(cuda) = testing::gpu() else { return };
     let (config, folder) = example();
-    agree(&cuda, &config, &folder);
-}
-
-/// The power that probes keep, of one mode and two, in doubles.
-#[test]
-#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn sweeps_in_doubles_are_those_of_the_cpu() {
-    let Some(cuda) = testing::gpu() else { return };
-    let (mut config, folder) = example();
-    (config.frc, config.scan[0].simulate.as_mut().unwrap().frames) = (false, 64);
-    for (name, modes) in [(EngineName::Epie, 1), (EngineName::Rpie, 2)] {
-        (config.engine, config.probe.modes) = (vec![EngineConfig::new(name, 6)], modes);
-        agree(&cuda, &config, &folder);
-    }
-}
-
-fn agree(cuda: &Cuda, config: &zellige_ptycho::Config, folder: &std::path::Path) {
     let errors = |device: Device| {
-        let mut solver = Ptycho::setup(config, &Environment::new(device, folder.to_owned(), 1)).unwrap();
+        let mut solver = Ptycho::setup(&config, &Environment::new(device, folder.clone(), 1)).unwrap();
         for _ in 0..6 {
             solver.step(&mut Profiler::off()).unwrap();
         }
         solver.whole().errors().unwrap()
     };
-    let (there, here) = (errors(Device::Cuda(cuda.clone())), errors(Device::Cpu(Cpu::new(4).unwrap())));
+    let (there, here) = (errors(Device::Cuda(cuda)), errors(Device::Cpu(Cpu::new(4).unwrap())));
     // The difference map doubles what rounding leaves from one iteration to the next, or so.
     assert!((0..3).all(|i| (there[i] - here[i]).abs() <= 1e-9 * here[i]), "{there:?} and {here:?}");
+}
+
+/// Sweeps of probes of one mode and of two, which keep their power.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn probes_keep_their_power_on_a_gpu() {
+    let Some(cuda) = testing::gpu() else { return };
+    let (mut config, folder) = example();
+    (config.frc, config.scan[0].simulate.as_mut().unwrap().frames) = (false, 64);
+    for (name, modes) in [(EngineName::Epie, 1), (EngineName::Rpie, 2)] {
+        (config.engine, config.probe.modes) = (vec![EngineConfig::new(name, 3)], modes);
+        let powers = |device: Device| {
+            let mut solver = Ptycho::setup(&config, &Environment::new(device, folder.clone(), 1)).unwrap();
+            let power = |solver: &mut Ptycho| solver.whole().state().unwrap().probe.iter().map(Complex::norm_sqr).sum::<f64>();
+            let before = power(&mut solver);
+            (0..3).for_each(|_| solver.step(&mut Profiler::off()).unwrap());
+            (power(&mut solver) / before, solver.whole().errors().unwrap()[1])
+        };
+        let (there, here) = (powers(Device::Cuda(cuda.clone())), powers(Device::Cpu(Cpu::new(4).unwrap())));
+        for (ratio, _) in [there, here] {
+            assert!((ratio - 1.0).abs() < 1e-12, "{name:?}: {there:?} and {here:?}");
+        }
+        // Each frame hands what rounding leaves on to the next ones.
+        assert!((there.1 - here.1).abs() < 1e-2 * here.1, "{name:?}: {there:?} and {here:?}");
+    }
 }
 
 /// An example's input in doubles, and its folder.
