@@ -111,6 +111,10 @@ time.sleep(60)
         self.assertEqual((out, process.returncode), ("", -signal.SIGTERM), err)
 
     def test_ctrl_c_within_the_bar_is_no_other_than_elsewhere(self):
+        # What is started in the background of a shell ignores the signal.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+
         def press(step, part, seconds):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)
