@@ -1,12 +1,15 @@
 //! The trait that a solver implements. The run loop ([`crate::run`]), checkpoints, progress, the profile, `bench` and
 //! the command line are written against it once, so a new solver gets all of them for nothing.
 
+mod refusals;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub use self::refusals::{not_on_gpu, not_set};
 use crate::checkpoint::{Reader, Writer};
 use crate::cuda::{Properties, Recipe};
 use crate::device::Device;
@@ -16,20 +19,6 @@ use crate::ops::plane::FieldCopier;
 use crate::profile::Profiler;
 use crate::record::{Check, FieldOnGpu, GivenValues, Pictures, Record, Row, Table, TableOnGpu, ValuesOnGpu};
 use crate::schedule::Schedule;
-
-/// Error of values for a part of the state that cannot be set between two steps, with what can.
-pub fn not_set(kind: &str, name: &str, allowed: &[&str]) -> Error {
-    let problem = Problem::new(name, format!("no {kind} of this run can be set by that name"));
-    let allowed = if allowed.is_empty() { "none of this solver's".into() } else { allowed.join(", ") };
-    Error::input("the run", problem.allowed(allowed))
-}
-
-/// Error of a field or of particles that do not lie in the memory of the run's GPU, with those that do.
-pub fn not_on_gpu(name: &str, allowed: &[String]) -> Error {
-    let problem = Problem::new(name, "nothing by that name lies in the memory of the run's GPU as an array");
-    let allowed = if allowed.is_empty() { "none of this run's".into() } else { allowed.join(", ") };
-    Error::input("the run", problem.allowed(allowed).hint("`run.fields` and `run.particles` have it on the host, if it is there"))
-}
 
 /// Position of a run in steps and time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
