@@ -43,9 +43,12 @@ mod _zellige {
     }
 }
 
-/// Carries out a command line in this process and returns its exit code. `arguments` begins with the name of the program; `program`
-/// starts the same program in another process.
+/// Carries out a command line in this process and returns its exit code; where kernels are still being compiled, the process ends
+/// with it. `arguments` begins with the name of the program; `program` starts the same program in another process.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
-    py.detach(|| zellige_cli::command(arguments, program))
+    let code = py.detach(|| zellige_cli::command(arguments, program));
+    // The interpreter, too, would take the compiler down under its threads.
+    zellige_engine::cuda::end_if_compiling(code);
+    code
 }

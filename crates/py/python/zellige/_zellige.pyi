@@ -8,7 +8,8 @@ from ._axis import Axis
 __version__: str
 
 def command(arguments: list[str], program: list[str]) -> int:
-    """Carries out a command line in this process and returns its exit code."""
+    """Carries out a command line in this process and returns its exit code; where kernels are still being compiled, the process ends
+    with it."""
 
 def restored(values: Any, name: str, title: str, unit: str, axes: list[tuple[str, str, float, float, int]], /) -> Array:
     """An array from values in C order, and what is said about it: the way back from a pickle."""
