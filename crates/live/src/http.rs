@@ -157,7 +157,7 @@ const ALWAYS: &str = "Cache-Control: no-store\r\n\
     Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
     img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
 
-/// Sends a page: compressed, to a third or less, where the client takes that.
+/// Sends a page: compressed, to about a third, where the client takes that.
 pub(crate) fn respond_page(stream: &mut TcpStream, request: &Request, page: &str) -> Result<(), Refusal> {
     const HTML: &str = "text/html; charset=utf-8";
     match request.gzip.then(|| compressed(page)).flatten() {
