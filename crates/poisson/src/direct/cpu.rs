@@ -26,7 +26,6 @@ mod mode_range;
 mod planes;
 
 use mode_range::{Elimination, ModeRanges, Substitution};
-use planes::{Analysis, Synthesis};
 
 /// Line pairs of the middle axis that are gathered together: 128 or 64 bytes of every row.
 const PAIRS: usize = 8;
@@ -214,7 +213,7 @@ impl<T: Scalar> Solver<T> {
             let (planes, f) = (&mut u[span.clone()], &f[span]);
             let size = self.group() * plane;
             each((chunks_mut(planes, size), chunks(f, size)), |_, (u, f)| {
-                self.isa.run(Analysis { solver: self, u, f, new_buffers: &mut self.thread_buffers() });
+                self.analyse(u, f, &mut self.thread_buffers());
             });
             if let Some((place, _)) = &self.zero {
                 column.extend(planes.chunks(plane).map(|p| p[*place].to_f64()));
@@ -242,7 +241,7 @@ impl<T: Scalar> Solver<T> {
                 }
             }
             each(chunks_mut(planes, self.group() * plane), |_, u| {
-                self.isa.run(Synthesis { solver: self, u, new_buffers: &mut self.thread_buffers() });
+                self.synthesise(u, &mut self.thread_buffers());
             });
             // The first plane of a batch waits for the one before it.
             let first = if batch.start > rows.start { batch.start + 1 } else { rows.start };

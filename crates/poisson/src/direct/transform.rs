@@ -37,7 +37,7 @@ use super::odd;
 #[cfg(target_arch = "x86_64")]
 use super::pairs::{Pairs, x86};
 use crate::grid::{Axis, Bc};
-use crate::isa::Isa;
+use crate::isa::{Isa, Run, Work};
 
 /// The number types of the direct solver.
 pub(super) trait Scalar: RealScalar + fft::Real {
@@ -259,8 +259,17 @@ impl<T: Scalar> Transform<T> {
     }
 
     /// Analysis: the modes of `line` times `scale` into `modes`. `line` is used up.
-    #[inline(always)]
     pub(super) fn forward(&self, line: &mut [Complex<T>], modes: &mut [Complex<T>], scale: f64, scratch: &mut Scratch<T>) {
+        self.isa.run(Forward { transform: self, line, modes, scale, scratch });
+    }
+
+    /// Synthesis: the line of `modes`. `modes` is used up.
+    pub(super) fn backward(&self, modes: &mut [Complex<T>], line: &mut [Complex<T>], scratch: &mut Scratch<T>) {
+        self.isa.run(Backward { transform: self, modes, line, scratch });
+    }
+
+    #[inline(always)]
+    fn analyse(&self, line: &mut [Complex<T>], modes: &mut [Complex<T>], scale: f64, scratch: &mut Scratch<T>) {
         let scale = T::of(scale * self.norm());
         let (mut n, mut at) = (self.intervals, 0);
         for part in &self.parts {
@@ -321,9 +330,8 @@ impl<T: Scalar> Transform<T> {
         }
     }
 
-    /// Synthesis: the line of `modes`. `modes` is used up.
     #[inline(always)]
-    pub(super) fn backward(&self, modes: &mut [Complex<T>], line: &mut [Complex<T>], scratch: &mut Scratch<T>) {
+    fn synthesise(&self, modes: &mut [Complex<T>], line: &mut [Complex<T>], scratch: &mut Scratch<T>) {
         let mut at = self.len;
         if let Some(fft) = &self.tail_fft {
             let n = self.tail;
@@ -376,6 +384,41 @@ impl<T: Scalar> Transform<T> {
                 _ => odd::unfold(v, &mut line[..=n], false, &part.split, &part.rotation),
             }
         }
+    }
+}
+
+/// [`Transform::forward`] of a line.
+struct Forward<'a, T> {
+    transform: &'a Transform<T>,
+    line: &'a mut [Complex<T>],
+    modes: &'a mut [Complex<T>],
+    scale: f64,
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Scalar> Work for Forward<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.transform.analyse(self.line, self.modes, self.scale, self.scratch);
+    }
+}
+
+/// [`Transform::backward`] of a line.
+struct Backward<'a, T> {
+    transform: &'a Transform<T>,
+    modes: &'a mut [Complex<T>],
+    line: &'a mut [Complex<T>],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Scalar> Work for Backward<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.transform.synthesise(self.modes, self.line, self.scratch);
     }
 }
 

@@ -7,45 +7,10 @@ use rustfft::num_complex::Complex;
 use super::super::relax::{LANES, prefetch_block};
 use super::super::transform::{Scalar, Scratch};
 use super::{PAIRS, Solver, ThreadBuffers};
-use crate::isa::Work;
-
-/// Stage: right-hand sides of some planes into modes.
-pub(super) struct Analysis<'a, T> {
-    pub(super) solver: &'a Solver<T>,
-    pub(super) u: &'a mut [T],
-    pub(super) f: &'a [T],
-    pub(super) new_buffers: &'a mut ThreadBuffers<T>,
-}
-
-impl<T: Scalar> Work for Analysis<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.solver.analyse(self.u, self.f, self.new_buffers);
-    }
-}
-
-/// Stage: modes of some planes into the solution.
-pub(super) struct Synthesis<'a, T> {
-    pub(super) solver: &'a Solver<T>,
-    pub(super) u: &'a mut [T],
-    pub(super) new_buffers: &'a mut ThreadBuffers<T>,
-}
-
-impl<T: Scalar> Work for Synthesis<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.solver.synthesise(self.u, self.new_buffers);
-    }
-}
 
 impl<T: Scalar> Solver<T> {
-    /// Transforms the right-hand sides of some planes into the modes.
-    #[inline(always)]
-    fn analyse(&self, u: &mut [T], f: &[T], new_buffers: &mut ThreadBuffers<T>) {
+    /// Stage: right-hand sides of some planes into modes.
+    pub(super) fn analyse(&self, u: &mut [T], f: &[T], new_buffers: &mut ThreadBuffers<T>) {
         let x = self.unknowns[0].clone();
         let ThreadBuffers { scratch, lines, modes } = new_buffers;
         let (line, mode) = (&mut lines[..x.len()], &mut modes[..x.len()]);
@@ -65,9 +30,8 @@ impl<T: Scalar> Solver<T> {
         }
     }
 
-    /// Transforms the modes of some planes into the solution.
-    #[inline(always)]
-    fn synthesise(&self, u: &mut [T], new_buffers: &mut ThreadBuffers<T>) {
+    /// Stage: modes of some planes into the solution.
+    pub(super) fn synthesise(&self, u: &mut [T], new_buffers: &mut ThreadBuffers<T>) {
         let x = self.unknowns[0].clone();
         let ThreadBuffers { scratch, lines, modes } = new_buffers;
         if self.nodes[1] > 1 {
@@ -93,7 +57,6 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// Transforms the lines of the middle axis of a plane, neighbouring pairs of them as complex lines; `back`: modes into nodes.
-    #[inline(always)]
     fn across(&self, plane: &mut [T], from: &mut [Complex<T>], to: &mut [Complex<T>], scratch: &mut Scratch<T>, back: bool) {
         let (stride, len) = (self.nodes[0], self.middle.len());
         let start = self.unknowns[1].start * stride;
