@@ -9,8 +9,8 @@ use zellige_engine::parallel::{indices, map};
 
 type C = Complex<f64>;
 
-/// Pixels whose products are summed at once: some modes of them stay in a cache. `PRODUCTS` of mix.cu.
-pub(crate) const BLOCK: usize = 4096;
+/// Pixels whose products are summed at once, by one thread of a GPU. `PRODUCTS` of mix.cu.
+pub(crate) const BLOCK: usize = 256;
 
 /// Takes the parts along `others` out of `wave` and brings it to norm 1.
 pub(crate) fn orthonormal(wave: &mut [C], others: &[Vec<C>]) {

@@ -392,7 +392,7 @@ pub(crate) fn groups(model: &Model) -> [Vec<usize>; 2] {
 /// Makes the modes of every probe orthogonal; the change of basis.
 fn orthogonalise(stages: &mut dyn Stages, model: &Model) -> Result<Vec<Complex<f64>>> {
     let count = model.modes[0];
-    let products = stages.probe_products(count, model.pixels())?;
+    let products = stages.probe_products()?;
     let basis: Vec<Complex<f64>> = products.chunks_exact(count * count).flat_map(|set| modes::basis(set, count).0).collect();
     stages.mix_probe(&basis)?;
     Ok(basis)

@@ -21,6 +21,8 @@ pub(super) struct SweepEngine {
     keeps_power: bool,
     /// Group of each probe.
     groups: Vec<usize>,
+    /// Modes of a probe.
+    modes: usize,
 }
 
 /// The part of an old exit wave that is left in the new one is `sigma tau`: at 1 nothing is forgotten, and what frames with noise
@@ -92,32 +94,31 @@ impl SweepEngine {
             sizes: problem.sizes,
             keeps_power: !problem.ptypy() && config.name != EngineName::Sdr && config.object_clip.is_none(),
             groups: problem.groups.clone(),
+            modes: problem.modes[0],
         }
     }
 }
 
 impl SweepEngine {
-    /// Power of the probes of each group. They keep it over a sweep: frames tell the product of object and probe alone, and noise,
-    /// which adds power to both, would let one grow and the other fade until the unlit rim of the object outshines the rest.
-    fn powers(&self, probe: &[Complex<f64>]) -> Vec<f64> {
+    /// Power of the probes of each group, from the [products](Stages::probe_products) of their modes. They keep it over a sweep:
+    /// frames tell the product of object and probe alone, and noise, which adds power to both, would let one grow and the other
+    /// fade until the unlit rim of the object outshines the rest.
+    fn powers(&self, products: &[Complex<f64>]) -> Vec<f64> {
         let mut powers = vec![0.0; self.groups.len()];
-        for (set, group) in probe.chunks_exact((probe.len() / self.groups.len()).max(1)).zip(&self.groups) {
-            powers[*group] += set.iter().map(Complex::norm_sqr).sum::<f64>();
+        for (set, group) in products.chunks_exact(self.modes * self.modes).zip(&self.groups) {
+            powers[*group] += set.iter().step_by(self.modes + 1).map(|p| p.re).sum::<f64>();
         }
         powers
     }
 
-    /// Brings the probes back to the powers of their groups before the sweep.
-    fn give_back(&self, before: &[f64], probe: &mut [Complex<f64>]) {
-        let after = self.powers(probe);
-        for (set, group) in probe.chunks_exact_mut((probe.len() / self.groups.len()).max(1)).zip(&self.groups) {
+    /// Changes of basis that bring the probes from the powers of their groups after a sweep back to those before it.
+    fn back(&self, before: &[f64], after: &[f64]) -> Vec<Complex<f64>> {
+        let mut basis = vec![Complex::default(); self.groups.len() * self.modes * self.modes];
+        for (set, group) in basis.chunks_exact_mut(self.modes * self.modes).zip(&self.groups) {
             let factor = (before[*group] / after[*group]).sqrt();
-            if factor.is_normal() {
-                for p in set {
-                    *p *= factor;
-                }
-            }
+            set.iter_mut().step_by(self.modes + 1).for_each(|b| *b = Complex::from(if factor.is_normal() { factor } else { 1.0 }));
         }
+        basis
     }
 }
 
@@ -126,12 +127,12 @@ impl Engine for SweepEngine {
         let rule = Sweep { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
         let order = order.map_or_else(|| shuffled(self.views, self.seed, self.number, k), <[u32]>::to_vec);
         let cost = self.sizes.cost(if self.keeps_exits() { 16.0 } else { 0.0 }, 1.0, 2.0);
-        let before = if self.keeps_power && rule.probe && rule.object { Some(self.powers(&stages.probe()?)) } else { None };
+        let keeps = self.keeps_power && rule.probe && rule.object;
+        let before = if keeps { Some(self.powers(&stages.probe_products()?)) } else { None };
         staged(profiler, stages, "sweep", cost, |stages| stages.sweep(&rule, &order))?;
         let Some(before) = before else { return Ok(()) };
-        let mut probe = stages.probe()?;
-        self.give_back(&before, &mut probe);
-        stages.set_probe(&probe)
+        let after = self.powers(&stages.probe_products()?);
+        stages.mix_probe(&self.back(&before, &after))
     }
 
     fn keeps_exits(&self) -> bool {
@@ -169,16 +170,17 @@ mod tests {
     fn probes_of_a_group_get_back_the_power_that_they_had_together() {
         let size = ProblemSize { views_of_probe: vec![1; 3], groups: vec![0, 1, 1], ..size() };
         let engine = SweepEngine::new(&EngineConfig::new(EngineName::Rpie, 1), &size, 0);
-        let before = engine.powers(&[1.0, 1.0, 2.0, 2.0, 4.0, 4.0].map(Complex::from));
+        let before = engine.powers(&[2.0, 8.0, 32.0].map(Complex::from));
         assert_eq!(before, [2.0, 40.0, 0.0]);
-        let mut probe = [2.0, 2.0, 4.0, 4.0, 2.0, 2.0].map(Complex::from);
-        engine.give_back(&before, &mut probe);
-        assert_eq!(probe.map(|p| p.re), [1.0, 1.0, 4.0, 4.0, 2.0, 2.0]);
+        assert_eq!(engine.back(&before, &[8.0, 40.0, 0.0]), [0.5, 1.0, 1.0].map(Complex::from));
         for power in [0.0, f64::INFINITY, f64::NAN] {
-            let mut probe = [power; 6].map(Complex::from);
-            engine.give_back(&before, &mut probe);
-            assert!(probe.iter().all(|p| p.re.to_bits() == power.to_bits()), "{probe:?}");
+            assert_eq!(engine.back(&before, &[power; 3]), [Complex::from(1.0); 3]);
         }
+        // Of two modes the products between them do not count.
+        let modes = SweepEngine { modes: 2, ..SweepEngine::new(&EngineConfig::new(EngineName::Rpie, 1), &size, 0) };
+        let products = [3.0, 9.0, 9.0, 1.0].map(Complex::from).repeat(3);
+        assert_eq!(modes.powers(&products), [4.0, 8.0, 0.0]);
+        assert_eq!(modes.back(&[4.0, 8.0, 0.0], &[16.0, 2.0, 0.0])[..8], [0.5, 0.0, 0.0, 0.5, 2.0, 0.0, 0.0, 2.0].map(Complex::from));
         let clipped = EngineConfig { object_clip: Some([0.0, 1.0]), ..EngineConfig::new(EngineName::Rpie, 1) };
         assert!(engine.keeps_power && !SweepEngine::new(&clipped, &size, 0).keeps_power);
     }

@@ -24,7 +24,6 @@ use self::scheme::ObjectSumChoice;
 use crate::arrays::callers::write_bits;
 use crate::memory::{KeptData, MemoryBudget};
 use crate::model::{Model, State, View};
-use crate::modes;
 use crate::share::Share;
 
 /// Names of the errors of a view, in order.
@@ -327,13 +326,8 @@ pub trait Stages: Send {
     /// Probes alone.
     fn probe(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
 
-    /// Sets the probes, `[sets][P][ny][nx]`; exit waves stay.
-    fn set_probe(&mut self, probe: &[num_complex::Complex<f64>]) -> Result<()>;
-
-    /// Gram matrices `[sets][modes][modes]` of the probes' modes ([`modes::products`]).
-    fn probe_products(&mut self, modes: usize, pixels: usize) -> Result<Vec<num_complex::Complex<f64>>> {
-        Ok(self.probe()?.chunks_exact(modes * pixels).flat_map(|set| modes::products(set, modes)).collect())
-    }
+    /// Gram matrices `[sets][modes][modes]` of the probes' modes ([`products`](crate::modes::products)).
+    fn probe_products(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
 
     /// Modelled intensities of some views, as they are counted, in the order of `mag`.
     fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>>;

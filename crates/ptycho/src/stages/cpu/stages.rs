@@ -292,13 +292,14 @@ impl<T: Number> Stages for CpuStages<T> {
         Ok(store::unpack_frames(&self.state.probe, self.fixed.shape))
     }
 
-    fn set_probe(&mut self, probe: &[Complex<f64>]) -> Result<()> {
-        self.state.probe = store::pack_frames(probe, self.fixed.shape);
-        Ok(())
+    fn probe_products(&mut self) -> Result<Vec<Complex<f64>>> {
+        let (probe, modes) = (self.probe()?, self.fixed.modes[0]);
+        let set = probe.len() / (self.state.probe.len() / self.fixed.probe_len());
+        Ok(probe.chunks_exact(set).flat_map(|set| crate::modes::products(set, modes)).collect())
     }
 
     fn set_state(&mut self, state: &State) -> Result<()> {
-        self.set_probe(&state.probe)?;
+        self.state.probe = store::pack_frames(&state.probe, self.fixed.shape);
         self.state.object = store::pack_objects(&state.object, &self.fixed.storages, self.fixed.modes[1]);
         Ok(())
     }

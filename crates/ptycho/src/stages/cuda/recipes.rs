@@ -176,11 +176,8 @@ pub fn recipes_for(config: &KernelConfig, needed: &[Needed]) -> Vec<Recipe> {
 
 /// Kernels that sum over views, for every kind.
 pub(super) fn sums_recipe(config: &KernelConfig) -> Recipe {
-    let several = config.modes[0] > 1;
-    let roots: &[_] = if several { &["overlap.cu", "mix.cu"] } else { &["overlap.cu"] };
-    let kernels: &[_] = if several { &["overlap", "mode_products", "mode_mix"] } else { &["overlap"] };
-    let recipe = defined(recipe(config, "sums", roots, kernels), "ATOMIC", u8::from(config.atomic));
-    if several { defined(recipe, "PRODUCTS", modes::BLOCK) } else { recipe }
+    let recipe = recipe(config, "sums", &["overlap.cu", "mix.cu"], &["overlap", "mode_products", "mode_mix"]);
+    defined(defined(recipe, "ATOMIC", u8::from(config.atomic)), "PRODUCTS", modes::BLOCK)
 }
 
 /// Kernels of gradients and directions, for every kind.

@@ -379,14 +379,10 @@ impl<T: Number> Stages for CudaStages<T> {
         self.cuda.download_to(&self.state.object, 0, object)
     }
 
-    fn set_probe(&mut self, probe: &[Complex<f64>]) -> Result<()> {
+    fn set_state(&mut self, state: &State) -> Result<()> {
         self.end_overlap()?;
         self.forget_seen();
-        self.cuda.upload(&mut self.state.probe, &narrow(probe))
-    }
-
-    fn set_state(&mut self, state: &State) -> Result<()> {
-        self.set_probe(&state.probe)?;
+        self.cuda.upload(&mut self.state.probe, &narrow(&state.probe))?;
         self.cuda.upload(&mut self.state.object, &narrow(&state.object))
     }
 
@@ -412,7 +408,7 @@ impl<T: Number> Stages for CudaStages<T> {
         Ok(wide(&self.cuda.download(&self.state.probe)?))
     }
 
-    fn probe_products(&mut self, _modes: usize, _pixels: usize) -> Result<Vec<Complex<f64>>> {
+    fn probe_products(&mut self) -> Result<Vec<Complex<f64>>> {
         self.end_overlap()?;
         self.sums.products(&self.state.probe)
     }

@@ -44,8 +44,7 @@ pub(super) struct Sums<T> {
     changes: Buffer<[T; 2]>,
     barrier: Buffer<u32>,
     passes: Mapped<u32>,
-    /// Mixing of several modes.
-    mixing: Option<Mixing>,
+    mixing: Mixing,
 }
 
 /// Sums for the probes of whole bundles of parts.
@@ -69,20 +68,17 @@ struct Mixing {
 }
 
 impl Mixing {
-    fn new(model: &Model, program: &Program, pool: &Pool) -> Result<Option<Self>> {
+    fn new(model: &Model, program: &Program, pool: &Pool) -> Result<Self> {
         let ([modes, _], pixels) = (model.modes, model.pixels());
-        if modes == 1 {
-            return Ok(None);
-        }
         let parts = model.probes * pixels.div_ceil(modes::BLOCK) * (modes * (modes + 1) / 2);
-        Ok(Some(Self {
+        Ok(Self {
             products: program.kernel("mode_products")?,
             mix: program.kernel("mode_mix")?,
             modes,
             pixels,
             parts: pool.alloc_zeros(parts, "ptycho: products of modes")?,
             basis: pool.alloc_zeros(model.probes * modes * modes, "ptycho: products of modes")?,
-        }))
+        })
     }
 }
 
@@ -216,7 +212,7 @@ impl<T: Number> Sums<T> {
 
     /// Gram matrices `[sets][modes][modes]` of the probes' modes.
     pub(super) fn products(&mut self, probe: &Buffer<C<T>>) -> Result<Vec<Complex<f64>>> {
-        let Some(Mixing { products, modes, parts, .. }) = &mut self.mixing else { return Err(one_mode()) };
+        let Mixing { products, modes, parts, .. } = &mut self.mixing;
         let launch = products.launch((parts.len() as u32).div_ceil(TEAM), TEAM).arg(probe).arg(&mut *parts).arg(self.probes as u32);
         // SAFETY: (const C*, double2*, u32) as `mode_products` declares; there is a thread for each of the parts, and the probes are those of the model.
         unsafe { launch.run()? };
@@ -227,7 +223,7 @@ impl<T: Number> Sums<T> {
 
     /// Changes the basis of the probes' modes, `[sets][modes][modes]`, of `probe` and of the probes at the last test.
     pub(super) fn mix(&mut self, probe: &mut Buffer<C<T>>, basis: &[Complex<f64>]) -> Result<()> {
-        let Some(Mixing { mix, pixels, basis: on_device, .. }) = &mut self.mixing else { return Err(one_mode()) };
+        let Mixing { mix, pixels, basis: on_device, .. } = &mut self.mixing;
         self.cuda.upload(on_device, &basis.iter().map(|b| [b.re, b.im]).collect::<Vec<_>>())?;
         for probe in [probe, &mut self.before] {
             let launch = mix.launch(((*pixels as u32).div_ceil(TEAM), self.probes as u32), TEAM).arg(probe).arg(&*on_device);
@@ -250,9 +246,4 @@ impl<T: Number> Sums<T> {
         // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
         unsafe { launch.run() }
     }
-}
-
-/// A probe of one mode has no other basis: a defect.
-fn one_mode() -> zellige_engine::error::Error {
-    super::refused("modes of a probe that has one", "take `--device cpu`, and report it")
 }

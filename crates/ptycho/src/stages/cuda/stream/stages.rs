@@ -187,11 +187,6 @@ impl<T: Number> Stages for StreamedStages<T> {
         self.inner.copy_state(bits)
     }
 
-    fn set_probe(&mut self, probe: &[Complex<f64>]) -> Result<()> {
-        self.flush()?;
-        self.inner.set_probe(probe)
-    }
-
     fn set_state(&mut self, state: &State) -> Result<()> {
         self.flush()?;
         self.inner.set_state(state)
@@ -217,9 +212,9 @@ impl<T: Number> Stages for StreamedStages<T> {
         self.inner.intensities(views)
     }
 
-    fn probe_products(&mut self, modes: usize, pixels: usize) -> Result<Vec<Complex<f64>>> {
+    fn probe_products(&mut self) -> Result<Vec<Complex<f64>>> {
         self.flush()?;
-        self.inner.probe_products(modes, pixels)
+        self.inner.probe_products()
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
