@@ -6,7 +6,7 @@ use zellige_engine::parallel::{chunks_mut, each, each_task, items, items_mut};
 use zellige_engine::real::Real;
 
 use super::fft::PAD;
-use super::lanes::{Lanes, Number, Work};
+use super::lanes::{Isa, Lanes, Number, Work, per_isa};
 use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
 use super::view::{Row, sum};
@@ -145,10 +145,14 @@ impl<T: Number> FixedData<T> {
         self.exits() == 1 && self.bins.single()
     }
 
-    /// Mean over the frame of the squared deviation of the counts of waves over their variance plus one. `power` is a buffer of a
-    /// plane.
+    per_isa! {
+        /// Mean over the frame of the squared deviation of the counts of waves over their variance plus one. `power` is a buffer of
+        /// a plane.
+        fn photons(&self, waves: &[T], power: &mut [T], mag: &[T]) -> f64 = photons_inlined;
+    }
+
     #[inline(always)]
-    pub(super) fn photons(&self, waves: &[T], power: &mut [T], mag: &[T]) -> f64 {
+    fn photons_inlined(&self, waves: &[T], power: &mut [T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();
         if !self.alone() {
             self.intensity(waves, power);
@@ -162,17 +166,25 @@ impl<T: Number> FixedData<T> {
         all / self.counted()
     }
 
-    /// Error of the likelihood from intensities as they are counted.
+    per_isa! {
+        /// Error of the likelihood from intensities as they are counted.
+        fn photons_of(&self, power: &[T], mag: &[T]) -> f64 = photons_of_inlined;
+    }
+
     #[inline(always)]
-    pub(super) fn photons_of(&self, power: &[T], mag: &[T]) -> f64 {
+    fn photons_of_inlined(&self, power: &[T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();
         sum!(lines, length, |i| photon_error(Row::load(&mag[i..]), Row::load(&power[i..]))) / self.counted()
     }
 
-    /// Puts the measured moduli to waves, as far as `bound` does not let the deviation through, with the factor
-    /// that the way back needs. Gives the mean squared deviation. `power` is a buffer of a plane.
+    per_isa! {
+        /// Puts the measured moduli to waves, as far as `bound` does not let the deviation through, with the factor
+        /// that the way back needs. Gives the mean squared deviation. `power` is a buffer of a plane.
+        fn constrain(&self, waves: &mut [T], power: &mut [T], mag: &[T], valid: f64, bound: f64) -> f64 = constrain_inlined;
+    }
+
     #[inline(always)]
-    pub(super) fn constrain(&self, waves: &mut [T], power: &mut [T], mag: &[T], valid: f64, bound: f64) -> f64 {
+    fn constrain_inlined(&self, waves: &mut [T], power: &mut [T], mag: &[T], valid: f64, bound: f64) -> f64 {
         let ([lines, length], alone) = (self.detector(), self.alone());
         let scale = Row::splat(self.scale() * self.scale());
         let error = if alone {

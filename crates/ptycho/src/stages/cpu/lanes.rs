@@ -37,6 +37,36 @@ pub(crate) trait Work<T> {
     unsafe fn run<V: Lanes<T = T>>(self) -> Self::Out;
 }
 
+/// A method of [`FixedData`](super::FixedData) that is compiled for each instruction set: once in the binary, not once more in
+/// every pass that calls it. The method that it names does it; that must be `#[inline(always)]`.
+macro_rules! per_isa {
+    ($(#[$doc:meta])* fn $name:ident(&self $(, $arg:ident: $kind:ty)*) -> $out:ty = $inlined:ident;) => {
+        $(#[$doc])*
+        pub(super) fn $name(&self $(, $arg: $kind)*) -> $out {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+            fn avx512<T: Number>(fixed: &FixedData<T> $(, $arg: $kind)*) -> $out {
+                if zellige_engine::real::AVX512 { fixed.$inlined($($arg),*) } else { unreachable!("no `Isa` of this build") }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn avx2<T: Number>(fixed: &FixedData<T> $(, $arg: $kind)*) -> $out {
+                fixed.$inlined($($arg),*)
+            }
+            match self.isa {
+                // SAFETY: `Avx512` and `Avx2` are only made by `Isa::all`, after the CPU said that it has them.
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => unsafe { avx512(self $(, $arg)*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => unsafe { avx2(self $(, $arg)*) },
+                Isa::Baseline => self.$inlined($($arg),*),
+            }
+        }
+    };
+}
+pub(super) use per_isa;
+
 /// A register of `N` numbers.
 ///
 /// # Safety

@@ -8,7 +8,7 @@ use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
 use super::shift::{ViewInputs, add_derivative_ramp};
 use super::store::{planes, planes_mut};
-use super::view::{Row, product, sum, times, total};
+use super::view::{Row, product, sum, total};
 use super::{CpuStages, FixedData, Scratch};
 use crate::model::View;
 use crate::physics::deviation;
@@ -110,7 +110,7 @@ impl<T: Number> Work<T> for PositionSlope<'_, T> {
                     if near {
                         // The frame, which is shifted back, moves with the position as well.
                         fixed.plan.forward(planes(&waves[..size]), planes_mut(two), workspace);
-                        times(two, &workspace.near, false);
+                        fixed.times(two, &workspace.near, false);
                         add_derivative_ramp(fixed.shape, &spectrum[..size], two, d);
                         fixed.plan.inverse(planes(two), planes_mut(second), workspace);
                     } else {

@@ -3,7 +3,7 @@
 use zellige_engine::real::{Lanes, Real};
 
 use super::fft::{PAD, Workspace};
-use super::lanes::Number;
+use super::lanes::{Isa, Number, per_isa};
 use super::store::{StoragePlanes, planes, planes_mut};
 use super::{FixedData, Scratch};
 use crate::model::View;
@@ -67,9 +67,13 @@ pub(super) fn product<T: Number>(
 }
 
 impl<T: Number> FixedData<T> {
-    /// All products of a view's modes, into `out[K][2][sy][sx]`.
+    per_isa! {
+        /// All products of a view's modes, into `out[K][2][sy][sx]`.
+        fn products(&self, probe: &[T], object: &[T], view: &View, out: &mut [T]) -> () = products_inlined;
+    }
+
     #[inline(always)]
-    pub(super) fn products(&self, probe: &[T], object: &[T], view: &View, out: &mut [T]) {
+    fn products_inlined(&self, probe: &[T], object: &[T], view: &View, out: &mut [T]) {
         let storage = &self.storages[view.object as usize];
         let size = 2 * self.shape.plane();
         for p in 0..self.modes[0] {
@@ -83,25 +87,42 @@ impl<T: Number> FixedData<T> {
 
     /// Propagates a wave to the detector, without the factor of [`FixedData::scale`]. `one` is space for a wave; it keeps what the
     /// near field's kernel left.
-    #[inline(always)]
     pub(super) fn propagate(&self, wave: &[T], out: &mut [T], one: &mut [T], workspace: &mut Workspace<T>) {
         let Some(kernel) = &self.near else {
             return self.plan.forward(planes(wave), planes_mut(out), workspace);
         };
         self.plan.forward(planes(wave), planes_mut(one), workspace);
-        times(one, if self.subpixel { &workspace.near } else { kernel }, false);
+        self.times(one, if self.subpixel { &workspace.near } else { kernel }, false);
         self.plan.inverse(planes(one), planes_mut(out), workspace);
     }
 
     /// Back from the detector.
-    #[inline(always)]
     pub(super) fn back(&self, wave: &[T], out: &mut [T], one: &mut [T], workspace: &mut Workspace<T>) {
         let Some(kernel) = &self.near else {
             return self.plan.inverse(planes(wave), planes_mut(out), workspace);
         };
         self.plan.forward(planes(wave), planes_mut(one), workspace);
-        times(one, if self.subpixel { &workspace.near } else { kernel }, true);
+        self.times(one, if self.subpixel { &workspace.near } else { kernel }, true);
         self.plan.inverse(planes(one), planes_mut(out), workspace);
+    }
+
+    per_isa! {
+        /// `wave *= kernel`, or its conjugate.
+        fn times(&self, wave: &mut [T], kernel: &[T], conjugate: bool) -> () = times_inlined;
+    }
+
+    #[inline(always)]
+    #[allow(clippy::unused_self)] // as `per_isa` calls it
+    fn times_inlined(&self, wave: &mut [T], kernel: &[T], conjugate: bool) {
+        let [re, im] = planes_mut(wave);
+        let [c, s] = planes(kernel);
+        let sign = Row::splat(if conjugate { -T::ONE } else { T::ONE });
+        for i in (0..c.len()).step_by(PAD) {
+            let (a, b) = (Row::load(&re[i..]), Row::load(&im[i..]));
+            let (c, s) = (Row::load(&c[i..]), Row::load(&s[i..]) * sign);
+            (a * c - b * s).store(&mut re[i..]);
+            (a * s + b * c).store(&mut im[i..]);
+        }
     }
 
     /// Lines of the detector's plane, as it was counted, and their length.
@@ -116,10 +137,14 @@ impl<T: Number> FixedData<T> {
         (self.bins.shape.ny * self.bins.shape.nx) as f64
     }
 
-    /// Intensities of the waves `[K][2][..]` in a buffer for a plane of the waves, scaled, summed over the bins: the detector's
-    /// plane at its beginning.
+    per_isa! {
+        /// Intensities of the waves `[K][2][..]` in a buffer for a plane of the waves, scaled, summed over the bins: the detector's
+        /// plane at its beginning.
+        fn intensity(&self, waves: &[T], out: &mut [T]) -> () = intensity_inlined;
+    }
+
     #[inline(always)]
-    pub(super) fn intensity(&self, waves: &[T], out: &mut [T]) {
+    fn intensity_inlined(&self, waves: &[T], out: &mut [T]) {
         let plane = self.shape.plane();
         let scale = Row::splat(self.scale() * self.scale());
         for (k, wave) in waves.chunks_exact(2 * plane).enumerate() {
@@ -134,10 +159,14 @@ impl<T: Number> FixedData<T> {
         self.bins.sum(out);
     }
 
-    /// Multiplies every plane of `waves` by the factors of the detector's plane at the beginning of `factors`, which are spread
-    /// over the bins.
+    per_isa! {
+        /// Multiplies every plane of `waves` by the factors of the detector's plane at the beginning of `factors`, which are spread
+        /// over the bins.
+        fn apply(&self, waves: &mut [T], factors: &mut [T]) -> () = apply_inlined;
+    }
+
     #[inline(always)]
-    pub(super) fn apply(&self, waves: &mut [T], factors: &mut [T]) {
+    fn apply_inlined(&self, waves: &mut [T], factors: &mut [T]) {
         self.bins.spread(factors);
         for half in waves.chunks_exact_mut(self.shape.plane()) {
             for i in (0..half.len()).step_by(PAD) {
@@ -155,20 +184,6 @@ impl<T: Number> FixedData<T> {
     /// Pixels of an own view that count, and the mean variance of their moduli.
     pub(super) fn valid(&self, j: usize) -> [f64; 2] {
         self.valid[j - self.own.start]
-    }
-}
-
-/// `wave *= kernel`, or its conjugate.
-#[inline(always)]
-pub(super) fn times<T: Number>(wave: &mut [T], kernel: &[T], conjugate: bool) {
-    let [re, im] = planes_mut(wave);
-    let [c, s] = planes(kernel);
-    let sign = Row::splat(if conjugate { -T::ONE } else { T::ONE });
-    for i in (0..c.len()).step_by(PAD) {
-        let (a, b) = (Row::load(&re[i..]), Row::load(&im[i..]));
-        let (c, s) = (Row::load(&c[i..]), Row::load(&s[i..]) * sign);
-        (a * c - b * s).store(&mut re[i..]);
-        (a * s + b * c).store(&mut im[i..]);
     }
 }
 
