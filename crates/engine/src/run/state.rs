@@ -15,6 +15,7 @@ use crate::links::Links;
 use crate::sim::{Ending, Environment, Outcome, Solver};
 
 const INPUT: &str = "run.input";
+const SEED: &str = "run.seed";
 const FILES: &str = "run.files";
 const PENDING: &str = "run.pending";
 
@@ -46,13 +47,16 @@ impl PendingResults {
 
 /// Saves a state by itself, as of a run without data files; the old checkpoint stays until the new one is whole.
 pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
-    let saver = Saver::<S> { config: config.clone(), files: Fingerprints::new(), path: path.to_owned(), links: Links::default() };
+    let files = Fingerprints::new();
+    let saver = Saver::<S> { config: config.clone(), seed: None, files, path: path.to_owned(), links: Links::default() };
     saver.write(solver, &PendingResults::Nothing)?
 }
 
 /// Saves the state of one run.
 pub(super) struct Saver<S: Solver> {
     config: S::Config,
+    /// Seed of random numbers, where it is known.
+    seed: Option<u64>,
     /// Fingerprints of the data files before the solver read them.
     files: Fingerprints,
     path: PathBuf,
@@ -64,7 +68,7 @@ impl<S: Solver> Saver<S> {
         let value = serde_json::to_value(config).map_err(|e| Error::input("the input", Problem::new(S::NAME, e.to_string())))?;
         let files = files::fingerprints(&environment.folder, data_files(&value, &environment.folder))?;
         let path = checkpoint_path(options.checkpoint_folder());
-        Ok(Self { config: config.clone(), files, path, links: environment.links.clone() })
+        Ok(Self { config: config.clone(), seed: Some(environment.seed), files, path, links: environment.links.clone() })
     }
 
     /// Saves below another folder from now on.
@@ -98,6 +102,7 @@ impl<S: Solver> Saver<S> {
             Ok(mut writer) => {
                 let sections = (|| {
                     writer.json(INPUT, &self.config)?;
+                    writer.json(SEED, &self.seed)?;
                     writer.json(FILES, &self.files)?;
                     writer.json(PENDING, pending)?;
                     solver.save(&mut writer)
@@ -172,6 +177,11 @@ impl<S: Solver> Saver<S> {
         if then != now {
             return Err(reader.mismatch(format!("the checkpoint belongs to another input: {}", difference(&then, &now, S::NAME))));
         }
+        if let (Some(then), Some(now)) = (reader.json::<Option<u64>>(SEED)?, self.seed)
+            && then != now
+        {
+            return Err(reader.mismatch(format!("the checkpoint belongs to another input: `run.seed` was {then} and is {now}")));
+        }
         let files: Fingerprints = reader.json(FILES)?;
         for (name, then) in &files {
             let happened = match self.files.get(name) {
@@ -184,6 +194,11 @@ impl<S: Solver> Saver<S> {
             return Err(Error::input("command line", Problem::new("--resume", message).hint(hint)));
         }
         solver.restore(&reader)?;
+        if solver.progress() > 1.0 {
+            let message =
+                format!("the checkpoint `{}` is of {} {}, beyond the end of this input", path.display(), S::STEP, solver.clock().step);
+            return Err(Error::input("command line", Problem::new("--resume", message).hint("give the input a later end")));
+        }
         let pending = reader.json(PENDING)?;
         // More steps were asked for: what was the end is none.
         Ok(if same || !matches!(pending, PendingResults::End { .. }) { pending } else { PendingResults::Nothing })

@@ -340,6 +340,13 @@ fn another_input_is_not_continued() {
     let resumed = Options { resume: Some(folder.path().to_owned()), ..Options::new(folder.path()) };
     let error = go(&Config { gamma: 0.2, ..config(20) }, &resumed, &mut Notes::default()).unwrap_err();
     assert!(error.to_string().contains("`toy.gamma` was 0.1 and is 0.2"), "{error}");
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), folder.path().to_owned(), 2);
+    let error = run::run::<Toy>(&config(20), &environment, &resumed, &mut Profiler::new(), &mut Notes::default()).unwrap_err();
+    assert!(error.to_string().contains("`run.seed` was 1 and is 2"), "{error}");
+    // More steps may be asked for, but not fewer than were made.
+    let error = go(&config(19), &resumed, &mut Notes::default()).unwrap_err();
+    assert!(error.to_string().contains("is of step 20, beyond the end of this input"), "{error}");
+    assert_eq!(go(&config(21), &resumed, &mut Notes::default()).unwrap().steps, 1);
 }
 
 #[test]
