@@ -356,7 +356,7 @@ pub fn read_field(path: impl AsRef<Path>, name: &str) -> Result<Field> {
 
 /// Placement of the values of a dataset in space, as far as its own attributes say it: those of fields that zellige writes
 /// (`grid_origin`, `grid_spacing`, `centring`) and of openPMD (`gridGlobalOffset`, `gridSpacing`, `gridUnitSI`, `position`,
-/// `unitSI`). Axes are those of the array in reverse, x first.
+/// `axisLabels`, `unitSI`). Axes are those of the array in reverse, the fastest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Placement {
     /// Corner of the grid.
@@ -365,6 +365,8 @@ pub struct Placement {
     pub spacing: Option<Vec<f64>>,
     /// Position of the first value from the corner, in units of the spacing.
     pub position: Option<Vec<f64>>,
+    /// Names of the axes.
+    pub labels: Option<Vec<String>>,
     /// Factor that makes the values those of SI units.
     pub unit_si: Option<f64>,
 }
@@ -373,22 +375,35 @@ pub struct Placement {
 /// on their group, whose attributes are not read.
 pub fn placement(path: impl AsRef<Path>, name: &str) -> Result<Placement> {
     let path = path.as_ref();
-    guarded(path, "read", || {
+    let attributes = Attributes::of(path, name)?;
+    // openPMD's stand in the order of the indices, which is that of the axes where the file says `F`.
+    let in_order = attributes.words("dataOrder").is_some_and(|order| order.first().is_some_and(|order| order == "F"));
+    let reals = |attribute: &str| {
+        let mut values = attributes.reals(attribute)?;
+        if !in_order {
+            values.reverse();
+        }
+        Some(values)
+    };
+    let unit = attributes.real("gridUnitSI").unwrap_or(1.0);
+    let length = |values: Vec<f64>| values.into_iter().map(|v| v * unit).collect();
+    let cells = guarded(path, "read", || {
         let dataset = H5File::open(path)?.dataset(name.trim_matches('/'))?;
-        let reals = |attribute: &str| -> Option<Vec<f64>> {
-            let values = dataset.attr(attribute).and_then(|a| a.read_numeric_as::<f64>()).ok().filter(|v| !v.is_empty())?;
-            Some(values.into_iter().rev().collect())
-        };
-        let unit = reals("gridUnitSI").map_or(1.0, |unit| unit[0]);
-        let length = |values: Vec<f64>| values.into_iter().map(|v| v * unit).collect();
-        let cells = dataset.attr("centring").and_then(|a| a.read_string()).is_ok_and(|text| text == "cell");
-        let own = reals("grid_spacing");
-        Ok(Placement {
-            origin: reals("grid_origin").or_else(|| reals("gridGlobalOffset").map(length)),
-            position: own.as_ref().map(|spacing| vec![if cells { 0.5 } else { 0.0 }; spacing.len()]).or_else(|| reals("position")),
-            spacing: own.or_else(|| reals("gridSpacing").map(length)),
-            unit_si: reals("unitSI").map(|unit| unit[0]),
-        })
+        Ok(dataset.attr("centring").and_then(|a| a.read_string()).is_ok_and(|text| text == "cell"))
+    })?;
+    let own = reals("grid_spacing");
+    let labels = attributes.words("axisLabels").map(|mut labels| {
+        if !in_order {
+            labels.reverse();
+        }
+        labels
+    });
+    Ok(Placement {
+        origin: reals("grid_origin").or_else(|| reals("gridGlobalOffset").map(length)),
+        position: own.as_ref().map(|spacing| vec![if cells { 0.5 } else { 0.0 }; spacing.len()]).or_else(|| reals("position")),
+        spacing: own.or_else(|| reals("gridSpacing").map(length)),
+        labels,
+        unit_si: attributes.real("unitSI"),
     })
 }
 

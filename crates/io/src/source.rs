@@ -109,10 +109,22 @@ impl SourceFile {
     }
 
     /// Placement of the array, as far as the file says it.
+    ///
+    /// # Errors
+    /// Of a file whose axes are x, y and z in another order than from the fastest on.
     pub fn placement(&self) -> Result<hdf5::Placement> {
-        match &self.dataset {
-            Some(dataset) => hdf5::placement(&self.path, dataset).map_err(|e| e.of_key(&self.key)),
-            None => Ok(hdf5::Placement::default()),
+        let Some(dataset) = &self.dataset else { return Ok(hdf5::Placement::default()) };
+        let placement = hdf5::placement(&self.path, dataset).map_err(|e| e.of_key(&self.key))?;
+        if let Some(labels) = &placement.labels {
+            // Those of another plane, such as (x, z), become x and y as they stand.
+            if !labels.is_sorted() && labels.iter().all(|label| ["x", "y", "z"].iter().take(labels.len()).any(|own| own == label)) {
+                let problem = self.problem(format!("has {} as its fastest axis, `axisLabels` says", labels[0]));
+                return Err(Error::input(
+                    "the input",
+                    problem.allowed("x, then y").hint("write it transposed, with x as the fastest axis"),
+                ));
+            }
         }
+        Ok(placement)
     }
 }

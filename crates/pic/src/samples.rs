@@ -44,6 +44,12 @@ impl Samples {
         }
         let count = [shape[dimensions - 1], if dimensions == 1 { 1 } else { shape[0] }];
         let placement = file.placement()?;
+        let cells = &config.grid.cells;
+        if dimensions == 2 && cells[0] != cells[1] && shape == cells[..] && profile.spacing.is_none() && placement.spacing.is_none() {
+            let problem = file.problem(format!("has the shape {}, that of the grid's cells transposed", tuple(&shape)));
+            let expected = format!("(ny, nx) = ({}, {})", cells[1], cells[0]);
+            return Err(Error::input("the input", problem.allowed(expected).hint("if its values have another spacing, give `spacing`")));
+        }
         let named = |own: &Option<Vec<f64>>, of_file: Option<Vec<f64>>| own.clone().or(of_file).filter(|v| v.len() == dimensions);
         let spacing = named(&profile.spacing, placement.spacing);
         let position = placement.position.filter(|v| v.len() == dimensions);

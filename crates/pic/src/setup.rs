@@ -353,7 +353,8 @@ impl Model {
         let (units, grid, path) = (&self.units, &self.grid, absolute(&format!("species[{number}].particles")));
         let cell = units.density * grid.cell_volume() * units.length.powi(grid.dimensions as i32);
         let cells = [self.columns() as usize, grid.cells[1]];
-        let bounds = Bounds { lattice: self.lattice, cells, dimensions: grid.dimensions, mass: s.mass, si: units.si, cell, path: &path };
+        let (lattice, dimensions, mass, charge, si) = (self.lattice, grid.dimensions, s.mass, s.charge, units.si);
+        let bounds = Bounds { lattice, cells, dimensions, mass, charge, si, cell, path: &path };
         let listed = Listed::read(particles, &bounds, &self.folder)?;
         let columns = listed.of_columns();
         let at_start: usize = columns[..grid.cells[0]].iter().sum();

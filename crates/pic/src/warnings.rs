@@ -26,8 +26,7 @@ fn of_file(load: &Load) -> Vec<String> {
     let (Some(listed), name) = (&load.listed, &load.species.name) else { return Vec::new() };
     let all = listed.len() + listed.outside;
     let outside = format!("{} of the {all} particles of `{name}` in the file lie outside the box and are left out", listed.outside);
-    let offset = format!("`positionOffset` of `{name}` is a constant record, whose value is not read: taken as zero");
-    [(listed.outside > 0, outside), (listed.without_offset, offset)].into_iter().filter_map(|(so, text)| so.then_some(text)).collect()
+    if listed.outside > 0 { vec![outside] } else { Vec::new() }
 }
 
 /// Warnings about a run, with the number.

@@ -333,6 +333,35 @@ fn order(datatype: &DatatypeMessage) -> ByteOrder {
     }
 }
 
+/// Returns true for the 80-bit reals of x86 (`long double`, of which `openPMD-api` makes the attributes of Python's lists).
+fn extended(datatype: &DatatypeMessage) -> bool {
+    matches!(
+        datatype,
+        DatatypeMessage::FloatingPoint {
+            byte_order: ByteOrder::LittleEndian,
+            mantissa_location: 0,
+            mantissa_size: 64,
+            exponent_location: 64,
+            exponent_size: 15,
+            sign_location: 79,
+            ..
+        }
+    )
+}
+
+/// Such a number, rounded: 64 bits of the mantissa with its leading one, 15 of the exponent, the sign.
+fn of_extended(bytes: &[u8]) -> f64 {
+    let mantissa = bytes[..8].iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+    let head = u16::from_le_bytes([bytes[8], bytes[9]]);
+    let exponent = i32::from(head & 0x7fff);
+    let size = match (exponent, mantissa << 1) {
+        (0x7fff, 0) => f64::INFINITY,
+        (0x7fff, _) => f64::NAN,
+        _ => mantissa as f64 * 2.0_f64.powi(exponent - 16383 - 63),
+    };
+    if head & 0x8000 == 0 { size } else { -size }
+}
+
 /// Bytes of a file as values.
 pub(super) fn decode(bytes: &[u8], datatype: &DatatypeMessage) -> Result<Elements, String> {
     let big = order(datatype) == ByteOrder::BigEndian;
@@ -360,6 +389,7 @@ pub(super) fn decode(bytes: &[u8], datatype: &DatatypeMessage) -> Result<Element
         DatatypeMessage::FloatingPoint { size, .. } => match size {
             4 => Elements::F32(words(4).map(|v| f32::from_bits(v as u32)).collect()),
             8 => Elements::F64(words(8).map(f64::from_bits).collect()),
+            10..=16 if extended(datatype) => Elements::F64(bytes.chunks_exact(*size as usize).map(of_extended).collect()),
             _ => return Err(format!("real numbers of {size} bytes are not supported")),
         },
         DatatypeMessage::Compound { size, members } => {

@@ -8,7 +8,7 @@ use zellige_io::{hdf5, npz};
 
 use super::Batch;
 use crate::config::species::FileParticles;
-use crate::config::units::{C, M_E};
+use crate::config::units::{C, E, M_E};
 use crate::setup::input;
 
 /// Description of a box, as far as particles are placed by it.
@@ -19,8 +19,9 @@ pub(crate) struct Bounds<'a> {
     pub cells: [usize; 2],
     /// 1 or 2.
     pub dimensions: usize,
-    /// Mass of a particle, `m_e`.
+    /// Mass of a particle, `m_e`, and its charge, `e`.
     pub mass: f64,
+    pub charge: f64,
     /// True if the input is in SI units.
     pub si: bool,
     /// Real particles of a cell at the density `n_0`, as files count them.
@@ -48,8 +49,6 @@ pub struct Listed {
     pub outside: usize,
     /// True if momenta are those of half a step before.
     pub behind: bool,
-    /// True if the file has offsets of positions that are not read, and are taken as zero.
-    pub without_offset: bool,
 }
 
 /// A particle of a file in the box.
@@ -65,7 +64,6 @@ struct Columns {
     position: Vec<Vec<f64>>,
     u: [Vec<f64>; 3],
     weight: Vec<f64>,
-    without_offset: bool,
 }
 
 impl Listed {
@@ -131,7 +129,6 @@ impl Listed {
             outside: n - placed.len(),
             first,
             behind,
-            without_offset: columns.without_offset,
         }
     }
 
@@ -238,10 +235,14 @@ fn archive(config: &FileParticles, bounds: &Bounds<'_>, path: &Path) -> Result<C
     }
     // One number is the same for all.
     let weight = if weight.len() == 1 { vec![weight[0]; n] } else { weight };
-    Ok(Columns { position, u, weight, without_offset: false })
+    Ok(Columns { position, u, weight })
 }
 
-/// Columns of a species of openPMD: `position`, `momentum`, `weighting`, in SI units by their `unitSI`.
+/// Relative difference of a charge or mass of a file from that of the species that is let through: of constants in other digits.
+const ROUNDED: f64 = 1e-3;
+
+/// Columns of a species of openPMD: `position`, `momentum`, `weighting`, in SI units by their `unitSI`. `mass` and `charge`, where
+/// the file has them, must be those of the species.
 fn openpmd(config: &FileParticles, bounds: &Bounds<'_>, path: &Path, group: &str) -> Result<Columns> {
     let file = hdf5::File::open(path)?;
     let axes = config.axes.clone().unwrap_or_else(|| ["x", "y", "z"].map(String::from));
@@ -252,41 +253,56 @@ fn openpmd(config: &FileParticles, bounds: &Bounds<'_>, path: &Path, group: &str
         let complex = || file.content_error(format!("the dataset `{name}` holds complex numbers"));
         Ok(Some(tensor.elements.into_reals().ok_or_else(complex)?.into_iter().map(|v| v * unit).collect()))
     };
+    // A constant record has one value for all in an attribute.
+    let constant = |name: &str| -> Result<Option<f64>> {
+        let attributes = hdf5::Attributes::of(path, name)?;
+        Ok(attributes.real("value").map(|value| value * attributes.real("unitSI").unwrap_or(1.0)))
+    };
+    let record = |name: &str, n: usize| -> Result<Option<Vec<f64>>> {
+        scaled(name)?.map_or_else(|| Ok(constant(name)?.map(|value| vec![value; n])), |values| Ok(Some(values)))
+    };
     let needed = |name: String, remedy: &str| {
         scaled(&name)?.ok_or_else(|| file.content_error(format!("it has no dataset `{name}`{remedy} (datasets: {})", file.listing())))
     };
-    let there = |record: &str, component: &str| -> Result<bool> {
-        Ok(file.children(group)?.iter().any(|c| c == record) && file.children(&format!("{group}/{record}"))?.iter().any(|c| c == component))
-    };
-    let (mut position, mut without_offset) = (Vec::new(), false);
+    let mut position = Vec::new();
     for axis in &axes[..bounds.dimensions] {
         let mut values = needed(format!("{group}/position/{axis}"), "; `axes` names the components that become x, y and z")?;
-        match scaled(&format!("{group}/positionOffset/{axis}"))? {
-            Some(offset) => values.iter_mut().zip(offset).for_each(|(v, offset)| *v += offset),
-            None => without_offset |= there("positionOffset", axis)?,
+        if let Some(offset) = record(&format!("{group}/positionOffset/{axis}"), values.len())? {
+            values.iter_mut().zip(offset).for_each(|(v, offset)| *v += offset);
         }
         position.push(values);
     }
     let n = position[0].len();
     // p = m c u, and a mass without SI units is in those of an electron: zellige then writes c as the unit of p.
     let mass = bounds.mass * if bounds.si { M_E } else { 1.0 };
+    for (name, own, unit) in [("mass", bounds.mass, M_E), ("charge", bounds.charge, E)] {
+        let found = record(&format!("{group}/{name}"), 1)?.and_then(|values| values.first().copied());
+        let is = |expected: f64| found.is_none_or(|found| (found - expected).abs() <= ROUNDED * expected.abs());
+        if !is(own * if bounds.si { unit } else { 1.0 }) {
+            let found = found.unwrap_or_default();
+            let problem = if !bounds.si && is(own * unit) {
+                let problem = Problem::new("", format!("`{group}` has SI units (its `{name}` is {found:e}), and the input has none"));
+                problem.hint("give the input SI units (`pic.units`), or convert the file")
+            } else {
+                let (expected, si) = if bounds.si { (own * unit, " in SI units") } else { (own, "") };
+                let problem = Problem::new("", format!("the `{name}` of `{group}` is {found:e}{si}, that of the species {expected:e}"));
+                problem.hint(format!("give the species the `{name}` of the file, {:e}", if bounds.si { found / unit } else { found }))
+            };
+            return Err(input(&format!("{}.file", bounds.path), problem));
+        }
+    }
+    if !file.children(group)?.iter().any(|name| name == "momentum") {
+        return Err(file.content_error(format!("`{group}` has no record `momentum` (datasets: {})", file.listing())));
+    }
     let mut u: [Vec<f64>; 3] = Default::default();
     for (axis, u) in axes.iter().zip(&mut u) {
-        let momentum = match scaled(&format!("{group}/momentum/{axis}"))? {
-            Some(values) => values,
-            None if there("momentum", axis)? => {
-                return Err(file.content_error(format!("`{group}/momentum/{axis}` is a constant record, which is not read")));
-            }
-            None => vec![0.0; n],
-        };
+        let momentum = record(&format!("{group}/momentum/{axis}"), n)?.unwrap_or_else(|| vec![0.0; n]);
         *u = momentum.into_iter().map(|p| p / (mass * C)).collect();
     }
+    let weighting = format!("{group}/weighting");
     let weight = match config.weight {
         Some(weight) => vec![weight; n],
-        None => needed(
-            format!("{group}/weighting"),
-            "; a weight that is the same for all is a constant record, which is not read: give `weight`",
-        )?,
+        None => record(&weighting, n)?.map_or_else(|| needed(weighting, "; or give `weight`"), Ok)?,
     };
-    Ok(Columns { position, u, weight, without_offset })
+    Ok(Columns { position, u, weight })
 }

@@ -67,6 +67,9 @@ fn linear_profiles_are_those_of_expressions() {
         json!({ "name": "e", "particles_per_cell": 4, "tagged": true, "positions": "random", "density": density,
             "momentum": { "drift": [drift, 0, 0], "thermal": [thermal, 0, 0] } })
     };
+    write(folder.path(), "turned.npy", [16, 32], |x, _| x);
+    let text = refusal(plane(species(file("turned.npy"), json!(0), json!(0))), folder.path());
+    assert!(text.contains("that of the grid's cells transposed") && text.contains("(ny, nx) = (16, 32)"), "{text}");
     let by_files = species(file("n.npy"), file("u.npy"), file("t.npy"));
     let by_text = species(json!("1 + 0.1*x + 0.05*y"), json!("0.01*x"), json!("0.1 + 0.02*y"));
     let [a, b] = [by_files, by_text].map(|s| {
@@ -145,6 +148,18 @@ fn goes_on(units: &Value, weighting: &str) {
         };
         let (a, b) = (energy(&mut first), energy(&mut second));
         assert!((a / b - 1.0).abs() < 1e-9, "kinetic energies {a} and {b}");
+    }
+    // The file says what its particles are.
+    for key in ["mass", "charge"] {
+        let mut other = table.clone();
+        other["species"][0][key] = json!(2.0);
+        let text = refusal(other, folder.path());
+        assert!(text.contains(&format!("the `{key}` of `data/6/particles/e` is")) && text.contains("that of the species"), "{text}");
+    }
+    if si {
+        let bare = json!({ "steps": 6, "grid": { "cells": [32, 16], "size": [8.0, 4.0] }, "species": table["species"] });
+        let text = refusal(bare, folder.path());
+        assert!(text.contains("has SI units") && text.contains("`pic.units`"), "{text}");
     }
     // Numbers in the file are the tags.
     let mut tags = particles(&mut second).tag;

@@ -243,3 +243,24 @@ fn a_damaged_index_does_not_read_as_zeros() {
     std::panic::set_hook(hook);
     assert!(found.is_empty(), "{found:?}");
 }
+
+/// Bytes of NumPy's `longdouble`: 1, -0.1, 2^-16445 and infinity.
+#[test]
+fn reals_of_eighty_bits_are_rounded() {
+    let datatype = DatatypeMessage::FloatingPoint {
+        size: 16,
+        byte_order: ByteOrder::LittleEndian,
+        sign_location: 79,
+        bit_offset: 0,
+        bit_precision: 80,
+        exponent_location: 64,
+        exponent_size: 15,
+        mantissa_location: 0,
+        mantissa_size: 64,
+        exponent_bias: 16383,
+    };
+    let number = |mantissa: u64, head: u16| [&mantissa.to_le_bytes()[..], &head.to_le_bytes(), &[0; 6]].concat();
+    let bytes = [number(1 << 63, 0x3fff), number(0xcccc_cccc_cccc_cccd, 0xbffb), number(1, 0), number(1 << 63, 0x7fff)];
+    let values = super::decode(&bytes.concat(), &datatype).unwrap().into_reals().unwrap();
+    assert_eq!(values, [1.0, -0.1, 0.0, f64::INFINITY]);
+}

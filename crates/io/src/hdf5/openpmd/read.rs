@@ -234,6 +234,26 @@ mod tests {
         }
     }
 
+    /// An array with y as its fastest axis is none to be read as one with x there.
+    #[test]
+    fn an_array_says_which_axis_is_its_fastest() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mesh = samples::density();
+        let source = |mesh: &Mesh| {
+            write(folder.path().join("m.h5"), Iteration { step: 1, time: 1.0, dt: 1.0 }, &[mesh], &[], None).unwrap();
+            let file = std::path::Path::new("m.h5:/data/1/fields/rho");
+            crate::source::SourceFile::new("density.file", file, folder.path()).unwrap().placement()
+        };
+        assert_eq!(source(&mesh).unwrap().labels.unwrap(), ["x", "y"]);
+        mesh.axes[0].name = "y".into();
+        mesh.axes[1].name = "x".into();
+        let text = source(&mesh).unwrap_err().to_string();
+        assert!(text.contains("has y as its fastest axis"), "{text}");
+        // Another plane is taken as it stands.
+        mesh.axes[0].name = "z".into();
+        assert_eq!(source(&mesh).unwrap().labels.unwrap(), ["z", "x"]);
+    }
+
     /// A file of another program: nothing but groups and numbers, in an order of its own.
     #[test]
     fn keys_that_are_missing_are_named_and_counted_in_values() {
