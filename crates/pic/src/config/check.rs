@@ -417,12 +417,17 @@ fn diagnostics(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
         {
             faults.push(not(at("fit"), format!("from {from} to {to}"), "times at or after 0, the second above the first"));
         }
-        match &m.expected {
-            Some(Expected::Expression(text)) if texts => faults.extend(config.expression(&at("expected"), text, &[]).err()),
-            Some(Expected::Number(x)) if !(x.is_finite() && *x != 0.0) => {
+        let expected = match &m.expected {
+            Some(Expected::Expression(text)) if texts => config.expression(&at("expected"), text, &[]).map(|e| Some(e.eval(&[]))),
+            Some(Expected::Number(x)) => Ok(Some(*x)),
+            _ => Ok(None),
+        };
+        match expected {
+            Ok(Some(x)) if !(x.is_finite() && x != 0.0) => {
                 faults.push(not(at("expected"), format!("the value is {x}"), "finite and not 0"));
             }
-            _ => {}
+            Ok(_) => {}
+            Err(fault) => faults.push(fault),
         }
     }
 }

@@ -57,6 +57,9 @@ impl Balance {
         let model = &plasma.model;
         let eps = if model.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let [thermal, rest] = stability::scales(model);
+        // A drift that a field from outside turns is not one.
+        let turned = plasma.setup.external[3..].iter().any(|component| !component.is_empty());
+        let thermal = if turned { f64::NAN } else { thermal };
         let floor = (COLD * rest).max(f64::MIN_POSITIVE);
         Self { thermal, floor, eps: ROUNDING * eps, first: None, most: [0.0; 3], reference: floor, before: 0.0 }
     }
@@ -74,7 +77,7 @@ impl Balance {
         let accounts = plasma.accounts();
         let kept = kinetic + ledger.energy_out - ledger.energy_in + if accounts == EnergyAccounts::Work { -work } else { fields };
         let [first, all] = *self.first.get_or_insert([kept, fields + kinetic]);
-        // After a change from outside any motion may be heat.
+        // Any motion may be heat after a change from outside, and in a magnetic field from outside.
         if self.thermal.is_nan() {
             self.thermal = kinetic;
         }
