@@ -238,7 +238,14 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         lines.push(("transit".into(), format!("{text}, the domain in {:.0}", length / (fastest * model.dt))));
     }
     let collides = model.collisions.scheme != Scheme::None;
-    if collides && h > path && !uniform && model.collisions.partner != Partner::NearestNeighbour {
+    // Gas in one cell has gradients only where something else is beside it.
+    let alike = |edge: &Edge| match edge {
+        Edge::Periodic => true,
+        Edge::Wall(wall) => model.walls[*wall as usize].is_mirror(),
+        Edge::Walls(_) | Edge::Open => false,
+    };
+    let still = uniform && model.edges[..2 * grid.dimensions].iter().all(alike) && model.geometry.bodies().is_empty();
+    if collides && h > path && !still && model.collisions.partner != Partner::NearestNeighbour {
         warnings.push(format!(
             "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or nearest-neighbour partners \
              (`collisions.partner`), which take 20 particles or more in a cell",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::config::Config;
 use crate::grid::Side;
-use crate::model::{Model, Partner, Scheme};
+use crate::model::{Edge, Model, Partner, Scheme};
 use crate::walls::BOLTZMANN;
 use crate::walls::tally::Reference;
 
@@ -60,8 +60,13 @@ fn stagnant(model: &Model, stream: &Reference, temperature: f64) -> Option<Stagn
 fn has_shock(model: &Model, stream: &Reference) -> bool {
     let u = stream.direction;
     let body = |b: &crate::geometry::Body| b.width(u) > 1e-6 * b.width([-u[1], u[0]]);
-    let wall = |s: &Side| s.axis < model.grid.dimensions && model.edges[s.index()].is_wall() && u[s.axis] * s.normal()[s.axis] < -0.1;
-    model.geometry.bodies().iter().any(body) || Side::ALL.iter().any(wall)
+    model.geometry.bodies().iter().any(body) || Side::ALL.iter().any(|s| meets(model, stream, s))
+}
+
+/// True if a side is a wall that the stream goes to.
+fn meets(model: &Model, stream: &Reference, side: &Side) -> bool {
+    let axis = side.axis;
+    axis < model.grid.dimensions && model.edges[side.index()].is_wall() && stream.direction[axis] * side.normal()[axis] < -0.1
 }
 
 /// Lines of the plan and warnings.
@@ -76,19 +81,23 @@ pub(crate) fn lines(config: &Config, model: &Model) -> (Vec<(String, String)>, V
         let [path, tau] = model.free_path(s.density, s.temperature);
         let _ = write!(text, ": free path {path:.4e} m, time between collisions {tau:.4e} s");
         // At the same pressure the gas beside a cold wall is denser.
-        let coldest = model.geometry.segments().iter().map(|g| model.walls[g.wall as usize]).filter(|w| !w.is_mirror());
+        let sides = Side::ALL.iter().filter(|s| meets(model, &stream, s));
+        let sides = sides.filter_map(|s| if let Edge::Wall(n) | Edge::Walls(n) = model.edges[s.index()] { Some(n as usize) } else { None });
+        let walls = model.geometry.segments().iter().map(|g| g.wall as usize).chain(sides);
+        let coldest = walls.map(|wall| model.walls[wall]).filter(|w| !w.is_mirror());
         let coldest = coldest.map(|w| w.temperature).fold(s.temperature, f64::min);
         let beside = model.free_path(s.density * s.temperature / coldest, coldest)[0];
         if coldest < s.temperature {
-            let _ = write!(text, "; beside a wall of {coldest} K {beside:.4e} m");
+            let _ = write!(text, "; beside a wall of {coldest:.1} K {beside:.4e} m");
         }
         let h = model.widest();
         if h > beside && model.collisions.partner != Partner::NearestNeighbour {
+            let wall =
+                if coldest < s.temperature { format!(", and {:.2} beside a wall of {coldest:.1} K", h / beside) } else { String::new() };
             warnings.push(format!(
-                "behind a normal shock a cell would be {:.2} free paths wide, and {:.2} beside a wall of {coldest} K: heat and shear may come out \
+                "behind a normal shock a cell would be {:.2} free paths wide{wall}: heat and shear may come out \
                  wrong there; cells of {:.3e} m would do, or nearest-neighbour partners (`collisions.partner = \"nearest_neighbour\"`, 20 particles or more in a cell)",
                 h / path,
-                h / beside,
                 0.5 * beside
             ));
         }
