@@ -70,13 +70,13 @@ fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, thr
 const ALONE: u64 = 900_000;
 
 /// One thread in place of all where a step is too small for more.
-fn alone(device: Device, plan: &Plan, step: &str) -> Result<Device> {
+fn alone(device: &Device, plan: &Plan, step: &str) -> Result<Option<Device>> {
     let threads = device.threads();
     if !matches!(device, Device::Cpu(_)) || threads == 1 || plan.traffic >= ALONE {
-        return Ok(device);
+        return Ok(None);
     }
     report::note(&format!("1 of {threads} threads is used: one {step} is too little work to share; `--threads` sets another number"));
-    Ok(Device::open(&DeviceSpec::Cpu, 1)?.0)
+    Ok(Some(Device::open(&DeviceSpec::Cpu, 1)?.0))
 }
 
 /// A checked input with its device and its plan, before anything of it is set up.
@@ -146,16 +146,20 @@ impl<S: Solver> Ready<S> {
         } else {
             Some(links.together(S::prepare(&input.config, &environment).map_err(named))?)
         };
-        let plan = match &prepared {
-            Some(prepared) => S::plan_prepared(prepared, &input.config, &environment),
-            None => S::plan(&input.config, &environment),
+        let plan_for = |environment: &Environment| match &prepared {
+            Some(prepared) => S::plan_prepared(prepared, &input.config, environment),
+            None => S::plan(&input.config, environment),
         };
-        let plan = plan.map_err(named)?;
-        show(&plan, S::ITEM, S::STEP, &device);
-        parts.tell::<S>(&input.config, &environment, &plan).map_err(named)?;
-        if asked == 0 && parts.count() == 1 {
-            environment.device = alone(environment.device, &plan, S::STEP)?;
+        let mut plan = plan_for(&environment).map_err(named)?;
+        if asked == 0
+            && parts.count() == 1
+            && let Some(alone) = alone(&device, &plan, S::STEP)?
+        {
+            environment.device = alone;
+            plan = plan_for(&environment).map_err(named)?;
         }
+        show(&plan, S::ITEM, S::STEP, &environment.device);
+        parts.tell::<S>(&input.config, &environment, &plan).map_err(named)?;
         input.run.threads = environment.device.threads();
         allocator::set_planned(plan.memory);
         Ok(Self { input, environment, plan, prepared, parts })
