@@ -13,7 +13,7 @@ use zellige_engine::record::{Axis, Centring, Field, Lead, Record, Row};
 use zellige_engine::run::{Progress, Sink};
 use zellige_engine::sim::Clock;
 use zellige_io::csv::{self, EarlierRows};
-use zellige_io::{Format, Moment, Stamp};
+use zellige_io::{Format, Moment, OPENPMD, Stamp};
 
 use crate::report;
 use crate::writer::Writer;
@@ -157,8 +157,17 @@ impl Output {
         }
     }
 
-    /// Takes away the lists of the series that these records will begin: an earlier run's steps are not this one's.
+    /// Takes away the lists of the series that these records will begin, and the files of an openPMD series: an earlier run's steps
+    /// are not this one's.
     fn begin_series(&mut self, records: &[Record]) -> Result<()> {
+        let openpmd = self.folder.join(OPENPMD);
+        if self.writer.writes(Format::Hdf5) && records.iter().any(zellige_io::goes_to_openpmd) && self.series.insert(openpmd.clone()) {
+            for entry in std::fs::read_dir(&openpmd).into_iter().flatten().flatten() {
+                if entry.file_name().to_str().is_some_and(|name| name.starts_with("data_") && name.ends_with(".h5")) {
+                    std::fs::remove_file(entry.path()).map_err(|e| Error::file("remove", entry.path(), e))?;
+                }
+            }
+        }
         for name in records.iter().flat_map(zellige_io::series_names) {
             let list = zellige_io::series_file(&self.folder, &name);
             if !self.series.contains(&list) && list.exists() {
@@ -266,7 +275,7 @@ impl Sink for Output {
     }
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
-        if self.anew && !last {
+        if self.anew {
             self.begin_series(&records)?;
         }
         self.note_fields(&records, last);
@@ -283,7 +292,7 @@ impl Sink for Output {
     }
 
     fn shares(&mut self, clock: &Clock, records: Vec<Record>, last: bool, lead: &Lead) -> Result<()> {
-        if self.anew && !last {
+        if self.anew {
             self.begin_series(&records)?;
         }
         self.note_fields(&records, last);
@@ -366,9 +375,13 @@ mod tests {
             for step in [step + 10, step + 20] {
                 output.records(&Clock { step, time: Some(step as f64) }, vec![record()], false).unwrap();
             }
+            output.records(&Clock { step: step + 25, time: Some((step + 25) as f64) }, vec![record()], true).unwrap();
             output.finish().unwrap();
             std::fs::write(folder.path().join(SUMMARY), format!("from {step}")).unwrap();
             let list = std::fs::read_to_string(folder.path().join("u.pvd")).unwrap();
+            // The end is of the series, which an earlier end is no more.
+            assert_eq!(list.matches("\"u.vti\"").count(), 1, "{list}");
+            assert!(list.contains(&format!("timestep=\"{}\"", step + 25)), "{list}");
             let steps = |line: &str| line.split("u_").nth(1)?.split('.').next()?.parse().ok();
             list.lines().filter_map(steps).collect::<Vec<u64>>()
         };

@@ -82,6 +82,11 @@ impl Writer {
         Self { folder, formats, shared: Arc::default(), thread: None }
     }
 
+    /// Returns true if records are written in a format.
+    pub(crate) fn writes(&self, format: Format) -> bool {
+        self.formats.contains(&format)
+    }
+
     /// Has a moment written, after those before it. With `now` it is on the disk when this returns.
     ///
     /// # Errors

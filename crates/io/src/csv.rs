@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::{atomic_write, read_text};
-use zellige_engine::record::{self, Centring, Curve, Entries, Field, Measured, Row, Scalar};
+use zellige_engine::record::{self, Axis, Centring, Curve, Entries, Field, Measured, Row, Scalar, Values};
 use zellige_engine::sim::Clock;
 
 /// Largest table that is read back.
@@ -203,6 +203,29 @@ pub fn write_table(path: impl AsRef<Path>, table: &record::Table) -> Result<()> 
     })
 }
 
+impl Table {
+    /// The field of two or three axes that [`write_field`] wrote as this table, with its values in cells; `None` of another table.
+    pub fn field(&self, name: &str) -> Option<Field> {
+        let dimensions = self.columns.len().checked_sub(1).filter(|d| (2..=3).contains(d))?;
+        let (len, mut stride, mut axes) = (self.columns[0].len(), 1, Vec::new());
+        for (title, places) in self.names.iter().zip(&self.columns[..dimensions]) {
+            // Up to where a line of the axis ends.
+            let line: Vec<f64> = places.iter().step_by(stride).copied().collect();
+            let n = line.windows(2).position(|w| w[1] <= w[0]).map_or(line.len(), |end| end + 1);
+            let spacing = (line.get(n.checked_sub(1)?)? - line[0]) / (n.max(2) - 1) as f64;
+            let even = |k: usize, x: f64| (x - (line[0] + spacing * k as f64)).abs() <= 1e-6 * spacing;
+            if n < 2 || !places.iter().enumerate().all(|(i, x)| even(i / stride % n, *x)) {
+                return None;
+            }
+            let (title, unit) = title.split_once(" [").map_or((title.as_str(), ""), |(title, unit)| (title, unit.trim_end_matches(']')));
+            axes.push(Axis { name: title.into(), unit: unit.into(), origin: line[0] - 0.5 * spacing, spacing, len: n });
+            stride *= n;
+        }
+        let values = Values::F64(self.columns[dimensions].clone());
+        (stride == len).then(|| Field { title: self.names[dimensions].clone(), ..Field::bare(name, axes, Centring::Cell, values) })
+    }
+}
+
 /// Reads a table: one line of names, then lines of numbers.
 pub fn read(path: impl AsRef<Path>) -> Result<Table> {
     let path = path.as_ref();
@@ -281,6 +304,34 @@ mod tests {
         let mut uneven = curve();
         uneven.lines[0].1.pop();
         assert!(write_curve(&path, &uneven).unwrap_err().to_string().contains("has 2 values, the abscissa 3"));
+    }
+
+    #[test]
+    fn a_field_of_several_axes_is_one_again_and_no_other_table_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.csv");
+        let axis = |name: &str, len| Axis { name: name.into(), unit: "m".into(), origin: -1.0, spacing: 0.3, len };
+        for lens in [vec![4, 3], vec![2, 5, 3]] {
+            let axes: Vec<Axis> = ["x", "y", "z"].iter().zip(&lens).map(|(name, len)| axis(name, *len)).collect();
+            let values = (0..lens.iter().product()).map(|i| f64::from(i as u32).sin()).collect();
+            let field = Field { unit: "Pa".into(), ..Field::bare("p", axes, Centring::Cell, Values::F64(values)) };
+            write_field(&path, &field).unwrap();
+            let mut table = read(&path).unwrap();
+            let back = table.field("p").unwrap();
+            assert_eq!((&back.values, back.title.as_str()), (&field.values, "p [Pa]"));
+            for (a, b) in back.axes.iter().zip(&field.axes) {
+                assert_eq!((&a.name, &a.unit, a.len), (&b.name, &b.unit, b.len));
+                assert!((a.origin - b.origin).abs() < 1e-12 && (a.spacing - b.spacing).abs() < 1e-12, "{a:?}");
+            }
+            // A place that is off, and a value less.
+            let mut uneven = table.clone();
+            uneven.columns[1][4] += 0.1;
+            assert!(uneven.field("p").is_none());
+            table.columns.iter_mut().for_each(|column| column.truncate(field.values.len() - 1));
+            assert!(table.field("p").is_none());
+        }
+        write_curve(&path, &curve()).unwrap();
+        assert!(read(&path).unwrap().field("c").is_none());
     }
 
     #[test]

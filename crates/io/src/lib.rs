@@ -13,7 +13,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Field, Lead, Record, Values};
 use zellige_engine::signal;
 
-pub use crate::moment::{Moment, OPENPMD, RESULTS, series_file, series_names, takes_share, write_moments, write_shares};
+pub use crate::moment::{Moment, OPENPMD, RESULTS, goes_to_openpmd, series_file, series_names, takes_share, write_moments, write_shares};
 pub use crate::stack::layer;
 
 pub mod bov;

@@ -8,7 +8,7 @@ use zellige_engine::files::{self, CompleteFile};
 use zellige_engine::parallel::{items, map_tasks};
 use zellige_engine::record::{Component, Content, Lead, Outline, Palette, Record, Slot, Table, Values};
 
-use self::plan::{Task, plan};
+use self::plan::{SeriesEntry, Task, plan};
 use crate::{Format, Stamp, picture, vti};
 
 mod plan;
@@ -171,12 +171,13 @@ pub(crate) fn write(
     let mut written: Vec<PathBuf> = files.clone().map(|t| t.path.clone()).collect();
     let counts: Vec<usize> = prepared.iter().map(Vec::len).collect();
     let mut ready: Vec<CompleteFile> = prepared.into_iter().flatten().collect();
-    let mut lists: BTreeMap<PathBuf, Vec<(f64, String)>> = BTreeMap::new();
+    let mut lists: BTreeMap<PathBuf, Vec<(&SeriesEntry, String)>> = BTreeMap::new();
     for task in files {
-        if let (Some((name, time)), Some(file)) = (&task.series, task.path.file_name()) {
-            lists.entry(series_file(folder, name)).or_default().push((*time, file.to_string_lossy().into_owned()));
+        if let (Some(entry), Some(file)) = (&task.series, task.path.file_name()) {
+            lists.entry(series_file(folder, &entry.name)).or_default().push((entry, file.to_string_lossy().into_owned()));
         }
     }
+    lists.retain(|list, entries| list.exists() || entries.iter().any(|(entry, _)| entry.numbered));
     let several: Result<Vec<_>> = lists.iter().map(|(list, entries)| files::prepare(|| extend_series(list, entries))).collect();
     match several {
         Ok(several) => ready.extend(several.into_iter().flatten()),
@@ -240,17 +241,25 @@ pub fn series_names(record: &Record) -> Vec<String> {
     }
 }
 
+/// Returns true if a record is written to openPMD where that is asked for (HDF5).
+pub fn goes_to_openpmd(record: &Record) -> bool {
+    matches!(record, Record::Mesh(_)) || matches!(record, Record::Table(table) if holds_particles(table))
+}
+
 /// Path of the list of a time series.
 pub fn series_file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.pvd"))
 }
 
-/// Adds files to a time series; a step that is written again replaces its entry.
-fn extend_series(list: &Path, files: &[(f64, String)]) -> Result<()> {
+/// Adds files to a time series; a step that is written again replaces its entry, and the end of a run stands for its last step only
+/// where that has no file with its number.
+fn extend_series(list: &Path, files: &[(&SeriesEntry, String)]) -> Result<()> {
     let mut entries = if list.exists() { vti::read_series(list)? } else { Vec::new() };
-    for (time, file) in files {
+    for (SeriesEntry { time, numbered, .. }, file) in files {
         entries.retain(|e| e.1 != *file);
-        entries.push((*time, file.clone()));
+        if *numbered || entries.iter().all(|e| e.0 != *time) {
+            entries.push((*time, file.clone()));
+        }
     }
     entries.sort_by(|a, b| a.0.total_cmp(&b.0));
     vti::write_series(list, &entries)

@@ -10,6 +10,7 @@ use zellige_io::picture::{self, MAPS, Options, Rgb};
 use crate::args::ViewArgs;
 use crate::commands::{folder, print};
 use crate::report;
+use crate::sink::RESOLVED;
 
 mod read;
 mod sources;
@@ -46,11 +47,11 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     }
     let in_colour = arguments.terminal || report::terminal_takes_colours();
     // A run's own pictures know more than the files do: titles, scales, what belongs together.
-    let keeping = folder && arguments.output.is_none() && options == Options::default();
+    let keeping = arguments.output.is_none() && options == Options::default();
     let (mut done, mut failed) = (0, None);
     for Source { path: source, picture, .. } in &sources {
         let target = arguments.output.clone().unwrap_or_else(|| picture.clone());
-        let kept = keeping && is_of_the_run(&target, &arguments.path, source);
+        let kept = keeping && (folder || target.with_file_name(RESOLVED).exists()) && is_of_the_run(&target, source);
         if kept {
             report::line("kept", &target.display().to_string());
         }
@@ -88,9 +89,9 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
 
 /// Returns true if a picture belongs to the run of the data: not older than the run's input with its defaults, or, in another
 /// folder, than the data.
-fn is_of_the_run(picture: &Path, folder: &Path, source: &Path) -> bool {
+fn is_of_the_run(picture: &Path, source: &Path) -> bool {
     let time = |path: &Path| std::fs::metadata(path).and_then(|d| d.modified()).ok();
-    let begun = time(&folder.join("resolved.toml")).or_else(|| time(source));
+    let begun = time(&picture.with_file_name(RESOLVED)).or_else(|| time(source));
     time(picture).is_some_and(|drawn| begun.is_some_and(|begun| drawn >= begun))
 }
 

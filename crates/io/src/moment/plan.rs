@@ -49,9 +49,16 @@ pub(super) struct Task<'a> {
     pub(super) path: PathBuf,
     /// Bytes of records that are copied for it.
     pub(super) copied: usize,
-    /// The time series that it belongs to, and its time there.
-    pub(super) series: Option<(String, f64)>,
+    pub(super) series: Option<SeriesEntry>,
     pub(super) write: Write<'a>,
+}
+
+/// The time series that a file belongs to, and its time there.
+pub(super) struct SeriesEntry {
+    pub(super) name: String,
+    pub(super) time: f64,
+    /// A file with its step in its name. Others, of the end of a run, are of a series where there are such files.
+    pub(super) numbered: bool,
 }
 
 /// Adds the files of one moment; `lead` has all parts of the run give what pictures show of shares.
@@ -166,10 +173,16 @@ impl<'a> Plan<'_, 'a> {
         self.add(self.folder.join(format!("{}.{ending}", self.stem(name))), 0, write);
     }
 
+    fn series_entry(&self, name: &str) -> SeriesEntry {
+        let time = self.stamp.time.unwrap_or(self.stamp.step as f64);
+        SeriesEntry { name: name.to_owned(), time, numbered: self.stamp.numbered }
+    }
+
     /// Puts the file that was added last into the time series `name`.
-    fn add_to_series(&mut self, name: &str, time: f64) {
+    fn add_to_series(&mut self, name: &str) {
+        let entry = self.series_entry(name);
         if let Some(task) = self.tasks.last_mut() {
-            task.series = Some((name.to_owned(), time));
+            task.series = Some(entry);
         }
     }
 
@@ -188,9 +201,7 @@ impl<'a> Plan<'_, 'a> {
         // Polygons hold the fields once more.
         let copied = if patches.segments { 0 } else { records.iter().map(bytes).sum() };
         self.add(path, copied, move |path| vtu::write(path, &(patches.make)(records), time));
-        if self.stamp.numbered {
-            self.add_to_series(&patches.name, time.unwrap_or(self.stamp.step as f64));
-        }
+        self.add_to_series(&patches.name);
     }
 
     fn wave(&mut self, wave: &'a Wave) {
@@ -239,9 +250,7 @@ impl<'a> Plan<'_, 'a> {
                 let slot = |at, mark| Slot { share, column, at, mark };
                 Ok([slot(at, None)].into_iter().chain(marks.map(|at| slot(at, Some(vti::mark(&field))))).collect())
             });
-            if self.stamp.numbered {
-                self.add_to_series(&name, time.unwrap_or(self.stamp.step as f64));
-            }
+            self.add_to_series(&name);
         }
         if drawn {
             let canvas = picture::draw_means(&field, extremes, |plane, size| lead.means(records, component, *plane, size))?;
@@ -269,10 +278,11 @@ impl<'a> Plan<'_, 'a> {
             });
         }
         self.drawn(source, &stem, self.stamp.time, palette != Palette::Undrawn);
-        if self.images && self.stamp.numbered {
+        if self.images {
             let at = self.tasks.iter().rposition(|t| t.path.file_name().is_some_and(|n| n == format!("{stem}.vti").as_str()));
+            let entry = self.series_entry(&name);
             if let Some(task) = at.map(|at| &mut self.tasks[at]) {
-                task.series = Some((name, self.stamp.time.unwrap_or(self.stamp.step as f64)));
+                task.series = Some(entry);
             }
         }
     }

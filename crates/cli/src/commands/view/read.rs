@@ -107,6 +107,9 @@ fn curve_of_group(path: &Path, group: &str) -> Result<Record> {
 
 fn of_table(file: &Path, name: String) -> Result<Record> {
     let table = csv::read(file)?;
+    if let Some(field) = table.field(&name) {
+        return Ok(coloured(field));
+    }
     let (mut names, mut columns) = (table.names.into_iter(), table.columns.into_iter());
     let (Some(x_label), Some(x)) = (names.next(), columns.next()) else {
         return Err(Error::format(file, "CSV", "it has no columns"));
@@ -114,16 +117,21 @@ fn of_table(file: &Path, name: String) -> Result<Record> {
     if x.is_empty() {
         return Err(Error::format(file, "CSV", "it has no lines below the names of its columns"));
     }
-    Ok(drawn_curve(name, x_label, x, names.zip(columns).collect()))
+    let lines: Vec<(String, Vec<f64>)> = names.zip(columns).collect();
+    // Errors would be curves like the others.
+    let is_error = |name: &str| name.strip_suffix(" error").is_some_and(|of| lines.iter().any(|(name, _)| name == of));
+    let lines = lines.iter().filter(|(name, _)| !is_error(name)).cloned().collect();
+    Ok(drawn_curve(name, x_label, x, lines))
 }
 
-/// Curves over an abscissa; logarithmic where they span decades.
+/// Curves over an abscissa; logarithmic where they span decades and no value is negative.
 fn drawn_curve(name: String, x_label: String, x: Vec<f64>, lines: Vec<(String, Vec<f64>)>) -> Record {
-    let positive = lines.iter().flat_map(|l| &l.1).filter(|v| **v > 0.0);
-    let (low, high) = positive.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(*v), b.max(*v)));
+    let values = || lines.iter().flat_map(|l| &l.1);
+    let negative = values().any(|v| *v < 0.0);
+    let (low, high) = values().filter(|v| **v > 0.0).fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(*v), b.max(*v)));
     // The name of one column is no label for all.
     let y_label = if let [(name, _)] = &lines[..] { name.clone() } else { "value".into() };
-    Record::Curve(Curve { title: name.clone(), name, x_label, y_label, x, lines, log_y: high > 1e3 * low })
+    Record::Curve(Curve { title: name.clone(), name, x_label, y_label, x, lines, log_y: !negative && high > 1e3 * low })
 }
 
 /// Part of an object's pixels whose modulus its picture shows; the rest is drawn as the brightest of them.

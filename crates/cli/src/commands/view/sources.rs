@@ -222,10 +222,13 @@ pub(super) fn in_file(path: &Path, single: bool) -> Result<Found> {
     Ok(if sources.is_empty() { alone() } else { Found { sources, others: Vec::new() } })
 }
 
-/// A table that no curve comes of: its first column goes up and down, as the places of frames do.
+/// A table that no picture comes of: its first column goes up and down, as the places of frames do, or stands still, as the number
+/// of a body does.
 fn is_list(file: &Path) -> bool {
     let goes_back = |x: &[f64]| !x.is_sorted() && !x.is_sorted_by(|a, b| a >= b);
-    ending_of(file) == "csv" && csv::read(file).is_ok_and(|table| table.columns.first().is_some_and(|x| goes_back(x)))
+    let no_abscissa = |x: &Vec<f64>| goes_back(x) || x.first() == x.last();
+    ending_of(file) == "csv"
+        && csv::read(file).is_ok_and(|table| table.columns.first().is_some_and(no_abscissa) && table.field("").is_none())
 }
 
 /// Path of the picture: beside the data, `file.h5:/a/b` as `file_a_b.png`.
