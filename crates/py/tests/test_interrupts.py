@@ -1,6 +1,7 @@
 """Progress bars, and Ctrl-C in long calls."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -58,6 +59,13 @@ class Bars(Folder):
         self.assertRegex(text, r"^\d+ %, step \d+, \d+ s")
         self.assertEqual(shown.told[-1][1].split(",")[0], f"step {run.clock.step}")
         self.assertIn('value="1.0000"', shown.told[-1][0])
+
+    def test_steps_beyond_the_end_count_to_the_end(self):
+        run, shown = zellige.Run(plasma(steps_of(2.0)), output=self.folder / "out", **HERE), Shown()
+        with shown.at_work():
+            run.step(2**31)
+        parts = [float(re.search(r'value="([0-9.]+)"', markup)[1]) for markup, _ in shown.told[:-1]]
+        self.assertTrue(0.5 < max(parts) <= 1 and parts == sorted(parts), parts)
 
     def test_a_bar_that_fails_ends_no_run(self):
         run, shown = zellige.Run(plasma(steps_of(2.0)), output=self.folder / "out", **HERE), Shown()

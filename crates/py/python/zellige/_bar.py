@@ -55,6 +55,7 @@ class Bar:
         self._first, self._steps = first, steps
         self._begun = time.monotonic()
         self._start: Optional[float] = None
+        self._from = 0.0
         self._display = _notebook()
         self._handle: Any = None
         self._width = 0
@@ -63,9 +64,13 @@ class Bar:
 
     def _told(self, step: int, fraction: float, wall: float) -> None:
         spent = time.monotonic() - self._begun
-        part = (step - self._first) / self._steps if self._steps else fraction
         if self._start is None:
-            self._start = part if self._steps is None else 0.0
+            self._start = self._from = fraction
+        part = fraction
+        if self._steps:
+            # Steps end with the run, where more are asked for than it has.
+            self._start, of_run = 0.0, (fraction - self._from) / (1 - self._from) if self._from < 1 else 1.0
+            part = max((step - self._first) / self._steps, of_run)
         if spent < PATIENCE:
             return
         text = f"{100 * part:.0f} %, step {step}, {_seconds(spent)}"

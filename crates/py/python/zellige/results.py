@@ -298,17 +298,22 @@ def load(folder: Union[str, os.PathLike]) -> Results:
     return Results(folder)
 
 
+#: Part of an object's pixels whose modulus its picture shows, as the program's pictures do; others are as bright as the brightest.
+_SHOWN = 0.95
+
+
 def _show(figure: Any) -> None:
-    """Shows a figure in a notebook that does not show it anyway."""
+    """Shows a figure in a notebook, once: as the value of a cell, by `display` and by what the cell leaves to pyplot at its end."""
     from matplotlib import get_backend, pyplot
 
-    if pyplot.fignum_exists(figure.number) and "inline" in get_backend():
-        return
+    if any(name in get_backend().lower() for name in ("nbagg", "ipympl", "widget")):
+        return  # it has shown itself
     from IPython.display import Image, display  # type: ignore[import-not-found, unused-ignore]
 
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     display(Image(picture.getvalue()))
+    pyplot.close(figure)
 
 
 def plot_fields(fields: Mapping):
@@ -336,7 +341,7 @@ def plot_fields(fields: Mapping):
     try:
         from matplotlib import pyplot
 
-        # Shown by notebooks at the end of the cell, and closed then.
+        # Notebooks show it by this, scripts by `pyplot.show()`.
         figure = pyplot.figure(figsize=(4.2 * columns, 3.6 * rows), layout="constrained")
         figure._ipython_display_ = functools.partial(_show, figure)
     except ImportError:
@@ -355,8 +360,9 @@ def plot_fields(fields: Mapping):
                 # Lengths are drawn alike where that leaves room for both.
                 if {x.name, y.name} <= set("xyz") and x.unit == y.unit and 1 / 6 < x.size * x.spacing / (y.size * y.spacing) < 6:
                     aspect = "equal"
-            # Of an object, pixels that next to no light has seen have no colours of their own.
-            high = np.quantile(values, 0.995) if name.startswith("object") and colours == "viridis" else None
+            # Of an object's modulus, pixels that next to no light has seen have no colours of their own.
+            modulus = name.startswith("object") and colours == "viridis" and not name.endswith("phase")
+            high = np.quantile(values[np.isfinite(values)], _SHOWN) if modulus and np.isfinite(values).any() else None
             image = plot.imshow(values, origin="upper" if complexes else "lower", extent=extent, cmap=colours, aspect=aspect, vmax=high or None)
             figure.colorbar(image, ax=plot, extend="max" if high else "neither")
             if axes:
