@@ -49,13 +49,28 @@ impl Quantity {
 
 /// The guards of `axis` from the nodes inside; where the image is odd also the wall itself, as zero.
 pub fn guards(grid: &Grid, axis: usize, quantity: Quantity) -> Vec<Image> {
+    mirrored(grid, axis, quantity, |upper| quantity.parity(axis, grid.fields[axis][usize::from(upper)]))
+}
+
+/// The guards of `axis` as a filter of a current or a charge has them. Particles that turn at a wall have images that turn as well; of
+/// those that it takes nothing comes back: the current goes on across it, and charge, and current along it, are zero on it. Either
+/// way the filter commutes with the divergence.
+pub fn filter_guards(grid: &Grid, axis: usize, quantity: Quantity) -> Vec<Image> {
+    mirrored(grid, axis, quantity, |upper| {
+        let side = usize::from(upper);
+        let turned = quantity.parity(axis, grid.fields[axis][side]);
+        if grid.particles[axis][side] == ParticleSide::Absorb { -turned } else { turned }
+    })
+}
+
+/// The guards of `axis` where the images at its lower and upper side have a sign.
+fn mirrored(grid: &Grid, axis: usize, quantity: Quantity, sign: impl Fn(bool) -> f64) -> Vec<Image> {
     let n = grid.cells[axis] as isize;
     let beyond = (-(BELOW as isize)..0).chain(n..n + ABOVE as isize);
     if grid.periodic(axis) {
         return beyond.map(|i| (i, i.rem_euclid(n), 1.0)).collect();
     }
     let half = quantity.half(axis);
-    let sign = |upper: bool| quantity.parity(axis, grid.fields[axis][usize::from(upper)]);
     beyond
         .chain([0])
         .filter_map(|i| {
@@ -131,6 +146,22 @@ mod tests {
         let g = grid(FieldSide::Pmc, ParticleSide::Reflect);
         assert!(guards(&g, 0, Quantity::Vector(Component::Ez)).iter().all(|image| image.2 == 1.0 && image.0 != 0 && image.0 != 8));
         assert!(guards(&g, 0, Quantity::Vector(Component::By)).iter().all(|image| image.2 == -1.0));
+    }
+
+    /// At walls that take particles the images of J and charge have the signs that they have not where particles turn.
+    #[test]
+    fn a_filter_goes_on_across_a_wall_that_takes_particles() {
+        let [turns, takes] = [ParticleSide::Reflect, ParticleSide::Absorb].map(|particles| grid(FieldSide::Pec, particles));
+        let [jx, jy] = [Component::Jx, Component::Jy].map(Quantity::Vector);
+        for quantity in [jx, jy, Quantity::Charge] {
+            assert_eq!(filter_guards(&turns, 0, quantity), guards(&turns, 0, quantity));
+        }
+        assert!(filter_guards(&takes, 0, jx).iter().all(|image| image.2 == 1.0));
+        for quantity in [jy, Quantity::Charge] {
+            let images = filter_guards(&takes, 0, quantity);
+            assert!(images.iter().all(|image| image.2 == if image.0 == image.1 { 0.0 } else { -1.0 }), "{images:?}");
+            assert!(images.contains(&(0, 0, 0.0)) && images.contains(&(8, 8, 0.0)), "{images:?}");
+        }
     }
 
     #[test]

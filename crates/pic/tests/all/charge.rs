@@ -102,6 +102,8 @@ fn every_side() {
                         walls(&mut s, axis, fields, particles);
                     }
                     hold(&format!("{fields:?} {particles:?} {axes:?} {order} {precision:?}"), &mut s, 2.0);
+                    s.smoothing = [Smoothing { passes: 2, compensated: true }; 2];
+                    hold(&format!("{fields:?} {particles:?} {axes:?} {order} {precision:?}, filtered"), &mut s, 2.0);
                 }
             }
         }

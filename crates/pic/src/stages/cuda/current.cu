@@ -63,19 +63,24 @@ extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Y
 template <class T>
 __device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const T* from, int c, const Node& p, int slab) {
     int axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
-    const int* side = l.fields + 2 * axis;
+    const int *side = l.fields + 2 * axis, *turn = l.particles + 2 * axis;
     bool half = halfway(c, axis), periodic = side[0] == 0;
     int last = n - int(half || periodic || side[1] == 3);
-    T sum = T(taps.weight[0]) * from[p.at], sign = T(parity(c, axis, 1));
+    // Walls that take particles (2) have the other sign, and are zero themselves where it is odd (images.rs).
+    const T sign = T(parity(c, axis, 1)), low = turn[0] == 2 ? -sign : sign, high = turn[1] == 2 ? -sign : sign;
+    const int zero_low = !half && !periodic && side[0] != 3 && low < T(0) ? 0 : -1,
+              zero_high = !half && !periodic && side[1] != 3 && high < T(0) ? n : -1;
+    T sum = own == zero_low || own == zero_high ? T(0) : T(taps.weight[0]) * from[p.at];
     for (int m = 1; m < taps.count; m++) {
         T pair = 0;
         for (int d = -m; d <= m; d += 2 * m) {
             int k = own + d;
             T factor = 1;
             while ((k < 0 && side[0] != 3) || (k > last && side[1] != 3)) {
+                if (!periodic) factor *= k < 0 ? low : high;
                 k = image(k, n, half, periodic);
-                if (!periodic) factor *= sign;
             }
+            if (k == zero_low || k == zero_high) continue;
             const T* value = from + p.at + (k - own) * stride;
             if (k < 0 || k > last)
                 value = reinterpret_cast<const T*>(taps.beyond[int(k > last)]) +

@@ -136,6 +136,12 @@ fn the_gpu_agrees() {
         // Round-off of 12 steps whose currents, folded at walls, are of order 10; a filter in another order of sums.
         compare::<f64>(&cuda, &setup(cells, sides, passes, Precision::F64), 1e-13);
         compare::<f32>(&cuda, &setup(cells, sides, passes, Precision::F32), 1e-5);
+        // A filter at walls that take particles.
+        let mut takes = setup(cells, sides, passes, Precision::F64);
+        let walls = takes.grid.particles.iter_mut().flatten().filter(|side| **side == ParticleSide::Reflect);
+        if walls.map(|side| *side = ParticleSide::Absorb).count() > 0 && passes != [0, 0] {
+            compare::<f64>(&cuda, &takes, 1e-13);
+        }
     }
 }
 

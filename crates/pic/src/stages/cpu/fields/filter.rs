@@ -2,8 +2,8 @@
 //! leaves long waves unchanged up to fourth order in `k h`. Response to a wave of `k h = theta`: `cos^(2n)(theta/2)`, times
 //! `(b - 2 cos theta)/(b - 2)`.
 //!
-//! Beyond walls the grid is mirrored, with the parity of the quantity: the filter then commutes with the divergence up
-//! to the wall, and a uniform plasma stays uniform. Each axis has its own passes.
+//! Beyond walls the grid is mirrored, with the parity of the quantity ([`images::filter_guards`]): the filter then commutes with the
+//! divergence up to the wall, and a uniform plasma between walls at which particles turn stays uniform. Each axis has its own passes.
 //!
 //! Source: Birdsall and Langdon (1991), appendix C.
 
@@ -40,7 +40,7 @@ pub(super) fn smooth<T: RealScalar>(
 fn rows_smoothed<T: RealScalar>(grid: &Grid, quantity: Quantity, weights: &[[T; 2]], array: &mut [T]) {
     let pitch = grid.pitch();
     let image = |(guard, image, factor): Image| ((guard + BELOW as isize) as usize, (image + BELOW as isize) as usize, T::from_f64(factor));
-    let images: Vec<_> = images::guards(grid, 0, quantity).into_iter().filter(|i| nearest(grid, 0, i.0)).map(image).collect();
+    let images: Vec<_> = images::filter_guards(grid, 0, quantity).into_iter().filter(|i| nearest(grid, 0, i.0)).map(image).collect();
     let inside = &mut array[grid.inside().start * pitch..grid.inside().end * pitch];
     each_with(
         || vec![T::ZERO; pitch],
@@ -55,9 +55,9 @@ fn rows_smoothed<T: RealScalar>(grid: &Grid, quantity: Quantity, weights: &[[T; 
     );
 }
 
-/// True if a guard of an axis is next to the nodes inside.
+/// True if a guard of an axis is next to the nodes inside, or a node of it that is on a side.
 fn nearest(grid: &Grid, axis: usize, i: isize) -> bool {
-    i == -1 || (i >= grid.cells[axis] as isize && i <= grid.nodes(axis) as isize)
+    i == -1 || i == 0 || (i >= grid.cells[axis] as isize && i <= grid.nodes(axis) as isize)
 }
 
 /// One pass along a row.
@@ -76,7 +76,9 @@ fn along_x<T: RealScalar>(row: &mut [T], old: &mut [T], [middle, side]: [T; 2], 
 /// One pass across the rows.
 fn along_y<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T], scratch: &mut Vec<T>, [middle, side]: [T; 2]) {
     let (pitch, begin) = (grid.pitch(), grid.inside().start);
-    for (guard, image, factor) in sides::rows::<T>(grid, sides::own_images(grid, quantity).filter(|i| nearest(grid, 1, i.0))) {
+    for (guard, image, factor) in
+        sides::rows::<T>(grid, sides::own(grid, images::filter_guards(grid, 1, quantity)).filter(|i| nearest(grid, 1, i.0)))
+    {
         for i in 0..pitch {
             array[guard * pitch + i] = factor * array[image * pitch + i];
         }

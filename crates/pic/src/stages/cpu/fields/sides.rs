@@ -72,7 +72,7 @@ fn guards_x<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T], row
 /// The rows of guards.
 fn guards_y<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
     let pitch = grid.pitch();
-    for (guard, image, factor) in rows::<T>(grid, own_images(grid, quantity)) {
+    for (guard, image, factor) in rows::<T>(grid, own(grid, images::guards(grid, 1, quantity))) {
         array.copy_within(image * pitch..(image + 1) * pitch, guard * pitch);
         if factor != T::ONE {
             array[guard * pitch..(guard + 1) * pitch].iter_mut().for_each(|v| *v = factor * *v);
@@ -80,10 +80,10 @@ fn guards_y<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
     }
 }
 
-/// Images of the guards of axis 1 at those ends of the domain that are this part's.
-pub(super) fn own_images(grid: &Grid, quantity: Quantity) -> impl Iterator<Item = Image> {
+/// Those of the images of axis 1 that are at ends of the domain that are this part's.
+pub(super) fn own(grid: &Grid, images: Vec<Image>) -> impl Iterator<Item = Image> {
     let others = [0, 1].map(|end| grid.continues(end));
-    images::guards(grid, 1, quantity).into_iter().filter(move |image| !others[usize::from(image.0 > 0)])
+    images.into_iter().filter(move |image| !others[usize::from(image.0 > 0)])
 }
 
 /// Adds deposits on guards to their nodes, and doubles wall corners: their control volume is half a cell.
