@@ -150,12 +150,17 @@ impl<S: Solver> Running<S> {
     /// # Errors
     /// [`Error::Interrupted`] for the reason to `stop`, if there is one, once the state is saved; those of the solver and the sink.
     pub fn advance(&mut self, stop: Option<&'static str>, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Option<Outcome>> {
+        self.must_be_sound()?;
         if let Some(outcome) = self.outcome() {
             return Ok(Some(outcome));
         }
         let (stop, agreed, wish) = agree(&self.links, stop, self.started.elapsed(), sink.wish())?;
         if let Some(reason) = stop.or_else(|| wish.stop.then_some(signal::LIVE_PAGE)) {
             self.settle(sink)?;
+            if wish.stop {
+                // Who stops it sees what it stops at.
+                self.grant(Wish { pictures: wish.pictures, ..Wish::default() }, profiler, sink)?;
+            }
             let Self { solver, saver, device, .. } = self;
             let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(solver, &self.pending, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
