@@ -145,6 +145,9 @@ def plasma(browser, zellige, work, shots):
     page.js("document.getElementById('command-stop').click()")
     assert run.process.wait(timeout=60) == 75, "".join(run.told)
     page.until("document.getElementById('status').textContent === 'stopped'")
+    # It shows what it stopped at, and nobody answers any more.
+    page.until("state.moments.at(-1)?.[0] === state.progress.step")
+    assert page.js("[...document.querySelectorAll('#commands button')].every((b) => b.disabled)")
     assert "the live page" in "".join(run.told)
     assert not page.errors, page.errors
     other = browser.page()

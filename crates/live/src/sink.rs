@@ -22,6 +22,8 @@ const UNWATCHED: Duration = Duration::from_secs(1);
 pub struct Watcher {
     hub: Arc<Hub>,
     told: Instant,
+    /// The last progress, unless it was told.
+    untold: Option<Progress>,
     /// Progress has been told.
     begun: bool,
     created: Instant,
@@ -38,12 +40,19 @@ impl Watcher {
     /// Shows a run to `hub`.
     pub fn new(hub: Arc<Hub>) -> Self {
         let (now, late) = (Instant::now(), Looks::new(hub.clone()));
-        Self { hub, told: now, begun: false, created: now, late, pace: Pace::new(), made: None, names: BTreeSet::new() }
+        Self { hub, told: now, untold: None, begun: false, created: now, late, pace: Pace::new(), made: None, names: BTreeSet::new() }
     }
 
     /// Sink that shows what goes to the one `behind`.
     pub fn before<'a>(&'a mut self, behind: &'a mut dyn Sink) -> Watched<'a> {
         Watched { watcher: self, behind }
+    }
+
+    /// Tells the last progress, if it was not: the run stands still.
+    pub fn tell_last(&mut self) {
+        if let Some(progress) = self.untold.take() {
+            self.hub.progress(&progress);
+        }
     }
 }
 
@@ -125,6 +134,9 @@ impl Sink for Watched<'_> {
         if !self.watcher.begun || progress.fraction >= 1.0 || self.watcher.told.elapsed() >= interval {
             (self.watcher.begun, self.watcher.told) = (true, Instant::now());
             self.watcher.hub.progress(progress);
+            self.watcher.untold = None;
+        } else {
+            self.watcher.untold = Some(*progress);
         }
         self.behind.progress(progress, row);
     }
@@ -165,6 +177,7 @@ impl Sink for Watched<'_> {
     }
 
     fn saving(&mut self) -> Result<()> {
+        self.watcher.tell_last();
         self.watcher.hub.notice("a checkpoint is saved");
         self.behind.saving()
     }
@@ -178,8 +191,12 @@ impl Sink for Watched<'_> {
         while let Some(look) = self.watcher.late.answer(false) {
             self.count(look);
         }
-        let free = watched && !wish.stop && !self.watcher.late.are_under_way();
-        let pictures = if free { self.watcher.pace.take_due() } else { None };
+        let free = watched && !self.watcher.late.are_under_way();
+        let pictures = match (watched && wish.stop, free) {
+            (true, _) => Some(Look::Whole),
+            (false, true) => self.watcher.pace.take_due(),
+            (false, false) => None,
+        };
         Wish { pictures, ..wish }
     }
 
@@ -337,6 +354,9 @@ mod tests {
             sink.progress(&Progress { clock, fraction: 0.5, wall: Duration::ZERO, items_per_second: 1.0 }, &Row::default());
         }
         assert_eq!(hub.all()["progress"]["step"], 100, "not every step is told");
+        // But that which a run stands still at.
+        sink.saving().unwrap();
+        assert_eq!(hub.all()["progress"]["step"], 199);
     }
 
     #[test]
@@ -352,5 +372,10 @@ mod tests {
         assert!(hub.command(Command::Stop));
         assert_eq!(sink.wish(), Wish { stop: true, ..Wish::default() });
         assert_eq!(sink.wish(), Wish::default());
+        // Who watches sees what it stops at, whenever the last look was.
+        let _watch = hub.watch();
+        sink.view(view(1, Duration::from_secs(1)));
+        assert!(hub.command(Command::Stop));
+        assert_eq!(sink.wish(), Wish { stop: true, pictures: Some(Look::Whole), ..Wish::default() });
     }
 }

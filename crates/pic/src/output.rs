@@ -281,25 +281,44 @@ fn columns(plasma: &Plasma, s: usize, tagged: bool, mut values: impl FnMut(Of, &
 pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Table> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let mut particles = plasma.stages.own_particles(s)?;
-    let tag = std::mem::take(&mut particles.tag);
+    let mut tag = std::mem::take(&mut particles.tag);
     let plasma = &*plasma;
     let (links, tagged) = (plasma.links(), plasma.setup.species[s].tagged);
-    let cloud = ParticleColumns::new(&plasma.model, plasma.moved, particles);
-    let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud);
-    let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
+    let mut cloud = ParticleColumns::new(&plasma.model, plasma.moved, particles);
+    let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud)
+        .map(|chosen| (0..cloud.len()).filter(|k| chosen[*k]).collect::<Vec<usize>>());
+    let found = chosen.as_ref().map_or(cloud.len(), Vec::len);
     // One in `step` of those of all parts, which follow each other.
-    let (before, mut all) = (links.before(kept.len())?, [kept.len() as u64]);
+    let (before, mut all) = (links.before(found)?, [found as u64]);
     links.sum(&mut all)?;
     let step = (all[0] as usize).div_ceil(p.limit).max(1);
-    kept = kept.into_iter().skip(before.next_multiple_of(step) - before).step_by(step).collect();
-    let pick = |c: usize, scale: f64| Entries::Each(Values::F64(kept.iter().map(|k| cloud.column(c)[*k] * scale).collect()));
+    // Columns of all particles are not copied.
+    let kept: Option<Vec<usize>> = (chosen.is_some() || step > 1).then(|| {
+        let thinned = (before.next_multiple_of(step) - before..found).step_by(step);
+        thinned.map(|k| chosen.as_ref().map_or(k, |chosen| chosen[k])).collect()
+    });
+    let mut pick = |c: usize, scale: f64| {
+        let mut values: Vec<f64> = match &kept {
+            Some(kept) => kept.iter().map(|k| cloud.column(c)[*k]).collect(),
+            None => cloud.take_column(c),
+        };
+        if scale != 1.0 {
+            for value in &mut values {
+                *value *= scale;
+            }
+        }
+        Entries::Each(Values::F64(values))
+    };
     let columns = columns(plasma, s, tagged, |of, units| match of {
         Of::Position(d) => pick(d, 1.0),
         Of::Momentum(d) => pick(2 + d, units.momentum),
         Of::Weighting => pick(6, units.weighting * step as f64),
         Of::Charge => Entries::Same(units.charge),
         Of::Mass => Entries::Same(units.mass),
-        Of::Id => Entries::Whole(kept.iter().map(|k| tag[*k]).collect()),
+        Of::Id => Entries::Whole(match &kept {
+            Some(kept) => kept.iter().map(|k| tag[*k]).collect(),
+            None => std::mem::take(&mut tag),
+        }),
     });
     let share = if step == 1 { String::new() } else { format!(", one in {step}") };
     Ok(Table {

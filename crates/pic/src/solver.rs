@@ -227,7 +227,9 @@ impl Solver for Pic {
             return Ok(None);
         }
         let all = ParticlesConfig { species: species.to_owned(), select: None, limit: usize::MAX, every: None };
-        output::particles(&self.config, &mut self.plasma, &all).map(Some)
+        let table = output::particles(&self.config, &mut self.plasma, &all)?;
+        self.plasma.particles_must_be_finite(&table)?;
+        Ok(Some(table))
     }
 
     fn field(&mut self, name: &str) -> Result<Option<Record>> {

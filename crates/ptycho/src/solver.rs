@@ -353,6 +353,9 @@ impl Solver for Ptycho {
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
         self.settle()?;
+        for (name, arrays) in self.config.callers_arrays() {
+            writer.f64s(&name, &arrays.account())?;
+        }
         writer.json("engines", &self.config.engine)?;
         self.whole.save("whole.", writer)?;
         if let Some(half_sets) = &mut self.half_sets {
@@ -364,6 +367,12 @@ impl Solver for Ptycho {
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
+        for (name, arrays) in self.config.callers_arrays() {
+            if let Some(how) = arrays.difference(&reader.f64s(&name)?) {
+                let hint = "a run goes on with the arrays that it began with";
+                return Err(reader.mismatch(format!("the checkpoint belongs to other arrays: {how}; {hint}")));
+            }
+        }
         let before: Vec<EngineConfig> = reader.json("engines")?;
         self.config.goes_on(&before).map_err(|message| reader.mismatch(message))?;
         self.settle()?;

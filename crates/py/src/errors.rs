@@ -18,6 +18,29 @@ fn class(error: &Error) -> &'static str {
     }
 }
 
+/// An exception of `zellige.errors` with a text of this package.
+fn of_class(class: &str, message: String) -> PyErr {
+    Python::attach(|py| {
+        let raise = || py.import("zellige.errors")?.getattr(class)?.call1((message,));
+        raise().map_or_else(|failed| failed, PyErr::from_value)
+    })
+}
+
+/// An argument of a type, or at a place, that cannot be used.
+pub(crate) fn wrong_type(message: impl Into<String>) -> PyErr {
+    of_class("ArgumentError", message.into())
+}
+
+/// An argument whose value or shape cannot be used.
+pub(crate) fn wrong_value(message: impl Into<String>) -> PyErr {
+    of_class("InputError", message.into())
+}
+
+/// A call while another one is at work.
+pub(crate) fn busy(message: impl Into<String>) -> PyErr {
+    of_class("BusyError", message.into())
+}
+
 /// The exception for an error. After a signal it is what Python's own handler raises, which is called before ours:
 /// `KeyboardInterrupt` as a rule, nothing where the process ignores the signal, as in the background of a shell.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {

@@ -4,14 +4,13 @@ use std::marker::PhantomData;
 
 use bytemuck::{Pod, PodCastError};
 use num_complex::Complex;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use zellige_engine::cuda::{Behind, Buffer, Cuda};
 use zellige_engine::record::ValuesOnGpu;
 use zellige_io::tensor::Elements;
 use zellige_ptycho::data::CallersCounts;
 
-use crate::errors::ForPython;
+use crate::errors::{ForPython, wrong_type, wrong_value};
 
 /// A type of values, and its name in the array interface.
 pub(crate) trait Value: Copy {
@@ -66,7 +65,7 @@ impl<'py, T: Value> Values<'py, T> {
         let strided = interface.call_method1("get", ("strides",))?;
         if kind != T::CODE || !strided.is_none() || !address.is_multiple_of(align_of::<T>()) {
             let message = format!("an array of {kind} where aligned {} in C order are needed (allowed: {})", T::NAME, T::CODE);
-            return Err(PyTypeError::new_err(message));
+            return Err(wrong_type(message));
         }
         Ok(Self { at: address as *const T, shape, _owner: object.clone(), _kind: PhantomData })
     }
@@ -77,7 +76,7 @@ impl<'py, T: Value> Values<'py, T> {
 
     /// Lengths of the axes, as many as are expected.
     pub(crate) fn lengths<const N: usize>(&self, name: &str) -> PyResult<[usize; N]> {
-        let fault = |_| PyTypeError::new_err(format!("`{name}` has {} axes (allowed: {N})", self.shape.len()));
+        let fault = |_| wrong_type(format!("`{name}` has {} axes (allowed: {N})", self.shape.len()));
         self.shape.clone().try_into().map_err(fault)
     }
 
@@ -115,7 +114,7 @@ macro_rules! counts {
                     $(<$kind as Value>::CODE => Self::of::<$kind>(object),)*
                     _ => {
                         let allowed = [$(<$kind as Value>::CODE),*].join(", ");
-                        Err(PyTypeError::new_err(format!("counts are an array of {code} (allowed: {allowed})")))
+                        Err(wrong_type(format!("counts are an array of {code} (allowed: {allowed})")))
                     }
                 }
             }
@@ -189,7 +188,7 @@ impl<'py> Words<'py> {
         let one = |array: Bound<'py, PyAny>| {
             let read_only: bool = array.getattr("__array_interface__")?.get_item("data")?.get_item(1)?.extract()?;
             if written && read_only {
-                return Err(PyTypeError::new_err("an array is read-only (allowed: arrays that can be written)"));
+                return Err(wrong_type("an array is read-only (allowed: arrays that can be written)"));
             }
             let words = |found: std::result::Result<&[u64], PodCastError>| found.map(|words| (words.as_ptr().cast_mut(), words.len()));
             let found = if double {
@@ -197,7 +196,7 @@ impl<'py> Words<'py> {
             } else {
                 words(bytemuck::try_cast_slice(Values::<Complex<f32>>::new(&array)?.values()))
             };
-            let (at, len) = found.map_err(|_| PyTypeError::new_err("an array does not begin at a multiple of 8 bytes"))?;
+            let (at, len) = found.map_err(|_| wrong_type("an array does not begin at a multiple of 8 bytes"))?;
             Ok(Self { at, len, _owner: array })
         };
         arrays.into_iter().map(one).collect()
@@ -247,14 +246,14 @@ impl<'py, T: Value + Pod + Send> OnGpu<'py, T> {
         for (mark, hint) in [("is_conj", "resolve_conj"), ("is_neg", "resolve_neg")] {
             if object.hasattr(mark)? && object.call_method0(mark)?.is_truthy()? {
                 let message = format!("the values of `{name}` are not what lies in memory (`{name}.{mark}()`)");
-                return Err(PyTypeError::new_err(format!("{message}\n\nhint: give `{name}.{hint}()`")));
+                return Err(wrong_type(format!("{message}\n\nhint: give `{name}.{hint}()`")));
             }
         }
         if kind != T::CODE || strides.is_some_and(|strides| !dense::<T>(&shape, &strides)) || !other("mask")?.is_none() {
             let message = format!("`{name}` is an array of {kind} on a GPU where {} in C order are needed", T::NAME);
             let (cupy, torch) = if T::CODE == kind { (String::new(), "") } else { (", \"float64\"".to_owned(), ".double()") };
             let hint = format!("hint: `cupy.ascontiguousarray({name}{cupy})` or `{name}{torch}.contiguous()`");
-            return Err(PyTypeError::new_err(format!("{message} (allowed: {})\n\n{hint}", T::CODE)));
+            return Err(wrong_type(format!("{message} (allowed: {})\n\n{hint}", T::CODE)));
         }
         Ok(Some(Self { at, shape, behind, owner: object.clone(), _kind: PhantomData }))
     }
@@ -284,7 +283,7 @@ pub(crate) fn values_on_gpu(object: &Bound<'_, PyAny>, name: &str, cuda: &Cuda) 
         <Complex<f64> as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::Complex128),
         _ => {
             let message = format!("`{name}` is an array of {kind} on a GPU (allowed: float32, float64, complex64, complex128)");
-            Err(PyTypeError::new_err(format!("{message}\n\nhint: `{name}.astype(\"float64\")`, or `{name}.double()`")))
+            Err(wrong_type(format!("{message}\n\nhint: `{name}.astype(\"float64\")`, or `{name}.double()`")))
         }
     }
 }
@@ -298,11 +297,11 @@ pub(crate) fn column_on_gpu(object: &Bound<'_, PyAny>, name: &str, cuda: &Cuda) 
         <u64 as Value>::CODE => lent(object, name, cuda, ValuesOnGpu::U64),
         _ => {
             let message = format!("`{name}` is an array of {kind} on a GPU (allowed: float32, float64; uint64 of `id`)");
-            Err(PyTypeError::new_err(format!("{message}\n\nhint: `{name}.astype(\"float64\")`, or `{name}.double()`")))
+            Err(wrong_type(format!("{message}\n\nhint: `{name}.astype(\"float64\")`, or `{name}.double()`")))
         }
     }?;
     if shape.len() != 1 {
-        return Err(PyValueError::new_err(format!("`{name}` has {} axes (allowed: 1)", shape.len())));
+        return Err(wrong_value(format!("`{name}` has {} axes (allowed: 1)", shape.len())));
     }
     Ok(values)
 }
@@ -313,7 +312,7 @@ fn lent<T: Value + Pod + Send>(
     cuda: &Cuda,
     values: impl FnOnce(Buffer<T>) -> ValuesOnGpu,
 ) -> PyResult<(ValuesOnGpu, Vec<usize>)> {
-    let found = OnGpu::<T>::of(object, name)?.ok_or_else(|| PyTypeError::new_err(format!("`{name}` is no array on a GPU")))?;
+    let found = OnGpu::<T>::of(object, name)?.ok_or_else(|| wrong_type(format!("`{name}` is no array on a GPU")))?;
     Ok((values(found.buffer(cuda)?), found.shape))
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use zellige_engine::config::{Format, Input, Source};
 use zellige_engine::cuda::{Buffer, Cuda};
@@ -16,7 +16,7 @@ use zellige_poisson::{Config, Options, Plan, Poisson, Problem, Report, Side, Sol
 
 use crate::array::{Array, Data};
 use crate::device;
-use crate::errors::ForPython;
+use crate::errors::{ForPython, busy, wrong_value};
 use crate::memory::{Doubles, OnGpu};
 
 /// Name of the input in messages.
@@ -79,7 +79,7 @@ struct Solving;
 impl Solving {
     fn begin() -> PyResult<Self> {
         if SOLVING.replace(true) {
-            return Err(PyRuntimeError::new_err("a handler of a signal cannot solve while a solve of its thread is under way"));
+            return Err(busy("a handler of a signal cannot solve while a solve of its thread is under way"));
         }
         Ok(Self)
     }
@@ -165,14 +165,14 @@ impl PoissonPlan {
         if lengths == shape {
             return Ok(());
         }
-        Err(PyValueError::new_err(format!("`{name}` has the shape {lengths:?} where the plan is for {shape:?}")))
+        Err(wrong_value(format!("`{name}` has the shape {lengths:?} where the plan is for {shape:?}")))
     }
 
     /// GPU of the plan.
     fn gpu(&self) -> PyResult<&Cuda> {
         match &self.device {
             Device::Cuda(cuda) => Ok(cuda),
-            Device::Cpu(_) => Err(PyValueError::new_err(
+            Device::Cpu(_) => Err(wrong_value(
                 "`rho` is in the memory of a GPU, and the plan is for the CPU\n\nhint: make the plan with `device=\"cuda\"`, or copy `rho` to the host",
             )),
         }
@@ -204,9 +204,7 @@ impl PoissonPlan {
         let (data, shape, report) = if let Some(rhs) = OnGpu::of(rhs, "rho")? {
             self.fits("rho", rhs.shape())?;
             if guess.is_some() {
-                return Err(PyValueError::new_err(
-                    "a `guess` is taken with arrays of the host\n\nhint: leave it out, or copy `rho` to the host",
-                ));
+                return Err(wrong_value("a `guess` is taken with arrays of the host\n\nhint: leave it out, or copy `rho` to the host"));
             }
             let cuda = self.gpu()?;
             let values = rhs.buffer(cuda)?;

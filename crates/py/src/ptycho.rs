@@ -3,7 +3,6 @@
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use num_complex::Complex;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use zellige_engine::config::{Format, Input, Source};
 use zellige_engine::error::{Error, Result};
@@ -17,7 +16,7 @@ use zellige_ptycho::scan::{Beam, Mask, Propagation};
 
 use crate::array::{Array, Data};
 use crate::device;
-use crate::errors::ForPython;
+use crate::errors::{ForPython, busy, wrong_type};
 use crate::memory::{Doubles, HeldCounts, Value, Values, Words};
 
 /// Name of the input in messages.
@@ -50,27 +49,34 @@ fn waves(object: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<C>)> {
 fn views(object: &Bound<'_, PyAny>) -> PyResult<Vec<View>> {
     let found = Values::<i32>::new(object)?;
     let [_, 4] = found.lengths("views")? else {
-        return Err(PyTypeError::new_err(format!("`views` has the shape {:?} (allowed: (n, 4))", found.shape())));
+        return Err(wrong_type(format!("`views` has the shape {:?} (allowed: (n, 4))", found.shape())));
     };
     let one = |v: &[i32; 4]| View { probe: v[0] as u32, object: v[1] as u32, row: v[2], col: v[3] };
     Ok(found.values().as_chunks::<4>().0.iter().map(one).collect())
 }
 
-/// Frames, mask, positions, wavelength with distance and pixels (y, x), and probe of a scan.
-pub(crate) type ScanArguments<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Bound<'py, PyAny>, [f64; 4], Option<Bound<'py, PyAny>>);
+/// Arrays of a scan, the first and the third of which are there: frames, mask, positions, dark frame, response of the pixels and
+/// probe; then wavelength, distance and pixels (y, x), and true for the near field.
+pub(crate) type ScanArguments<'py> = ([Option<Bound<'py, PyAny>>; 6], [f64; 4], bool);
 
 /// A scan of the caller's arrays.
-pub(crate) fn scan((frames, mask, positions, [wavelength, distance, py, px], probe): ScanArguments<'_>) -> PyResult<ScanArrays> {
+pub(crate) fn scan((arrays, [wavelength, distance, py, px], near): ScanArguments<'_>) -> PyResult<ScanArrays> {
+    let [Some(frames), mask, Some(positions), dark, flat, probe] = arrays else {
+        return Err(wrong_type("a scan needs frames and positions"));
+    };
     let (counts, shape) = HeldCounts::new(&frames)?;
     let [_, ny, nx] = shape[..] else {
-        return Err(PyTypeError::new_err(format!("`frames` has {} axes (allowed: 3)", shape.len())));
+        return Err(wrong_type(format!("`frames` has {} axes (allowed: 3)", shape.len())));
     };
     let mask = mask.map(|mask| Values::<u8>::new(&mask).map(|mask| mask.values().iter().map(|v| *v != 0).collect())).transpose()?;
     let probe = probe.map(|probe| Values::<Complex<f32>>::new(&probe)).transpose()?;
-    let probe = probe.map(|probe| probe.lengths("probe").map(|[modes, _, _]| (modes, probe.values().to_vec()))).transpose()?;
-    let beam = Beam { wavelength, distance, pixel: [py, px], propagation: Propagation::Far };
+    let probe = probe.map(|probe| probe.lengths("probe").map(|shape| (shape, probe.values().to_vec()))).transpose()?;
+    let plane = |plane: Option<Bound<'_, PyAny>>| plane.map(|plane| Values::<f32>::new(&plane).map(|v| v.values().to_vec())).transpose();
+    let (dark, flat) = (plane(dark)?, plane(flat)?);
+    let propagation = if near { Propagation::Near } else { Propagation::Far };
+    let beam = Beam { wavelength, distance, pixel: [py, px], propagation };
     let positions = Doubles::new(&positions)?.values().as_chunks::<2>().0.to_vec();
-    Ok(ScanArrays { counts: UnreadCounts::new(counts), shape: [ny, nx], mask, positions, beam, probe })
+    Ok(ScanArrays { counts: UnreadCounts::new(counts), shape: [ny, nx], mask, positions, beam, dark, flat, probe })
 }
 
 /// An engine between its iterations.
@@ -86,9 +92,7 @@ impl PtychoEngine {
         match self.engine.try_lock() {
             Ok(engine) => Ok(engine),
             Err(TryLockError::Poisoned(engine)) => Ok(engine.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                Err(PyRuntimeError::new_err("another thread is working with this engine: wait until it is done"))
-            }
+            Err(TryLockError::WouldBlock) => Err(busy("another thread is working with this engine: wait until it is done")),
         }
     }
 
@@ -149,13 +153,13 @@ impl PtychoEngine {
         let arrays: Vec<_> = std::iter::once(probe).chain(&objects).cloned().collect();
         let (shape, probe) = waves(probe)?;
         let &[probes, modes, ..] = &shape[..] else {
-            return Err(PyTypeError::new_err(format!("`probe` has the shape {shape:?} (allowed: (probes, modes, rows, columns))")));
+            return Err(wrong_type(format!("`probe` has the shape {shape:?} (allowed: (probes, modes, rows, columns))")));
         };
         let (mut shapes, mut object, mut layers) = (Vec::new(), Vec::new(), 0);
         for one in objects {
             let (shape, values) = waves(&one)?;
             let &[of_this, height, width] = &shape[..] else {
-                return Err(PyTypeError::new_err(format!("an object has the shape {shape:?} (allowed: (modes, rows, columns))")));
+                return Err(wrong_type(format!("an object has the shape {shape:?} (allowed: (modes, rows, columns))")));
             };
             layers = of_this;
             shapes.push([height, width]);
@@ -164,7 +168,7 @@ impl PtychoEngine {
         let propagator = match (phase, kernel) {
             (Some(phase), None) => Propagator::Far(waves(phase)?.1),
             (None, Some(kernel)) => Propagator::Near(waves(kernel)?.1),
-            _ => return Err(PyTypeError::new_err("one of `phase` (far field) and `kernel` (near field) is needed")),
+            _ => return Err(wrong_type("one of `phase` (far field) and `kernel` (near field) is needed")),
         };
         let problem = ArrayProblem {
             counts: frames.values().to_vec(),

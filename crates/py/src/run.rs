@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use num_complex::Complex;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use zellige_cli::session::{self, Address, InputText, Settings, Told};
 use zellige_engine::cuda::Cuda;
@@ -14,7 +14,7 @@ use zellige_engine::record::{FieldOnGpu, GivenValues, Record, Row};
 use zellige_engine::sim::Clock;
 
 use crate::array::{Array, Data};
-use crate::errors::ForPython;
+use crate::errors::{ForPython, busy, wrong_type};
 use crate::memory::{Doubles, Value, Values, column_on_gpu, values_on_gpu};
 use crate::ptycho::{self, ScanArguments};
 use crate::record;
@@ -42,7 +42,7 @@ impl Session {
         match self.run.try_lock() {
             Ok(run) => Ok(run),
             Err(TryLockError::Poisoned(run)) => Ok(run.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err("another thread is working on this run: wait until it is done")),
+            Err(TryLockError::WouldBlock) => Err(busy("another thread is working on this run: wait until it is done")),
         }
     }
 
@@ -58,9 +58,7 @@ impl Session {
         let found = self.take()?.gpu().for_python(py)?;
         found.ok_or_else(|| {
             let message = format!("`{name}` is in the memory of a GPU, and the run computes on the CPU");
-            PyTypeError::new_err(format!(
-                "{message}\n\nhint: give it in host memory, `cupy.asnumpy(..)`, or make the run with `device=\"cuda\"`"
-            ))
+            wrong_type(format!("{message}\n\nhint: give it in host memory, `cupy.asnumpy(..)`, or make the run with `device=\"cuda\"`"))
         })
     }
 

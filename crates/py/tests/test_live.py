@@ -80,6 +80,8 @@ class Live(Folder):
         while not client.news[-1]["rests"]:
             time.sleep(0.02)
             self.assertLess(time.monotonic(), end, "it does not rest")
+        # At the step that it stands at.
+        self.assertEqual(client.told("progress")[-1]["step"], run.clock.step)
 
     def test_who_watches_sees_rows_and_pictures_and_changes_no_bit(self):
         alone, watched = self.run_of(), self.run_of()
@@ -130,6 +132,7 @@ class Live(Folder):
     def test_stop_ends_the_call_between_two_steps_and_the_run_can_go_on(self):
         run = self.run_of()
         url = run.live(steer=True)
+        client = Client(url)
 
         def press():
             time.sleep(0.3)
@@ -140,6 +143,8 @@ class Live(Folder):
             run.step(10**9)
         step = run.clock.step
         self.assertGreater(step, 0)
+        # Who watches sees what it stands at.
+        self.assertEqual([json.loads(get(url, "all"))["frames"][-1][2], client.until("frames")[0][0][2]], [step, 0])
         self.assertEqual(zellige.Run(plasma(10**9), **HERE, resume=self.folder / "out").clock.step, step)
         self.assertEqual(run.step(3), 3)
         # Pressed while Python has the run, it ends the next call, once.

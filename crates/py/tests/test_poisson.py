@@ -43,6 +43,22 @@ class Solve(unittest.TestCase):
         result = poisson.solve(np.full(x.shape, 2.0), spacing=h, boundary=boundary, tol=1e-12, **HERE)
         self.assertLess(np.abs(np.asarray(result.u) - exact).max(), 1e-8)
 
+    def test_numbers_and_arrays_alone_are_dirichlet_values(self):
+        rho, side = np.ones((17, 33)), np.linspace(0, 1, 33)
+        for short in ({"x_lo": 2, "y_hi": side, "x_hi": np.float32(0.5)}, {"all": 1.5}):
+            long = {name: {"dirichlet": values} for name, values in short.items()}
+            self.assertTrue(np.array_equal(*(poisson.solve(rho, spacing=1 / 32, boundary=b, **HERE).u for b in (short, long))))
+        for wrong in (None, True):
+            with self.assertRaisesRegex(TypeError, "x_lo.*allowed.*values of u"):
+                poisson.solve(rho, boundary={"x_lo": wrong}, **HERE)
+
+    def test_a_guess_that_meets_the_tolerance_is_the_solution(self):
+        found = poisson.solve(np.ones((33, 33)), spacing=1 / 32, **HERE).u
+        for method in ("auto", "direct", "multigrid"):
+            again = poisson.solve(np.ones((33, 33)), spacing=1 / 32, method=method, guess=found, **HERE)
+            self.assertEqual((again.cycles, again.converged), (0, True), method)
+            self.assertTrue(np.array_equal(again.u, found), method)
+
     def test_periodic_axes_count_each_node_once(self):
         n = 64
         x = np.arange(n) / n
@@ -205,7 +221,7 @@ class Refusals(unittest.TestCase):
             r"`poisson.tolerance` is nan, no value": lambda: poisson.solve(rho, tol=np.nan, **HERE),
             r"`poisson.max_cycles` is None, no value": lambda: poisson.solve(rho, max_cycles=None, **HERE),
             r"`spacing` is '1'": lambda: poisson.solve(rho, spacing="1", **HERE),
-            r"`boundary\['x_lo'\]` is of type ndarray": lambda: poisson.solve(rho, boundary={"x_lo": np.ones(9)}, **HERE),
+            r"`boundary\['x'\]` has an array: name one side": lambda: poisson.solve(rho, boundary={"x": np.ones(9)}, **HERE),
             r"`boundary` is of type list": lambda: poisson.solve(rho, boundary=["dirichlet"], **HERE),
             r"`boundary\['x'\]` is of type NoneType": lambda: poisson.solve(rho, boundary={"x": None}, **HERE),
             r"`boundary\['x_lo'\]\['dirichlet'\]` is None": lambda: poisson.solve(rho, boundary={"x_lo": {"dirichlet": None}}, **HERE),

@@ -95,6 +95,58 @@ class Ptycho(Folder):
         self.assertTrue(np.array_equal(np.asarray(run.fields["object"]), np.asarray(result.object)))
         self.assertTrue(np.array_equal(np.asarray(run.fields["probe"]), np.asarray(result.probe)))
 
+    def test_corrections_are_those_of_files(self):
+        scan = self.scan()
+        rng = np.random.default_rng(1)
+        frames = scan["intensity"].astype(np.float32)
+        dark, flat = rng.integers(0, 3, (5, 64, 64)).astype(np.float32), rng.uniform(0.9, 1.1, (64, 64)).astype(np.float32)
+        flat[3, 4] = 0.0
+        read = {"gain": 2.0, "saturated": float(np.quantile(frames, 0.999)), "negative": "mask"}
+        frames[7, 20, 21] = -5.0
+        geometry = {key: float(scan[key]) for key in ("wavelength", "distance")}
+        engine = [{"name": "ML", "iterations": 3}]
+        arrays = {"intensity": frames, "pos_m": scan["pos_m"], "dark": dark, "flat": flat, **geometry}
+        for propagation, pixel in (("far", scan["det_pixel"]), ("near", np.array([1e-7, 1e-7]))):
+            np.savez(self.folder / "raw.npz", **arrays, det_pixel=pixel)
+            entry = {"name": "scan", "file": self.folder / "raw.npz", "crop": [48, 56]}
+            entry["read"] = {**read, "dark": "dark", "flat": "flat", "propagation": propagation}
+            run = zellige.Run({"ptycho": {"scan": [entry], "engine": engine}}, **HERE)
+            run.step(3)
+            result = zellige.ptycho.reconstruct(
+                frames, scan["pos_m"], **geometry, pixel=pixel, propagation=propagation, dark=dark, flat=flat,
+                scan={"crop": (48, 56), "read": read}, engine=engine, **HERE,
+            )
+            self.assertEqual(result.probe.shape, (1, 48, 56))
+            for name in ("object", "probe"):
+                self.assertTrue(np.array_equal(run.fields[name], getattr(result, name)), (propagation, name))
+
+    def test_a_seed_has_its_own_order(self):
+        scan = self.scan()
+        geometry = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"]}
+        found = [
+            np.asarray(zellige.ptycho.reconstruct(scan["intensity"], scan["pos_m"], **geometry, engine="ePIE", iterations=2, seed=seed, **HERE).object)
+            for seed in (3, 3, 4)
+        ]
+        self.assertTrue(np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2]))
+
+    def test_a_run_goes_on_with_its_own_arrays(self):
+        scan = self.scan()
+        frames, places = scan["intensity"], np.array(scan["pos_m"])
+        how = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"], "engine": "ML", **HERE}
+        run = zellige.ptycho.run(frames, places, **how)
+        run.step()
+        saved = run.save(self.folder / "here")
+        moved = places.copy()
+        moved[3, 1] += 1e-7
+        for given, other, text in [
+            ((frames[:-1], places[:-1]), {}, "it is of 49 frames of 64 x 64 pixels, and 48 frames"),
+            ((frames, moved), {}, "the position of frame 3"),
+            ((frames, places), {"distance": 1.0}, "it is of another wavelength, distance"),
+        ]:
+            with self.assertRaisesRegex(zellige.InputError, "other arrays: " + text):
+                zellige.ptycho.run(*given, **{**how, **other}, resume=saved)
+        self.assertEqual(zellige.ptycho.run(frames, places, **how, resume=saved).clock.step, 1)
+
     def test_modes_of_a_start_are_all_reconstructed(self):
         scan = self.scan()
         one = scan["probe_true"].reshape(64, 64)
@@ -111,14 +163,34 @@ class Ptycho(Folder):
         beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4}
         with self.assertRaisesRegex(ValueError, "positions.*y before x"):
             zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 3)), **beam)
-        with self.assertRaisesRegex(TypeError, "`scan` of the input is told by `frames`"):
+        with self.assertRaisesRegex(TypeError, "`scan` is of type list.*crop"):
             zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), scan=[{"file": "other.h5"}], **beam)
+        for scan, text in (({"file": "other.h5"}, "`file` in `scan`"), ({"read": {"swap": True}}, "`swap` in `scan.*saturated")):
+            with self.assertRaisesRegex(zellige.InputError, text):
+                zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), scan=scan, **beam)
+        with self.assertRaisesRegex(zellige.InputError, "flat.*that of a frame"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), flat=np.ones((8, 9)), **beam)
+        with self.assertRaisesRegex(zellige.InputError, "propagation.*far.*near"):
+            zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), propagation="middle", **beam)
         with self.assertRaisesRegex(ValueError, "frames"):
             zellige.ptycho.reconstruct(np.ones((8, 8)), np.zeros((4, 2)), **beam)
         with self.assertRaisesRegex(ValueError, "mask"):
             zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), mask=np.ones((4, 8)), **beam)
         with self.assertRaisesRegex(ValueError, "probe"):
             zellige.ptycho.reconstruct(np.ones((4, 8, 8)), np.zeros((4, 2)), probe=np.ones((4, 8)), **beam)
+
+    def test_what_is_wrong_with_arrays_is_told_of_no_file(self):
+        beam = {"wavelength": 1e-10, "distance": 1.0, "pixel": 1e-4, **HERE}
+        counts, places = np.ones((4, 9, 9)), np.zeros((4, 2))
+        for how, text in [
+            ({"wavelength": 0.0}, "the arrays given, its wavelength is 0e0 m"),
+            ({"probe": np.ones((9, 9))}, r"the probe to start from has \[9, 9\] pixels, waves have \[8, 8\]: give a `probe`"),
+            ({"probe": np.zeros((8, 8))}, "its probe is zero everywhere; without `probe` one is made"),
+            ({"dark": np.full((9, 9), -1.0)}, "dark frame has -1 counts; mask it"),
+        ]:
+            with self.assertRaisesRegex(zellige.InputError, text) as caught:
+                zellige.ptycho.reconstruct(counts, places, **{**beam, **how})
+            self.assertNotRegex(str(caught.exception), "scan.*file|frames of the caller|mask_file")
 
     def test_counts_are_not_copied(self):
         for kind in ("float32", "uint16", "int64"):

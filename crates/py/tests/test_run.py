@@ -294,6 +294,26 @@ class Errors(Folder):
             with self.assertRaises(zellige.DeviceError):
                 zellige.Run(EXAMPLES / "poisson" / "neumann.toml", device="cuda")
 
+    def test_arguments_that_cannot_be_used_are_errors_of_the_package_too(self):
+        run = zellige.Run(plasma(10), **HERE)
+        for kind, call in [
+            (TypeError, lambda: run.set_particles("electrons", [1.0])),
+            (TypeError, lambda: run.set_field("Ex", np.array(["a"]))),
+            (ValueError, lambda: run.step(-1)),
+            (ValueError, lambda: run.live(port=70000)),
+            (KeyError, lambda: run.particles("ions")),
+            (KeyError, lambda: run.fields["Q"]),
+            (FileNotFoundError, lambda: zellige.load(self.folder)),
+            (ValueError, lambda: zellige.poisson.Plan((9, 9), **HERE).solve(np.ones((8, 9)))),
+        ]:
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertIsInstance(caught.exception, zellige.Error)
+            again = pickle.loads(pickle.dumps(caught.exception))
+            self.assertEqual((type(again), str(again)), (type(caught.exception), str(caught.exception)))
+        hinted = zellige.errors.ArgumentError("no\n\nhint: yes")
+        self.assertEqual((hinted.message, hinted.hint, str(hinted)), ("no", "yes", "no\n\nhint: yes"))
+
     def test_errors_survive_pickling(self):
         import pickle
 

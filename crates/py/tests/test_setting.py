@@ -54,6 +54,24 @@ class Setting(Folder):
         self.assertEqual(first.summary["changed_after"], [20])
         self.assertTrue(np.array_equal(first.fields["E_x"], second.fields["E_x"]))
 
+    def test_a_plasma_that_broke_down_makes_no_further_step(self):
+        run = zellige.Run(plasma(100), **HERE, output=self.folder / "out")
+        run.set_field("Ex", np.full((8, 64), 1e30))
+        with self.assertRaisesRegex(zellige.NumericsError, "it is (NaN|inf): ") as first:
+            run.step(100)
+        told = str(first.exception)
+        at = run.clock.step
+        # Energies would tell it in some of the steps only.
+        for _ in range(6):
+            with self.assertRaises(zellige.NumericsError) as caught:
+                run.step()
+            self.assertEqual((str(caught.exception), run.clock.step), (told, at))
+        with self.assertRaisesRegex(zellige.NumericsError, "electrons"):
+            run.particles("electrons")
+        with self.assertRaises(zellige.NumericsError):
+            run.to_end()
+        self.assertEqual(run.clock.step, at)
+
     def test_a_field_that_is_set_is_there(self):
         run = zellige.Run(plasma(10), **HERE)
         bz = np.linspace(0, 1, 64 * 8, dtype=np.float32).reshape(8, 64)

@@ -26,7 +26,7 @@ use crate::report::{self, VERSION};
 /// Messages of a run, in its folder.
 const MESSAGES: &str = "messages.txt";
 /// Table of all runs, in the folder above theirs.
-const TABLE: &str = "queue.csv";
+pub(super) const TABLE: &str = "queue.csv";
 /// Interval at which runs under way are looked at.
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -192,6 +192,9 @@ impl<S: Solver> Driven<S> {
         };
         rest(false);
         let result = work(self);
+        if let Some(page) = &mut self.page {
+            page.watcher.tell_last();
+        }
         rest(true);
         result
     }
@@ -235,7 +238,8 @@ impl<S: Solver> Driven<S> {
     fn heed(&mut self, stop: Option<&'static str>) -> Result<()> {
         let wish = self.with(|_, _, sink| Ok(sink.wish()))?;
         if let Some(reason) = stop.or_else(|| wish.stop.then_some(signal::LIVE_PAGE)) {
-            self.with(|running, _, sink| running.settle(sink))?;
+            let last = Wish { pictures: wish.pictures.filter(|_| wish.stop), ..Wish::default() };
+            self.with(|running, profiler, sink| running.settle(sink).and_then(|()| running.grant(last, profiler, sink)))?;
             // Who stops it on its page may be far from the interpreter.
             let saved = (reason == signal::LIVE_PAGE).then(|| self.save(None));
             if saved.is_some() {

@@ -37,6 +37,13 @@ fn a_scan_has_a_folder_for_each_run_and_tells_failures_apart() {
         assert!(["messages.txt", "summary.json", "resolved.toml"].iter().all(|f| there.iter().any(|t| t == f)), "{there:?}");
     }
     assert!(found.err.contains("2 done, 2 failed"), "{}", found.err);
+    // The table of the queue is nothing to draw: its runs are named, on the page as well.
+    for how in [&[][..], &["--live"]] {
+        let found = zellige(folder.path(), &[&["view", "scan"], how].concat());
+        assert_eq!(found.code, 2, "{}", found.err);
+        let named = found.err.split("there are results in").nth(1).unwrap_or_default();
+        assert!(runs.concat().iter().all(|name| named.contains(name.as_str())), "{}", found.err);
+    }
     let alone = ["--set", "poisson.method=multigrid", "--set", "poisson.precision=mixed", "--set", "poisson.max_cycles=40"];
     let run = ["run", "small.toml", "--device", "cpu", "--threads", "1", "-o", "alone"];
     assert_eq!(zellige(folder.path(), &[&run[..], &alone].concat()).code, 0);

@@ -51,6 +51,8 @@ pub struct Running<S: Solver> {
     changed_after: Vec<u64>,
     /// None before somebody asks.
     copier: Option<FieldCopier>,
+    /// Quantity, place and message of a state that has broken down: no step is made from such a state.
+    broken: Option<[String; 3]>,
 }
 
 /// Figures of the steps of a run, as they stood when they had ended.
@@ -103,6 +105,7 @@ impl<S: Solver> Running<S> {
             traffic: Traffic::default(),
             changed_after: Vec::new(),
             copier: None,
+            broken: None,
         })
     }
 
@@ -147,12 +150,17 @@ impl<S: Solver> Running<S> {
     /// # Errors
     /// [`Error::Interrupted`] for the reason to `stop`, if there is one, once the state is saved; those of the solver and the sink.
     pub fn advance(&mut self, stop: Option<&'static str>, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Option<Outcome>> {
+        self.must_be_sound()?;
         if let Some(outcome) = self.outcome() {
             return Ok(Some(outcome));
         }
         let (stop, agreed, wish) = agree(&self.links, stop, self.started.elapsed(), sink.wish())?;
         if let Some(reason) = stop.or_else(|| wish.stop.then_some(signal::LIVE_PAGE)) {
             self.settle(sink)?;
+            if wish.stop {
+                // Who stops it sees what it stops at.
+                self.grant(Wish { pictures: wish.pictures, ..Wish::default() }, profiler, sink)?;
+            }
             let Self { solver, saver, device, .. } = self;
             let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(solver, &self.pending, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
@@ -178,7 +186,16 @@ impl<S: Solver> Running<S> {
 
     /// Makes a step as [`Running::advance`] does, for a caller who has heeded reasons to stop and wishes; `agreed` is the wall time
     /// of all parts, where there are several.
+    ///
+    /// # Errors
+    /// Those of the solver and the sink; a state that has broken down is refused at each further step.
     pub fn make_step(&mut self, agreed: Option<Duration>, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Option<Outcome>> {
+        self.must_be_sound()?;
+        let made = self.step_and_hand_on(agreed, profiler, sink);
+        self.remembering(made)
+    }
+
+    fn step_and_hand_on(&mut self, agreed: Option<Duration>, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<Option<Outcome>> {
         if let Some(outcome) = self.outcome() {
             return Ok(Some(outcome));
         }
@@ -251,7 +268,22 @@ impl<S: Solver> Running<S> {
     pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<()> {
         let Some((clock, due)) = self.waiting.take() else { return Ok(()) };
         let row = self.solver.row();
-        self.hand_over(row, clock, due, sink)
+        let handed = self.hand_over(row, clock, due, sink);
+        self.remembering(handed)
+    }
+
+    /// Refuses a state that has broken down, as it was told of first: solvers look for that now and then only.
+    fn must_be_sound(&self) -> Result<()> {
+        let Some([what, place, message]) = self.broken.clone() else { return Ok(()) };
+        Err(Error::Numerics { what, place, message })
+    }
+
+    /// Remembers that the state has broken down, if it has.
+    fn remembering<R>(&mut self, result: Result<R>) -> Result<R> {
+        if let Err(Error::Numerics { what, place, message }) = &result {
+            self.broken.get_or_insert_with(|| [what, place, message].map(String::clone));
+        }
+        result
     }
 
     /// Hands a row over if it fell due. A solver that knows that it failed says it better than the guard could.

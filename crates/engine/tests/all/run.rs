@@ -8,10 +8,10 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
-use zellige_engine::run::{self, Options, Progress, Sink};
+use zellige_engine::run::{self, Options, Progress, Running, Sink};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::signal;
-use zellige_engine::sim::{Clock, Ending, Environment};
+use zellige_engine::sim::{Clock, Ending, Environment, Solver};
 use zellige_engine::testing::toy::{Config, Toy};
 
 use crate::TURN;
@@ -109,6 +109,30 @@ fn go(config: &Config, options: &Options, notes: &mut Notes) -> Result<run::Summ
     // Data files lie with the results.
     let environment = Environment::new(Device::Cpu(Cpu::new(1)?), options.folder.clone(), 1);
     run::run::<Toy>(config, &environment, options, &mut Profiler::new(), notes)
+}
+
+/// A solver that looks for values that are no numbers now and then only: once it has found one, no further step is made.
+#[test]
+fn a_run_that_broke_down_makes_no_further_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config { poison_after: Some(7), ..config(100) };
+    let options = Options { rows: Schedule::Steps(5), ..Options::new(folder.path()) };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), options.folder.clone(), 1);
+    let (mut notes, mut profiler) = (Notes::default(), Profiler::off());
+    let mut running = Running::<Toy>::set_up(None, &config, &environment, &options).unwrap();
+    running.start(&options, &mut notes).unwrap();
+    let told = loop {
+        if let Err(error) = running.make_step(None, &mut profiler, &mut notes) {
+            break error.to_string();
+        }
+    };
+    let at = running.solver().clock();
+    assert!(told.contains("NaN") && at.step > 7, "{told}");
+    for _ in 0..6 {
+        let steps = [running.make_step(None, &mut profiler, &mut notes), running.advance(None, &mut profiler, &mut notes)];
+        assert!(steps.into_iter().all(|step| step.is_err_and(|error| error.to_string() == told)));
+        assert_eq!(running.solver().clock(), at);
+    }
 }
 
 fn interrupted_at(result: Result<run::Summary>) -> (&'static str, u64) {

@@ -144,6 +144,8 @@ function showHead() {
   byId("status").textContent = word;
   byId("status").className = `pill ${kind}`;
   byId("status").title = end ? end[1] : "";
+  // Nobody answers any more.
+  byId("commands").querySelectorAll("button").forEach((b) => (b.disabled = Boolean(end || state.lost)));
   document.title = `${progress && !end ? `${Math.floor(100 * progress.fraction)} % ` : ""}${run.name || "zellige"}`;
   const figures = [];
   if (progress) {
@@ -189,7 +191,7 @@ async function command(name, text) {
   if (name !== "save" && !confirm(`${text}?`)) return;
   try {
     const response = await fetch(name, { method: "POST", headers: { "X-Zellige-Token": TOKEN } });
-    notice(response.ok ? `asked: ${text.toLowerCase()}` : `refused: ${text.toLowerCase()} (${response.status})`);
+    notice(response.ok ? `asked: ${text.toLowerCase()}${state.rests ? ", which the next call will do" : ""}` : `refused: ${text.toLowerCase()} (${response.status})`);
   } catch { notice(`not sent: ${text.toLowerCase()}; the run cannot be reached`); }
 }
 

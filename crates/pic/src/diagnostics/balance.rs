@@ -89,7 +89,12 @@ impl Balance {
         let bounded = plasma.setup.external[..3].iter().all(Vec::is_empty);
         if !there.is_finite() || (bounded && there > BLOWN_UP * available.max(self.floor)) {
             let times = there / available.max(self.floor);
-            let message = format!("it is {times:.3e} times the content at the start and the injected energy: {}", plasma.cause());
+            let found = if times.is_finite() {
+                format!("{times:.3e} times the content at the start and the injected energy")
+            } else {
+                there.to_string()
+            };
+            let message = format!("it is {found}: {}", plasma.cause());
             return Err(Error::Numerics { what: "the energy of fields and particles".into(), place: format!("step {step}"), message });
         }
         self.reference = (self.thermal + self.most[0] + self.most[1] + self.eps * available).min(available).max(self.floor);

@@ -17,17 +17,24 @@ pub struct ParticleColumns {
     columns: [Vec<f64>; 7],
 }
 
+/// Positions of particles, the window having moved by `moved` cells.
+pub fn positions(model: &Model, moved: u64, particles: &Particles) -> [Vec<f64>; 2] {
+    let n = particles.len();
+    let (mut x, mut y) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    for k in 0..n {
+        let column = moved as f64 + f64::from(particles.i[k]) + 0.5 + particles.s[k];
+        let position = model.position(column, f64::from(particles.j[k]) + 0.5 + particles.t[k]);
+        x.push(position[0]);
+        y.push(position[1]);
+    }
+    [x, y]
+}
+
 impl ParticleColumns {
     /// Of some particles of a species, the window having moved by `moved` cells.
     pub fn new(model: &Model, moved: u64, particles: Particles) -> Self {
         let n = particles.len();
-        let (mut x, mut y) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        for k in 0..n {
-            let column = moved as f64 + f64::from(particles.i[k]) + 0.5 + particles.s[k];
-            let position = model.position(column, f64::from(particles.j[k]) + 0.5 + particles.t[k]);
-            x.push(position[0]);
-            y.push(position[1]);
-        }
+        let [x, y] = positions(model, moved, &particles);
         let [ux, uy, uz] = particles.u;
         let gamma = (0..n).map(|k| (1.0 + ux[k] * ux[k] + uy[k] * uy[k] + uz[k] * uz[k]).sqrt()).collect();
         let weight = if particles.weight.is_empty() { vec![1.0; n] } else { particles.weight };
@@ -47,6 +54,11 @@ impl ParticleColumns {
     /// A column.
     pub fn column(&self, k: usize) -> &[f64] {
         &self.columns[k]
+    }
+
+    /// A column, which is empty from then on.
+    pub fn take_column(&mut self, k: usize) -> Vec<f64> {
+        std::mem::take(&mut self.columns[k])
     }
 
     /// An expression at every particle.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::position;
-use zellige_engine::record::{Entries, Record, Values};
+use zellige_engine::record::{Entries, Record, Table, Values};
 
 use super::{Plasma, on_host};
 
@@ -30,6 +30,14 @@ impl Plasma {
         }
     }
 
+    /// [`Plasma::broken`] of the columns of a table.
+    fn broken_in_table(&self, table: &Table) -> Option<Broken> {
+        table.columns.iter().find_map(|column| match &column.values {
+            Entries::Each(values) => self.broken_in(|| format!("{} of {}", column.name(), table.name), values),
+            Entries::Whole(_) | Entries::Same(_) => None,
+        })
+    }
+
     /// Refuses to go on where any part has found a value that is not finite. All parts ask alike.
     pub(super) fn must_be_sound(&self, found: Option<Broken>) -> Result<()> {
         let found: Vec<Broken> = found.into_iter().collect();
@@ -48,13 +56,15 @@ impl Plasma {
             Record::Mesh(mesh) => {
                 (0..mesh.components.len()).find_map(|c| self.broken_in(|| mesh.field_name(c), &mesh.components[c].values))
             }
-            Record::Table(table) => table.columns.iter().find_map(|column| match &column.values {
-                Entries::Each(values) => self.broken_in(|| format!("{} of {}", column.name(), table.name), values),
-                Entries::Whole(_) | Entries::Same(_) => None,
-            }),
+            Record::Table(table) => self.broken_in_table(table),
             _ => None,
         });
         self.must_be_sound(found)
+    }
+
+    /// [`Plasma::must_be_finite`] for particles that no record holds.
+    pub(crate) fn particles_must_be_finite(&self, particles: &Table) -> Result<()> {
+        self.must_be_sound(self.broken_in_table(particles))
     }
 
     /// Error of a quantity of which a value is not finite.

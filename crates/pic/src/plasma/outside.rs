@@ -5,7 +5,7 @@ use zellige_engine::ops::plane::FieldCopier;
 use zellige_engine::record::{TableOnGpu, ValuesOnGpu};
 
 use super::Plasma;
-use crate::diagnostics::histogram::ParticleColumns;
+use crate::diagnostics::histogram::positions;
 use crate::output::ParticleUnits;
 use crate::particles::Particles;
 use crate::stages::{Component, Precision};
@@ -84,7 +84,7 @@ impl Plasma {
     /// A column is unknown, too short or constant, or a particle lies outside of the box.
     pub(crate) fn set_particles(&mut self, species: usize, columns: &[(String, Vec<f64>)]) -> Result<()> {
         let units = ParticleUnits::new(self, species);
-        let before = self.stages.particles(species)?;
+        let mut before = self.stages.particles(species)?;
         let old = before.len();
         let n = columns.first().map_or(old, |(_, values)| values.len());
         if let Some((name, values)) = columns.iter().find(|(_, values)| values.len() != n) {
@@ -120,16 +120,17 @@ impl Plasma {
                 return Err(refused("particles", message, &allowed));
             }
         }
-        let mut now = Particles { tag: before.tag.clone(), ..Particles::default() };
-        now.u = std::array::from_fn(|d| match given(COLUMNS[2 + d]) {
+        let mut now = Particles::default();
+        let u = std::array::from_fn(|d| match given(COLUMNS[2 + d]) {
             // Values that are as they were keep their bits.
             Some(values) => (0..n)
                 .map(|k| if n == old && before.u[d][k] * units.momentum == values[k] { before.u[d][k] } else { values[k] / units.momentum })
                 .collect(),
-            None => before.u[d].clone(),
+            None => std::mem::take(&mut before.u[d]),
         });
         now.weight = self.weights(species, given(COLUMNS[5]), &before, units.weighting)?;
-        self.place(given(COLUMNS[0]), given(COLUMNS[1]), &before, n, &mut now)?;
+        self.place(given(COLUMNS[0]), given(COLUMNS[1]), &mut before, n, &mut now)?;
+        (now.u, now.tag) = (u, before.tag);
         self.stages.replace(species, &now)?;
         self.added[species] += n as i64 - old as i64;
         self.gauss.forget_all();
@@ -206,15 +207,16 @@ impl Plasma {
     }
 
     /// Cells of `n` particles and their offsets in them, from positions where these are given.
-    fn place(&self, x: Option<&[f64]>, y: Option<&[f64]>, before: &Particles, n: usize, now: &mut Particles) -> Result<()> {
+    fn place(&self, x: Option<&[f64]>, y: Option<&[f64]>, before: &mut Particles, n: usize, now: &mut Particles) -> Result<()> {
         let grid = &self.setup.grid;
-        let kept = (before.len() == n).then(|| ParticleColumns::new(&self.model, self.moved, before.clone()));
+        let (given, as_many) = (x.is_some() || y.is_some(), before.len() == n);
+        let kept = (given && as_many).then(|| positions(&self.model, self.moved, before));
         let axis = |d: usize, given: Option<&[f64]>, cells: Vec<u32>, offsets: Vec<f64>| {
             let Some(values) = given else { return Ok((cells, offsets)) };
             let [corner, width] = self.cells_to_place(d);
             let (mut i, mut s) = (Vec::with_capacity(n), Vec::with_capacity(n));
             for (k, value) in values.iter().enumerate() {
-                if kept.as_ref().is_some_and(|kept| kept.column(d)[k] == *value) {
+                if kept.as_ref().is_some_and(|kept| kept[d][k] == *value) {
                     i.push(cells[k]);
                     s.push(offsets[k]);
                     continue;
@@ -231,9 +233,10 @@ impl Plasma {
             }
             Ok((i, s))
         };
-        (now.i, now.s) = axis(0, x, before.i.clone(), before.s.clone())?;
-        let line = (vec![0; n], vec![0.0; n]);
-        let (j, t) = if grid.dimensions == 1 && before.len() != n { line } else { (before.j.clone(), before.t.clone()) };
+        let [(i, s), (j, t)] = [(&mut before.i, &mut before.s), (&mut before.j, &mut before.t)]
+            .map(|(cells, offsets)| (std::mem::take(cells), std::mem::take(offsets)));
+        let (j, t) = if grid.dimensions == 1 && !as_many { (vec![0; n], vec![0.0; n]) } else { (j, t) };
+        (now.i, now.s) = axis(0, x, i, s)?;
         (now.j, now.t) = axis(1, y, j, t)?;
         Ok(())
     }

@@ -360,6 +360,11 @@ impl Config {
         self.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect()
     }
 
+    /// Scans in the memory of a caller, and names of them in a checkpoint.
+    pub(crate) fn callers_arrays(&self) -> impl Iterator<Item = (String, &ScanArrays)> {
+        self.scan.iter().enumerate().filter_map(|(i, scan)| scan.arrays.as_deref().map(|arrays| (format!("arrays.{i}"), arrays)))
+    }
+
     /// Checks whether a run with the engines `before` may continue with these, and names the obstacle otherwise: the last of them
     /// may get another number of iterations, and others may follow it.
     pub(crate) fn goes_on(&self, before: &[EngineConfig]) -> Result<(), String> {

@@ -87,7 +87,7 @@ pub(super) fn assemble(mut raw: RawScan, config: &ScanConfig, name: &str, path: 
     if let Some((i, dark)) = dark.enumerate().find_map(|(i, (dark, bad))| (!bad && !(0.0..4e9).contains(dark)).then_some((i, *dark))) {
         let what = if dark.is_nan() { "is not a number".to_owned() } else { format!("has {dark} counts") };
         let at = [i / raw.shape[1], i % raw.shape[1]];
-        return Err(content_error(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`, `mask_file`) or correct the file")));
+        return Err(content_error(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`), or correct it")));
     }
 
     let count = raw.count.div_ceil(every);
@@ -330,7 +330,7 @@ pub(crate) fn check_geometry(beam: &Beam, shape: [usize; 2], positions: &[[f64; 
     let wide: f64 = (0..2).map(|d| extent[d] / pixel[d] + shape[d] as f64).product();
     if wide > 3e10 {
         let span = format!("positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m", extent[0], extent[1], pixel[0]);
-        let positions = "are positions in metres (`read = { positions_unit = 1e-6 }` for micrometres)?";
+        let positions = "are positions in metres (of a file: `read = { positions_unit = 1e-6 }` for micrometres)?";
         let optics = format!("are {}, which set the pixel, in these units?", units(beam));
         // Faults of a single value come first.
         let [first, second] = if geometry { [&optics[..], positions] } else { [positions, &optics[..]] };

@@ -8,7 +8,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_io::tensor::Elements;
 
 use super::{Geometry, LoadExtent, RawFrames, RawScan, UnreadFrames};
-use crate::scan::{Beam, Image};
+use crate::scan::{Beam, Image, Propagation};
 
 /// Counts of a caller, `[n][ny][nx]`, which are read in pieces where they lie.
 pub trait CallersCounts: Send + Sync {
@@ -55,8 +55,12 @@ pub struct ScanArrays {
     pub positions: Vec<[f64; 2]>,
     /// Beam and detector.
     pub beam: Beam,
-    /// Modes of the probe to start from, and their values `[modes][ny][nx]`.
-    pub probe: Option<(usize, Vec<Complex<f32>>)>,
+    /// Dark frame to subtract.
+    pub dark: Option<Vec<f32>>,
+    /// Response of the pixels, by which frames are divided.
+    pub flat: Option<Vec<f32>>,
+    /// Modes, rows and columns of the probe to start from, and its values.
+    pub probe: Option<([usize; 3], Vec<Complex<f32>>)>,
 }
 
 /// Frames as they lie in the memory of the caller.
@@ -77,13 +81,38 @@ impl ScanArrays {
         self.mask.as_ref().is_some_and(|mask| mask.len() > self.shape[0] * self.shape[1])
     }
 
+    /// Numbers by which a run that goes on knows the arrays that it began with, but for the counts: frames, rows and columns, then
+    /// the beam, then positions.
+    pub(crate) fn account(&self) -> Vec<f64> {
+        let Beam { wavelength, distance, pixel: [py, px], propagation } = self.beam;
+        let near = f64::from(u8::from(propagation == Propagation::Near));
+        let [ny, nx] = self.shape.map(|n| n as f64);
+        [&[self.positions.len() as f64, ny, nx, wavelength, distance, py, px, near], self.positions.as_flattened()].concat()
+    }
+
+    /// Tells in words how the arrays differ from those of an [`ScanArrays::account`], if they do.
+    pub(crate) fn difference(&self, then: &[f64]) -> Option<String> {
+        let now = self.account();
+        let at = now.iter().zip(then).position(|(now, then)| now.to_bits() != then.to_bits());
+        let frames = |of: &[f64]| format!("{} frames of {} x {} pixels", of[0], of[1], of[2]);
+        Some(match at.or((now.len() != then.len()).then_some(0))? {
+            _ if then.len() < Self::BEFORE_POSITIONS => "it is of no arrays".into(),
+            0..3 => format!("it is of {}, and {} are given", frames(then), frames(&now)),
+            3..Self::BEFORE_POSITIONS => "it is of another wavelength, distance, pixel or propagation".into(),
+            k => format!("the position of frame {} is another one", (k - Self::BEFORE_POSITIONS) / 2),
+        })
+    }
+
+    /// Numbers of an account before its positions.
+    const BEFORE_POSITIONS: usize = 8;
+
     /// The scan as a reader gives it.
     ///
     /// # Errors
     /// Its frames have been read before.
     pub(super) fn raw(&self, depth: LoadExtent) -> Result<RawScan> {
         let [ny, nx] = self.shape;
-        let (count, spacing) = (self.positions.len(), self.beam.resolution(self.shape));
+        let count = self.positions.len();
         let frames: Box<dyn RawFrames> = match depth {
             LoadExtent::Plan => Box::new(UnreadFrames),
             _ => {
@@ -91,12 +120,11 @@ impl ScanArrays {
                 Box::new(CallersFrames { counts: self.counts.take().ok_or_else(read)?, pixels: ny * nx })
             }
         };
-        let origin = [ny, nx].map(|n| -((n / 2) as f64));
-        let probe = self.probe.as_ref().map(|(modes, values)| Image {
-            shape: [*modes, ny, nx],
-            values: values.clone(),
-            origin: [origin[0] * spacing[0], origin[1] * spacing[1]],
-            spacing,
+        let probe = self.probe.as_ref().map(|(shape, values)| {
+            let [_, rows, columns] = *shape;
+            let spacing = self.beam.resolution([rows, columns]);
+            let origin = [-((rows / 2) as f64) * spacing[0], -((columns / 2) as f64) * spacing[1]];
+            Image { shape: *shape, values: values.clone(), origin, spacing }
         });
         Ok(RawScan {
             frames,
@@ -104,8 +132,8 @@ impl ScanArrays {
             shape: self.shape,
             positions: self.positions.clone(),
             mask: self.mask.clone().filter(|_| depth != LoadExtent::Plan),
-            dark: None,
-            flat: None,
+            dark: self.dark.clone(),
+            flat: self.flat.clone(),
             geometry: Geometry {
                 wavelength: Some(self.beam.wavelength),
                 distance: Some(self.beam.distance),

@@ -186,7 +186,7 @@ impl Pipeline {
         let (row, column) = (at / self.raw_shape[1], at % self.raw_shape[1]);
         let what = if value.is_nan() { "is not a number".into() } else { format!("has {value} counts") };
         let message = format!(
-            "pixel [{row}, {column}] of frame {} {what}, and not in every frame, as a gap of the detector would; mask it (`mask`, `mask_file`), or let `negative` and `invalid` of `read` say what it is taken for",
+            "pixel [{row}, {column}] of frame {} {what}, and not in every frame, as a gap of the detector would; mask it (`mask`), or let `negative` and `invalid` of `read` say what it is taken for",
             first + j
         );
         Err(Error::format(&self.path, "scan", message))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zellige_engine::device::host_must_hold;
-use zellige_engine::error::{Error, Result};
+use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::links::Links;
 
 use super::shared;
@@ -72,7 +72,11 @@ fn usable(config: &Config, entry: &ScanConfig, scan: &Scan, folder: &Path) -> Re
             None if image.values.iter().take(rows * columns).all(|v| v.norm_sqr() == 0.0) => format!("its {what} is zero everywhere"),
             None => continue,
         };
-        let hint = format!("`{key}` under [ptycho.{what}] starts without it");
+        let hint = if entry.arrays.is_some() {
+            format!("without `{what}` one is made")
+        } else {
+            format!("`{key}` under [ptycho.{what}] starts without it")
+        };
         return Err(Error::format(folder.join(file), "scan", format!("{message}; {hint}")));
     }
     Ok(())
@@ -89,6 +93,10 @@ fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
 
 /// The key that names the file which could not be read.
 fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
+    // No file is to blame.
+    if let (Error::Format { message, .. }, true) = (&error, scan.arrays.is_some()) {
+        return Error::input("the scan", Problem::new("", format!("of the arrays given, {message}")));
+    }
     let (Error::File { path, .. } | Error::Format { path, .. } | Error::Content { path, .. }) = &error else { return error };
     let object = scan.simulate.as_ref().map(|s| &s.object);
     let named = [

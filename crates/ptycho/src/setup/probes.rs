@@ -58,8 +58,11 @@ pub(super) fn start(config: &Config, scans: &[Scan], model: &Model) -> Result<(V
                 (from_file(&start::widened(image, frame)), "of its file".to_owned())
             }
             Some(image) => {
-                let message = format!("the probe of the file has {:?} pixels, waves have {:?}", &image.shape[1..], frame);
-                return Err(wrong(&scan.name, message + ": `start = \"data\"` under [ptycho.probe] makes one"));
+                let message = format!("the probe to start from has {:?} pixels, waves have {:?}", &image.shape[1..], frame);
+                let of_arrays = config.scan.get(number).is_some_and(|entry| entry.arrays.is_some());
+                let hint =
+                    if of_arrays { "give a `probe` of these pixels, or none" } else { "`start = \"data\"` under [ptycho.probe] makes one" };
+                return Err(wrong(&scan.name, format!("{message}: {hint}")));
             }
             None => match probe_source(config, scan, number)? {
                 ProbeSource::Nominal(made) => {

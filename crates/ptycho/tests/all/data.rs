@@ -167,7 +167,7 @@ fn what_is_wrong_with_a_file_is_said() {
         (with(&|r| r.energy = None), "it does not say the photon energy"),
         (with(&|r| r.mask = Some("entry/calibration/none".into())), "every pixel is masked"),
         (with(&|r| r.center = Some([40.0, 3.0])), "the optical axis [40.0, 3.0] lies outside"),
-        (with(&|r| r.positions_unit = 1e3), "are positions in metres (`read = { positions_unit = 1e-6 }`"),
+        (with(&|r| r.positions_unit = 1e3), "are positions in metres (of a file: `read = { positions_unit = 1e-6 }`"),
         (with(&|r| r.mask = Some("entry/motors/x".into())), "its mask has 3 pixels"),
         (load(&entry("absent.cxi", ReadConfig::default())).err().unwrap(), "cannot read"),
     ] {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import ArgumentError, InputError
 
 #: Devices of DLPack that are the memory of the host.
 _HOST = (1, 3, 13)
@@ -46,7 +46,7 @@ def counts(values: Any, name: str) -> np.ndarray:
     """Counts as an array in C order, in their own type where counts have it, without a copy where they are one already."""
     array = host(values, name, None)
     if array.dtype.kind == "c":
-        raise TypeError(f"`{name}` has complex values where real ones are needed")
+        raise ArgumentError(f"`{name}` has complex values where real ones are needed")
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     return array if array.dtype.str[1:] in _COUNTS else array.astype(np.float32)
@@ -58,24 +58,24 @@ def host(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
     Takes whatever offers the array interface, a buffer or DLPack in the memory of the host, and what NumPy makes arrays of.
     """
     if on_gpu(values):
-        raise TypeError(
+        raise ArgumentError(
             f"`{name}` is in the memory of a GPU, and this is taken from that of the host\n\n"
             f"hint: copy it, `cupy.asnumpy({name})` or `{name}.cpu()`; the work itself may be done on the GPU (`device=\"cuda\"`)"
         )
     if hasattr(values, "__dlpack_device__") and not isinstance(values, np.ndarray):
         kind = int(values.__dlpack_device__()[0])
         if kind not in _HOST:
-            raise TypeError(f"`{name}` is in the memory of a device (DLPack kind {kind})\n\nhint: copy it to the host first")
+            raise ArgumentError(f"`{name}` is in the memory of a device (DLPack kind {kind})\n\nhint: copy it to the host first")
         if not hasattr(values, "__array_interface__") and not hasattr(values, "__array__"):
             values = np.from_dlpack(values)
     if np.ma.is_masked(values):
-        raise TypeError(f"`{name}` has masked values, which no solver leaves out (hint: `{name}.filled(..)`, or `mask=` of ptychography)")
+        raise ArgumentError(f"`{name}` has masked values, which no solver leaves out (hint: `{name}.filled(..)`, or `mask=` of ptychography)")
     array = np.asarray(values)
     if array.dtype == object or array.dtype.kind not in "biufc":
-        raise TypeError(f"`{name}` is no array of numbers: {type(values).__name__} (allowed: NumPy arrays, buffers, DLPack of the host)")
+        raise ArgumentError(f"`{name}` is no array of numbers: {type(values).__name__} (allowed: NumPy arrays, buffers, DLPack of the host)")
     dtype = array.dtype if dtype is None else np.dtype(dtype)
     if array.dtype.kind == "c" and dtype.kind != "c":
-        raise TypeError(f"`{name}` has complex values where real ones are needed")
+        raise ArgumentError(f"`{name}` has complex values where real ones are needed")
     return np.require(np.ascontiguousarray(array, dtype=dtype.newbyteorder("<")), requirements=["C", "A"])
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
 
+from .errors import UnknownNameError
+
 if TYPE_CHECKING:
     from .run import Run
 
@@ -38,7 +40,7 @@ class Fields(Mapping):
             other = self._run._other(underscored(name)) if self._kind == "field" else None
             if other is not None:
                 return other
-        raise KeyError(f"no {self._kind} `{name}` (there are: {', '.join(found) or 'none'})")
+        raise UnknownNameError(f"no {self._kind} `{name}` (there are: {', '.join(found) or 'none'})")
 
     def __contains__(self, name: object) -> bool:
         try:

@@ -6,6 +6,10 @@ import warnings
 from typing import Optional, Type
 
 
+#: What parts a text from its hint.
+_HINT = "\n\nhint: "
+
+
 class Error(Exception):
     """An error of zellige. Its text names the input, the place, what is allowed and, after `hint:`, what to do.
 
@@ -20,11 +24,13 @@ class Error(Exception):
     """
 
     def __init__(self, message: str, hint: Optional[str] = None, exit_code: int = 2):
-        super().__init__(message if hint is None else f"{message}\n\nhint: {hint}")
+        if hint is None and _HINT in message:
+            message, hint = message.split(_HINT, 1)
+        super().__init__(message if hint is None else message + _HINT + hint)
         self.message, self.hint, self.exit_code = message, hint, exit_code
 
     def __str__(self) -> str:
-        return self.message if self.hint is None else f"{self.message}\n\nhint: {self.hint}"
+        return self.message if self.hint is None else self.message + _HINT + self.hint
 
     def __reduce__(self):
         return type(self), (self.message, self.hint, self.exit_code)
@@ -34,8 +40,24 @@ class InputError(Error, ValueError):
     """The input, an argument or a data file asks for something that cannot be had; all problems are listed."""
 
 
+class ArgumentError(InputError, TypeError):
+    """An argument is of a type, or lies where it cannot be used."""
+
+
+class UnknownNameError(Error, KeyError):
+    """There is nothing of that name; the text lists what there is."""
+
+
+class BusyError(Error, RuntimeError):
+    """Another thread, or a call that a signal interrupted, is working with it."""
+
+
 class FileError(Error, OSError):
     """A file or folder cannot be read, written or created."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A file or folder is not there."""
 
 
 class NumericsError(Error, ArithmeticError):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import alike, gpu_of, host, on_gpu, text
 from ._zellige import PoissonPlan
-from .errors import warn
+from .errors import ArgumentError, InputError, warn
 
 __all__ = ["Plan", "Result", "solve"]
 
@@ -46,10 +46,10 @@ _ARGUMENTS = {"rhs": "rho", "grid": "spacing", "boundary": "boundary", "method":
 
 def _per_axis(value: Any, count: int, name: str) -> list:
     if isinstance(value, str) or value is None:
-        raise TypeError(f"`{name}` is {value!r} (allowed: a number, or one an axis, x first)")
+        raise ArgumentError(f"`{name}` is {value!r} (allowed: a number, or one an axis, x first)")
     values = list(np.broadcast_to(np.asarray(value, dtype=float), (count,))) if np.ndim(value) == 0 else [float(v) for v in value]
     if len(values) != count:
-        raise ValueError(f"`{name}` has {len(values)} values where the grid has {count} axes (allowed: a number, or one an axis, x first)")
+        raise InputError(f"`{name}` has {len(values)} values where the grid has {count} axes (allowed: a number, or one an axis, x first)")
     return [float(v) for v in values]
 
 
@@ -58,29 +58,29 @@ def _boundary(boundary: Any, shape: Sequence[int]):
     if isinstance(boundary, str):
         return {"all": boundary}, []
     if not isinstance(boundary, Mapping):
-        raise TypeError(f"`boundary` is of type {type(boundary).__name__} (allowed: dirichlet, neumann, periodic, or a dict by side or axis)")
+        raise ArgumentError(f"`boundary` is of type {type(boundary).__name__} (allowed: dirichlet, neumann, periodic, or a dict by side or axis)")
     tables, sides = {}, []
     for key, condition in boundary.items():
         if isinstance(condition, str):
             tables[key] = condition
             continue
-        if not isinstance(condition, Mapping):
-            words = '"dirichlet", "neumann", "periodic", {"dirichlet": values}, {"neumann": values}'
-            raise TypeError(f"`boundary[{key!r}]` is of type {type(condition).__name__} (allowed: {words})")
+        if condition is None or isinstance(condition, bool):
+            words = '"dirichlet", "neumann", "periodic", values of u, {"dirichlet": values}, {"neumann": values}'
+            raise ArgumentError(f"`boundary[{key!r}]` is of type {type(condition).__name__} (allowed: {words})")
         table = {}
-        for kind, values in condition.items():
+        for kind, values in condition.items() if isinstance(condition, Mapping) else [("dirichlet", condition)]:
             if values is None:
-                raise TypeError(f"`boundary[{key!r}][{kind!r}]` is None (allowed: a number, an expression, an array over a side)")
+                raise ArgumentError(f"`boundary[{key!r}][{kind!r}]` is None (allowed: a number, an expression, an array over a side)")
             if isinstance(values, (str, int, float)) or np.ndim(values) == 0:
                 table[kind] = values if isinstance(values, str) else float(values)
                 continue
             if len(key) != 4 or key[0] not in _AXES[: len(shape)] or key[2:] not in ("lo", "hi"):
-                raise ValueError(f"`boundary[{key!r}]` has an array: name one side (allowed: x_lo, x_hi, y_lo, y_hi, z_lo, z_hi)")
+                raise InputError(f"`boundary[{key!r}]` has an array: name one side (allowed: x_lo, x_hi, y_lo, y_hi, z_lo, z_hi)")
             axis = _AXES.index(key[0])
             wanted = tuple(n for k, n in enumerate(shape) if k != len(shape) - 1 - axis)
             array = host(values, f"boundary[{key!r}]")
             if array.shape != wanted:
-                raise ValueError(f"`boundary[{key!r}]` has the shape {array.shape} where its side has {wanted}")
+                raise InputError(f"`boundary[{key!r}]` has the shape {array.shape} where its side has {wanted}")
             sides.append((axis, int(key[2:] == "hi"), array))
             table[kind] = 0.0
         tables[key] = table
@@ -112,10 +112,10 @@ class Plan:
     ):
         self.shape = tuple(operator.index(n) for n in shape)
         for key in options.keys() & _ARGUMENTS.keys():
-            raise TypeError(f"`{key}` of the input is told by `{_ARGUMENTS[key]}` here")
+            raise ArgumentError(f"`{key}` of the input is told by `{_ARGUMENTS[key]}` here")
         count = len(self.shape)
         if count not in (2, 3):
-            raise ValueError(f"a grid of {count} axes (allowed: 2 or 3)")
+            raise InputError(f"a grid of {count} axes (allowed: 2 or 3)")
         nodes = list(self.shape[::-1])
         tables, sides = _boundary(boundary, self.shape)
         steps = _per_axis(spacing, count, "spacing")
@@ -199,14 +199,16 @@ def solve(
     boundary : str or dict
         `"dirichlet"` (u = 0), `"neumann"` (du/dn = 0) or `"periodic"` on all sides; or a dict by side (`x_lo`, `x_hi`, `y_lo`, ..),
         by axis (`x`) or `all`: one of these words, `{"dirichlet": u}` or `{"neumann": du/dn}` with n outward, where the value is a
-        number, an expression of the coordinates (`"sin(pi*x/lx)"`), or on a single side an array over its nodes. Without Dirichlet
+        number, an expression of the coordinates (`"sin(pi*x/lx)"`), or on a single side an array over its nodes; a number or an
+        array alone is u. Without Dirichlet
         values u has a mean of 0, and so must `rho` have with the fluxes: what is left is subtracted, with a warning.
     tol : float or "truncation"
         Residual relative to that of the right-hand side, 0 or more and below 1; or full multigrid to the truncation error.
     method : str
         `auto`, `direct`, `multigrid`, `fmg`, `sor`, `gauss_seidel`, `jacobi` or `chebyshev`.
     guess : array, optional
-        First guess, of the shape of `rho`.
+        First guess, of the shape of `rho`. One that meets the tolerance is the solution; cycles and sweeps begin with another, and
+        the direct solver, which `auto` takes where it is faster all the same, needs none.
     device : str, optional
         `auto` (default: the GPU that `rho` is on, else a GPU if there is one), `cpu`, `cuda` or `cuda:N`; else the environment's `ZELLIGE_DEVICE`.
     threads : int

@@ -10,12 +10,16 @@ import numpy as np
 from ._arrays import counts as counted
 from ._arrays import host, text
 from ._zellige import Array, Session
+from .errors import ArgumentError, InputError
 from .run import Run
 
 __all__ = ["Reconstruction", "reconstruct", "run"]
 
 #: Keys of the input's `[ptycho.output]`; all others of `output` are of `[output]`.
 _OWN_OUTPUT = frozenset(("files", "live", "frame", "local_errors"))
+#: Keys of the input's `[[ptycho.scan]]` that frames in memory have as those of files do, and of its `read`.
+_SCAN = ("crop", "rebin", "every", "read")
+_READ = ("gain", "negative", "invalid", "saturated", "hot", "center", "orientation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +46,45 @@ def _engines(engine: Any, iterations: Optional[int]) -> list:
     if isinstance(engine, str):
         return [{"name": engine, "iterations": 100 if iterations is None else operator.index(iterations)}]
     if iterations is not None:
-        raise ValueError("`iterations` is for an engine given by its name: others have their own")
+        raise InputError("`iterations` is for an engine given by its name: others have their own")
     engines = [engine] if isinstance(engine, Mapping) else list(engine)
     if not all(isinstance(e, Mapping) for e in engines):
-        raise TypeError('`engine` is a list of dicts, [{"name": "DM", "iterations": 100}, ..], a dict, or a name')
+        raise ArgumentError('`engine` is a list of dicts, [{"name": "DM", "iterations": 100}, ..], a dict, or a name')
     return [dict(e) for e in engines]
 
 
 def _metres(value: Any, name: str) -> float:
     if isinstance(value, (str, bool)):
-        raise TypeError(f"`{name}` is {value!r} (allowed: a number of metres)")
+        raise ArgumentError(f"`{name}` is {value!r} (allowed: a number of metres)")
     return float(value)
+
+
+def _entry(scan: Optional[Mapping[str, Any]]) -> dict:
+    """The caller's keys of the entry of the scan."""
+    if scan is None:
+        return {}
+    if not isinstance(scan, Mapping):
+        raise ArgumentError(f"`scan` is of type {type(scan).__name__} (allowed: a dict of {', '.join(_SCAN)})")
+    read = scan.get("read", {})
+    if not isinstance(read, Mapping):
+        raise ArgumentError(f"`scan['read']` is of type {type(read).__name__} (allowed: a dict of {', '.join(_READ)})")
+    for table, keys, name in ((scan, _SCAN, "scan"), (read, _READ, "scan['read']")):
+        for key in table:
+            if key not in keys:
+                raise InputError(f"`{key}` in `{name}`: arguments tell it, or files alone have it (allowed: {', '.join(keys)})")
+    return dict(scan)
+
+
+def _plane(values: Any, name: str, shape: tuple) -> Optional[np.ndarray]:
+    """Values of each pixel of the detector, the mean of several planes."""
+    if values is None:
+        return None
+    plane = host(values, name, np.float32)
+    if plane.ndim == 3 and name == "dark" and len(plane):
+        plane = host(plane.mean(axis=0, dtype=np.float64), name, np.float32)
+    if plane.shape != shape:
+        raise InputError(f"`{name}` has the shape {plane.shape} (allowed: that of a frame, {shape})")
+    return plane
 
 
 def reconstruct(
@@ -62,11 +94,16 @@ def reconstruct(
     wavelength: float,
     distance: float,
     pixel: Union[float, Sequence[float]],
+    propagation: str = "far",
     probe: Any = None,
     mask: Any = None,
+    dark: Any = None,
+    flat: Any = None,
+    scan: Optional[Mapping[str, Any]] = None,
     engine: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]] = "DM",
     iterations: Optional[int] = None,
     frc: bool = False,
+    seed: Optional[int] = None,
     device: Optional[str] = None,
     threads: Optional[int] = None,
     **options: Any,
@@ -83,14 +120,24 @@ def reconstruct(
     wavelength : float
         Wavelength, m.
     distance : float
-        Distance from sample to detector, m.
+        Distance from sample to detector, m; in the near field the effective propagation distance.
     pixel : float or (float, float)
-        Pixel of the detector, m: rows before columns.
+        Pixel of the detector, m: rows before columns. In the near field also that of the sample.
+    propagation : str
+        `"far"` or `"near"`: Fraunhofer or Fresnel diffraction from the sample to the detector.
     probe : array, shape (rows, columns) or (modes, rows, columns), or dict, optional
-        Wave to start from, with as many modes as are reconstructed; or the keys of the input's `[ptycho.probe]`, such as `{"size": 1e-4, "focal_length": 0.08}`. By default
-        it is made from the frames.
+        Wave to start from, on the pixels of a frame as it is used (an even number), with as many modes as are reconstructed; or the
+        keys of the input's `[ptycho.probe]`, such as `{"size": 1e-4, "focal_length": 0.08}`. By default it is made from the frames;
+        in the near field the whole field is lit.
     mask : array, shape (rows, columns) or (n, rows, columns), optional
         True where a pixel counts. With one of each frame, the frames are copied.
+    dark : array, shape (rows, columns) or (k, rows, columns), optional
+        Dark frame to subtract; the mean of several.
+    flat : array, shape (rows, columns), optional
+        Response of the pixels, by which frames are divided; where it is not above 0 a pixel is masked.
+    scan : dict, optional
+        Keys of the input's `[[ptycho.scan]]` besides: `crop`, `rebin`, `every`, and in `read` `gain`, `negative`, `invalid`,
+        `saturated`, `hot`, `center`, `orientation`: `scan={"crop": [256, 256], "read": {"saturated": 6e4}}`.
     engine : str, dict or list of dict
         `DM`, `RAAR`, `ePIE`, `rPIE`, `SDR`, `ML` or `LSQML`; or one or several engines with their keys, one after the other:
         `[{"name": "DM", "iterations": 100}, {"name": "ML", "iterations": 50}]`.
@@ -98,11 +145,12 @@ def reconstruct(
         Iterations of an engine given by its name, default 100.
     frc : bool
         Reconstruct two half sets as well, and correlate them by Fourier rings.
+    seed : int, optional
+        Seed of random numbers, such as the order of frames in ePIE.
     device, threads
         As for :class:`zellige.Run`.
     **options
-        Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, `output`, .. Near fields and several scans
-        are read from files.
+        Further keys of the input's `[ptycho]` table: `precision`, `subpixel`, `object`, `output`, .. Several scans are read from files.
 
     Returns
     -------
@@ -110,8 +158,9 @@ def reconstruct(
         With `object`, `probe`, `errors`, `frc`, `positions`.
     """
     it = _run(
-        frames, positions, {"ptycho": options}, wavelength=wavelength, distance=distance, pixel=pixel, probe=probe, mask=mask,
-        engine=engine, iterations=iterations, frc=frc, device=device, threads=threads,
+        frames, positions, {"ptycho": options}, wavelength=wavelength, distance=distance, pixel=pixel, propagation=propagation,
+        probe=probe, mask=mask, dark=dark, flat=flat, scan=scan, engine=engine, iterations=iterations, frc=frc, seed=seed,
+        device=device, threads=threads,
     )
     while it.step(2**31):
         pass
@@ -135,11 +184,16 @@ def run(
     wavelength: float,
     distance: float,
     pixel: Union[float, Sequence[float]],
+    propagation: str = "far",
     probe: Any = None,
     mask: Any = None,
+    dark: Any = None,
+    flat: Any = None,
+    scan: Optional[Mapping[str, Any]] = None,
     engine: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]] = "DM",
     iterations: Optional[int] = None,
     frc: bool = False,
+    seed: Optional[int] = None,
     device: Optional[str] = None,
     threads: Optional[int] = None,
     output: Union[str, os.PathLike, Mapping, None] = None,
@@ -154,7 +208,7 @@ def run(
         As for :class:`zellige.Run`; a dict may have keys of `[ptycho.output]` as well, such as `{"local_errors": True}`.
     resume : path, optional
         As for :class:`zellige.Run`. Only `zellige.ptycho.run(.., resume=)` goes on from a checkpoint of such a run: the command
-        line has no frames. Whoever resumes gives the same frames, which is taken on trust.
+        line has no frames. Whoever resumes gives the same arrays; of the frames that is taken on trust.
     others
         As for :func:`reconstruct`, which makes all iterations at once.
 
@@ -180,8 +234,9 @@ def run(
         tables["output"] = {key: value for key, value in output.items() if key not in _OWN_OUTPUT}
         output = None
     return _run(
-        frames, positions, tables, wavelength=wavelength, distance=distance, pixel=pixel, probe=probe, mask=mask, engine=engine,
-        iterations=iterations, frc=frc, device=device, threads=threads, output=output, resume=resume,
+        frames, positions, tables, wavelength=wavelength, distance=distance, pixel=pixel, propagation=propagation, probe=probe,
+        mask=mask, dark=dark, flat=flat, scan=scan, engine=engine, iterations=iterations, frc=frc, seed=seed, device=device,
+        threads=threads, output=output, resume=resume,
     )
 
 
@@ -193,28 +248,35 @@ def _run(
     wavelength: float,
     distance: float,
     pixel: Union[float, Sequence[float]],
+    propagation: str,
     probe: Any,
     mask: Any,
+    dark: Any,
+    flat: Any,
+    scan: Optional[Mapping[str, Any]],
     engine: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]]],
     iterations: Optional[int],
     frc: bool,
+    seed: Optional[int],
     device: Optional[str],
     threads: Optional[int],
     output: Union[str, os.PathLike, None] = None,
     resume: Union[str, os.PathLike, None] = None,
 ) -> Run:
     """Set the run of arrays up, with the other keys of its input."""
-    if "scan" in tables["ptycho"]:
-        raise TypeError("`scan` of the input is told by `frames`, `positions` and the arguments behind them here")
+    if propagation not in ("far", "near"):
+        raise InputError(f'`propagation` is {propagation!r} (allowed: "far", "near")')
+    if seed is not None:
+        tables = {**tables, "run": {"seed": operator.index(seed)}}
     counts = counted(frames, "frames")
     places = host(positions, "positions")
     if counts.ndim != 3:
-        raise ValueError(f"`frames` has the shape {counts.shape} (allowed: (n, rows, columns))")
+        raise InputError(f"`frames` has the shape {counts.shape} (allowed: (n, rows, columns))")
     if places.shape != (len(counts), 2):
-        raise ValueError(f"`positions` has the shape {places.shape} where {len(counts)} frames need ({len(counts)}, 2), y before x")
-    # Messages and the input in the folder name this file.
-    scans = [{"name": "scan", "file": "(frames of the caller)"}]
-    table = {"scan": scans, "engine": _engines(engine, iterations), "frc": bool(frc), **tables["ptycho"]}
+        raise InputError(f"`positions` has the shape {places.shape} where {len(counts)} frames need ({len(counts)}, 2), y before x")
+    # The input in the folder names this file.
+    entry = {"name": "scan", "file": "(frames of the caller)", **_entry(scan)}
+    table = {"scan": [entry], "engine": _engines(engine, iterations), "frc": bool(frc), **tables["ptycho"]}
     start = None
     if isinstance(probe, Mapping):
         table["probe"] = dict(probe)
@@ -222,14 +284,15 @@ def _run(
         start = host(probe, "probe", np.complex64)
         start = start[np.newaxis] if start.ndim == 2 else start
         table["probe"] = {"modes": len(start)}
-        if start.ndim != 3 or start.shape[1:] != counts.shape[1:]:
-            raise ValueError(f"`probe` has the shape {start.shape[-2:]} (allowed: that of a frame, {counts.shape[1:]}, modes before it)")
+        if start.ndim != 3:
+            raise InputError(f"`probe` has {start.ndim} axes (allowed: those of a frame, modes before them)")
     valid = None if mask is None else (host(mask, "mask", None) != 0).view(np.uint8)
     if valid is not None and valid.shape not in (counts.shape, counts.shape[1:]):
-        raise ValueError(f"`mask` has the shape {valid.shape} (allowed: {counts.shape[1:]}, {counts.shape})")
+        raise InputError(f"`mask` has the shape {valid.shape} (allowed: {counts.shape[1:]}, {counts.shape})")
+    planes = [_plane(plane, name, counts.shape[1:]) for plane, name in ((dark, "dark"), (flat, "flat"))]
     pixels = [pixel] * 2 if np.ndim(pixel) == 0 else list(pixel)
     if len(pixels) != 2:
-        raise ValueError(f"`pixel` has {len(pixels)} values (allowed: one, or one of rows and one of columns)")
+        raise InputError(f"`pixel` has {len(pixels)} values (allowed: one, or one of rows and one of columns)")
     lengths = [_metres(wavelength, "wavelength"), _metres(distance, "distance"), *(_metres(p, "pixel") for p in pixels)]
-    scan = (counts, valid, places, lengths, start)
-    return Run._of(Session(None, text({**tables, "ptycho": table}), [], device, threads, output, resume, scan), resume)
+    arrays = ([counts, valid, places, *planes, start], lengths, propagation == "near")
+    return Run._of(Session(None, text({**tables, "ptycho": table}), [], device, threads, output, resume, arrays), resume)

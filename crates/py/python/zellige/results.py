@@ -13,6 +13,7 @@ from typing import Any, Iterator, Optional, Union
 import numpy as np
 
 from ._axis import Axis
+from .errors import InputError, MissingFileError, UnknownNameError
 
 __all__ = ["Field", "Results", "load"]
 
@@ -112,7 +113,7 @@ class _Lazy(Mapping):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._readers:
-            raise KeyError(f"no {self._kind} `{name}` (there are: {', '.join(self._readers) or 'none'})")
+            raise UnknownNameError(f"no {self._kind} `{name}` (there are: {', '.join(self._readers) or 'none'})")
         if name not in self._read:
             self._read[name] = self._readers[name]()
         return self._read[name]
@@ -141,14 +142,14 @@ def table(path: Union[str, os.PathLike]) -> tuple:
     with open(path, newline="", encoding="utf-8") as file:
         lines = list(csv.reader(file))
     if not lines:
-        raise ValueError(f"`{path}` is empty")
+        raise InputError(f"`{path}` is empty")
     # A column of errors has the word behind the unit of what they are of.
     heads = [re.fullmatch(r"(.*?)(?: \[([^\]]*)\])?( error)?", head) for head in lines[0]]
     names = [m[1] + (m[3] or "") if m else "" for m in heads]
     try:
         values = np.array([[float(cell) if cell else np.nan for cell in line] for line in lines[1:]], dtype=float).reshape(-1, len(names))
     except ValueError as wrong:
-        raise ValueError(f"`{path}` is no table of numbers: {wrong}") from wrong
+        raise InputError(f"`{path}` is no table of numbers: {wrong}") from wrong
     return dict(zip(names, values.T.copy())), {name: m[2] or "" for name, m in zip(names, heads) if m}
 
 
@@ -160,7 +161,7 @@ class Results:
         if not (self.folder / "resolved.toml").exists() and not (self.folder / "summary.json").exists():
             runs = sorted(path.parent.name for path in self.folder.glob("*/resolved.toml"))
             inside = f"; its folders do: {', '.join(runs)}" if runs else ""
-            raise FileNotFoundError(f"`{self.folder}` holds no results: neither summary.json nor resolved.toml is there{inside}")
+            raise MissingFileError(f"`{self.folder}` holds no results: neither summary.json nor resolved.toml is there{inside}")
         self._fields: Optional[_Lazy] = None
         self._curves: Optional[_Lazy] = None
         self._rows: Optional[tuple] = None
@@ -237,7 +238,7 @@ class Results:
         """Draw fields (all without a name) with matplotlib, and return the figure."""
         others = sorted({_OTHERS[p.suffix] for p in self.folder.iterdir() if p.suffix in _OTHERS})
         if others and not self.fields:
-            raise ValueError(
+            raise InputError(
                 f"the fields of `{self.folder}` are in {', '.join(others)}, which is not read here\n\n"
                 'hint: `zellige view` draws them; `output.formats = ["hdf5"]` or `["npy"]` is read'
             )
@@ -334,7 +335,7 @@ def plot_fields(fields: Mapping):
         else:
             panels.append((name, title, values, field.axes, "viridis"))
     if not panels:
-        raise ValueError("there are no fields to draw")
+        raise InputError("there are no fields to draw")
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(4.2 * columns, 3.6 * rows), layout="constrained")

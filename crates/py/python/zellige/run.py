@@ -15,7 +15,7 @@ from ._arrays import host, on_gpu, plain, text
 from ._bar import Bar
 from ._fields import Fields, Rows, underscored
 from ._zellige import Array, Session
-from .errors import VerdictWarning, warn
+from .errors import ArgumentError, InputError, UnknownNameError, VerdictWarning, warn
 from .results import Results, plot_fields, table
 
 __all__ = ["Clock", "LivePage", "Outcome", "Run"]
@@ -123,7 +123,7 @@ class Run:
         if isinstance(output, Mapping):
             overrides, output = {**overrides, "output": output}, None
         if threads is not None and operator.index(threads) < 0:
-            raise ValueError(f"`threads` is {threads} (allowed: 0 for every core, or more)")
+            raise InputError(f"`threads` is {threads} (allowed: 0 for every core, or more)")
         file, tables = (None, text(input)) if isinstance(input, Mapping) else (os.fspath(input), None)
         self._drive(Session(file, tables, list(_overrides(overrides)), device, threads, output, resume), resume)
 
@@ -198,7 +198,7 @@ class Run:
         Parameters
         ----------
         port : int, optional
-            A free port from 8420 on unless told.
+            By default that of the page before, else a free one from 8420 on.
         address : str
             IP address of this host to listen at. Beyond the loopback the page is open to the network, without encryption.
         steer : bool
@@ -216,7 +216,7 @@ class Run:
         True
         """
         if port is not None and not 0 <= operator.index(port) < 65536:
-            raise ValueError(f"`port` is {port} (allowed: 0 to 65535)")
+            raise InputError(f"`port` is {port} (allowed: 0 to 65535)")
         url, tunnel = self._session.live(port, address, steer)
         page = LivePage(url)
         page.tunnel = tunnel
@@ -232,7 +232,7 @@ class Run:
         """
         n = operator.index(n)
         if n < 0:
-            raise ValueError(f"{n} steps (allowed: 0 or more)")
+            raise InputError(f"{n} steps (allowed: 0 or more)")
         if n < 2:
             return self._session.step(n)
         bar = Bar(self.clock.step, n)
@@ -338,7 +338,7 @@ class Run:
         """
         found = self._session.particles_on_gpu(species)
         if found is None:
-            raise KeyError(f"no particles `{species}` on the GPU: plasmas and gases have those of each species")
+            raise UnknownNameError(f"no particles `{species}` on the GPU: plasmas and gases have those of each species")
         return found
 
     def particles(self, species: str) -> dict:
@@ -349,7 +349,7 @@ class Run:
         found = self._session.particles(species)
         if found is None:
             tables = ", ".join(self.tables) or "none"
-            raise KeyError(f"no particles `{species}`: plasmas and gases have those of each species; tables of this run: {tables}")
+            raise UnknownNameError(f"no particles `{species}`: plasmas and gases have those of each species; tables of this run: {tables}")
         return found
 
     def set_field(self, name: str, values: Any) -> None:
@@ -413,12 +413,12 @@ class Run:
                 frame.set_particles("beam", {"momentum_x": np.asarray(beam["momentum_x"]) + 0.1})
         """
         if not isinstance(columns, Mapping):
-            raise TypeError(f"`columns` is of type {type(columns).__name__} (allowed: a dict of arrays by column)")
+            raise ArgumentError(f"`columns` is of type {type(columns).__name__} (allowed: a dict of arrays by column)")
         there = [str(name) for name, column in columns.items() if on_gpu(column)]
         if there:
             here = [str(name) for name in columns if str(name) not in there]
             if here:
-                raise TypeError(
+                raise ArgumentError(
                     f"`{there[0]}` is in the memory of a GPU, `{here[0]}` in that of the host\n\n"
                     f"hint: all columns on one side: `cupy.asarray({here[0]})`, or `cupy.asnumpy({there[0]})`"
                 )
@@ -428,14 +428,14 @@ class Run:
         values = [(str(name), host(column, str(name))) for name, column in columns.items()]
         for name, column in values:
             if column.ndim != 1:
-                raise ValueError(f"`{name}` has {column.ndim} axes (allowed: 1)")
+                raise InputError(f"`{name}` has {column.ndim} axes (allowed: 1)")
         self._session.set_particles(species, values)
         self._cache = None
 
     def frames(self, every: int = 1) -> Iterator["Run"]:
         """Iterate over the run itself: after each `every` steps, and once more at its end."""
         if every < 1:
-            raise ValueError(f"every {every} steps (allowed: 1 or more)")
+            raise InputError(f"every {every} steps (allowed: 1 or more)")
         while self.step(every):
             yield self
 

@@ -10,6 +10,8 @@ use zellige_io::{OPENPMD, RESULTS, csv};
 
 use super::read::{MOST_AXES, is_curve};
 use super::{ALSO_HDF5, ENDINGS, endings};
+use crate::commands::queue;
+use crate::sink::ROWS;
 
 /// Names that a message lists at most.
 const LISTED: usize = 12;
@@ -69,7 +71,7 @@ pub(in crate::commands) fn in_folder(folder: &Path) -> Result<Found> {
     entries.sort();
     let files: Vec<&PathBuf> = entries.iter().filter(|p| p.is_file()).collect();
     let with = |wanted: &dyn Fn(&Path) -> bool| files.iter().filter(|p| wanted(p)).map(|p| Source::alone((*p).clone())).collect::<Vec<_>>();
-    let usual = with(&|p| ENDINGS.contains(&ending_of(p).as_str()) && name_of(p) != "rows.csv" && !is_list(p));
+    let usual = with(&|p| ENDINGS.contains(&ending_of(p).as_str()) && ![ROWS, queue::TABLE].contains(&&*name_of(p)) && !is_list(p));
     let mut others = Vec::new();
     let mut sources: Vec<Source> = Vec::new();
     for file in usual {
