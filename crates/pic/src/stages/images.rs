@@ -52,9 +52,9 @@ pub fn guards(grid: &Grid, axis: usize, quantity: Quantity) -> Vec<Image> {
     mirrored(grid, axis, quantity, |upper| quantity.parity(axis, grid.fields[axis][usize::from(upper)]))
 }
 
-/// The guards of `axis` as a filter of a current or a charge has them. Particles that turn at a wall have images that turn as well; of
-/// those that it takes nothing comes back: the current goes on across it, and charge, and current along it, are zero on it. Either
-/// way the filter commutes with the divergence.
+/// The guards of `axis` as a filter of a current or a charge has them. Particles that turn at a wall have images that turn as well;
+/// of those that it takes nothing comes back: the current goes on across it, and charge, and current along it, are zero on it.
+/// Either way the filter commutes with the divergence.
 pub fn filter_guards(grid: &Grid, axis: usize, quantity: Quantity) -> Vec<Image> {
     mirrored(grid, axis, quantity, |upper| {
         let side = usize::from(upper);

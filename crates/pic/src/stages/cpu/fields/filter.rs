@@ -2,8 +2,9 @@
 //! leaves long waves unchanged up to fourth order in `k h`. Response to a wave of `k h = theta`: `cos^(2n)(theta/2)`, times
 //! `(b - 2 cos theta)/(b - 2)`.
 //!
-//! Beyond walls the grid is mirrored, with the parity of the quantity ([`images::filter_guards`]): the filter then commutes with the
-//! divergence up to the wall, and a uniform plasma between walls at which particles turn stays uniform. Each axis has its own passes.
+//! Beyond walls the grid is mirrored, with the parity of the quantity ([`images::filter_guards`]): the filter then commutes
+//! with the divergence up to the wall, and a uniform plasma between walls at which particles turn stays uniform. Each axis has
+//! its own passes.
 //!
 //! Source: Birdsall and Langdon (1991), appendix C.
 
