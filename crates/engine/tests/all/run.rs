@@ -367,6 +367,11 @@ fn another_input_is_not_continued() {
     let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), folder.path().to_owned(), 2);
     let error = run::run::<Toy>(&config(20), &environment, &resumed, &mut Profiler::new(), &mut Notes::default()).unwrap_err();
     assert!(error.to_string().contains("`run.seed` was 1 and is 2"), "{error}");
+    // A number that a parser of few digits takes for 0.0261799999999999.
+    let exact = Config { gamma: 0.026_179_999_999_999_994, ..config(20) };
+    go(&exact, &options, &mut Notes::default()).unwrap();
+    go(&exact, &resumed, &mut Notes::default()).unwrap();
+    go(&config(20), &options, &mut Notes::default()).unwrap();
     // More steps may be asked for, but not fewer than were made.
     let error = go(&config(19), &resumed, &mut Notes::default()).unwrap_err();
     assert!(error.to_string().contains("is of step 20, beyond the end of this input"), "{error}");
