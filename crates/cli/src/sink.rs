@@ -163,7 +163,8 @@ impl Output {
         let openpmd = self.folder.join(OPENPMD);
         if self.writer.writes(Format::Hdf5) && records.iter().any(zellige_io::goes_to_openpmd) && self.series.insert(openpmd.clone()) {
             for entry in std::fs::read_dir(&openpmd).into_iter().flatten().flatten() {
-                if entry.file_name().to_str().is_some_and(|name| name.starts_with("data_") && name.ends_with(".h5")) {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.strip_prefix("data_").is_some_and(|rest| rest.strip_suffix(".h5").is_some()) {
                     std::fs::remove_file(entry.path()).map_err(|e| Error::file("remove", entry.path(), e))?;
                 }
             }

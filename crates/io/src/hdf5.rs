@@ -5,11 +5,11 @@
 //!
 //! Text is written in fixed length, because several readers of variable-length attributes fail.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
@@ -61,20 +61,22 @@ impl FixedText {
     }
 }
 
-/// Calls of the library that are under way.
-static GUARDED: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Calls of the library that are under way on this thread.
+    static GUARDED: Cell<u32> = const { Cell::new(0) };
+}
 
-/// Returns true if a panic at this moment comes from the HDF5 library and is about to be turned into an error: panic hooks should
-/// then print nothing.
+/// Returns true if a panic of this thread at this moment comes from the HDF5 library and is about to be turned into an error: panic
+/// hooks should then print nothing.
 pub fn is_guarded() -> bool {
-    GUARDED.load(Ordering::Relaxed) > 0
+    GUARDED.get() > 0
 }
 
 /// The library is young: a panic in it becomes an error of the file.
 fn guarded<T>(path: &Path, action: &'static str, work: impl FnOnce() -> Result<T, Hdf5Error>) -> Result<T> {
-    GUARDED.fetch_add(1, Ordering::Relaxed);
+    GUARDED.set(GUARDED.get() + 1);
     let result = catch_unwind(AssertUnwindSafe(work));
-    GUARDED.fetch_sub(1, Ordering::Relaxed);
+    GUARDED.set(GUARDED.get() - 1);
     match result {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Hdf5Error::Io(e))) => Err(Error::file(action, path, e)),
