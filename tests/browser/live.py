@@ -148,6 +148,9 @@ def plasma(browser, zellige, work, shots):
     # It shows what it stopped at, and nobody answers any more.
     page.until("state.moments.at(-1)?.[0] === state.progress.step")
     assert page.js("[...document.querySelectorAll('#commands button')].every((b) => b.disabled)")
+    # Moments that were not fetched are gone with it.
+    page.until("state.lost")
+    assert page.js("state.pictures.every((p) => !p || p.kind === 'outline' || p.frames.every(([id]) => cache.has(id)))")
     assert "the live page" in "".join(run.told)
     assert not page.errors, page.errors
     other = browser.page()

@@ -67,7 +67,11 @@ impl Address {
     pub fn listen(&self) -> Result<TcpListener> {
         let refused = |port: u16, e: &std::io::Error| {
             let problem = Problem::new("port", format!("cannot listen at {}: {e}", SocketAddr::new(self.host, port)));
-            Error::input("the live page", problem.hint("name another port, or none: then a free one is taken"))
+            let hint = match e.kind() {
+                std::io::ErrorKind::AddrNotAvailable => "name an address of this host, or none",
+                _ => "name another port, or none: then a free one is taken",
+            };
+            Error::input("the live page", problem.hint(hint))
         };
         if let Some(port) = self.port {
             return TcpListener::bind((self.host, port)).map_err(|e| refused(port, &e));
@@ -102,6 +106,8 @@ mod tests {
         let port = taken.local_addr().unwrap().port();
         let error = Address { port: Some(port), ..Address::default() }.listen().unwrap_err();
         assert!(error.exit_code() == 2 && error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
+        let foreign = Address { host: "192.0.2.1".parse().unwrap(), port: Some(port) }.listen().unwrap_err();
+        assert!(foreign.hint().is_some_and(|hint| hint.starts_with("name an address")), "{foreign}");
         let own = [0; 2].map(|_| Address::default().listen().unwrap());
         assert_ne!(own[0].local_addr().unwrap(), own[1].local_addr().unwrap());
     }

@@ -178,7 +178,7 @@ impl Sink for Watched<'_> {
 
     fn saving(&mut self) -> Result<()> {
         self.watcher.tell_last();
-        self.watcher.hub.notice("a checkpoint is saved");
+        self.watcher.hub.notice("a checkpoint is being saved");
         self.behind.saving()
     }
 

@@ -62,6 +62,10 @@ pub fn work(config: &Config, model: &Model, bytes: f64) -> WorkEstimate {
     WorkEstimate { steps: config.steps as f64, thread_seconds: 1e-9 * each * model.expected, launches: LAUNCHES, bytes: 4.0 * bytes }
 }
 
+/// Number of particles, and of times those of the start, from which a plan tells what denser gas from outside makes of them.
+const MANY: f64 = 1e6;
+const MANY_TIMES: f64 = 10.0;
+
 /// The largest ratio of the weights of neighbouring cells.
 fn steepest(model: &Model) -> f64 {
     let grid = &model.grid;
@@ -193,6 +197,15 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         "weight".into(),
         format!("{:.4e} molecules a particle, {per_cell:.1} particles in a cell at the density of `gas`", model.weight),
     ));
+    let brought = model.inflow.iter().flatten().map(|g| g.density).fold(0.0, f64::max);
+    let filled = brought * grid.volume() * grid.len() as f64 / model.weight;
+    if filled > MANY && filled > MANY_TIMES * model.expected {
+        warnings.push(format!(
+            "a side brings gas of {brought:.4e} /m^3, {:.1e} times as dense as `gas`, by which particles are counted here: where it fills the domain \
+             there are {filled:.1e}, with as much more memory and time; fewer `particles_per_cell` keep them fewer",
+            brought / gas.density
+        ));
+    }
     if model.weighted() {
         let (low, high) = model.weights.iter().fold((f32::MAX, 0.0_f32), |(a, b), w| (a.min(*w), b.max(*w)));
         let particles = |w: f32| per_cell / f64::from(w);
@@ -313,6 +326,26 @@ mod tests {
         config.collisions.partner = Partner::Auto;
         config.grid.cells = vec![1];
         assert_eq!(plan(&config).0, Partner::Random);
+    }
+
+    /// Argon of a millionth of an atmosphere beside one of a thousandth, and one cell beside other things.
+    #[test]
+    fn what_comes_through_sides_is_counted_and_one_cell_is_coarse() {
+        let warned = |boundary: &str, cells: &str, about: &str| {
+            let text = format!(
+                "dt = 1e-7\nsteps = 10\nparticles_per_cell = 20\nspecies = [{{ name = \"Ar\" }}]\n\
+                 gas = {{ density = 2.7e19, temperature = 273.15 }}\ngrid = {{ cells = {cells}, size = [1.0] }}\nboundary = {{ {boundary} }}\n"
+            );
+            let config: Config = toml::from_str(&text).unwrap();
+            let model = Model::new(&config, Path::new(""), 1).unwrap();
+            forecast(&config, &model).1.iter().any(|w| w.contains(about))
+        };
+        let inlet = |pressure: f64| format!("x_lo = {{ inlet = {{ pressure = {pressure}, temperature = 273.15 }} }}, x_hi = \"specular\"");
+        assert!(warned(&inlet(101.0), "[10000]", "brings gas of"));
+        assert!(!warned(&inlet(0.2), "[10000]", "brings gas of"));
+        let walls = "x_lo = { wall = { temperature = 300 } }, x_hi = { wall = { temperature = 600 } }";
+        assert!(warned(walls, "[1]", "free paths wide"));
+        assert!(!warned("x = \"specular\"", "[1]", "free paths wide") && !warned("x = \"periodic\"", "[1]", "free paths wide"));
     }
 
     #[test]

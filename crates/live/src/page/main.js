@@ -227,9 +227,21 @@ function connect() {
   events.onmessage = (event) => { state.lost = false; news(JSON.parse(event.data)); };
   events.onerror = () => {
     // A run that has ended does not come back.
-    if (state.end) disconnect();
-    else { state.lost = true; showHead(); }
+    state.lost = true;
+    if (state.end) { disconnect(); forget(); }
+    else showHead();
   };
+}
+
+// What was not fetched is gone with the run: only moments that are here can be shown.
+function forget() {
+  const kept = new Set();
+  for (const p of state.pictures.filter((p) => p && p.kind !== "outline")) {
+    p.frames = p.frames.filter(([id]) => cache.has(id));
+    p.frames.forEach(([, step]) => kept.add(step));
+  }
+  state.moments = state.moments.filter(([step]) => kept.has(step));
+  showTime();
 }
 
 function disconnect() {
