@@ -101,11 +101,14 @@ class Ptycho(Folder):
         frames = scan["intensity"].astype(np.float32)
         dark, flat = rng.integers(0, 3, (5, 64, 64)).astype(np.float32), rng.uniform(0.9, 1.1, (64, 64)).astype(np.float32)
         flat[3, 4] = 0.0
+        # Of a pixel that the mask leaves out the dark frame may say anything.
+        mask = np.ones((64, 64), dtype=np.uint8)
+        mask[10, 11], dark[:, 10, 11] = 0, np.nan
         read = {"gain": 2.0, "saturated": float(np.quantile(frames, 0.999)), "negative": "mask"}
         frames[7, 20, 21] = -5.0
         geometry = {key: float(scan[key]) for key in ("wavelength", "distance")}
         engine = [{"name": "ML", "iterations": 3}]
-        arrays = {"intensity": frames, "pos_m": scan["pos_m"], "dark": dark, "flat": flat, **geometry}
+        arrays = {"intensity": frames, "pos_m": scan["pos_m"], "dark": dark, "flat": flat, "mask": mask, **geometry}
         for propagation, pixel in (("far", scan["det_pixel"]), ("near", np.array([1e-7, 1e-7]))):
             np.savez(self.folder / "raw.npz", **arrays, det_pixel=pixel)
             entry = {"name": "scan", "file": self.folder / "raw.npz", "crop": [48, 56]}
@@ -113,7 +116,7 @@ class Ptycho(Folder):
             run = zellige.Run({"ptycho": {"scan": [entry], "engine": engine}}, **HERE)
             run.step(3)
             result = zellige.ptycho.reconstruct(
-                frames, scan["pos_m"], **geometry, pixel=pixel, propagation=propagation, dark=dark, flat=flat,
+                frames, scan["pos_m"], **geometry, pixel=pixel, propagation=propagation, dark=dark, flat=flat, mask=mask,
                 scan={"crop": (48, 56), "read": read}, engine=engine, **HERE,
             )
             self.assertEqual(result.probe.shape, (1, 48, 56))
@@ -142,6 +145,8 @@ class Ptycho(Folder):
             ((frames[:-1], places[:-1]), {}, "it is of 49 frames of 64 x 64 pixels, and 48 frames"),
             ((frames, moved), {}, "the position of frame 3"),
             ((frames, places), {"distance": 1.0}, "it is of another wavelength, distance"),
+            ((frames, places), {"dark": np.ones((64, 64))}, "it is of another mask, dark frame"),
+            ((frames, places), {"mask": np.arange(64 * 64).reshape(64, 64) > 0}, "it is of another mask, dark frame"),
         ]:
             with self.assertRaisesRegex(zellige.InputError, "other arrays: " + text):
                 zellige.ptycho.run(*given, **{**how, **other}, resume=saved)

@@ -75,6 +75,16 @@ impl RawFrames for CallersFrames {
     }
 }
 
+/// A whole number that tells values apart, 0 for none (FNV-1a, of which a real holds 53 bits).
+fn mark(values: impl Iterator<Item = u32>) -> f64 {
+    let mut values = values.peekable();
+    if values.peek().is_none() {
+        return 0.0;
+    }
+    let mixed = |hash: u64, value: u32| (hash ^ u64::from(value)).wrapping_mul(0x0100_0000_01b3);
+    (values.fold(0xcbf2_9ce4_8422_2325, mixed) >> 11) as f64
+}
+
 impl ScanArrays {
     /// Returns true if the mask is one of each frame.
     pub(crate) fn masks_each(&self) -> bool {
@@ -82,29 +92,35 @@ impl ScanArrays {
     }
 
     /// Numbers by which a run that goes on knows the arrays that it began with, but for the counts: frames, rows and columns, then
-    /// the beam, then positions.
+    /// the beam, then marks of mask, dark frame and response, then positions.
     pub(crate) fn account(&self) -> Vec<f64> {
         let Beam { wavelength, distance, pixel: [py, px], propagation } = self.beam;
         let near = f64::from(u8::from(propagation == Propagation::Near));
         let [ny, nx] = self.shape.map(|n| n as f64);
-        [&[self.positions.len() as f64, ny, nx, wavelength, distance, py, px, near], self.positions.as_flattened()].concat()
+        let reals = |values: &Option<Vec<f32>>| mark(values.iter().flatten().map(|v| v.to_bits()));
+        let masked = mark(self.mask.iter().flatten().map(|inside| u32::from(*inside)));
+        let numbers =
+            [self.positions.len() as f64, ny, nx, wavelength, distance, py, px, near, masked, reals(&self.dark), reals(&self.flat)];
+        [&numbers, self.positions.as_flattened()].concat()
     }
 
     /// Tells in words how the arrays differ from those of an [`ScanArrays::account`], if they do.
     pub(crate) fn difference(&self, then: &[f64]) -> Option<String> {
         let now = self.account();
-        let at = now.iter().zip(then).position(|(now, then)| now.to_bits() != then.to_bits());
+        let at = now.iter().zip(then).position(|(now, then)| now != then);
         let frames = |of: &[f64]| format!("{} frames of {} x {} pixels", of[0], of[1], of[2]);
         Some(match at.or((now.len() != then.len()).then_some(0))? {
             _ if then.len() < Self::BEFORE_POSITIONS => "it is of no arrays".into(),
             0..3 => format!("it is of {}, and {} are given", frames(then), frames(&now)),
-            3..Self::BEFORE_POSITIONS => "it is of another wavelength, distance, pixel or propagation".into(),
+            3..Self::BEFORE_MARKS => "it is of another wavelength, distance, pixel or propagation".into(),
+            Self::BEFORE_MARKS..Self::BEFORE_POSITIONS => "it is of another mask, dark frame or response".into(),
             k => format!("the position of frame {} is another one", (k - Self::BEFORE_POSITIONS) / 2),
         })
     }
 
-    /// Numbers of an account before its positions.
-    const BEFORE_POSITIONS: usize = 8;
+    /// Numbers of an account before its marks and before its positions.
+    const BEFORE_MARKS: usize = 8;
+    const BEFORE_POSITIONS: usize = 11;
 
     /// The scan as a reader gives it.
     ///
@@ -132,8 +148,8 @@ impl ScanArrays {
             shape: self.shape,
             positions: self.positions.clone(),
             mask: self.mask.clone().filter(|_| depth != LoadExtent::Plan),
-            dark: self.dark.clone(),
-            flat: self.flat.clone(),
+            dark: self.dark.clone().filter(|_| depth != LoadExtent::Plan),
+            flat: self.flat.clone().filter(|_| depth != LoadExtent::Plan),
             geometry: Geometry {
                 wavelength: Some(self.beam.wavelength),
                 distance: Some(self.beam.distance),

@@ -11,7 +11,7 @@ __all__ = ["Bar"]
 PATIENCE = 0.5
 
 
-def _notebook() -> Optional[Any]:
+def notebook() -> Optional[Any]:
     """The function `display` of a notebook at work; None elsewhere, a terminal with IPython included."""
     if "IPython" not in sys.modules:
         return None
@@ -55,8 +55,8 @@ class Bar:
         self._first, self._steps = first, steps
         self._begun = time.monotonic()
         self._start: Optional[float] = None
-        self._from = 0.0
-        self._display = _notebook()
+        self._from = self._part = 0.0
+        self._display = notebook()
         self._handle: Any = None
         self._width = 0
         terminal = in_terminal and sys.stderr is not None and sys.stderr.isatty()
@@ -71,6 +71,7 @@ class Bar:
             # Steps end with the run, where more are asked for than it has.
             self._start, of_run = 0.0, (fraction - self._from) / (1 - self._from) if self._from < 1 else 1.0
             part = max((step - self._first) / self._steps, of_run)
+        self._part = part
         if spent < PATIENCE:
             return
         text = f"{100 * part:.0f} %, step {step}, {_seconds(spent)}"
@@ -95,8 +96,7 @@ class Bar:
     def close(self, step: int) -> None:
         """Leaves the last word in a notebook, and nothing in a terminal."""
         if self._handle is not None:
-            made = step - self._first
-            part = min(1.0, made / self._steps) if self._steps else 1.0
+            part = min(1.0, max((step - self._first) / self._steps, self._part)) if self._steps else 1.0
             self._handle.update(_Shown(part, f"step {step}, {_seconds(time.monotonic() - self._begun)}"))
         elif self._width:
             sys.stderr.write("\r" + " " * self._width + "\r")

@@ -79,9 +79,10 @@ def _plane(values: Any, name: str, shape: tuple) -> Optional[np.ndarray]:
     """Values of each pixel of the detector, the mean of several planes."""
     if values is None:
         return None
-    plane = host(values, name, np.float32)
+    plane = host(values, name, np.float64)
     if plane.ndim == 3 and name == "dark" and len(plane):
-        plane = host(plane.mean(axis=0, dtype=np.float64), name, np.float32)
+        plane = plane.mean(axis=0)
+    plane = host(plane, name, np.float32)
     if plane.shape != shape:
         raise InputError(f"`{name}` has the shape {plane.shape} (allowed: that of a frame, {shape})")
     return plane

@@ -2,7 +2,6 @@
 
 import csv
 import functools
-import io
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from typing import Any, Iterator, Optional, Union
 import numpy as np
 
 from ._axis import Axis
+from ._bar import notebook
 from .errors import InputError, MissingFileError, UnknownNameError
 
 __all__ = ["Field", "Results", "load"]
@@ -307,13 +307,16 @@ def _show(figure: Any) -> None:
     """Shows a figure in a notebook, once: as the value of a cell, by `display` and by what the cell leaves to pyplot at its end."""
     from matplotlib import get_backend, pyplot
 
-    if any(name in get_backend().lower() for name in ("nbagg", "ipympl", "widget")):
-        return  # it has shown itself
-    from IPython.display import Image, display  # type: ignore[import-not-found, unused-ignore]
+    if notebook() is None:
+        print(figure)
+        return
+    if "inline" not in get_backend().lower():
+        return  # it has a window, or a place in the notebook, of its own
+    from IPython import get_ipython  # type: ignore[import-not-found, unused-ignore]
+    from IPython.display import publish_display_data  # type: ignore[import-not-found, unused-ignore]
 
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    display(Image(picture.getvalue()))
+    del figure._ipython_display_  # in the formats that the notebook has asked for
+    publish_display_data(*get_ipython().display_formatter.format(figure))
     pyplot.close(figure)
 
 
