@@ -157,17 +157,13 @@ impl Output {
         }
     }
 
-    /// Takes away the lists of the series that these records will begin, and the files of an openPMD series: an earlier run's steps
-    /// are not this one's.
+    /// Takes away the lists of the series that these records will begin: an earlier run's steps are not this one's.
     fn begin_series(&mut self, records: &[Record]) -> Result<()> {
         let openpmd = self.folder.join(OPENPMD);
-        if self.writer.writes(Format::Hdf5) && records.iter().any(zellige_io::goes_to_openpmd) && self.series.insert(openpmd.clone()) {
-            for entry in std::fs::read_dir(&openpmd).into_iter().flatten().flatten() {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if name.strip_prefix("data_").is_some_and(|rest| rest.strip_suffix(".h5").is_some()) {
-                    std::fs::remove_file(entry.path()).map_err(|e| Error::file("remove", entry.path(), e))?;
-                }
-            }
+        let goes = self.writer.writes(Format::Hdf5) && records.iter().any(zellige_io::goes_to_openpmd);
+        if goes && self.series.insert(openpmd.clone()) && std::fs::read_dir(&openpmd).is_ok_and(|mut files| files.next().is_some()) {
+            let text = "holds files of an earlier run, which stay: readers of openPMD take all steps there for those of one run";
+            self.notice(&format!("`{}` {text}", openpmd.display()));
         }
         for name in records.iter().flat_map(zellige_io::series_names) {
             let list = zellige_io::series_file(&self.folder, &name);

@@ -378,21 +378,21 @@ pub struct Placement {
 pub fn placement(path: impl AsRef<Path>, name: &str) -> Result<Placement> {
     let path = path.as_ref();
     let attributes = Attributes::of(path, name)?;
+    let dataset = |attribute: &str| H5File::open(path)?.dataset(name.trim_matches('/'))?.attr(attribute);
+    let cells = guarded(path, "read", || Ok(dataset("centring").and_then(|a| a.read_string()).is_ok_and(|text| text == "cell")))?;
     // openPMD's stand in the order of the indices, which is that of the axes where the file says `F`.
     let in_order = attributes.words("dataOrder").is_some_and(|order| order.first().is_some_and(|order| order == "F"));
     let reals = |attribute: &str| {
-        let mut values = attributes.reals(attribute)?;
+        // Behind links the library alone finds them.
+        let linked = || guarded(path, "read", || Ok(dataset(attribute).and_then(|a| a.read_numeric_as::<f64>()).ok())).ok().flatten();
+        let mut values = attributes.reals(attribute).or_else(linked).filter(|values| !values.is_empty())?;
         if !in_order {
             values.reverse();
         }
         Some(values)
     };
-    let unit = attributes.real("gridUnitSI").unwrap_or(1.0);
+    let unit = reals("gridUnitSI").map_or(1.0, |unit| unit[0]);
     let length = |values: Vec<f64>| values.into_iter().map(|v| v * unit).collect();
-    let cells = guarded(path, "read", || {
-        let dataset = H5File::open(path)?.dataset(name.trim_matches('/'))?;
-        Ok(dataset.attr("centring").and_then(|a| a.read_string()).is_ok_and(|text| text == "cell"))
-    })?;
     let own = reals("grid_spacing");
     let labels = attributes.words("axisLabels").map(|mut labels| {
         if !in_order {
@@ -405,7 +405,7 @@ pub fn placement(path: impl AsRef<Path>, name: &str) -> Result<Placement> {
         position: own.as_ref().map(|spacing| vec![if cells { 0.5 } else { 0.0 }; spacing.len()]).or_else(|| reals("position")),
         spacing: own.or_else(|| reals("gridSpacing").map(length)),
         labels,
-        unit_si: attributes.real("unitSI"),
+        unit_si: reals("unitSI").map(|unit| unit[0]),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `zellige view`: pictures of results.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::record::{Field, Record};
@@ -47,11 +47,11 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     }
     let in_colour = arguments.terminal || report::terminal_takes_colours();
     // A run's own pictures know more than the files do: titles, scales, what belongs together.
-    let keeping = arguments.output.is_none() && options == Options::default();
+    let keeping = folder && arguments.output.is_none() && options == Options::default();
     let (mut done, mut failed) = (0, None);
     for Source { path: source, picture, .. } in &sources {
-        let target = arguments.output.clone().unwrap_or_else(|| picture.clone());
-        let kept = keeping && (folder || target.with_file_name(RESOLVED).exists()) && is_of_the_run(&target, source);
+        let target = arguments.output.clone().unwrap_or_else(|| beside(picture, folder));
+        let kept = keeping && is_of_the_run(&target, source);
         if kept {
             report::line("kept", &target.display().to_string());
         }
@@ -85,6 +85,15 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
         report::note(text);
     }
     failed.filter(|_| done == 0).map_or(Ok(0), Err)
+}
+
+/// The picture of a file that was named: beside the one that a run has drawn, where there is one.
+fn beside(picture: &Path, folder: bool) -> PathBuf {
+    if folder || !picture.exists() || !picture.with_file_name(RESOLVED).exists() {
+        return picture.to_owned();
+    }
+    let stem = picture.file_stem().unwrap_or_default().to_string_lossy();
+    picture.with_file_name(format!("{stem}_view.png"))
 }
 
 /// Returns true if a picture belongs to the run of the data: not older than the run's input with its defaults, or, in another

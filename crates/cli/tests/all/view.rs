@@ -59,6 +59,25 @@ fn arrays_of_one_to_four_axes_have_pictures() {
     assert_eq!((all.code, all.err.matches("picture ").count()), (0, 19), "{}", all.err);
 }
 
+/// A picture that a run has drawn stays, where its data are named or a folder of it: it knows more than they do.
+#[test]
+fn a_file_of_a_run_is_drawn_beside_its_picture() {
+    let folder = here();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("resolved.toml"), "").unwrap();
+    std::fs::write(path("t.csv"), "time,a,a error\n0,-1,0.1\n1,1000,0.1\n2,5,0.1\n").unwrap();
+    assert_eq!(view(folder.path(), &["t.csv"]).code, 0);
+    assert!(size(&path("t.png")).is_some() && !path("t_view.png").exists());
+    let drawn = std::fs::read(path("t.png")).unwrap();
+    assert_eq!(view(folder.path(), &["t.csv", "--log"]).code, 0);
+    assert!(size(&path("t_view.png")).is_some() && std::fs::read(path("t.png")).unwrap() == drawn);
+    // Tables of places and of bodies are no curves, those of a field are one.
+    std::fs::write(path("bodies.csv"), "body,drag\n0,1\n0,2\n").unwrap();
+    std::fs::write(path("p.csv"), "x [m],y [m],p [Pa]\n0,0,1\n1,0,2\n0,2,3\n1,2,4\n").unwrap();
+    assert_eq!(view(folder.path(), &["."]).code, 0);
+    assert!(!path("bodies.png").exists() && size(&path("p.png")).is_some());
+}
+
 #[test]
 fn arrays_that_cannot_be_drawn_say_why() {
     let folder = here();

@@ -290,6 +290,8 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
 mod tests {
     use std::path::Path;
 
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::bench;
 
@@ -331,21 +333,21 @@ mod tests {
     /// Argon of a millionth of an atmosphere beside one of a thousandth, and one cell beside other things.
     #[test]
     fn what_comes_through_sides_is_counted_and_one_cell_is_coarse() {
-        let warned = |boundary: &str, cells: &str, about: &str| {
-            let text = format!(
-                "dt = 1e-7\nsteps = 10\nparticles_per_cell = 20\nspecies = [{{ name = \"Ar\" }}]\n\
-                 gas = {{ density = 2.7e19, temperature = 273.15 }}\ngrid = {{ cells = {cells}, size = [1.0] }}\nboundary = {{ {boundary} }}\n"
-            );
-            let config: Config = toml::from_str(&text).unwrap();
+        let warned = |boundary: Value, cells: u32, about: &str| {
+            let config: Config = serde_json::from_value(json!({
+                "dt": 1e-7, "steps": 10, "particles_per_cell": 20, "species": [{ "name": "Ar" }],
+                "gas": { "density": 2.7e19, "temperature": 273.15 }, "grid": { "cells": [cells], "size": [1.0] }, "boundary": boundary
+            }))
+            .unwrap();
             let model = Model::new(&config, Path::new(""), 1).unwrap();
             forecast(&config, &model).1.iter().any(|w| w.contains(about))
         };
-        let inlet = |pressure: f64| format!("x_lo = {{ inlet = {{ pressure = {pressure}, temperature = 273.15 }} }}, x_hi = \"specular\"");
-        assert!(warned(&inlet(101.0), "[10000]", "brings gas of"));
-        assert!(!warned(&inlet(0.2), "[10000]", "brings gas of"));
-        let walls = "x_lo = { wall = { temperature = 300 } }, x_hi = { wall = { temperature = 600 } }";
-        assert!(warned(walls, "[1]", "free paths wide"));
-        assert!(!warned("x = \"specular\"", "[1]", "free paths wide") && !warned("x = \"periodic\"", "[1]", "free paths wide"));
+        let inlet = |pressure: f64| json!({ "x_lo": { "inlet": { "pressure": pressure, "temperature": 273.15 } }, "x_hi": "specular" });
+        assert!(warned(inlet(101.0), 10_000, "brings gas of"));
+        assert!(!warned(inlet(0.2), 10_000, "brings gas of"));
+        let walls = json!({ "x_lo": { "wall": { "temperature": 300 } }, "x_hi": { "wall": { "temperature": 600 } } });
+        assert!(warned(walls, 1, "free paths wide"));
+        assert!(["specular", "periodic"].into_iter().all(|side| !warned(json!({ "x": side }), 1, "free paths wide")));
     }
 
     #[test]

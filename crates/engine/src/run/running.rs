@@ -172,6 +172,9 @@ impl<S: Solver> Running<S> {
 
     /// Grants a wish, but for that to stop, before the next step.
     pub fn grant(&mut self, wish: Wish, profiler: &mut Profiler, sink: &mut dyn Sink) -> Result<()> {
+        if wish.save {
+            self.must_be_sound()?;
+        }
         // Results of before come first: what is granted changes the state, or saves it as one whose results are written.
         if wish != Wish::default() && matches!(self.pending, PendingResults::Results) {
             self.pending = PendingResults::Nothing;
@@ -452,8 +455,9 @@ impl<S: Solver> Running<S> {
         Ok(())
     }
 
-    /// Takes note of a change from outside.
+    /// Takes note of a change from outside, which may have mended what had broken down.
     fn changed(&mut self) {
+        self.broken = None;
         let step = self.solver.clock().step;
         if matches!(self.pending, PendingResults::Results) {
             self.pending = PendingResults::Nothing;
@@ -471,6 +475,9 @@ impl<S: Solver> Running<S> {
 
     /// Saves a checkpoint below `folder`, from which a run of the same input goes on; returns its path.
     pub fn save(&mut self, folder: &Path, sink: &mut dyn Sink) -> Result<PathBuf> {
-        times::after_steps(&self.device, Phase::Checkpoints, || self.saver.save_in(folder).save(&mut self.solver, &self.pending, sink))
+        self.must_be_sound()?;
+        let Self { saver, solver, device, pending, .. } = self;
+        let saved = times::after_steps(device, Phase::Checkpoints, || saver.save_in(folder).save(solver, pending, sink));
+        self.remembering(saved)
     }
 }

@@ -133,6 +133,12 @@ fn a_run_that_broke_down_makes_no_further_step() {
         assert!(steps.into_iter().all(|step| step.is_err_and(|error| error.to_string() == told)));
         assert_eq!(running.solver().clock(), at);
     }
+    // Nor does it take the place of a checkpoint that is sound.
+    let saved = running.save(folder.path(), &mut notes);
+    assert!(saved.is_err_and(|error| error.to_string() == told) && !folder.path().join("checkpoint").exists());
+    // A change from outside may have mended it.
+    running.change(|_| Ok(())).unwrap();
+    assert!(running.save(folder.path(), &mut notes).is_ok());
 }
 
 fn interrupted_at(result: Result<run::Summary>) -> (&'static str, u64) {

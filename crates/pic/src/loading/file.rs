@@ -240,6 +240,8 @@ fn archive(config: &FileParticles, bounds: &Bounds<'_>, path: &Path) -> Result<C
 
 /// Relative difference of a charge or mass of a file from that of the species that is let through: of constants in other digits.
 const ROUNDED: f64 = 1e-3;
+/// Masses and charges below which a file has SI units: in those of an electron no particle has so little.
+const SMALL: f64 = 1e-12;
 
 /// Columns of a species of openPMD: `position`, `momentum`, `weighting`, in SI units by their `unitSI`. `mass` and `charge`, where
 /// the file has them, must be those of the species.
@@ -276,20 +278,18 @@ fn openpmd(config: &FileParticles, bounds: &Bounds<'_>, path: &Path, group: &str
     // p = m c u, and a mass without SI units is in those of an electron: zellige then writes c as the unit of p.
     let mass = bounds.mass * if bounds.si { M_E } else { 1.0 };
     for (name, own, unit) in [("mass", bounds.mass, M_E), ("charge", bounds.charge, E)] {
-        let found = record(&format!("{group}/{name}"), 1)?.and_then(|values| values.first().copied());
-        let is = |expected: f64| found.is_none_or(|found| (found - expected).abs() <= ROUNDED * expected.abs());
-        if !is(own * if bounds.si { unit } else { 1.0 }) {
-            let found = found.unwrap_or_default();
-            let problem = if !bounds.si && is(own * unit) {
-                let problem = Problem::new("", format!("`{group}` has SI units (its `{name}` is {found:e}), and the input has none"));
-                problem.hint("give the input SI units (`pic.units`), or convert the file")
-            } else {
-                let (expected, si) = if bounds.si { (own * unit, " in SI units") } else { (own, "") };
-                let problem = Problem::new("", format!("the `{name}` of `{group}` is {found:e}{si}, that of the species {expected:e}"));
-                problem.hint(format!("give the species the `{name}` of the file, {:e}", if bounds.si { found / unit } else { found }))
-            };
-            return Err(input(&format!("{}.file", bounds.path), problem));
-        }
+        let expected = own * if bounds.si { unit } else { 1.0 };
+        let other = |found: &f64| (found - expected).abs() > ROUNDED * expected.abs();
+        let Some(found) = record(&format!("{group}/{name}"), 1)?.and_then(|values| values.into_iter().find(other)) else { continue };
+        let problem = if !bounds.si && found != 0.0 && found.abs() < SMALL {
+            let problem = Problem::new("", format!("`{group}` has SI units (its `{name}` is {found:e}), and the input has none"));
+            problem.hint("give the input SI units (`pic.units`), or convert the file")
+        } else {
+            let si = if bounds.si { " in SI units" } else { "" };
+            let problem = Problem::new("", format!("the `{name}` of `{group}` is {found:e}{si}, that of the species {expected:e}"));
+            problem.hint(format!("give the species the `{name}` of the file, {:e}", if bounds.si { found / unit } else { found }))
+        };
+        return Err(input(&format!("{}.file", bounds.path), problem));
     }
     if !file.children(group)?.iter().any(|name| name == "momentum") {
         return Err(file.content_error(format!("`{group}` has no record `momentum` (datasets: {})", file.listing())));

@@ -310,7 +310,8 @@ def _show(figure: Any) -> None:
     if notebook() is None:
         print(figure)
         return
-    if "inline" not in get_backend().lower():
+    backend = get_backend().lower()
+    if "inline" not in backend and backend not in ("agg", "svg", "pdf", "ps", "pgf", "cairo", "template"):
         return  # it has a window, or a place in the notebook, of its own
     from IPython import get_ipython  # type: ignore[import-not-found, unused-ignore]
     from IPython.display import publish_display_data  # type: ignore[import-not-found, unused-ignore]

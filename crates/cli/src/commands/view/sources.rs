@@ -228,7 +228,7 @@ pub(super) fn in_file(path: &Path, single: bool) -> Result<Found> {
 /// of a body does.
 fn is_list(file: &Path) -> bool {
     let goes_back = |x: &[f64]| !x.is_sorted() && !x.is_sorted_by(|a, b| a >= b);
-    let no_abscissa = |x: &Vec<f64>| goes_back(x) || x.first() == x.last();
+    let no_abscissa = |x: &Vec<f64>| goes_back(x) || (!x.is_empty() && x.first() == x.last());
     ending_of(file) == "csv"
         && csv::read(file).is_ok_and(|table| table.columns.first().is_some_and(no_abscissa) && table.field("").is_none())
 }

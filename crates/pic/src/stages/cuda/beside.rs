@@ -7,7 +7,7 @@ use zellige_engine::links::{Place, Slabs};
 use super::field_arguments::{Taps, YeeGrid};
 use super::fields::{bytes, real_name};
 use super::program::FILES;
-use crate::grid::{ABOVE, BELOW, Grid};
+use crate::grid::{ABOVE, BELOW, Grid, ParticleSide};
 use crate::stages::Precision;
 use crate::stages::part::Part;
 
@@ -85,7 +85,9 @@ impl Beside {
             return Ok(None);
         }
         let lowest = part.lowest();
-        if reach > lowest {
+        // Rows of another part come as they were deposited, the wall's own, which a filter at a wall that takes particles has as zero, too.
+        let takes = grid.particles[1].contains(&ParticleSide::Absorb);
+        if reach > 0 && reach + usize::from(takes) > lowest {
             let problem = Problem::new("--parts", format!("the filter of the current reaches over {reach} rows, a part has {lowest}"));
             return Err(Error::input("command line", problem.hint("use fewer parts or fewer passes of the filter along y")));
         }

@@ -127,6 +127,8 @@ fn the_gpu_agrees() {
         for y in kinds {
             all.push(([70, 37], [x, y], [0, 0]));
             all.push(([41, 70], [x, y], [2, 1]));
+            all.push(([41, 20], [x, y], [2, 0]));
+            all.push(([20, 41], [x, y], [0, 2]));
         }
     }
     all.push(([5, 6], [[Pec; 2], [Periodic; 2]], [4, 0]));
