@@ -70,7 +70,8 @@ __device__ __forceinline__ T filtered(const YeeGrid& l, const Taps& taps, const 
     const T sign = T(parity(c, axis, 1)), low = turn[0] == 2 ? -sign : sign, high = turn[1] == 2 ? -sign : sign;
     const int none = -1 << 30;
     const bool walls = !half && !periodic && taps.count > 1;
-    const int zero_low = walls && side[0] != 3 && low < T(0) ? 0 : none, zero_high = walls && side[1] != 3 && high < T(0) ? n : none;
+    const int zero_low = walls && side[0] != 3 && low < T(0) ? 0 : none,
+              zero_high = walls && side[1] != 3 && high < T(0) ? n : none;
     T sum = own == zero_low || own == zero_high ? T(0) : T(taps.weight[0]) * from[p.at];
     for (int m = 1; m < taps.count; m++) {
         T pair = 0;
