@@ -128,7 +128,7 @@ def plasma(browser, zellige, work, shots):
     checkpoint = out / "checkpoint/latest.zck"
     assert not checkpoint.exists()
     page.js("document.getElementById('command-save').click()")
-    page.until("state.notices.some((n) => n.includes('checkpoint is saved'))")
+    page.until("state.notices.some((n) => n.includes('checkpoint is being saved'))")
     end = time.monotonic() + 20
     while not checkpoint.exists():
         assert time.monotonic() < end, "no checkpoint"

@@ -115,7 +115,7 @@ class Live(Folder):
         self.assertEqual(command(url, "save"), 202)
         run.step(20)
         # Before the first of the steps.
-        self.assertIn("a checkpoint is saved", get(url, "all").decode())
+        self.assertIn("a checkpoint is being saved", get(url, "all").decode())
         resumed = zellige.Run(plasma(10**9), **HERE, resume=self.folder / "out")
         self.assertEqual(resumed.clock.step, 0)
         resumed.step(20)

@@ -87,13 +87,14 @@ pub(crate) fn lines(config: &Config, model: &Model) -> (Vec<(String, String)>, V
         let coldest = walls.map(|wall| model.walls[wall]).filter(|w| !w.is_mirror());
         let coldest = coldest.map(|w| w.temperature).fold(s.temperature, f64::min);
         let beside = model.free_path(s.density * s.temperature / coldest, coldest)[0];
+        let shown = (10.0 * coldest).round() / 10.0;
         if coldest < s.temperature {
-            let _ = write!(text, "; beside a wall of {coldest:.1} K {beside:.4e} m");
+            let _ = write!(text, "; beside a wall of {shown} K {beside:.4e} m");
         }
         let h = model.widest();
         if h > beside && model.collisions.partner != Partner::NearestNeighbour {
             let wall =
-                if coldest < s.temperature { format!(", and {:.2} beside a wall of {coldest:.1} K", h / beside) } else { String::new() };
+                if coldest < s.temperature { format!(", and {:.2} beside a wall of {shown} K", h / beside) } else { String::new() };
             warnings.push(format!(
                 "behind a normal shock a cell would be {:.2} free paths wide{wall}: heat and shear may come out \
                  wrong there; cells of {:.3e} m would do, or nearest-neighbour partners (`collisions.partner = \"nearest_neighbour\"`, 20 particles or more in a cell)",
