@@ -46,6 +46,23 @@ fn a_second_run_does_not_write_into_the_folder_of_the_first() {
     assert_eq!(names(&folder.path().join("out")), ["resolved.toml", "rows.csv"]);
 }
 
+/// More steps may be asked for, but not fewer than were made, and the random numbers are those that the run began with.
+#[test]
+fn a_run_goes_on_with_its_seed_to_an_end_that_lies_ahead() {
+    let folder = here();
+    let gas = "[dsmc]\ndt = 1e-6\nsteps = 20\nparticles_per_cell = 4\nspecies = [{ name = \"Ar\" }]\n[dsmc.grid]\ncells = [16]\nsize = [1.6]\n\
+        [dsmc.gas]\ndensity = 1e19\ntemperature = 300.0\n[dsmc.boundary]\nx = \"specular\"\n";
+    let first = run_text(folder.path(), gas, &["-o", "out", "--set", "run.checkpoint_every=10", "--keep-going"]);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let resume = |key: &str| zellige(folder.path(), &["run", "input.toml", "--resume", "out", "-o", "more", "--keep-going", "--set", key]);
+    for (key, says) in [("dsmc.steps=15", "is of step 20, beyond the end of this input"), ("run.seed=2", "`run.seed` was 1 and is 2")] {
+        let refused = resume(key);
+        assert!(refused.code == 2 && refused.err.contains(says) && !folder.path().join("more/summary.json").exists(), "{}", refused.err);
+    }
+    let more = resume("dsmc.steps=25");
+    assert!(more.code == 0 && more.err.contains("resumed after step 20"), "{}", more.err);
+}
+
 /// Averages over two shapes are none of either.
 #[test]
 fn a_run_is_not_gone_on_with_when_its_data_changed() {

@@ -93,8 +93,7 @@ pub(crate) fn lines(config: &Config, model: &Model) -> (Vec<(String, String)>, V
         }
         let h = model.widest();
         if h > beside && model.collisions.partner != Partner::NearestNeighbour {
-            let wall =
-                if coldest < s.temperature { format!(", and {:.2} beside a wall of {shown} K", h / beside) } else { String::new() };
+            let wall = if coldest < s.temperature { format!(", and {:.2} beside a wall of {shown} K", h / beside) } else { String::new() };
             warnings.push(format!(
                 "behind a normal shock a cell would be {:.2} free paths wide{wall}: heat and shear may come out \
                  wrong there; cells of {:.3e} m would do, or nearest-neighbour partners (`collisions.partner = \"nearest_neighbour\"`, 20 particles or more in a cell)",

@@ -137,10 +137,6 @@ impl Solver for Toy {
     type Config = Config;
     type Prepared = ();
 
-    fn may_change() -> &'static [&'static str] {
-        &["steps"]
-    }
-
     fn check(config: &Config) -> Vec<Problem> {
         let none = (config.steps == 0).then(|| Problem::new("steps", "a run needs a step").allowed("at least 1"));
         none.into_iter().collect()
