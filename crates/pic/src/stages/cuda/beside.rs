@@ -85,10 +85,10 @@ impl Beside {
             return Ok(None);
         }
         let lowest = part.lowest();
-        // Rows of another part come as they were deposited, the wall's own, which a filter at a wall that takes particles has as zero, too.
-        let takes = grid.particles[1].contains(&ParticleSide::Absorb);
-        if reach > 0 && reach + usize::from(takes) > lowest {
-            let problem = Problem::new("--parts", format!("the filter of the current reaches over {reach} rows, a part has {lowest}"));
+        // Rows of another part come as they were deposited: that of a wall which takes particles, zero for a filter, must not be among them.
+        let needed = if reach > 0 { reach + usize::from(grid.particles[1].contains(&ParticleSide::Absorb)) } else { 0 };
+        if needed > lowest {
+            let problem = Problem::new("--parts", format!("the filter of the current needs {needed} rows beside it, a part has {lowest}"));
             return Err(Error::input("command line", problem.hint("use fewer parts or fewer passes of the filter along y")));
         }
         let program = recipe(precision).build(cuda)?;
