@@ -20,8 +20,7 @@ const SIGMAS: f64 = 10.0;
 /// Standard deviation of the rounding of a number, over `eps` times it: `2^-1/sqrt(12)` of the distance of two numbers, which is
 /// `eps` to `eps/2` of it, and as much again for the difference of B that is added.
 const OF_FIELD: f64 = 0.3;
-/// Standard deviation of the rounding of a step's current at a corner, over `eps` times the largest charge of all species at any:
-/// partial sums in the order of particles. Integers of a GPU are exact.
+/// Standard deviation of the rounding of a step's current at a corner, over `eps` times the largest charge of all species at any.
 const OF_CHARGE: f64 = 0.3;
 /// Mean squares of fields count so often: waves that passed between two checks are not spread over the whole box.
 const CONCENTRATION: f64 = 4.0;
@@ -102,8 +101,9 @@ pub struct ChargeCheck<'a> {
 
 impl ChargeCheck<'_> {
     /// The numbers of it where the squares of fields over those of cells are `now` on the mean, and the fullest corner has
-    /// `fullest`.
-    pub fn rounding(&self, now: f64, fullest: f64) -> Rounding<f64> {
+    /// `fullest`, added up from `summands` currents one after the other (0: without rounding). Each partial sum is rounded: of `n`
+    /// equal summands to a variance of `sum_k (k/n)^2 = n/3` times that of the whole.
+    pub fn rounding(&self, now: f64, fullest: f64, summands: f64) -> Rounding<f64> {
         let square = self.eps * self.eps;
         // Measured fields may all be older than what is there now; and sums are rounded to a unit of the largest charge on a GPU, so that
         // near-empty corners round as full ones do.
@@ -113,7 +113,7 @@ impl ChargeCheck<'_> {
             reading: 2.0 * square,
             of_field: OF_FIELD * OF_FIELD,
             passed: OF_FIELD * OF_FIELD * passed,
-            charge: (OF_CHARGE * fullest).powi(2),
+            charge: (OF_CHARGE * fullest).powi(2) * (1.0 + summands / 3.0),
             sigmas: SIGMAS,
         }
     }

@@ -21,12 +21,12 @@ impl Corners {
         Self { base: vec![0.0; grid.len()], variance: vec![0.0; grid.len()] }
     }
 
-    /// Looks at them, with the charge, its magnitude summed over species, and E in x and y.
+    /// Looks at them, with the number of particles, the charge, its magnitude summed over species, and E in x and y.
     pub(super) fn check_charge<T: RealScalar>(
         &mut self,
-        part: &Part,
-        grid: &Grid,
+        (part, grid): (&Part, &Grid),
         check: &ChargeCheck<'_>,
+        particles: u64,
         rho: &[f64],
         all: &[f64],
         [ex, ey]: [&[T]; 2],
@@ -37,13 +37,16 @@ impl Corners {
             let arrays = (chunks(&ex[some.clone()], pitch), chunks(&ey[some.clone()], pitch), chunks(&all[some], pitch));
             map(arrays, |_, (ex, ey, all)| {
                 let squares = |row: &[T], h: f64| row[BELOW..BELOW + grid.nodes(0)].iter().map(|e| (e.to_f64() / h).powi(2)).sum::<f64>();
-                [squares(ex, hx), squares(ey, hy), all.iter().copied().fold(0.0, f64::max)]
+                let total = all[BELOW..BELOW + grid.nodes(0)].iter().sum::<f64>();
+                [squares(ex, hx), squares(ey, hy), all.iter().copied().fold(0.0, f64::max), total]
             })
         });
         let rows = part.lists_of_rows(grid, vec![rows.concat()])?.concat();
-        let rows = rows.as_chunks::<3>().0.iter();
-        let [x, y, fullest] = rows.fold([0.0; 3], |[x, y, most], [a, b, c]| [x + a, y + b, f64::max(most, *c)]);
-        let rounding = check.rounding((x + y) / (grid.nodes(0) * grid.nodes(1)) as f64, fullest);
+        let rows = rows.as_chunks::<4>().0.iter();
+        let [x, y, fullest, total] = rows.fold([0.0; 4], |[x, y, most, sum], [a, b, c, d]| [x + a, y + b, f64::max(most, *c), sum + d]);
+        // Those at the fullest corner, if they have the mean charge.
+        let summands = if total > 0.0 { particles as f64 * fullest / total } else { 0.0 };
+        let rounding = check.rounding((x + y) / (grid.nodes(0) * grid.nodes(1)) as f64, fullest, summands);
         let (first, inside) = (grid.held().start as isize - BELOW as isize, grid.inside());
         let looked_at = |(row, base, variance): (usize, &mut [f64], &mut [f64])| {
             let (j, mut seen) = (row as isize + first, ChargeErrors::NONE);

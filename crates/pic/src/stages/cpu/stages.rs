@@ -362,8 +362,9 @@ impl<T: Format> Stages for CpuStages<T> {
                 });
             });
         }
+        let particles = self.count()?.iter().sum();
         let Self { part, fields, corners, .. } = self;
-        part.stage(|| corners.check_charge(part, &fields.grid, check, &rho, &all, [&fields.e[0], &fields.e[1]]))
+        part.stage(|| corners.check_charge((part, &fields.grid), check, particles, &rho, &all, [&fields.e[0], &fields.e[1]]))
     }
 
     fn energies(&mut self) -> Result<Energies> {

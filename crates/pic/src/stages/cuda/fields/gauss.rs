@@ -112,7 +112,8 @@ impl Fields {
         let found = self.part.lists_of_rows(&self.grid, vec![found])?.concat();
         let join = |[x, y, most]: [f64; 3], [a, b, c]: &[f64; 3]| [x + a, y + b, f64::max(most, *c)];
         let [x, y, fullest] = found.as_chunks::<3>().0.iter().fold([0.0; 3], join);
-        let rounding = check.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest);
+        // Integers are added up without rounding.
+        let rounding = check.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest, 0.0);
         // Rows that are here, counted from the first of them.
         let [columns, rows] = &check.range;
         let (first, here) = (self.grid.held().start as isize, nodes as isize);
