@@ -3,7 +3,7 @@
 mod on_gpu;
 
 use zellige_engine::cuda::Coming;
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::parallel::position;
 use zellige_engine::record::{
     self, Axis, Column, Entries, Mesh, Method, Note, Palette, Pictures, Planes, Record, Table, UnitDimension, Values,
@@ -59,13 +59,19 @@ pub fn is_component(name: &str) -> bool {
     component(name).is_some()
 }
 
+/// True for a component of the current.
+pub fn is_current(name: &str) -> bool {
+    component(name).is_some_and(|c| c as usize >= Component::Jx as usize)
+}
+
 /// Adds the named quantities, the components of a field together, in a run in parts those of this part; only their pictures where
 /// `whole` is false and those are made where the fields lie. Those that are zero everywhere are left out unless they were asked
-/// for.
+/// for; so is J where it is not known.
 pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, whole: bool, out: &mut Pictures) -> Result<()> {
     for first in 0..3 {
-        let members =
-            Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| component(name) == Some(*c)));
+        let members: Vec<_> = (Component::ALL[3 * first..][..3].iter().copied())
+            .filter(|c| plasma.knows(*c) && what.iter().any(|name| component(name) == Some(*c)))
+            .collect();
         let mut components = Vec::new();
         for component in members {
             let (scale, name) = (quantity(plasma, first).scale, ["x", "y", "z"][component as usize % 3]);
@@ -108,7 +114,13 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
 
 /// A quantity by the name of its record, zero or not; `None` where there is none of that name.
 pub fn field(config: &Config, plasma: &mut Plasma, name: &str) -> Result<Option<Record>> {
-    let component = Component::ALL.into_iter().find(|c| c.record_name() == name).map(|c| c.name().to_owned());
+    let component = Component::ALL.into_iter().find(|c| c.record_name() == name);
+    if component.is_some_and(|c| !plasma.knows(c)) {
+        let problem = Problem::new(name, "the checkpoint was saved without the current of its step");
+        let hint = "it is there after the next step; checkpoints of runs that list a component of it in `pic.diagnostics.fields` have it";
+        return Err(Error::input("the run", problem.hint(hint)));
+    }
+    let component = component.map(|c| c.name().to_owned());
     let all = (name == "rho").then(|| "charge".to_owned());
     let of_species =
         || plasma.setup.species.iter().find(|s| name.strip_prefix("rho_") == Some(&s.name)).map(|s| format!("charge.{}", s.name));

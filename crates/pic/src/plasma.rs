@@ -57,6 +57,8 @@ pub struct Plasma {
     accounts: EnergyAccounts,
     /// Particles of each species that were added from outside between steps, less those that were taken away.
     pub(crate) added: Vec<i64>,
+    /// J is that of the last step: not where a checkpoint was without it.
+    has_current: bool,
     /// Energy that the antennas radiate where nothing comes back to them.
     radiated: f64,
     /// A step is so short on a GPU that marks of time between its stages would be a part of it, and its launches take longer than
@@ -159,6 +161,7 @@ impl Plasma {
             added,
             radiated: 0.0,
             small: false,
+            has_current: true,
             repeated: RepeatedLaunches::default(),
         };
         // Exchanges between parts are no launches.
@@ -257,6 +260,7 @@ impl Plasma {
             _ => step::step(stages, species, &sheets, n, measure, profiler)?,
         }
         self.step += 1;
+        self.has_current = true;
         let due = self.model.window.map_or(0, |start| self.model.shifts(start, self.step));
         while self.moved < due {
             self.shift(profiler)?;
@@ -310,6 +314,11 @@ impl Plasma {
     pub fn closed(&self) -> bool {
         let layer = self.setup.grid.fields.iter().flatten().any(|s| *s == FieldSide::Absorbing);
         self.model.window.is_none() && self.antennas.is_empty() && !layer && self.setup.external[..3].iter().all(Vec::is_empty)
+    }
+
+    /// True if a component is known: J is not between a checkpoint without it and the next step.
+    pub fn knows(&self, component: Component) -> bool {
+        self.has_current || (component as usize) < Component::Jx as usize
     }
 
     /// Links to the other parts of the run.

@@ -300,7 +300,7 @@ impl Solver for Pic {
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
         self.diagnostics.settle(&mut self.plasma)?;
-        self.plasma.save(writer)?;
+        self.plasma.save(writer, self.diagnostics.show_current())?;
         writer.u64("count", self.count)?;
         self.diagnostics.save(writer)
     }

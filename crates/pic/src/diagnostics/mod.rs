@@ -254,6 +254,12 @@ impl Diagnostics {
         Ok(records)
     }
 
+    /// True if results show J as it stands.
+    pub fn show_current(&self) -> bool {
+        self.fields.iter().flat_map(|f| &f.what.what).any(|name| output::is_current(name))
+            || self.spectra.iter().any(|spectrum| output::is_current(spectrum.component().name()))
+    }
+
     /// Saves the state that a bitwise identical continuation needs.
     pub fn save(&self, writer: &mut Writer) -> Result<()> {
         self.series.save(writer)?;

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::config::diagnostics::SpectrumConfig;
 use crate::grid::Grid;
 use crate::plasma::Plasma;
+use crate::stages::Component;
 
 /// A spectrum under way.
 #[derive(Debug, Clone)]
@@ -36,6 +37,11 @@ impl Spectrum {
     /// Nothing sampled yet.
     pub fn new(config: SpectrumConfig) -> Self {
         Self { config, samples: Vec::new() }
+    }
+
+    /// The component.
+    pub fn component(&self) -> Component {
+        self.config.component
     }
 
     /// A component along x, averaged over y.

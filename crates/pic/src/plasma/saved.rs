@@ -11,15 +11,16 @@ use crate::particles::Particles;
 use crate::stages::{Component, Ledger};
 
 impl Plasma {
-    /// Everything that a bit-equal continuation needs.
+    /// Everything that a bit-equal continuation needs, and J of the last step where results show it (`with_current`): the next
+    /// step does not need it.
     ///
     /// # Errors
     /// A value is not finite: nothing sound would go on from there.
-    pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
+    pub fn save(&mut self, writer: &mut Writer, with_current: bool) -> Result<()> {
         writer.u64("step", self.step)?;
         writer.u64("moved", self.moved)?;
         let mut broken = None;
-        for component in &Component::ALL[..6] {
+        for component in &Component::ALL[..if with_current && self.has_current { 9 } else { 6 }] {
             let (first, values) = self.stages.own_rows(*component)?;
             broken = broken.or_else(|| self.broken(|| component.name().into(), &values));
             writer.joined(component.name(), &[(first * self.setup.grid.nodes(0), &values[..])])?;
@@ -66,7 +67,8 @@ impl Plasma {
             }
         }
         let [width, height] = [0, 1].map(|axis| self.setup.grid.nodes(axis));
-        for component in &Component::ALL[..6] {
+        self.has_current = reader.has(Component::Jx.name());
+        for component in &Component::ALL[..if self.has_current { 9 } else { 6 }] {
             let (name, expected) = (component.name(), width * height);
             let found = reader.count::<f64>(name)?;
             if found != expected {

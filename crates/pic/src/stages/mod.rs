@@ -254,10 +254,10 @@ pub trait Stages: Send {
     /// A component over all corners with guards, as [`crate::grid::Grid::index`] lays them out.
     fn component(&mut self, component: Component) -> Result<Vec<f64>>;
 
-    /// Rows of nodes of E or B that this part has, without guards, and the number of the first: for a checkpoint.
+    /// Rows of nodes of a component that this part has, without guards, and the number of the first: for a checkpoint.
     fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)>;
 
-    /// Sets E or B to rows of nodes of the domain, of which it reads those that this part holds.
+    /// Sets a component to rows of nodes of the domain, of which it reads those that this part holds.
     fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()>;
 
     /// A component on the cells of the box, row by row, times `scale`, in the number format of the set-up: what a record holds. In

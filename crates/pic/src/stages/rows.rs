@@ -1,4 +1,4 @@
-//! Rows of nodes of E and B as a checkpoint has them: those that carry values of their own, without guards.
+//! Rows of nodes of a component as a checkpoint has them: those that carry values of their own, without guards.
 
 use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;

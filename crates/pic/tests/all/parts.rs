@@ -182,6 +182,31 @@ fn a_part_writes_its_particles_itself() {
     }
 }
 
+/// A run that is taken up at its end has the current of its last step, in one part and in two.
+pub(crate) fn the_current_survives(open: &Open<'_>) {
+    let mut table = table(json!({ "x": "reflecting" }));
+    table["steps"] = json!(6);
+    table["smoothing"] = json!({ "all": { "passes": 1 } });
+    table["diagnostics"]["fields"] = json!([{ "what": ["ex", "jx", "jz"] }]);
+    table["diagnostics"]["spectrum"] = json!([{ "component": "jy" }]);
+    let [before, after] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    for parts in [1, 2] {
+        let one = on(open, &table, parts, 6, None, before.path());
+        let again = on(open, &table, 3 - parts, 6, Some(&before.path().join(format!("of{parts}.zck"))), after.path());
+        assert!(one.components[6..].iter().flatten().any(|v| f64::from_bits(*v) != 0.0));
+        assert!(one.components == again.components, "fields from {parts} parts");
+        let shown =
+            |found: &Results| found.records.iter().filter(|r| r[0] == "J" || r[0].starts_with("spectrum")).cloned().collect::<Vec<_>>();
+        assert_eq!(shown(&one).len(), 2, "{:?}", one.records.iter().map(|r| &r[0]).collect::<Vec<_>>());
+        assert_eq!(shown(&one), shown(&again), "from {parts} parts");
+    }
+}
+
+#[test]
+fn the_current_is_in_checkpoints() {
+    the_current_survives(&|| Ok(environment(1)));
+}
+
 #[test]
 fn a_periodic_plasma() {
     let found = same_in_parts(periodic(), 24);

@@ -11,7 +11,7 @@ use zellige_engine::testing;
 use zellige_pic::particles::Particles;
 use zellige_pic::stages::{Component, Ledger};
 
-use crate::parts::{Known, Results, charged, conducting, layered, moving, moving_periodic, on, periodic, table};
+use crate::parts::{Known, Results, charged, conducting, layered, moving, moving_periodic, on, periodic, table, the_current_survives};
 
 /// Rounding of sums over up to 10^4 particles in another order, each to 1e-16 of the whole, and of what follows from them.
 const ROUNDING: f64 = 1e-11;
@@ -99,6 +99,14 @@ fn a_plasma_in_parts_of_a_gpu() {
         let mut table = table(json!({}));
         table["order"] = json!(order);
         same_on_one_gpu(table, 24, &[2, 3, 8]);
+    }
+}
+
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn the_current_is_in_checkpoints_of_a_gpu() {
+    if testing::gpu().is_some() {
+        the_current_survives(&|| Ok(Environment::new(Device::Cuda(zellige_engine::cuda::Cuda::open(0)?), ".", 7)));
     }
 }
 

@@ -255,6 +255,18 @@ fn threads_tiles_and_restarts_change_nothing() {
     }
 }
 
+/// A checkpoint of a run that shows no current has none: until the next step it is missing, not zero.
+#[test]
+fn a_current_that_is_not_known_is_not_zero() {
+    let table = warm(24, 0.1, 40);
+    let mut again = restarted(table, [20, 20]);
+    let error = again.field("J_x").unwrap_err();
+    assert!(error.to_string().contains("`J_x`") && error.hint().unwrap().contains("pic.diagnostics.fields"), "{error}");
+    assert!(again.field("E_x").unwrap().is_some());
+    again.step(&mut Profiler::off()).unwrap();
+    assert!(again.field("J_x").unwrap().is_some());
+}
+
 /// A checkpoint holds what a box has that is not closed: the memory of layers on all sides, the radiation of an antenna, the work
 /// of the fields, how far the window has gone, and what is known of `div E - rho`.
 #[test]

@@ -242,6 +242,9 @@ impl Stages for CudaStages {
     }
 
     fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
+        if component as usize >= Component::Jx as usize {
+            self.read_current()?;
+        }
         self.fields.own_rows(component)
     }
 

@@ -8,47 +8,55 @@ use crate::stages::rows::{self, ReadRow};
 use crate::stages::{Component, Precision};
 
 impl Fields {
-    /// A component over all corners of the domain with guards. Waits.
-    pub(in crate::stages::cuda) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
-        let c = component as usize;
-        let (size, n) = (bytes(self.precision), self.grid.len());
-        if c >= 6 {
-            self.j()?;
-        }
+    /// A component as it lies on the device. Waits.
+    fn fetch(&mut self, component: Component) -> Result<Vec<f64>> {
+        let (c, size) = (component as usize, bytes(self.precision) * self.grid.len());
         let values = if c < 6 {
             self.cuda.download(&self.advancing[0][c])?
         } else {
-            self.cuda.download_range(&self.current, (c - 6) * n * size..(c - 5) * n * size)?
+            self.j()?;
+            self.cuda.download_range(&self.current, (c - 6) * size..(c - 5) * size)?
         };
-        let mut values = self.part.whole(&self.grid, &unpacked(&values, self.precision), self.grid.pitch(), true)?;
-        fill_guards(&self.grid.whole(), component, &mut values);
-        Ok(values)
+        Ok(unpacked(&values, self.precision))
     }
 
-    /// Rows of nodes of E or B that are this part's, and the number of the first. Waits.
-    pub(in crate::stages::cuda) fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
-        let values = self.cuda.download(&self.advancing[0][component as usize])?;
-        Ok(rows::own(&self.part, &self.grid, &unpacked(&values, self.precision)))
-    }
-
-    /// Sets E or B to rows of nodes of the domain.
-    pub(in crate::stages::cuda) fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()> {
-        let data = packed(&rows::held(&self.grid, component, read)?, self.precision);
-        self.cuda.upload(&mut self.advancing[0][component as usize], &data)
-    }
-
-    /// Sets a component; the guards given are replaced by what the sides say.
-    pub(in crate::stages::cuda) fn set(&mut self, component: Component, values: &[f64]) -> Result<()> {
-        let c = component as usize;
-        let mut values = values.to_vec();
-        fill_guards(&self.grid.whole(), component, &mut values);
-        let data = packed(&self.part.share(&self.grid, &values, self.grid.pitch()), self.precision);
+    /// The way back.
+    fn store(&mut self, component: Component, values: &[f64]) -> Result<()> {
+        let (c, data) = (component as usize, packed(values, self.precision));
         if c < 6 {
             self.cuda.upload(&mut self.advancing[0][c], &data)
         } else {
             self.j()?;
             self.cuda.upload_at(&mut self.current, (c - 6) * data.len(), &data)
         }
+    }
+
+    /// A component over all corners of the domain with guards. Waits.
+    pub(in crate::stages::cuda) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
+        let values = self.fetch(component)?;
+        let mut values = self.part.whole(&self.grid, &values, self.grid.pitch(), true)?;
+        fill_guards(&self.grid.whole(), component, &mut values);
+        Ok(values)
+    }
+
+    /// Rows of nodes of a component that are this part's, and the number of the first. Waits.
+    pub(in crate::stages::cuda) fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
+        let values = self.fetch(component)?;
+        Ok(rows::own(&self.part, &self.grid, &values))
+    }
+
+    /// Sets a component to rows of nodes of the domain.
+    pub(in crate::stages::cuda) fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()> {
+        let values = rows::held(&self.grid, component, read)?;
+        self.store(component, &values)
+    }
+
+    /// Sets a component; the guards given are replaced by what the sides say.
+    pub(in crate::stages::cuda) fn set(&mut self, component: Component, values: &[f64]) -> Result<()> {
+        let mut values = values.to_vec();
+        fill_guards(&self.grid.whole(), component, &mut values);
+        let values = self.part.share(&self.grid, &values, self.grid.pitch());
+        self.store(component, &values)
     }
 
     /// Puts deposits into a component of J, guards included, as they are.
