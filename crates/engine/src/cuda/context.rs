@@ -1,5 +1,6 @@
 //! One GPU: its context, its properties and the one stream that all work goes to, in order.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
@@ -121,6 +122,7 @@ impl Cuda {
         let failed = |e| failure(format!("cuda:{ordinal}"), "cannot be opened", e);
         let begun = Instant::now();
         let context = CudaContext::new(ordinal).map_err(failed)?;
+        keep(&context).map_err(failed)?;
         tracing::debug!("the context of cuda:{ordinal} took {:.0} ms", 1e3 * begun.elapsed().as_secs_f64());
         let properties = properties(&context).map_err(failed)?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed)?;
@@ -255,6 +257,19 @@ impl Cuda {
     pub(super) fn failed(&self, doing: &str, error: DriverError) -> Error {
         failure(format!("cuda:{}", self.0.ordinal), doing, error)
     }
+}
+
+/// Keeps the context of a GPU for the life of the process, as CUDA's own runtime does: whoever opens the GPU next finds it made,
+/// and it is not destroyed while a thread of the driver still works in it: driver 580 then ends in 1 of 10 processes that open and
+/// close a GPU in several parts a hundred times (its event handler reads a null pointer).
+fn keep(context: &CudaContext) -> std::result::Result<(), DriverError> {
+    static KEPT: Mutex<BTreeSet<sys::CUdevice>> = Mutex::new(BTreeSet::new());
+    let device = context.cu_device();
+    if KEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(device) {
+        // SAFETY: the driver gave the device.
+        unsafe { result::primary_ctx::retain(device) }?;
+    }
+    Ok(())
 }
 
 /// The driver's word for an error.
