@@ -161,18 +161,26 @@ pub struct Environment {
     pub seed: u64,
     /// Links to the other parts of the run.
     pub links: Links,
+    /// Parts of the run, which a plan is made for before they are linked.
+    pub parts: usize,
 }
 
 impl Environment {
     /// An environment of a run that is not cut into parts. Relative paths of the input refer to `folder`.
     pub fn new(device: Device, folder: impl Into<PathBuf>, seed: u64) -> Self {
-        Self { device, folder: folder.into(), seed, links: Links::default() }
+        Self { device, folder: folder.into(), seed, links: Links::default(), parts: 1 }
     }
 
     /// The environment of one part of a run.
     #[must_use]
     pub fn of_part(self, links: Links) -> Self {
-        Self { links, ..self }
+        Self { parts: links.size(), links, ..self }
+    }
+
+    /// The environment that a run in so many parts is planned in.
+    #[must_use]
+    pub fn in_parts(self, parts: usize) -> Self {
+        Self { parts, ..self }
     }
 }
 

@@ -147,11 +147,13 @@ struct DeviceProperties {
     gpu: bool,
     /// A library of Fourier transforms.
     transforms: bool,
+    /// The grid is cut into parts, which the direct solver is not.
+    cut: bool,
 }
 
 fn device_properties(device: &Device) -> DeviceProperties {
     let gpu = matches!(device, Device::Cuda(_));
-    DeviceProperties { gpu, transforms: !gpu || library::cufft().refusal.is_none() }
+    DeviceProperties { gpu, transforms: !gpu || library::cufft().refusal.is_none(), cut: false }
 }
 
 /// Cost of a sweep, in relaxations of one node: each line of nodes and each pass has an overhead, which dominates where lines are
@@ -222,6 +224,11 @@ impl Options {
         self.choose_for(grid, device_properties(device), warm, false)
     }
 
+    /// Chooses as [`Options::choose_on`] does, for a grid in so many parts.
+    pub fn choose_in_parts(&self, grid: &Grid, device: &Device, warm: bool, parts: usize) -> Result<Choice> {
+        self.choose_for(grid, DeviceProperties { cut: parts > 1, ..device_properties(device) }, warm, false)
+    }
+
     /// Chooses as [`Options::choose_on`] does, for many right-hand sides on one grid, which the direct solver takes together.
     pub fn choose_stack(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
         self.choose_for(grid, device_properties(device), warm, true)
@@ -229,12 +236,12 @@ impl Options {
 
     /// The choice on a GPU with all its libraries; `stack`: for many right-hand sides.
     pub fn choose_for_gpu(&self, grid: &Grid, warm: bool, stack: bool) -> Result<Choice> {
-        self.choose_for(grid, DeviceProperties { gpu: true, transforms: true }, warm, stack)
+        self.choose_for(grid, DeviceProperties { gpu: true, transforms: true, cut: false }, warm, stack)
     }
 
     /// Settles everything for a grid. `gpu`: the device's kind, with all its libraries; `warm`: whether there is a first guess.
     pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
-        self.choose_for(grid, DeviceProperties { gpu, transforms: true }, warm, false)
+        self.choose_for(grid, DeviceProperties { gpu, transforms: true, cut: false }, warm, false)
     }
 
     fn choose_for(&self, grid: &Grid, has: DeviceProperties, warm: bool, stack: bool) -> Result<Choice> {
@@ -302,7 +309,7 @@ impl Options {
 
     /// The method, and why it was chosen.
     fn method(&self, grid: &Grid, has: DeviceProperties, warm: bool, stack: bool) -> (Method, String) {
-        let DeviceProperties { gpu, transforms } = has;
+        let DeviceProperties { gpu, transforms, cut } = has;
         if self.method != Method::Auto {
             return (self.method, String::new());
         }
@@ -324,6 +331,9 @@ impl Options {
         let of_cycles = estimate::cycles(grid, self.precision, gpu, full, if warm { goal.sqrt() } else { goal });
         if self.asks_for_cycles() {
             return (cycles, "the cycle's own options were given".into());
+        }
+        if cut {
+            return (cycles, "the direct solver is computed in one part".into());
         }
         if !transforms {
             return (cycles, "the direct solver needs cuFFT, which is missing: see `zellige devices`".into());

@@ -106,7 +106,10 @@ impl Solver for Poisson {
         setup::check_files(config, &environment.folder)?;
         let (grid, device, warm) = (setup::grid(config), &environment.device, config.guess.is_some());
         let (batch, options) = (setup::batch(config, &environment.folder)?, config.options());
-        let choice = if batch.is_some() { options.choose_stack(&grid, device, warm)? } else { options.choose_on(&grid, device, warm)? };
+        let choice = match batch {
+            Some(_) => options.choose_stack(&grid, device, warm)?,
+            None => options.choose_in_parts(&grid, device, warm, environment.parts)?,
+        };
         Ok(Prepared { batch, choice })
     }
 
@@ -139,6 +142,12 @@ impl Solver for Poisson {
             if choice.truncation { "truncation error".into() } else { format!("relative residual {:.1e}", choice.criteria.relative) };
         lines.push(("goal".into(), goal));
         let mut warnings = Vec::new();
+        if environment.parts > 1 && config.options().choose_on(&grid, device, config.guess.is_some())?.scheme != choice.scheme {
+            let name = if matches!(choice.scheme, Scheme::Cycles { fmg: Some(_), .. }) { "fmg" } else { "multigrid" };
+            warnings.push(format!(
+                "in one part `auto` takes the direct solver, with other last bits: `method = \"{name}\"` gives the same in any number of parts"
+            ));
+        }
         let floor = cost::expected_floor(&grid, choice.precision);
         if !choice.truncation && choice.criteria.relative < floor && choice.criteria.absolute == 0.0 {
             let better = if choice.precision.eps() > 1e-10 { "; `precision = \"mixed\"` goes further" } else { "" };

@@ -59,7 +59,8 @@ fn auto_takes_the_cheaper_method_and_says_why() {
         assert_eq!(choice.scheme == Scheme::Direct, direct, "{n}: {}", choice.description);
         assert_eq!(options.method == Method::Auto, choice.description.contains(" ("), "{n}: {}", choice.description);
     }
-    let without = mixed(1e-6).choose_for(&square(4097, zero), DeviceProperties { gpu: true, transforms: false }, false, false).unwrap();
+    let without =
+        mixed(1e-6).choose_for(&square(4097, zero), DeviceProperties { gpu: true, transforms: false, cut: false }, false, false).unwrap();
     assert!(without.scheme != Scheme::Direct && without.description.contains("cuFFT"), "{}", without.description);
 }
 
