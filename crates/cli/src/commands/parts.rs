@@ -18,6 +18,8 @@ const MOST: [usize; 2] = [1024, 1 << 20];
 
 /// Time for a launcher to hand on what an ended process has said: it drops the rest when the others are ended.
 const TELLING: Duration = Duration::from_millis(300);
+/// Time for the first part to tell what all find in their input, and to end them.
+const SAME: Duration = Duration::from_secs(2);
 
 /// Does `work` in this process, or in each of those that a launcher has started: the first one speaks for all, and one that fails
 /// says so before it ends the others.
@@ -35,9 +37,14 @@ pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> 
     }
     let done = links.must_agree("the program", &format!("zellige {VERSION} ({GIT_HASH})")).and_then(|()| work(&links));
     done.or_else(|error| {
-        // The part that failed tells its error. Others that know of it wait for it in the end of the library.
-        if !matches!(error, Error::Part { .. }) {
+        // The part that failed tells its error. Others that know of it wait for it in the end of the library; of an orderly stop, which
+        // all make after the same step, they know.
+        let known = matches!(error, Error::Part { .. }) || (matches!(error, Error::Interrupted { .. }) && !links.is_first());
+        if !known {
             if !links.is_first() {
+                if matches!(error, Error::Input { .. }) {
+                    std::thread::sleep(SAME);
+                }
                 let host = links.host().map_or_else(String::new, |host| format!(" on {host}"));
                 report::fault(&format!("part {} of {}{host} ended the run:", links.rank(), links.size()));
             }

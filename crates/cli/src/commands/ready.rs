@@ -1,5 +1,7 @@
 //! The device and the plan of a run.
 
+use std::collections::BTreeSet;
+
 use zellige_engine::allocator;
 use zellige_engine::config::Input;
 use zellige_engine::cuda;
@@ -79,6 +81,21 @@ fn alone(device: &Device, plan: &Plan, step: &str) -> Result<Option<Device>> {
     Ok(Some(Device::open(&DeviceSpec::Cpu, 1)?.0))
 }
 
+/// Refuses data files that other parts have and this one has not.
+fn data_is_everywhere<S: Solver>(input: &Input<S::Config>, links: &Links) -> Result<()> {
+    if links.is_alone() {
+        return Ok(());
+    }
+    let own = input.data_files::<S>()?;
+    let all: BTreeSet<String> = links.all_say(&own)?.into_iter().flatten().collect();
+    let missing = all.difference(&own).next().map(|name| {
+        let problem =
+            Problem::new("", format!("there is no data file `{name}` in `{}`, where other parts have it", input.folder.display()));
+        Error::input(&input.origin, problem.hint("each host reads its data: put the files into a folder that all share"))
+    });
+    links.together(missing.map_or(Ok(()), Err))
+}
+
 /// A checked input with its device and its plan, before anything of it is set up.
 pub(crate) struct Ready<S: Solver> {
     pub(crate) input: Input<S::Config>,
@@ -104,6 +121,7 @@ impl<S: Solver> Ready<S> {
         // The first one is the device of the run, as far as there is one.
         let first = parts.gpus().first().map(|gpu| format!("cuda:{gpu}"));
         let target = &RunTarget { device: first.or_else(|| target.device.clone()), ..target.clone() };
+        data_is_everywhere::<S>(&input, links)?;
         // As it was read: the threads of each part are its own matter.
         links.must_agree("the input", &input.resolved::<S>()?)?;
         let cpu_alone = S::only_on_cpu(&input.config);
@@ -123,7 +141,7 @@ impl<S: Solver> Ready<S> {
         };
         parts.refuse::<S>(&input.config, &device)?;
         input.run.device = device.id();
-        let mut environment = Environment::new(device, input.folder.clone(), input.run.seed).of_part(links.clone());
+        let mut environment = Environment::new(device, input.folder.clone(), input.run.seed).of_part(links.clone()).in_parts(parts.count());
         let device = environment.device.clone();
         let plural = if device.threads() == 1 { "" } else { "s" };
         let in_parts = match parts.count() {

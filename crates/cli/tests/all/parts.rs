@@ -222,6 +222,38 @@ fn a_dry_run_tells_the_cut_and_the_forecast() {
     assert_eq!(names(folder.path()), Vec::<String>::new());
 }
 
+/// A part that begins anew, or from an older state, beside others that go on would mix two runs.
+#[test]
+fn parts_resume_from_one_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, keys) = (example("dsmc/jet.toml"), ["dsmc.steps=20", "run.checkpoint_every=10"]);
+    assert_eq!(zellige(folder.path(), &arguments(&input, &keys, "one")).code, 0);
+    for mpirun in launchers() {
+        let begin =
+            [&[env!("CARGO_BIN_EXE_zellige")][..], &arguments(&input, &["dsmc.steps=40", "run.checkpoint_every=10"], "two")].concat();
+        let resume = [&begin[..], &["--resume", "one"]].concat();
+        let done = mpirun.command(1).args(&resume).args([":", "-n", "1"]).args(&begin).current_dir(folder.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&done.stderr);
+        let refusal = "the checkpoint to resume from is not the same everywhere: part 0";
+        assert!(!done.status.success() && told.contains(refusal) && told.contains("part 1"), "by {}: {told}", mpirun.maker);
+        assert!(!told.contains("panicked"), "by {}: {told}", mpirun.maker);
+    }
+}
+
+/// `auto` takes cycles in parts where one part has the direct solver, and says that its bits are others.
+#[test]
+fn the_automatic_method_knows_of_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let channel = example("poisson/channel.toml");
+    let run = |more: &[&str]| zellige(folder.path(), &[&["run", channel.as_str(), "--device", "cpu", "-o"][..], more].concat());
+    let [one, two] = [run(&["one", "--set", "poisson.method=fmg"]), run(&["two", "--parts", "2"])];
+    assert!(one.code == 0 && two.code == 0, "{}{}", one.err, two.err);
+    assert!(two.err.contains("`method = \"fmg\"` gives the same in any number of parts"), "{}", two.err);
+    let [one, two] = ["one", "two"]
+        .map(|name| files(&folder.path().join(name)).into_iter().filter(|(name, _)| name != "resolved.toml").collect::<Vec<_>>());
+    assert!(one == two, "other files than of the method that is named");
+}
+
 /// The job script of the guide: cut off by its time, it goes on from its checkpoint when it is started again, to the same files.
 #[cfg(target_os = "linux")]
 #[test]
@@ -259,7 +291,9 @@ fn a_job_goes_on_from_its_checkpoint() {
         let done = job();
         let told = String::from_utf8_lossy(&done.stderr).into_owned();
         let saved = folder.path().join(&output).join("checkpoint/latest.zck").exists();
-        assert!(!done.status.success() && saved && told.contains("wall-time limit"), "by {}: {told}", mpirun.maker);
+        assert!(!done.status.success() && saved, "by {}: {told}", mpirun.maker);
+        let lines = told.matches("wall-time limit").count();
+        assert!(lines == 1 && !told.contains("ended the run"), "by {}, an orderly stop that {lines} parts tell: {told}", mpirun.maker);
         // The next job has time enough.
         input(&format!("jet{k}.toml"), "");
         let done = job();
@@ -268,6 +302,8 @@ fn a_job_goes_on_from_its_checkpoint() {
         let found: Vec<_> = files(&folder.path().join(&output)).into_iter().filter(|(name, _)| name != "resolved.toml").collect();
         let same: Vec<_> = expected.iter().filter(|(name, _)| name != "resolved.toml").cloned().collect();
         assert!(found == same, "by {}: other files than of a run in one go", mpirun.maker);
+        let idle = job();
+        assert!(idle.status.success() && String::from_utf8_lossy(&idle.stdout).contains("is complete"), "{idle:?}");
     }
 }
 
@@ -278,7 +314,6 @@ fn what_cannot_be_cut_is_refused() {
     for (input, more, expected) in [
         (&channel, &["--parts", "0"][..], "allowed: 1 to 1024"),
         (&channel, &["--parts", "2", "--set", "poisson.method=direct"], "method = \"multigrid\""),
-        (&channel, &["--parts", "2"], "the direct solver"),
         (&batch, &["--parts", "2"], "one part"),
     ] {
         let found = zellige(folder.path(), &[&["run", input.as_str(), "--device", "cpu"][..], more].concat());

@@ -182,6 +182,11 @@ impl Reader {
         &self.solver
     }
 
+    /// The beginning of the seal on all checksums: the same for files of the same content.
+    pub fn seal(&self) -> String {
+        seal(&self.body.hashes, self.body.length)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Returns true if there is a section of this name.
     pub fn has(&self, name: &str) -> bool {
         self.sections.contains_key(name)

@@ -185,14 +185,19 @@ impl<C: Serialize> Input<C> {
         let mut top = toml::Table::new();
         top.insert(S::NAME.to_owned(), toml::Value::try_from(&self.config).map_err(failed)?);
         let mut run = self.run.clone();
-        let value = serde_json::to_value(&self.config).map_err(|e| Error::input(&self.origin, Problem::new(S::NAME, e.to_string())))?;
-        if data_files(&value, &self.folder).iter().any(|name| Path::new(name).is_relative()) {
+        if self.data_files::<S>()?.iter().any(|name| Path::new(name).is_relative()) {
             let folder = std::path::absolute(Path::new(".").join(&self.folder)).map_err(|e| Error::file("find", &self.folder, e))?;
             run.data_folder = Some(folder.to_string_lossy().into_owned());
         }
         top.insert("run".to_owned(), toml::Value::try_from(&run).map_err(failed)?);
         top.insert("output".to_owned(), toml::Value::try_from(&self.output).map_err(failed)?);
         toml::to_string_pretty(&top).map_err(failed)
+    }
+
+    /// Data files that the solver's table names and that are there, as it names them.
+    pub fn data_files<S: Solver<Config = C>>(&self) -> Result<BTreeSet<String>> {
+        let value = serde_json::to_value(&self.config).map_err(|e| Error::input(&self.origin, Problem::new(S::NAME, e.to_string())))?;
+        Ok(data_files(&value, &self.folder))
     }
 }
 

@@ -16,6 +16,7 @@
 //! assert_eq!(sums, [[0, 1, 2]; 3]);
 //! ```
 
+mod agree;
 #[cfg(test)]
 mod by_nccl;
 mod copies;
@@ -51,12 +52,6 @@ pub use self::ways::{Opened, Ways};
 use crate::cuda::Cuda;
 use crate::cuda::nccl::Communicator;
 use crate::error::{Error, Problem, Result};
-
-/// Parts that a message names at most.
-const MOST_NAMED: usize = 8;
-
-/// Bytes of a text that is told as it is.
-const LONGEST_TOLD: usize = 80;
 
 /// Carrier of messages between the parts of a run. Threads of a part call it one at a time.
 pub trait Transport: fmt::Debug + Send + Sync {
@@ -410,35 +405,6 @@ impl Links {
     pub fn all_say<T: Serialize + DeserializeOwned>(&self, word: &T) -> Result<Vec<T>> {
         let all = self.all_gather(serde_json::to_vec(word).map_err(|e| unreadable(&e))?)?;
         all.iter().map(|text| serde_json::from_slice(text).map_err(|e| unreadable(&e))).collect()
-    }
-
-    /// Refuses to go on unless all parts give the same text for `what`: the program, the input. Long texts are told by their hash.
-    /// The first part has the error, and the others end because of it.
-    ///
-    /// # Errors
-    /// It names the parts that differ from the first, with their hosts.
-    pub fn must_agree(&self, what: &str, text: &str) -> Result<()> {
-        if self.is_alone() {
-            return Ok(());
-        }
-        let hash = || format!("hash {}", &blake3::hash(text.as_bytes()).to_hex()[..16]);
-        let fingerprint = if text.len() > LONGEST_TOLD { hash() } else { text.to_owned() };
-        let all: Vec<(String, Option<String>)> = self.all_say(&(fingerprint, self.host()))?;
-        let described = |(part, (theirs, host)): (usize, &(String, Option<String>))| {
-            format!("part {part}{}: `{theirs}`", host.as_deref().map_or_else(String::new, |host| format!(" on {host}")))
-        };
-        let mut others: Vec<String> = all.iter().enumerate().filter(|(_, (theirs, _))| *theirs != all[0].0).map(described).collect();
-        if others.is_empty() {
-            return Ok(());
-        }
-        let more = others.len().saturating_sub(MOST_NAMED);
-        others.truncate(MOST_NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let first = described((0, &all[0]));
-        let problem = Problem::new("", format!("{what} is not the same everywhere: {first}, but {}{more}", others.join(", ")));
-        let error = Error::input("parts of a run", problem.hint("start the same program on the same input for all parts"));
-        // The first part tells it.
-        self.follow_first(if self.is_first() { Err(error) } else { Ok(()) })
     }
 
     /// Sums of counts over all parts: exact, so that they do not depend on how the domain is cut.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::recent::RecentRows;
 use super::state::{PendingResults, Saver, TemporaryCheckpoint};
-use super::{Options, Progress, Sink, Summary, Wish, agree, checkpoint_path, diagnostics, guard, parts, watch, write_records};
+use super::{Options, Progress, Sink, Summary, Wish, agree, diagnostics, guard, parts, watch, write_records};
 use crate::cuda::Cuda;
 use crate::device::Device;
 use crate::error::{Error, Problem, Result};
@@ -76,8 +76,10 @@ impl<S: Solver> Running<S> {
             Some(prepared) => S::setup_prepared(prepared, config, environment)?,
             None => S::setup(config, environment)?,
         };
-        let restore = |folder: &PathBuf| times::within(Phase::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
-        let pending = options.resume.as_ref().map(restore).transpose()?;
+        let pending = times::within(Phase::Checkpoints, || {
+            let reader = saver.open(options.resume.as_ref())?;
+            reader.map(|reader| saver.restore(&mut solver, &reader)).transpose()
+        })?;
         if let Device::Cuda(cuda) = &environment.device {
             // Copies of the state to the device are no part of the first step.
             cuda.synchronize()?;

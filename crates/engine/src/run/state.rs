@@ -66,7 +66,10 @@ pub(super) struct Saver<S: Solver> {
 impl<S: Solver> Saver<S> {
     pub(super) fn new(config: &S::Config, environment: &Environment, options: &Options) -> Result<Self> {
         let value = serde_json::to_value(config).map_err(|e| Error::input("the input", Problem::new(S::NAME, e.to_string())))?;
-        let files = files::fingerprints(&environment.folder, data_files(&value, &environment.folder))?;
+        let files = files::fingerprints(&environment.folder, data_files(&value, &environment.folder));
+        let files = environment.links.together(files)?;
+        let contents: Vec<String> = files.iter().map(|(name, content)| format!("{name}: {content}")).collect();
+        environment.links.must_agree("the data", &contents.join("\n"))?;
         let path = checkpoint_path(options.checkpoint_folder());
         Ok(Self { config: config.clone(), seed: Some(environment.seed), files, path, links: environment.links.clone() })
     }
@@ -164,10 +167,18 @@ impl<S: Solver> Saver<S> {
         Ok(())
     }
 
+    /// The checkpoint in a folder, or none where none is to be taken: the same for all parts.
+    pub(super) fn open(&self, folder: Option<&PathBuf>) -> Result<Option<Reader>> {
+        let reader = self.links.together(folder.map(|folder| Reader::open(checkpoint_path(folder), S::NAME)).transpose())?;
+        let seal = reader.as_ref().map_or_else(|| "none".to_owned(), |reader| format!("one sealed {}", reader.seal()));
+        self.links.must_agree("the checkpoint to resume from", &seal)?;
+        Ok(reader)
+    }
+
     /// Takes the state back; the input and the data files must be those that the checkpoint was made from, but for what
     /// [`Solver::may_change`] names. Tells what of the results of its step is still to be written.
-    pub(super) fn restore(&self, solver: &mut S, path: &Path) -> Result<PendingResults> {
-        let reader = Reader::open(path, S::NAME)?;
+    pub(super) fn restore(&self, solver: &mut S, reader: &Reader) -> Result<PendingResults> {
+        let path = reader.path();
         let mut then: serde_json::Value = reader.json(INPUT)?;
         let mut now = serde_json::to_value(&self.config).map_err(|e| reader.content_error(e.to_string()))?;
         let same = then == now;
@@ -193,7 +204,7 @@ impl<S: Solver> Saver<S> {
             let hint = "restore the earlier file, or start again without `--resume`";
             return Err(Error::input("command line", Problem::new("--resume", message).hint(hint)));
         }
-        solver.restore(&reader)?;
+        solver.restore(reader)?;
         if solver.progress() > 1.0 {
             let message =
                 format!("the checkpoint `{}` is of {} {}, beyond the end of this input", path.display(), S::STEP, solver.clock().step);

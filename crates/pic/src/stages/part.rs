@@ -48,7 +48,9 @@ fn must_hold(parts: usize, most: usize, tiles: &str) -> Result<()> {
         return Ok(());
     }
     let problem = Problem::new("--parts", format!("{parts} parts of a plasma of {most} {tiles}")).allowed(format!("1 to {most}"));
-    Err(Error::input("command line", problem.hint("use fewer parts: each works on one of them at least")))
+    let hint =
+        "use fewer parts, each of which works on one of them at least; or smaller tiles (`pic.tile`), which change the order of sums";
+    Err(Error::input("command line", problem.hint(hint)))
 }
 
 /// Tiles and rows of cells of every part, for tiles of so many cells and so many of them per axis.
