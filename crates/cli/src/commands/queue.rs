@@ -168,11 +168,14 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
     report::heading(&format!("zellige {VERSION}: {} runs on {on}", jobs.len()));
     let names = jobs.iter().map(|job| job.name.clone());
     let mut page = arguments.live.as_ref().map(|address| Page::start(address, &above(arguments), names)).transpose()?;
-    let ended = work(&jobs, &devices, arguments, page.as_mut())?;
+    // So that a queue that is killed leaves one.
+    let so_far = |ended: &[Option<Ended>]| write_table(arguments, &jobs, &keys, ended, "not ended").map(|_| ());
+    let ended = work(&jobs, &devices, arguments, page.as_mut(), &so_far)?;
     if let Some(page) = page {
         page.close((0..jobs.len()).filter(|k| ended[*k].is_none()));
     }
-    write_table(arguments, &jobs, &keys, &ended)?;
+    let path = write_table(arguments, &jobs, &keys, &ended, "not begun")?;
+    report::line("table", &path.display().to_string());
     let done = |code: u8| ended.iter().flatten().filter(|e| (e.code == 0) == (code == 0)).count();
     let never = ended.iter().filter(|e| e.is_none()).count();
     let rest = if never > 0 { format!(", {never} not begun") } else { String::new() };
@@ -242,8 +245,15 @@ struct Running {
     begun: Instant,
 }
 
-/// Works through the queue; `None` for runs that were not begun because the queue was stopped.
-fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs, mut page: Option<&mut Page>) -> Result<Vec<Option<Ended>>> {
+/// Works through the queue; `None` for runs that were not begun because the queue was stopped. `so_far` is called whenever one has
+/// ended.
+fn work(
+    jobs: &[Job],
+    devices: &[String],
+    arguments: &RunArgs,
+    mut page: Option<&mut Page>,
+    so_far: &dyn Fn(&[Option<Ended>]) -> Result<()>,
+) -> Result<Vec<Option<Ended>>> {
     let signals = Signals::listen()?;
     let mut ended = vec![None; jobs.len()];
     let mut waiting: VecDeque<usize> = (0..jobs.len()).collect();
@@ -289,6 +299,8 @@ fn work(jobs: &[Job], devices: &[String], arguments: &RunArgs, mut page: Option<
                     let seconds = run.begun.elapsed().as_secs_f64();
                     ended[run.job] = Some(Ended { device: devices[run.device].clone(), seconds, code, message });
                     tell(&bar, run.job, jobs, ended[run.job].as_ref(), page.as_deref());
+                    // The one at the end tells its error.
+                    so_far(&ended).ok();
                 }
             }
         }
@@ -354,11 +366,18 @@ fn tail(folder: &Path) -> String {
 
 /// The last error or warning of a run.
 fn last_error(folder: &Path) -> String {
-    let text = tail(folder);
-    let found = text.lines().rev().find(|line| line.starts_with("error: "));
-    let found = found.or_else(|| text.lines().rev().find(|line| line.starts_with("warning: ")));
-    found
-        .map_or_else(|| format!("see `{}`", folder.join(MESSAGES).display()), |line| line.split_once(": ").map_or(line, |l| l.1).to_owned())
+    last_error_of(&tail(folder)).unwrap_or_else(|| format!("see `{}`", folder.join(MESSAGES).display()))
+}
+
+/// The last error in the messages of a run with the first of its problems, or the last warning.
+fn last_error_of(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let last = |kind: &str| lines.iter().rposition(|line| line.starts_with(kind));
+    let at = last("error: ").or_else(|| last("warning: "))?;
+    let message = lines[at].split_once(": ").map_or(lines[at], |parts| parts.1);
+    // Problems of an input stand below it.
+    let problem = lines.get(at + 1).filter(|line| line.starts_with(' ')).map(|line| line.trim());
+    Some(problem.map_or_else(|| message.to_owned(), |problem| format!("{message}: {problem}")))
 }
 
 /// The last percentage that a run has told.
@@ -367,8 +386,8 @@ fn percentage(folder: &Path) -> Option<f64> {
     tail(folder).lines().rev().find_map(number)
 }
 
-/// All runs with the values scanned, how they ended and where.
-fn write_table(arguments: &RunArgs, jobs: &[Job], keys: &[String], ended: &[Option<Ended>]) -> Result<()> {
+/// Writes all runs with the values scanned, how they ended and where; `otherwise` is said of those that have not.
+fn write_table(arguments: &RunArgs, jobs: &[Job], keys: &[String], ended: &[Option<Ended>], otherwise: &str) -> Result<PathBuf> {
     let mut text = String::from("run,input,");
     text.extend(keys.iter().map(|key| format!("{},", csv::cell(key))));
     text.push_str("device,seconds,exit_code,message\n");
@@ -377,20 +396,28 @@ fn write_table(arguments: &RunArgs, jobs: &[Job], keys: &[String], ended: &[Opti
         let mut fields = vec![job.name.as_str(), &input];
         fields.extend(job.scanned.iter().map(String::as_str));
         let (seconds, code) = ended.as_ref().map(|e| (format!("{:.3}", e.seconds), e.code.to_string())).unwrap_or_default();
-        let (device, message) = ended.as_ref().map_or(("", "not begun"), |e| (&e.device, &e.message));
+        let (device, message) = ended.as_ref().map_or(("", otherwise), |e| (&e.device, &e.message));
         fields.extend([device, &seconds, &code, message]);
         let _ = writeln!(text, "{}", fields.into_iter().map(csv::cell).collect::<Vec<_>>().join(","));
     }
     let path = above(arguments).join(TABLE);
     fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(|e| Error::file("write", &path, e))?;
     files::atomic_write(&path, |out| std::io::Write::write_all(out, text.as_bytes()))?;
-    report::line("table", &path.display().to_string());
-    Ok(())
+    Ok(path)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_of_a_refusal_is_told() {
+        let text = "warning: w\nerror: a.toml: 1 problem\n  1:2: `pic.dt`: the value is 0\n\nhint: above 0\n";
+        assert_eq!(last_error_of(text).unwrap(), "a.toml: 1 problem: 1:2: `pic.dt`: the value is 0");
+        assert_eq!(last_error_of("error: broken\n\nhint: none\n").unwrap(), "broken");
+        assert_eq!(last_error_of("warning: slow\nend\n").unwrap(), "slow");
+        assert_eq!(last_error_of("end\n"), None);
+    }
 
     #[test]
     fn values_are_parted_at_commas_outside_of_brackets_and_quotes() {
