@@ -1,7 +1,7 @@
 //! The pace of looks: ten a second at most, and together they hold the run up for no more than their share of the time.
 //!
-//! Where whole looks are too dear for that, quick ones are tried in between. If these are cheaper by far, either kind has half of
-//! the share, so that what is cheap comes often.
+//! Where whole looks are too dear for that, quick ones are tried in between, for the first time right behind the first whole one.
+//! If these are cheaper by far, either kind has half of the share, so that what is cheap comes often.
 
 use std::time::{Duration, Instant};
 
@@ -51,10 +51,13 @@ impl Pace {
             return None;
         }
         self.next = now + AFTER_FAILURE;
+        Some(if self.tries() || (self.mixes() && now < self.whole) { Look::Quick } else { Look::Whole })
+    }
+
+    /// True if whole looks are dear, and nothing is known of quick ones.
+    fn tries(&self) -> bool {
         let [quick, whole] = self.costs;
-        // Whole looks are dear, and nothing is known of quick ones.
-        let tries = quick.is_none() && whole.is_some_and(|whole| whole * SHARE > INTERVAL);
-        Some(if tries || (self.mixes() && now < self.whole) { Look::Quick } else { Look::Whole })
+        quick.is_none() && whole.is_some_and(|whole| whole * SHARE > INTERVAL)
     }
 
     /// True if quick looks come between whole ones.
@@ -72,12 +75,18 @@ impl Pace {
     /// Counts a look that was begun, and the time that the run has lost by it.
     pub(crate) fn count(&mut self, look: Look, lost: Duration) {
         self.costs[look as usize] = Some(lost);
-        let mixes = self.mixes();
         if look == Look::Whole {
             self.whole = self.last + lost * SHARE * 2;
         }
-        // Behind a whole one that of the next quick one is known.
-        let next = if mixes { self.costs[0].unwrap_or(lost) * 2 } else { lost };
+        let next = match (look, self.costs) {
+            // A page that waits for the next whole one waits for long: is there anything that comes sooner?
+            _ if self.tries() => Duration::ZERO,
+            // Behind a whole one that of the next quick one is known.
+            (_, [Some(quick), _]) if self.mixes() => quick * 2,
+            // It was tried for nothing: the whole one before it is still to be paid for.
+            (Look::Quick, [_, Some(whole)]) => lost + whole,
+            _ => lost,
+        };
         self.add(lost, next);
     }
 
@@ -140,6 +149,12 @@ mod tests {
         // Ones of 2 ms: 2.5 a second of both kinds, after the first.
         let [quick, whole] = looks(60.0, [2e-3, 2e-2]);
         assert!((128..=137).contains(&quick.len()) && (14..=17).contains(&whole.len()), "{} and {}", quick.len(), whole.len());
+    }
+
+    #[test]
+    fn quick_looks_come_soon_after_a_dear_whole_one() {
+        let [quick, whole] = looks(3.0, [1e-3, 4e-2]);
+        assert!((14..=16).contains(&quick.len()) && quick[0] < 0.11 && whole.len() == 1, "{quick:?} and {whole:?}");
     }
 
     #[test]
