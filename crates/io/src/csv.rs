@@ -39,19 +39,35 @@ fn full(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name} [{unit}]") }
 }
 
-/// Writes curves: the abscissa first, then one column per line. Every digit that is needed to read the same `f64` back.
+/// The unit in brackets at the end of a name.
+pub fn unit_of(name: &str) -> Option<&str> {
+    name.strip_suffix(']')?.rsplit_once(" [").map(|(_, unit)| unit)
+}
+
+/// Names of the lines of curves with the unit of the ordinate.
+fn names_with_units(curve: &Curve) -> impl Iterator<Item = String> {
+    let unit = unit_of(&curve.y_label).unwrap_or_default();
+    curve.lines.iter().map(move |(name, _)| if unit_of(name).is_some() { name.clone() } else { full(name, unit) })
+}
+
+/// Writes curves: the abscissa first, then one column per line, with the unit of the ordinate. Every digit that is needed to read
+/// the same `f64` back.
 pub fn write_curve(path: impl AsRef<Path>, curve: &Curve) -> Result<()> {
-    let path = path.as_ref();
-    if let Some((name, line)) = curve.lines.iter().find(|l| l.1.len() != curve.x.len()) {
+    let lines: Vec<_> = names_with_units(curve).zip(curve.lines.iter().map(|l| &l.1[..])).collect();
+    write_lines(path.as_ref(), curve, &lines)
+}
+
+fn write_lines(path: &Path, curve: &Curve, lines: &[(String, &[f64])]) -> Result<()> {
+    if let Some((name, line)) = lines.iter().find(|l| l.1.len() != curve.x.len()) {
         let message = format!("the line `{name}` has {} values, the abscissa {}", line.len(), curve.x.len());
         return Err(Error::format(path, FORMAT, message));
     }
     atomic_write(path, |out| {
-        let names: Vec<String> = curve.lines.iter().map(|l| cell(&l.0)).collect();
+        let names: Vec<String> = lines.iter().map(|l| cell(&l.0)).collect();
         writeln!(out, "{},{}", cell(&curve.x_label), names.join(","))?;
         for (i, x) in curve.x.iter().enumerate() {
             write!(out, "{x:e}")?;
-            for (_, values) in &curve.lines {
+            for (_, values) in lines {
                 write!(out, ",{:e}", values[i])?;
             }
             writeln!(out)?;
@@ -62,14 +78,14 @@ pub fn write_curve(path: impl AsRef<Path>, curve: &Curve) -> Result<()> {
 
 /// Writes curves with their standard errors: behind each line's column the one of its errors, `NAME error`.
 pub fn write_measured(path: impl AsRef<Path>, measured: &Measured) -> Result<()> {
-    let mut curve = measured.curve.clone();
-    let lines = std::mem::take(&mut curve.lines);
-    for (k, (name, values)) in lines.into_iter().enumerate() {
-        let errors = measured.errors.get(k).cloned().unwrap_or_else(|| vec![f64::NAN; values.len()]);
+    let curve = &measured.curve;
+    let unknown = vec![f64::NAN; curve.x.len()];
+    let mut lines = Vec::new();
+    for (k, (name, (_, values))) in names_with_units(curve).zip(&curve.lines).enumerate() {
         let of = format!("{name} error");
-        curve.lines.extend([(name, values), (of, errors)]);
+        lines.extend([(name, &values[..]), (of, measured.errors.get(k).map_or(&unknown[..], Vec::as_slice))]);
     }
-    write_curve(path, &curve)
+    write_lines(path.as_ref(), curve, &lines)
 }
 
 /// The rows of the part of a run before it went on from a checkpoint, as its file has them.
@@ -301,6 +317,10 @@ mod tests {
         assert_eq!(table.columns[1][..2], curve().lines[0].1[..2]);
         assert!(table.columns[1][2].is_nan());
         assert_eq!(table.columns[2], curve().lines[1].1);
+        let with_unit = Curve { y_label: "rate [1/s]".into(), ..curve() };
+        let errors = vec![vec![0.5; 3], vec![0.25; 3]];
+        write_measured(&path, &Measured { curve: with_unit, errors }).unwrap();
+        assert_eq!(read(&path).unwrap().names[1..], ["a [1/s]", "a [1/s] error", "b [1/s]", "b [1/s] error"]);
         let mut uneven = curve();
         uneven.lines[0].1.pop();
         assert!(write_curve(&path, &uneven).unwrap_err().to_string().contains("has 2 values, the abscissa 3"));

@@ -125,12 +125,21 @@ fn of_table(file: &Path, name: String) -> Result<Record> {
 }
 
 /// Curves over an abscissa; logarithmic where they span decades and no value is negative.
-fn drawn_curve(name: String, x_label: String, x: Vec<f64>, lines: Vec<(String, Vec<f64>)>) -> Record {
+fn drawn_curve(name: String, x_label: String, x: Vec<f64>, mut lines: Vec<(String, Vec<f64>)>) -> Record {
     let values = || lines.iter().flat_map(|l| &l.1);
     let negative = values().any(|v| *v < 0.0);
     let (low, high) = values().filter(|v| **v > 0.0).fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(*v), b.max(*v)));
-    // The name of one column is no label for all.
-    let y_label = if let [(name, _)] = &lines[..] { name.clone() } else { "value".into() };
+    let unit = lines.first().and_then(|(name, _)| csv::unit_of(name)).unwrap_or_default().to_owned();
+    let common = !unit.is_empty() && lines.iter().all(|(name, _)| csv::unit_of(name) == Some(&unit));
+    // The name of one column is no label for all, but their unit is.
+    let y_label = match &lines[..] {
+        [(name, _)] => name.clone(),
+        _ if common => {
+            lines.iter_mut().for_each(|(name, _)| name.truncate(name.len() - unit.len() - " []".len()));
+            format!("value [{unit}]")
+        }
+        _ => "value".into(),
+    };
     Record::Curve(Curve { title: name.clone(), name, x_label, y_label, x, lines, log_y: !negative && high > 1e3 * low })
 }
 
@@ -201,4 +210,23 @@ fn coloured(mut field: Field) -> Record {
         field.palette = Palette::Diverging;
     }
     Record::Field(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_of_all_columns_is_that_of_the_ordinate() {
+        let label = |names: &[&str]| {
+            let lines = names.iter().map(|name| ((*name).to_owned(), vec![1.0])).collect();
+            let Record::Curve(curve) = drawn_curve("c".into(), "t [s]".into(), vec![0.0], lines) else { panic!("no curve") };
+            (curve.y_label, curve.lines.into_iter().map(|(name, _)| name).collect::<Vec<_>>())
+        };
+        let named = |y: &str, lines: &[&str]| (y.to_owned(), lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>());
+        assert_eq!(label(&["a [J]", "b c [J]"]), named("value [J]", &["a", "b c"]));
+        assert_eq!(label(&["a [J]", "b [W]"]), named("value", &["a [J]", "b [W]"]));
+        assert_eq!(label(&["a [J]"]), named("a [J]", &["a [J]"]));
+        assert_eq!(label(&["a", "b"]), named("value", &["a", "b"]));
+    }
 }
