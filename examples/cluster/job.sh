@@ -18,13 +18,12 @@ launch=${LAUNCH:-srun --mpi=pmix}
 parts=${SLURM_NTASKS:-}
 [ -z "$parts" ] || "$zellige" run "$input" --dry-run --device cpu --parts "$parts"
 
-# A job that comes after the end has nothing to do.
-if grep -qs '"ending": "finished"' "$out/summary.json"; then
-  echo "$out is complete: remove it, or name another folder, to compute it again"
-  exit 0
-fi
-
 # A run that was cut off leaves a checkpoint: the batch system's SIGTERM, two minutes before the end, is enough for it.
 resume=()
-[ ! -e "$out/checkpoint/latest.zck" ] || resume=(--resume "$out")
+if [ -e "$out/checkpoint/latest.zck" ]; then
+  resume=(--resume "$out")
+elif grep -Eqs '"ending": "(finished|limited)"' "$out/summary.json"; then
+  echo "$out is complete; the name of another folder as second argument computes it again"
+  exit "$(sed -n 's/^ *"exit_code": \([0-9]*\).*/\1/p' "$out/summary.json")"
+fi
 exec $launch "$zellige" run "$input" --device cpu -o "$out" "${resume[@]}"

@@ -2,10 +2,19 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that the run under way was planned with; 0 while there is none.
 static PLANNED: AtomicU64 = AtomicU64::new(0);
+
+/// The part of a run that this process is; nothing where it is the whole.
+static PART: OnceLock<String> = OnceLock::new();
+
+/// Sets the name of the part that this process is, for the message of a failed allocation.
+pub fn set_part(name: String) {
+    PART.set(name).ok();
+}
 
 /// Sets the memory that the plan forecast, for the message of a failed allocation.
 pub fn set_planned(bytes: u64) {
@@ -105,6 +114,9 @@ fn message(bytes: usize, planned: u64) -> FixedText {
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     // Neither can fail: the text is cut off where it is too long.
     let _ = write!(line, "error: out of memory on the host: {:.1} MiB more asked for", mib(bytes as f64));
+    if let Some(part) = PART.get() {
+        let _ = write!(line, " by {part}");
+    }
     if planned > 0 {
         let _ = write!(line, " in a run planned with {:.1} MiB", mib(planned as f64));
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use zellige_engine::allocator;
 use zellige_engine::config::Input;
 use zellige_engine::device::{Device, DeviceSpec, cores_of};
 use zellige_engine::error::{Error, Problem, Result};
@@ -35,6 +36,9 @@ pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> 
     if !links.is_first() {
         report::only_errors();
     }
+    let host = links.host().map_or_else(String::new, |host| format!(" on {host}"));
+    let part = format!("part {} of {}{host}", links.rank(), links.size());
+    allocator::set_part(part.clone());
     let done = links.must_agree("the program", &format!("zellige {VERSION} ({GIT_HASH})")).and_then(|()| work(&links));
     done.or_else(|error| {
         // The part that failed tells its error. Others that know of it wait for it in the end of the library; of an orderly stop, which
@@ -45,8 +49,7 @@ pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> 
                 if matches!(error, Error::Input { .. }) {
                     std::thread::sleep(SAME);
                 }
-                let host = links.host().map_or_else(String::new, |host| format!(" on {host}"));
-                report::fault(&format!("part {} of {}{host} ended the run:", links.rank(), links.size()));
+                report::fault(&format!("{part} ended the run:"));
             }
             report::error(&error);
             std::thread::sleep(TELLING);

@@ -64,17 +64,21 @@ pub fn list() -> Inventory {
     }
     let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
     let (nccl, nccl_version) = library::nccl();
-    let (mpi, mpi_version) = mpi::found();
+    let mpi = mpi::found();
     let versions = [
         library::driver_version().map(|v| ("driver for CUDA", version(v))),
         cuda::compiler().ok().map(|(_, v)| ("NVRTC", version(v))),
         nccl_version.map(|v| ("NCCL", v)),
-        mpi_version.map(|v| ("MPI", v)),
     ];
+    let versions = versions.into_iter().flatten().chain(mpi.iter().filter_map(|(_, version)| Some(("MPI", version.clone()?))));
     Inventory {
         devices,
-        libraries: vec![library::driver().clone(), library::compiler().clone(), library::cufft().clone(), nccl.clone(), mpi],
-        versions: versions.into_iter().flatten().collect(),
+        versions: versions.collect(),
+        libraries: [library::driver(), library::compiler(), library::cufft(), nccl]
+            .into_iter()
+            .cloned()
+            .chain(mpi.into_iter().map(|m| m.0))
+            .collect(),
         kernel_cache: cuda::cache_folder(),
         kernel_pack: cuda::kernel_pack().map(Path::to_owned),
     }

@@ -25,6 +25,9 @@ use crate::stages::{HostShare, Norms, Smoother, StoredResidual};
 use crate::status::Status;
 use crate::{cost, output, setup, truncation};
 
+/// Section of a checkpoint: 1 where the direct solver was at work.
+const DIRECT: &str = "direct solver";
+
 /// One problem being solved.
 pub(crate) struct Single {
     config: Config,
@@ -370,10 +373,25 @@ impl Single {
     }
 
     pub(crate) fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.u64(DIRECT, u64::from(self.driver.choice().scheme == Scheme::Direct))?;
         save(&mut self.driver, writer)
     }
 
+    /// Takes it back; in one part also what several have done by cycles where `auto` takes the direct solver here.
     pub(crate) fn restore(&mut self, reader: &Reader) -> Result<()> {
+        match (reader.u64(DIRECT)? == 1, self.driver.choice().scheme == Scheme::Direct) {
+            (true, false) if !reader.has("direct") => {
+                let message = "it is of the direct solver, which computes in one part; several take cycles: resume it in one part";
+                return Err(reader.mismatch(message));
+            }
+            (false, true) if !reader.has("direct") => {
+                let grid = setup::grid(&self.config);
+                let choice = self.config.options().choose_in_parts(&grid, &self.device, self.config.guess.is_some(), 2)?;
+                self.levels = levels_of(&grid, &choice);
+                self.driver = Driver::new(&grid, choice, &self.device)?;
+            }
+            _ => {}
+        }
         let share = self.driver.share().clone();
         let folded = on_host(&self.device, || self.problem.view().fold_in(&share))?;
         restore(&mut self.driver, folded, reader)

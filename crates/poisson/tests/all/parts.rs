@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::config::{Format, Source};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::links::inside;
+use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Axis, Centring, Field, Record, Values};
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing::parts::{model_tells_the_traffic, same_in_parts};
@@ -90,6 +92,44 @@ fn files_guesses_and_the_truncation_error() {
         }
         same_in_parts::<Poisson>(name, &config, folder.path(), &[2, 3, 4], 1);
     }
+}
+
+/// `auto` takes cycles in parts, and one part goes on with them where it would take the direct solver itself.
+#[test]
+fn what_parts_began_by_cycles_goes_on_so_in_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("half.zck");
+    let environment = || Ok(Environment::new(Device::Cpu(Cpu::new(1)?), folder.path(), 1));
+    let config = input(&[129, 257], "tolerance = 1e-9");
+    let finished = |poisson: &mut Poisson| {
+        while poisson.outcome().is_none() {
+            poisson.step(&mut Profiler::off())?;
+        }
+        Ok(poisson.clock().step)
+    };
+    let whole = inside::run(3, |links| {
+        let mut poisson = Poisson::setup(&config, &environment()?.of_part(links.clone()))?;
+        poisson.step(&mut Profiler::off())?;
+        let mut writer = Writer::of_parts(&links, &path, Poisson::NAME)?;
+        poisson.save(&mut writer)?;
+        writer.finish()?;
+        Ok((finished(&mut poisson)?, poisson.records()?))
+    });
+    let (steps, records) = whole.unwrap().remove(0);
+    let mut one = Poisson::setup(&config, &environment().unwrap()).unwrap();
+    one.restore(&Reader::open(&path, Poisson::NAME).unwrap()).unwrap();
+    assert!(steps > 2 && finished(&mut one).unwrap() == steps && one.records().unwrap() == records);
+    // The direct solver ends with its step; several parts do not take up what it left.
+    let mut one = Poisson::setup(&config, &environment().unwrap()).unwrap();
+    assert_eq!(finished(&mut one).unwrap(), 1);
+    let mut writer = Writer::create(&path, Poisson::NAME).unwrap();
+    one.save(&mut writer).unwrap();
+    writer.finish().unwrap();
+    let refused = inside::run(2, |links| {
+        let mut poisson = Poisson::setup(&config, &environment()?.of_part(links))?;
+        Ok(poisson.restore(&Reader::open(&path, Poisson::NAME)?).unwrap_err().to_string())
+    });
+    assert!(refused.unwrap()[0].contains("resume it in one part"));
 }
 
 /// A value that a part alone has is named by its place in the whole.

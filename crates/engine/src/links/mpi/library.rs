@@ -85,22 +85,46 @@ pub(super) fn open(launcher: &Launcher) -> Result<Library> {
     })
 }
 
-/// Looks for a library without starting MPI; its version is given apart.
-pub fn found() -> (LibraryStatus, Option<String>) {
+/// Looks for libraries without starting MPI, that which is taken without a launcher first; their versions are given apart.
+pub fn found() -> Vec<(LibraryStatus, Option<String>)> {
     let status = |path, refusal: Option<String>, hint: &str| {
         let hint = refusal.is_some().then(|| hint.to_owned());
         LibraryStatus { name: "MPI", path, refusal, hint }
     };
     if is_off() {
-        return (status(None, Some(format!("{VARIABLE}=off")), "unset the variable"), None);
+        return vec![(status(None, Some(format!("{VARIABLE}=off")), "unset the variable"), None)];
     }
-    match search(None) {
-        Ok(library) => (status(Some(library.path), None, ""), Some(library.version)),
+    let first = match search(None) {
+        Ok(library) => library,
         Err(reasons) => {
             let hint = format!("for runs under `mpirun`: `apt install openmpi-bin`, a module, or name the library in {VARIABLE}");
-            (status(None, Some(reasons), &hint), None)
+            return vec![(status(None, Some(reasons), &hint), None)];
+        }
+    };
+    // Those that the loader knows of other makers, which a launcher of theirs wants.
+    let others = if matches!(wish(), Wish::File(_)) { &[][..] } else { &FILES[..] };
+    let others = others.iter().filter_map(|file| attempt(Path::new(file), None).ok());
+    let mut found: Vec<(LibraryStatus, Option<String>)> = Vec::new();
+    for library in std::iter::once(first).chain(others) {
+        let path = loaded(&library.path);
+        if found.iter().all(|(status, _)| status.path.as_ref() != Some(&path)) {
+            found.push((status(Some(path), None, ""), Some(library.version)));
         }
     }
+    found
+}
+
+/// The file that the loader has taken for a name without a folder.
+fn loaded(name: &Path) -> PathBuf {
+    if name.components().count() > 1 {
+        return name.canonicalize().unwrap_or_else(|_| name.to_owned());
+    }
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let file = name.to_string_lossy();
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    // `libmpi.so.40` is a link to `libmpi.so.40.30.4`, and `libmpi.so` to that.
+    let of_name = |path: &&str| path.rsplit('/').next().is_some_and(|last| last.starts_with(&*file));
+    paths.filter(of_name).map(PathBuf::from).next().unwrap_or_else(|| name.to_owned())
 }
 
 fn search(launcher: Option<&Launcher>) -> Result<Library, String> {
