@@ -2,9 +2,10 @@
 
 import json
 import math
+import operator
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -34,6 +35,25 @@ def plain(value: Any, path: str = "") -> Any:
     if not isinstance(value, (bool, int, float, str)) or isinstance(value, float) and not math.isfinite(value):
         message = f"`{path}` is {value!r}, no value of an input (allowed: finite numbers, texts, bools, lists, dicts)"
         raise InputError(message, "leave the key out for its default")
+    return value
+
+
+def whole(value: Any, name: str, least: int = 0, most: Optional[int] = None) -> int:
+    """A whole number of the caller, within its bounds."""
+    allowed = f"whole numbers, {least} or more" if most is None else f"whole numbers from {least} to {most}"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"`{name}` is {value!r} (allowed: {allowed})") from None
+    if number < least or most is not None and number > most:
+        raise InputError(f"`{name}` is {number} (allowed: {allowed})")
+    return number
+
+
+def named(value: Any, name: str) -> str:
+    """A name that the caller gives."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"`{name}` is {value!r} (allowed: a text)")
     return value
 
 

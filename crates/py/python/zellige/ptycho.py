@@ -1,6 +1,6 @@
 """Ptychography from arrays: :func:`reconstruct`, and :func:`run` iteration by iteration."""
 
-import operator
+import copy
 import os
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from ._arrays import counts as counted
-from ._arrays import host, text
+from ._arrays import host, text, whole
 from ._zellige import Array, Session
 from .errors import ArgumentError, InputError
 from .run import Run
@@ -44,19 +44,22 @@ class Reconstruction:
 
 def _engines(engine: Any, iterations: Optional[int]) -> list:
     if isinstance(engine, str):
-        return [{"name": engine, "iterations": 100 if iterations is None else operator.index(iterations)}]
+        return [{"name": engine, "iterations": 100 if iterations is None else whole(iterations, "iterations")}]
     if iterations is not None:
         raise InputError("`iterations` is for an engine given by its name: others have their own")
-    engines = [engine] if isinstance(engine, Mapping) else list(engine)
-    if not all(isinstance(e, Mapping) for e in engines):
-        raise ArgumentError('`engine` is a list of dicts, [{"name": "DM", "iterations": 100}, ..], a dict, or a name')
+    engines = [engine] if isinstance(engine, Mapping) else engine
+    if not isinstance(engines, Sequence) or not all(isinstance(e, Mapping) for e in engines):
+        raise ArgumentError(f'`engine` is {engine!r} (allowed: a name, a dict, a list of dicts, [{{"name": "DM", "iterations": 100}}, ..])')
     return [dict(e) for e in engines]
 
 
 def _metres(value: Any, name: str) -> float:
-    if isinstance(value, (str, bool)):
-        raise ArgumentError(f"`{name}` is {value!r} (allowed: a number of metres)")
-    return float(value)
+    try:
+        if not isinstance(value, (str, bool)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentError(f"`{name}` is {value!r} (allowed: a number of metres)")
 
 
 def _entry(scan: Optional[Mapping[str, Any]]) -> dict:
@@ -165,13 +168,14 @@ def reconstruct(
     )
     while it.step(2**31):
         pass
-    fields, curves, views = it.fields, it.curves, it.tables["views"]
+    fields, frc_lines, views = it.fields, it.curves.get("frc"), it.tables["views"]
     rows, outcome = it.rows, it.outcome
+    # Copies are the caller's own, to be written.
     return Reconstruction(
-        object=fields["object"],
-        probe=fields["probe"],
+        object=copy.copy(fields["object"]),
+        probe=copy.copy(fields["probe"]),
         errors={name: values.copy() for name, values in rows.items() if name.startswith("error") or "error" in name},
-        frc=curves.get("frc"),
+        frc=None if frc_lines is None else {label: copy.copy(line) for label, line in frc_lines.items()},
         positions=np.stack([views["position_y"], views["position_x"]], axis=-1),
         iterations=it.clock.step,
         message=outcome.message if outcome else "",
@@ -268,7 +272,8 @@ def _run(
     if propagation not in ("far", "near"):
         raise InputError(f'`propagation` is {propagation!r} (allowed: "far", "near")')
     if seed is not None:
-        tables = {**tables, "run": {"seed": operator.index(seed)}}
+        tables = {**tables, "run": {"seed": whole(seed, "seed")}}
+    threads = None if threads is None else whole(threads, "threads")
     counts = counted(frames, "frames")
     places = host(positions, "positions")
     if counts.ndim != 3:
