@@ -10,6 +10,7 @@ use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 use crate::dlpack;
 use crate::errors::wrong_value;
 use crate::memory::{Value, Values};
+use crate::tuples::{Axes, AxisText, Lengths};
 
 /// Reasons why an array lacks one of the interfaces.
 const ON_GPU: &str = "the array is in the memory of a GPU: `cupy.asarray(a)` or `torch.from_dlpack(a)`";
@@ -72,8 +73,6 @@ impl Data {
     }
 }
 
-/// An axis: name, unit, first coordinate, spacing, number of values.
-type AxisText = (String, String, f64, f64, usize);
 /// Values of an array, its name, title, unit and axes.
 type Pickled<'py> = (Bound<'py, PyAny>, String, String, String, Vec<AxisText>);
 
@@ -199,8 +198,8 @@ impl Array {
 impl Array {
     /// Lengths of the axes, slowest first.
     #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.shape)
+    fn shape(&self) -> Lengths<'_> {
+        Lengths(&self.shape)
     }
 
     /// Type of the values, NumPy's.
@@ -241,10 +240,8 @@ impl Array {
 
     /// Axes in the order of the shape, each a `zellige.Axis`; empty where nothing is known about them.
     #[getter]
-    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let class = py.import("zellige._axis")?.getattr("Axis")?;
-        let axes = self.axes.iter().map(|(name, unit, origin, spacing, len)| class.call1((name, unit, *origin, *spacing, *len)));
-        PyTuple::new(py, axes.collect::<PyResult<Vec<_>>>()?)
+    fn axes(&self) -> Axes<'_> {
+        Axes(&self.axes)
     }
 
     /// Description of the memory for NumPy, which shares it; there is none on a GPU.

@@ -196,6 +196,7 @@ impl Session {
     }
 
     /// A field by its name, also where it is no result of the run.
+    #[pyo3(signature = (name) -> "Array | None")]
     fn field(&self, py: Python<'_>, name: &str) -> PyResult<Option<Py<PyAny>>> {
         let found = self.apart(py, |run| run.field(name))?;
         Ok(record::all(py, found.into_iter().collect())?.pop().map(|(_, _, field)| field))
@@ -208,12 +209,14 @@ impl Session {
     }
 
     /// Copies of the columns of the particles of a species in the memory of the run's GPU.
+    #[pyo3(signature = (species) -> "dict[str, Array] | None")]
     fn particles_on_gpu(&self, py: Python<'_>, species: &str) -> PyResult<Option<Py<PyAny>>> {
         let found = self.apart(py, |run| run.particles_on_gpu(species))?;
         found.map(|table| record::columns_on_gpu(py, table)).transpose()
     }
 
     /// Columns of the particles of a species.
+    #[pyo3(signature = (species) -> "dict[str, Array] | None")]
     fn particles(&self, py: Python<'_>, species: &str) -> PyResult<Option<Py<PyAny>>> {
         match self.apart(py, |run| run.particles(species))? {
             Some(Record::Table(table)) => record::columns(py, table).map(Some),

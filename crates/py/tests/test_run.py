@@ -411,25 +411,6 @@ class Command(Folder):
 
 
 class Package(unittest.TestCase):
-    def test_stubs_name_what_the_module_has(self):
-        import ast
-
-        import zellige._zellige as module
-
-        stub = Path(zellige.__file__).with_name("_zellige.pyi")
-        tree = ast.parse(stub.read_text())
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        public = {name for name in vars(module) if not name.startswith("_")}
-        self.assertEqual(set(classes) | functions, public)
-        for name, node in classes.items():
-            told = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
-            # What comes with a definition of another name.
-            told |= {"__getattribute__"} if "__getattr__" in told else set()
-            beside = ("__doc__", "__module__", "__new__", "__hash__", "__delitem__")
-            there = {k for k in vars(getattr(module, name)) if k not in beside}
-            self.assertEqual(told - {"__init__", "__getattr__"}, there, name)
-
     def test_everything_promised_is_there_and_documented(self):
         for name in zellige.__all__:
             if name != "__version__":
