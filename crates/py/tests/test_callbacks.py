@@ -53,11 +53,24 @@ class Assigning(unittest.TestCase):
         np.testing.assert_allclose(np.asarray(electrons["momentum_x"]), before + 0.01, rtol=1e-6)
         electrons["uy"] = np.full(len(before), 0.02)
         other.set_particles("electrons", {"momentum_x": before + 0.01, "momentum_y": np.full(len(before), 0.02)})
+        run.fields["Bz"] += 0.0
+        electrons["uz"] = np.full(len(before), 0.03)
+        other.set_particles("electrons", {"momentum_z": np.full(len(before), 0.03)})
+        kept = np.array(electrons["x"])
         run.step(10)
         other.step(10)
         self.assertTrue(np.array_equal(run.fields["E_x"], other.fields["E_x"]))
-        # As they stand, like fields: in the order of this step.
-        self.assertTrue(np.array_equal(electrons["x"], other.particles("electrons")["position_x"]))
+        # Those of before stay what they were, in an order that is not the run's any more.
+        self.assertTrue(np.array_equal(electrons["x"], kept))
+        self.assertFalse(np.array_equal(run.particles("electrons")["x"], kept))
+        for change in (lambda: electrons.update(ux=before), lambda: electrons.__setitem__("ux", before)):
+            with self.assertRaisesRegex(ValueError, 'of step 5, and those of the run are others by now\\n\\nhint: take them anew, `run.particles'):
+                change()
+        two = [run.particles("electrons") for _ in range(2)]
+        two[0]["ux"] *= 0.5
+        with self.assertRaisesRegex(ValueError, "others by now"):
+            two[1]["ux"] *= 0.5
+        self.assertTrue(np.array_equal(run.particles("electrons")["ux"], two[0]["ux"]))
         self.assertIn("ux", electrons)
         self.assertNotIn("vx", electrons)
         with self.assertRaisesRegex(KeyError, "no column `vx` .*momentum_x"):

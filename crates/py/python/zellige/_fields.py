@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 import numpy as np
 
 from ._zellige import Array
-from .errors import ArgumentError, UnknownNameError
+from .errors import ArgumentError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from .run import Run
@@ -80,24 +80,35 @@ class Fields(Mapping):
 
 
 class Particles(Mapping):
-    """Particles of a species by column, as they stand after the last step: one-dimensional Arrays with units, read-only on the host.
+    """Particles of a species by column, of the step that they were taken at: one-dimensional Arrays with units, read-only on the host.
 
     Names are `position_x`, `momentum_x`, `velocity_x`, `weighting`, ..; `x`, `ux` and `vx` are understood. `particles[name] = values`
-    sets a column as `Run.set_particles` does, so `particles["ux"] += 1` kicks them; `update` sets several at once. Columns that are
-    taken keep the values of their step, in its order.
+    sets a column as `Run.set_particles` does, so `particles["ux"] += 1` kicks them. `update` sets several at once: after positions
+    alone, particles that come to lie elsewhere have another order. Once the run has gone on, or its particles were set otherwise,
+    these stay as they were and cannot be assigned to.
     """
 
     def __init__(self, run: "Run", species: str, on_gpu: bool):
         self._run, self._species, self._on_gpu = run, species, on_gpu
-        self._moment: Any = None
-        self._columns: dict[str, Array] = {}
+        self._columns: Optional[dict[str, Array]] = None
         self._all()
 
     def _all(self) -> dict[str, Array]:
-        moment = self._run._moment()
-        if self._moment != moment:
-            self._columns, self._moment = self._run._particles(self._species, self._on_gpu), moment
+        if self._columns is None:
+            self._columns = self._run._particles(self._species, self._on_gpu)
+            self._moment = self._run._moment_of_particles()
         return self._columns
+
+    def _set(self, columns: Mapping) -> None:
+        if self._moment != self._run._moment_of_particles():
+            call = "particles_on_gpu" if self._on_gpu else "particles"
+            raise InputError(
+                f"these particles of `{self._species}` are of step {self._moment[0]}, and those of the run are others by now",
+                f'take them anew, `run.{call}("{self._species}")`; `run.set_particles` sets what has the order of the run',
+            )
+        self._run.set_particles(self._species, columns)
+        # What is read next are the new ones.
+        self._columns, self._moment = None, self._run._moment_of_particles()
 
     def __getitem__(self, name: str) -> Array:
         found = self._all()
@@ -107,13 +118,13 @@ class Particles(Mapping):
         raise UnknownNameError(f"no column `{name}` of the particles `{self._species}` (there are: {', '.join(found)})")
 
     def __setitem__(self, name: str, values: Any) -> None:
-        self._run.set_particles(self._species, {name: values})
+        self._set({name: values})
 
     def update(self, columns: Mapping = {}, /, **more: Any) -> None:
         """Set several columns at once, as `Run.set_particles` does."""
         if not isinstance(columns, Mapping):
             raise ArgumentError(f"columns are of type {type(columns).__name__} (allowed: a dict of arrays by column)")
-        self._run.set_particles(self._species, {**columns, **more})
+        self._set({**columns, **more})
 
     def __contains__(self, name: object) -> bool:
         found = self._all()

@@ -143,8 +143,8 @@ class Run:
         if resume is not None:
             self._take_rows(Path(resume))
         self._cache: Optional[tuple] = None
-        #: Changes from outside so far.
-        self._changes = 0
+        #: Changes from outside so far, and those of particles among them.
+        self._changes = self._changes_of_particles = 0
         #: A callback is at work.
         self._calling = False
         self._results: Optional[Results] = None
@@ -315,8 +315,12 @@ class Run:
         return dict(self._units)
 
     def _moment(self) -> tuple:
-        """What results and particles belong to."""
+        """What results belong to."""
         return self.clock.step, self._changes, self._results is None
+
+    def _moment_of_particles(self) -> tuple:
+        """What particles belong to."""
+        return self.clock.step, self._changes_of_particles
 
     def _records(self, kind: str) -> dict:
         moment = self._moment()
@@ -401,7 +405,7 @@ class Run:
         return Particles(self, named(species, "species"), True)
 
     def particles(self, species: str) -> Particles:
-        """All particles of a species as they stand, by column: read-only one-dimensional Arrays with units.
+        """All particles of a species as they stand now, by column: read-only one-dimensional Arrays with units.
 
         Plasmas have `position_x` (or `x`), `momentum_x` (`ux`), `weighting`, .., gases `position_x`, `velocity_x` (`vx`), ..
         A column that is assigned reaches the run: `beam["ux"] += 0.1` is `set_particles`, and `beam.update(..)` sets several.
@@ -499,6 +503,7 @@ class Run:
                     raise InputError(f"`{name}` has {values.ndim} axes (allowed: 1)")
             self._session.set_particles(species, arrays)
         self._changes += 1
+        self._changes_of_particles += 1
 
     def frames(self, every: int = 1) -> Iterator["Run"]:
         """Iterate over the run itself: after each `every` steps, and once more at its end."""
