@@ -102,9 +102,9 @@ fn teller(progress: Py<PyAny>, next: Arc<Mutex<Instant>>, pressed: Arc<Mutex<Opt
 
 #[pymethods]
 impl Session {
-    /// Sets a run up: from the name of a file, or from its tables in JSON, to which a scan in memory may belong.
+    /// Sets a run up: from the name of a file, or from its tables in JSON, to which scans in memory may belong.
     #[new]
-    #[pyo3(signature = (file, json, overrides, device, threads, output, resume, scan=None))]
+    #[pyo3(signature = (file, json, overrides, device, threads, output, resume, scans=None))]
     fn new(
         py: Python<'_>,
         file: Option<PathBuf>,
@@ -114,16 +114,16 @@ impl Session {
         threads: Option<usize>,
         output: Option<PathBuf>,
         resume: Option<PathBuf>,
-        scan: Option<ScanArguments<'_>>,
+        scans: Option<Vec<ScanArguments<'_>>>,
     ) -> PyResult<Self> {
-        let scan = scan.map(ptycho::scan).transpose()?;
+        let scans = scans.map(|scans| scans.into_iter().map(ptycho::scan).collect::<PyResult<Vec<_>>>()).transpose()?;
         let input = match (file, json) {
             (Some(file), _) => InputText::File(file),
             (None, json) => InputText::Json(json.unwrap_or_default()),
         };
         let settings = Settings { device, threads, overrides, output, resume };
-        let set_up = || match (scan, &input) {
-            (Some(scan), InputText::Json(tables)) => session::open_scans(tables, vec![scan], &settings),
+        let set_up = || match (scans, &input) {
+            (Some(scans), InputText::Json(tables)) => session::open_scans(tables, scans, &settings),
             _ => session::open(&input, &settings),
         };
         let run = py.detach(set_up).for_python(py)?;

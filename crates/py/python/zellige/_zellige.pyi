@@ -204,9 +204,9 @@ class Session:
     """
     A run; `zellige.Run` documents it.
     """
-    def __new__(cls, /, file: str | PathLike[str] | None, json: str | None, overrides: SupportsGetItem[int, str], device: str | None, threads: SupportsIndex | None, output: str | PathLike[str] | None, resume: str | PathLike[str] | None, scan: tuple[SupportsLenAndGetItem[Any | None], SupportsLenAndGetItem[SupportsFloat | SupportsIndex], bool] | None = None) -> Session:
+    def __new__(cls, /, file: str | PathLike[str] | None, json: str | None, overrides: SupportsGetItem[int, str], device: str | None, threads: SupportsIndex | None, output: str | PathLike[str] | None, resume: str | PathLike[str] | None, scans: SupportsGetItem[int, tuple[SupportsLenAndGetItem[Any | None], SupportsLenAndGetItem[SupportsFloat | SupportsIndex], bool]] | None = None) -> Session:
         """
-        Sets a run up: from the name of a file, or from its tables in JSON, to which a scan in memory may belong.
+        Sets a run up: from the name of a file, or from its tables in JSON, to which scans in memory may belong.
         """
     def break_off(self, /) -> None:
         """

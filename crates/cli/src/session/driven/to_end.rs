@@ -83,12 +83,9 @@ impl<S: Solver> Driven<S> {
                 }
             }
         });
-        let result = match result.transpose() {
-            Some(result) => result,
-            None => {
-                self.files = Some(files);
-                return Ok(None);
-            }
+        let Some(result) = result.transpose() else {
+            self.files = Some(files);
+            return Ok(None);
         };
         let Files { mut output, options, locks, signals, .. } = files;
         drop(signals);
