@@ -5,7 +5,7 @@ import math
 import operator
 import os
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 import numpy as np
 
@@ -60,6 +60,27 @@ def named(value: Any, name: str) -> str:
 def text(tables: Mapping) -> str:
     """Tables of an input as JSON."""
     return json.dumps(plain(tables))
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def overrides(table: Mapping, path: str = "") -> Iterator[str]:
+    """Keys of an input over those that it has, `KEY=VALUE` each."""
+    for key, value in table.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from overrides(value, name)
+        else:
+            yield f"{name}={_toml(plain(value, name))}"
 
 
 def counts(values: Any, name: str) -> np.ndarray:

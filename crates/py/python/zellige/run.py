@@ -1,7 +1,6 @@
 """Runs of an input, step by step."""
 
 import html
-import json
 import os
 import warnings
 from collections.abc import Mapping
@@ -10,7 +9,8 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._arrays import host, named, on_gpu, plain, text, whole
+from ._arrays import host, named, on_gpu, text, whole
+from ._arrays import overrides as _overrides
 from ._bar import Bar
 from ._fields import Fields, Particles, Rows, column, underscored
 from ._zellige import Array, Session
@@ -38,26 +38,6 @@ class Outcome(NamedTuple):
     status: str
     #: A sentence.
     message: str
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
-
-
-def _overrides(table: Mapping, path: str = "") -> Iterator[str]:
-    for key, value in table.items():
-        name = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping):
-            yield from _overrides(value, name)
-        else:
-            yield f"{name}={_toml(plain(value, name))}"
 
 
 class LivePage(str):
