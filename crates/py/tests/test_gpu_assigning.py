@@ -90,8 +90,9 @@ class AssigningOnGpu(test_run.Folder):
         run.fields["Ex"] = ex
         self.assertTrue(np.array_equal(run.fields["Ex"], wanted))
         beam = run.particles_on_gpu("electrons")
-        kicked = np.asarray(run.particles("electrons")["ux"]) + np.float32(0.125)
-        beam["ux"] = cupy.asarray(beam["ux"]) + cupy.float32(0.125)
+        # Momenta are given as doubles, and held in the precision of the run.
+        kicked = (np.asarray(run.particles("electrons")["ux"]) + 0.125).astype("f4")
+        beam["ux"] = cupy.asarray(beam["ux"]) + 0.125
         self.assertTrue(np.array_equal(run.particles("electrons")["ux"], kicked))
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is needed")
