@@ -90,6 +90,22 @@ class Assigning(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "given twice"):
             electrons.update({"ux": electrons["ux"], "momentum_x": electrons["ux"]})
 
+    def test_particles_are_a_dict(self):
+        electrons = self.run_of().particles("electrons")
+        self.assertIsInstance(electrons, dict)
+        for plain in (dict(electrons), electrons.copy(), pickle.loads(pickle.dumps(electrons)), {**electrons}):
+            self.assertIs(type(plain), dict)
+            self.assertEqual(list(plain), list(electrons))
+            self.assertTrue(np.array_equal(plain["momentum_x"], electrons["ux"]))
+        self.assertTrue(np.array_equal(electrons.get("ux"), electrons["momentum_x"]))
+        self.assertEqual((electrons.get("vx", 3), electrons.get("vx")), (3, None))
+        electrons |= {"ux": 0.0 * electrons["ux"]}
+        self.assertEqual(float(electrons["ux"].max()), 0.0)
+        for change in (lambda: electrons.pop("ux"), lambda: electrons.clear(), lambda: electrons.__delitem__("momentum_x")):
+            with self.assertRaisesRegex(TypeError, "cannot be taken away or added"):
+                change()
+        self.assertEqual(len(electrons["ux"]), 64 * 8 * 16)
+
     def test_velocities_of_a_gas(self):
         run = self.run_of(gas(100))
         argon = run.particles("Ar")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator
 
 import numpy as np
 
@@ -79,25 +79,25 @@ class Fields(Mapping):
         return f"<{len(self)} {self._kind}s: {', '.join(self)}>"
 
 
-class Particles(Mapping):
+class Particles(dict):
     """Particles of a species by column, of the step that they were taken at: one-dimensional Arrays with units, read-only on the host.
 
     Names are `position_x`, `momentum_x`, `velocity_x`, `weighting`, ..; `x`, `ux` and `vx` are understood. `particles[name] = values`
-    sets a column as `Run.set_particles` does, so `particles["ux"] += 1` kicks them. `update` sets several at once: after positions
-    alone, particles that come to lie elsewhere have another order. Once the run has gone on, or its particles were set otherwise,
-    these stay as they were and cannot be assigned to.
+    sets a column as `Run.set_particles` does, so `particles["ux"] += 1` kicks them; all columns are then taken anew. `update` sets
+    several at once: after positions alone, particles that come to lie elsewhere have another order. Once the run has gone on, or its
+    particles were set otherwise, these stay as they were and cannot be assigned to. A `copy()` is an ordinary dict.
     """
 
     def __init__(self, run: "Run", species: str, on_gpu: bool):
+        super().__init__()
         self._run, self._species, self._on_gpu = run, species, on_gpu
-        self._columns: Optional[dict[str, Array]] = None
-        self._all()
+        self._take()
 
-    def _all(self) -> dict[str, Array]:
-        if self._columns is None:
-            self._columns = self._run._particles(self._species, self._on_gpu)
-            self._moment = self._run._moment_of_particles()
-        return self._columns
+    def _take(self) -> None:
+        columns = self._run._particles(self._species, self._on_gpu)
+        super().clear()
+        super().update(columns)
+        self._moment = self._run._moment_of_particles()
 
     def _set(self, columns: Mapping) -> None:
         if self._moment != self._run._moment_of_particles():
@@ -107,34 +107,40 @@ class Particles(Mapping):
                 f'take them anew, `run.{call}("{self._species}")`; `run.set_particles` sets what has the order of the run',
             )
         self._run.set_particles(self._species, columns)
-        # What is read next are the new ones.
-        self._columns, self._moment = None, self._run._moment_of_particles()
+        self._take()
 
-    def __getitem__(self, name: str) -> Array:
-        found = self._all()
-        for key in (name, column(name)):
-            if isinstance(key, str) and key in found:
-                return found[key]
-        raise UnknownNameError(f"no column `{name}` of the particles `{self._species}` (there are: {', '.join(found)})")
+    def __missing__(self, name: Any) -> Array:
+        if column(name) != name and column(name) in self:
+            return self[column(name)]
+        raise UnknownNameError(f"no column `{name}` of the particles `{self._species}` (there are: {', '.join(self)})")
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or super().__contains__(column(name))
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """A column, or the default where there is none of that name."""
+        return self[name] if name in self else default
 
     def __setitem__(self, name: str, values: Any) -> None:
         self._set({name: values})
 
-    def update(self, columns: Mapping = {}, /, **more: Any) -> None:
+    def update(self, columns: Mapping = {}, /, **more: Any) -> None:  # type: ignore[override]
         """Set several columns at once, as `Run.set_particles` does."""
         if not isinstance(columns, Mapping):
             raise ArgumentError(f"columns are of type {type(columns).__name__} (allowed: a dict of arrays by column)")
         self._set({**columns, **more})
 
-    def __contains__(self, name: object) -> bool:
-        found = self._all()
-        return isinstance(name, str) and (name in found or column(name) in found)
+    def __ior__(self, columns: Mapping) -> "Particles":  # type: ignore[override,misc]
+        self.update(columns)
+        return self
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+    def _stays(self, *_: Any) -> Any:
+        raise ArgumentError("a column of particles cannot be taken away or added (allowed: new values; `copy()` is an ordinary dict)")
 
-    def __len__(self) -> int:
-        return len(self._all())
+    __delitem__ = pop = popitem = clear = setdefault = _stays
+
+    def __reduce__(self) -> tuple:
+        return dict, (self.copy(),)
 
     def __repr__(self) -> str:
         return f"<particles {self._species}: {', '.join(self)}>"
