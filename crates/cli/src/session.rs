@@ -92,11 +92,17 @@ pub trait Session: Send {
     fn set_particles_on_gpu(&mut self, species: &str, columns: &[(String, ValuesOnGpu)]) -> Result<()>;
     /// Saves a checkpoint below a folder, by default that of the results, and returns its path.
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf>;
-    /// Runs to the end as the command line does, with the same files, and returns the folder of the results.
+    /// Runs to the end as the command line does, with the same files, and returns the folder of the results. With a step to
+    /// `pause` after it returns nothing there: its state can be looked at, changed and saved, and the next call goes on.
     ///
     /// # Errors
     /// [`Error::Interrupted`] on a signal or at the wall-time limit, once the state is saved; those of the solver and of files.
-    fn to_end(&mut self) -> Result<PathBuf>;
+    fn to_end(&mut self, pause: Option<u64>) -> Result<Option<PathBuf>>;
+    /// Brings the files of a run that pauses on the way to its end to theirs; steps by hand may follow, or another way to the end.
+    ///
+    /// # Errors
+    /// Results so far cannot be written.
+    fn break_off(&mut self) -> Result<()>;
 }
 
 /// Listener of the progress of a run.

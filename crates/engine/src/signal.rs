@@ -189,6 +189,11 @@ impl Signals {
         LIMIT.fetch_min(limit, Ordering::Relaxed);
     }
 
+    /// Returns true once the run has its limit.
+    pub(crate) fn has_limit(&self) -> bool {
+        self.until.is_some()
+    }
+
     /// The reason for this run to stop. [`stop_reason`] may have that of another run of the process.
     pub fn stop_reason(&self) -> Option<&'static str> {
         match stop_reason() {

@@ -8,7 +8,9 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 use zellige_engine::record::{Axis, Centring, ValuesOnGpu};
 
 use crate::dlpack;
+use crate::errors::wrong_value;
 use crate::memory::{Value, Values};
+use crate::tuples::{Axes, AxisText, Lengths};
 
 /// Reasons why an array lacks one of the interfaces.
 const ON_GPU: &str = "the array is in the memory of a GPU: `cupy.asarray(a)` or `torch.from_dlpack(a)`";
@@ -71,8 +73,6 @@ impl Data {
     }
 }
 
-/// An axis: name, unit, first coordinate, spacing, number of values.
-type AxisText = (String, String, f64, f64, usize);
 /// Values of an array, its name, title, unit and axes.
 type Pickled<'py> = (Bound<'py, PyAny>, String, String, String, Vec<AxisText>);
 
@@ -98,7 +98,8 @@ pub(crate) fn restored(values: &Bound<'_, PyAny>, name: &str, title: &str, unit:
 
 /// An array of the package, C order. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and `torch.from_dlpack(a)` share its memory, which
 /// lives as long as any of them; one in the memory of a GPU is shared by `cupy.asarray(a)` and `torch.from_dlpack(a)`. Operators
-/// and names of NumPy's arrays (`a.max()`, `a.T`) are those of `numpy.asarray(a)`.
+/// and names of NumPy's arrays (`a.max()`, `a.T`) are those of `numpy.asarray(a)`. Results of a run are read-only on the host, as
+/// it does not see what would be written into them; PyTorch, which knows no read-only memory, has to `clone()` them first.
 #[pyclass(frozen, module = "zellige")]
 pub(crate) struct Array {
     /// Owns the memory; after it was made, others read and write it through `address`.
@@ -110,6 +111,8 @@ pub(crate) struct Array {
     title: String,
     unit: String,
     axes: Vec<AxisText>,
+    /// Nobody may write, on the host: the values are a copy of what a run has, and a write would be lost.
+    read_only: bool,
 }
 
 impl Array {
@@ -117,7 +120,13 @@ impl Array {
     pub(crate) fn new(mut data: Data, shape: Vec<usize>, name: &str) -> Self {
         debug_assert_eq!(data.len(), shape.iter().product::<usize>());
         let (address, kind) = (data.address(), data.kind());
-        Self { data, address, kind, shape, name: name.into(), title: name.into(), unit: String::new(), axes: Vec::new() }
+        Self { data, address, kind, shape, name: name.into(), title: name.into(), unit: String::new(), axes: Vec::new(), read_only: false }
+    }
+
+    /// Lets nobody write on the host.
+    pub(crate) fn read_only(mut self) -> Self {
+        self.read_only = self.place() == dlpack::HOST;
+        self
     }
 
     /// Tells what the values are, and where: axes fastest first, as records have them.
@@ -155,7 +164,7 @@ impl Array {
         interface.set_item("version", 3)?;
         interface.set_item("shape", PyTuple::new(py, &self.shape)?)?;
         interface.set_item("typestr", self.kind.code)?;
-        interface.set_item("data", (self.address, false))?;
+        interface.set_item("data", (self.address, self.read_only))?;
         Ok(interface)
     }
 
@@ -189,8 +198,8 @@ impl Array {
 impl Array {
     /// Lengths of the axes, slowest first.
     #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.shape)
+    fn shape(&self) -> Lengths<'_> {
+        Lengths(&self.shape)
     }
 
     /// Type of the values, NumPy's.
@@ -231,10 +240,8 @@ impl Array {
 
     /// Axes in the order of the shape, each a `zellige.Axis`; empty where nothing is known about them.
     #[getter]
-    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let class = py.import("zellige._axis")?.getattr("Axis")?;
-        let axes = self.axes.iter().map(|(name, unit, origin, spacing, len)| class.call1((name, unit, *origin, *spacing, *len)));
-        PyTuple::new(py, axes.collect::<PyResult<Vec<_>>>()?)
+    fn axes(&self) -> Axes<'_> {
+        Axes(&self.axes)
     }
 
     /// Description of the memory for NumPy, which shares it; there is none on a GPU.
@@ -401,6 +408,14 @@ impl Array {
     }
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Self { name, read_only, .. } = slf.get();
+        if *read_only {
+            let message = format!("`{name}` is a copy of what the run has, which cannot be written in place");
+            let hint = format!(
+                "assign all of it, `run.fields[\"{name}\"] = ..` or `run.particles(..)[\"{name}\"] = ..`; `numpy.array(a)` is yours to write"
+            );
+            return Err(wrong_value(format!("{message}\n\nhint: {hint}")));
+        }
         Self::numpy(slf)?.set_item(key, value)
     }
 

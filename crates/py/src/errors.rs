@@ -1,5 +1,7 @@
 //! Errors of the engine as exceptions of the package, with their text and hint in the words of its calls.
 
+use std::io::ErrorKind;
+
 use pyo3::prelude::*;
 use zellige_cli::session::words::for_python;
 use zellige_engine::error::Error;
@@ -8,6 +10,7 @@ use zellige_engine::error::Error;
 fn class(error: &Error) -> &'static str {
     match error {
         Error::Input { .. } | Error::Format { .. } | Error::Content { .. } => "InputError",
+        Error::File { source, .. } if source.kind() == ErrorKind::NotFound => "MissingFileError",
         Error::File { .. } => "FileError",
         Error::Unwritten { source, .. } => class(source),
         Error::Numerics { .. } => "NumericsError",

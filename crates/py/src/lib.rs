@@ -13,6 +13,7 @@ mod plan;
 mod ptycho;
 mod record;
 mod run;
+mod tuples;
 
 use std::ffi::OsString;
 
@@ -21,11 +22,9 @@ use pyo3::prelude::*;
 #[global_allocator]
 static MEMORY: zellige_engine::allocator::ExitingAllocator = zellige_engine::allocator::ExitingAllocator;
 
-/// The module.
+/// Compiled part of the package: arrays, runs, plans, and the command.
 #[pymodule]
 mod _zellige {
-    use pyo3::prelude::*;
-
     #[pymodule_export]
     use super::array::{Array, restored};
     #[pymodule_export]
@@ -37,10 +36,10 @@ mod _zellige {
     #[pymodule_export]
     use super::run::Session;
 
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
-    }
+    /// Version of the package.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name in Python")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }
 
 /// Carries out a command line in this process and returns its exit code; where kernels are still being compiled, the process ends

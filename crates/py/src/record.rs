@@ -24,7 +24,7 @@ fn field(py: Python<'_>, mut field: Field) -> PyResult<Named> {
 
 /// Values of a field with its axes and units.
 pub(crate) fn array(values: Data, field: &Field) -> Array {
-    Array::new(values, field.shape(), &field.name).described(&field.title, &field.unit, &field.axes, field.centring)
+    Array::new(values, field.shape(), &field.name).described(&field.title, &field.unit, &field.axes, field.centring).read_only()
 }
 
 fn column(column: Column, lines: usize) -> (String, Array) {
@@ -35,7 +35,7 @@ fn column(column: Column, lines: usize) -> (String, Array) {
         Entries::Same(value) => Data::F64(vec![value; lines]),
     };
     let length = values.len();
-    let array = Array::new(values, vec![length], &name).described(&name, &column.unit, &[], Centring::Node);
+    let array = Array::new(values, vec![length], &name).described(&name, &column.unit, &[], Centring::Node).read_only();
     (name, array)
 }
 
@@ -64,7 +64,7 @@ fn curve(py: Python<'_>, curve: zellige_engine::record::Curve) -> PyResult<Named
     let columns = PyDict::new(py);
     let line = |title: String, values: Vec<f64>, unit: &str| {
         let length = values.len();
-        let array = Array::new(Data::F64(values), vec![length], &title).described(&title, unit, &[], Centring::Node);
+        let array = Array::new(Data::F64(values), vec![length], &title).described(&title, unit, &[], Centring::Node).read_only();
         Py::new(py, array).map(|array| (title, array))
     };
     let abscissa = std::iter::once((curve.x_label.clone(), curve.x));

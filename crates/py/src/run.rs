@@ -34,6 +34,8 @@ pub(crate) struct Session {
     device: String,
     plan: Vec<(String, String)>,
     warnings: Vec<String>,
+    /// Next word on the progress, in whichever call.
+    next_word: Arc<Mutex<Instant>>,
 }
 
 impl Session {
@@ -65,7 +67,7 @@ impl Session {
     /// [`Session::apart`], while `progress` is called now and then with the step, the part done and the wall time in seconds.
     fn told<T: Send>(&self, py: Python<'_>, progress: Option<Py<PyAny>>, work: impl FnOnce(&mut Work) -> Result<T> + Send) -> PyResult<T> {
         let pressed = Arc::new(Mutex::new(None));
-        let told = progress.map(|progress| teller(progress, pressed.clone()));
+        let told = progress.map(|progress| teller(progress, self.next_word.clone(), pressed.clone()));
         let result = self.apart(py, |run| {
             run.tell(told);
             let result = work(run);
@@ -80,13 +82,14 @@ impl Session {
 
 /// Caller of a function of Python. A bar that fails ends no run; Ctrl-C in it reaches the run by its own way, and is put into
 /// `pressed`.
-fn teller(progress: Py<PyAny>, pressed: Arc<Mutex<Option<PyErr>>>) -> Told {
-    let mut next = Instant::now() + BETWEEN;
+fn teller(progress: Py<PyAny>, next: Arc<Mutex<Instant>>, pressed: Arc<Mutex<Option<PyErr>>>) -> Told {
     Box::new(move |told| {
-        if Instant::now() < next {
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        if Instant::now() < *next {
             return;
         }
-        next = Instant::now() + BETWEEN;
+        *next = Instant::now() + BETWEEN;
+        drop(next);
         Python::attach(|py| match progress.call1(py, (told.clock.step, told.fraction, told.wall.as_secs_f64())) {
             Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
                 *pressed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -99,9 +102,9 @@ fn teller(progress: Py<PyAny>, pressed: Arc<Mutex<Option<PyErr>>>) -> Told {
 
 #[pymethods]
 impl Session {
-    /// Sets a run up: from the name of a file, or from its tables in JSON, to which a scan in memory may belong.
+    /// Sets a run up: from the name of a file, or from its tables in JSON, to which scans in memory may belong.
     #[new]
-    #[pyo3(signature = (file, json, overrides, device, threads, output, resume, scan=None))]
+    #[pyo3(signature = (file, json, overrides, device, threads, output, resume, scans=None))]
     fn new(
         py: Python<'_>,
         file: Option<PathBuf>,
@@ -111,22 +114,22 @@ impl Session {
         threads: Option<usize>,
         output: Option<PathBuf>,
         resume: Option<PathBuf>,
-        scan: Option<ScanArguments<'_>>,
+        scans: Option<Vec<ScanArguments<'_>>>,
     ) -> PyResult<Self> {
-        let scan = scan.map(ptycho::scan).transpose()?;
+        let scans = scans.map(|scans| scans.into_iter().map(ptycho::scan).collect::<PyResult<Vec<_>>>()).transpose()?;
         let input = match (file, json) {
             (Some(file), _) => InputText::File(file),
             (None, json) => InputText::Json(json.unwrap_or_default()),
         };
         let settings = Settings { device, threads, overrides, output, resume };
-        let set_up = || match (scan, &input) {
-            (Some(scan), InputText::Json(tables)) => session::open_scans(tables, vec![scan], &settings),
+        let set_up = || match (scans, &input) {
+            (Some(scans), InputText::Json(tables)) => session::open_scans(tables, scans, &settings),
             _ => session::open(&input, &settings),
         };
         let run = py.detach(set_up).for_python(py)?;
         let (plan, warnings) = (run.plan().lines.clone(), run.plan().warnings.clone());
         let (solver, device) = (run.solver(), run.device().to_owned());
-        Ok(Self { run: Mutex::new(run), solver, device, plan, warnings })
+        Ok(Self { run: Mutex::new(run), solver, device, plan, warnings, next_word: Arc::new(Mutex::new(Instant::now())) })
     }
 
     /// Name of the solver.
@@ -193,6 +196,7 @@ impl Session {
     }
 
     /// A field by its name, also where it is no result of the run.
+    #[pyo3(signature = (name) -> "Array | None")]
     fn field(&self, py: Python<'_>, name: &str) -> PyResult<Option<Py<PyAny>>> {
         let found = self.apart(py, |run| run.field(name))?;
         Ok(record::all(py, found.into_iter().collect())?.pop().map(|(_, _, field)| field))
@@ -205,12 +209,14 @@ impl Session {
     }
 
     /// Copies of the columns of the particles of a species in the memory of the run's GPU.
+    #[pyo3(signature = (species) -> "dict[str, Array] | None")]
     fn particles_on_gpu(&self, py: Python<'_>, species: &str) -> PyResult<Option<Py<PyAny>>> {
         let found = self.apart(py, |run| run.particles_on_gpu(species))?;
         found.map(|table| record::columns_on_gpu(py, table)).transpose()
     }
 
     /// Columns of the particles of a species.
+    #[pyo3(signature = (species) -> "dict[str, Array] | None")]
     fn particles(&self, py: Python<'_>, species: &str) -> PyResult<Option<Py<PyAny>>> {
         match self.apart(py, |run| run.particles(species))? {
             Some(Record::Table(table)) => record::columns(py, table).map(Some),
@@ -260,9 +266,15 @@ impl Session {
         self.apart(py, move |run| run.save(folder.as_deref()))
     }
 
-    /// Runs to the end and returns the folder of the results; `progress` as in `step`.
-    #[pyo3(signature = (progress=None))]
-    fn to_end(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PathBuf> {
-        self.told(py, progress, |run| run.to_end())
+    /// Runs to the end and returns the folder of the results, or nothing where it pauses after the step of this number; `progress`
+    /// as in `step`.
+    #[pyo3(signature = (progress=None, pause=None))]
+    fn to_end(&self, py: Python<'_>, progress: Option<Py<PyAny>>, pause: Option<u64>) -> PyResult<Option<PathBuf>> {
+        self.told(py, progress, |run| run.to_end(pause))
+    }
+
+    /// Ends the way to the end that pauses, with the files so far.
+    fn break_off(&self, py: Python<'_>) -> PyResult<()> {
+        self.apart(py, |run| run.break_off())
     }
 }

@@ -225,7 +225,7 @@ class Refusals(unittest.TestCase):
             r"`boundary` is of type list": lambda: poisson.solve(rho, boundary=["dirichlet"], **HERE),
             r"`boundary\['x'\]` is of type NoneType": lambda: poisson.solve(rho, boundary={"x": None}, **HERE),
             r"`boundary\['x_lo'\]\['dirichlet'\]` is None": lambda: poisson.solve(rho, boundary={"x_lo": {"dirichlet": None}}, **HERE),
-            r"'float' object": lambda: poisson.Plan((33.7, 33), **HERE),
+            r"`shape` is 33.7": lambda: poisson.Plan((33.7, 33), **HERE),
         }
         for text, call in told.items():
             with self.assertRaisesRegex((TypeError, ValueError), text):

@@ -95,6 +95,41 @@ class Ptycho(Folder):
         self.assertTrue(np.array_equal(np.asarray(run.fields["object"]), np.asarray(result.object)))
         self.assertTrue(np.array_equal(np.asarray(run.fields["probe"]), np.asarray(result.probe)))
 
+    def test_scans_of_a_list_share_what_they_say(self):
+        """Two halves of a scan that share object and probe are the scan; each with its own are the halves alone."""
+        scan = self.scan()
+        frames, positions = scan["intensity"], scan["pos_m"]
+        halves = [frames[:25], frames[25:]], [positions[:25], positions[25:]]
+        setting = {"wavelength": float(scan["wavelength"]), "distance": float(scan["distance"]), "pixel": scan["det_pixel"],
+                   "probe": scan["probe_true"], "iterations": 5, **HERE}
+        reconstruct = zellige.ptycho.reconstruct
+        whole = reconstruct(frames, positions, **setting)
+        both = reconstruct(*halves, scan={"object": "o", "probe": "p"}, **setting)
+        self.assertTrue(np.array_equal(both.object, whole.object))
+        self.assertTrue(np.array_equal(both.probe, whole.probe))
+        self.assertTrue(np.array_equal(both.positions, whole.positions))
+        # A list of frames of one scan is that scan.
+        self.assertTrue(np.array_equal(reconstruct(list(frames), list(positions), **setting).object, whole.object))
+        alone = [reconstruct(f, p, **setting) for f, p in zip(*halves)]
+        apart = reconstruct(*halves, **setting)
+        self.assertEqual((list(apart.object), list(apart.probe)), (["scan1", "scan2"], ["scan1", "scan2"]))
+        for k, one in enumerate(alone):
+            self.assertEqual(apart.object[f"scan{k + 1}"].shape, one.object.shape)
+        sharing = reconstruct(*halves, scan=[{"object": "a", "probe": "p"}, {"object": "b", "probe": "p"}], frc=True, **setting)
+        self.assertEqual((list(sharing.object), sharing.probe.shape), (["scan1", "scan2"], whole.probe.shape))
+        self.assertEqual(list(sharing.frc), ["scan1", "scan2"])
+        sharing.object["scan2"][0] = 0
+        for wrong, text in (
+            ({"positions": [positions]}, "`positions` is a list of 1 where `frames` is one of 2"),
+            ({"positions": [positions[:25], positions]}, r"`positions\[1\]` has the shape"),
+            ({"mask": [None, np.ones((3, 3))]}, r"`mask\[1\]` has the shape"),
+            ({"scan": {"name": "x"}}, "`name` in `scan`"),
+        ):
+            with self.assertRaisesRegex(zellige.InputError, text):
+                reconstruct(halves[0], **{"positions": halves[1], **setting, **wrong})
+        with self.assertRaisesRegex(zellige.InputError, "`object` in `scan`"):
+            reconstruct(frames, positions, scan={"object": "o"}, **setting)
+
     def test_corrections_are_those_of_files(self):
         scan = self.scan()
         rng = np.random.default_rng(1)

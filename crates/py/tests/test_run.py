@@ -270,6 +270,18 @@ class ToTheEnd(Folder):
         self.assertTrue(any(w.category is zellige.VerdictWarning and "a check failed" in str(w.message) for w in caught))
         self.assertEqual(run.summary["exit_code"], 3)
 
+    def test_a_missed_goal_is_told_once(self):
+        """By the warning, not on standard error as well."""
+        told = subprocess.run(
+            [sys.executable, "-c", "import sys, zellige; zellige.Run(sys.argv[1], device='cpu', threads=1, output='out', "
+             "poisson={'method': 'jacobi', 'max_cycles': 3}).to_end()", str(self.INPUT)],
+            capture_output=True, text=True, cwd=self.folder,
+        )
+        self.assertEqual((told.returncode, told.stdout), (0, ""))
+        self.assertEqual(told.stderr.count("a check failed"), 1, told.stderr)
+        self.assertIn("VerdictWarning", told.stderr)
+        self.assertNotIn("error:", told.stderr)
+
 
 class Errors(Folder):
     def test_input_has_the_text_of_the_command_line(self):
@@ -304,6 +316,7 @@ class Errors(Folder):
             (KeyError, lambda: run.particles("ions")),
             (KeyError, lambda: run.fields["Q"]),
             (FileNotFoundError, lambda: zellige.load(self.folder)),
+            (FileNotFoundError, lambda: zellige.Run(self.folder / "none.toml")),
             (ValueError, lambda: zellige.poisson.Plan((9, 9), **HERE).solve(np.ones((8, 9)))),
         ]:
             with self.assertRaises(kind) as caught:
@@ -313,6 +326,35 @@ class Errors(Folder):
             self.assertEqual((type(again), str(again)), (type(caught.exception), str(caught.exception)))
         hinted = zellige.errors.ArgumentError("no\n\nhint: yes")
         self.assertEqual((hinted.message, hinted.hint, str(hinted)), ("no", "yes", "no\n\nhint: yes"))
+
+    def test_odd_arguments_are_named(self):
+        run, rho = zellige.Run(plasma(10), **HERE), np.ones((9, 9))
+        scan = {"frames": np.ones((2, 8, 8)), "positions": np.zeros((2, 2)), "wavelength": 1e-10, "distance": 1.0, "pixel": 1e-5}
+        for kind, named, call in [
+            (TypeError, "`input` is of type int", lambda: zellige.Run(5)),
+            (ValueError, "`threads` is -1", lambda: zellige.Run(plasma(1), threads=-1)),
+            (TypeError, "`threads` is '2'", lambda: zellige.Run(plasma(1), threads="2")),
+            (TypeError, "`n` is 1.5", lambda: run.step(1.5)),
+            (TypeError, "`every` is None", lambda: next(run.frames(None))),
+            (TypeError, "`name` is 5", lambda: run.set_field(5, rho)),
+            (TypeError, "`name` is 5", lambda: run.field_on_gpu(5)),
+            (TypeError, "`species` is None", lambda: run.particles(None)),
+            (TypeError, "`column` is 3", lambda: run.set_particles("electrons", {3: rho[0]})),
+            (TypeError, "`port` is '80'", lambda: run.live(port="80")),
+            (ValueError, "`threads` is -1", lambda: zellige.poisson.solve(rho, threads=-1)),
+            (TypeError, "`shape` is 9", lambda: zellige.poisson.Plan(9)),
+            (TypeError, "`shape` is 'a'", lambda: zellige.poisson.Plan(("a", 9))),
+            (TypeError, r"`boundary\['x'\]\['dirichlet'\]` is True", lambda: zellige.poisson.solve(rho, boundary={"x": {"dirichlet": True}})),
+            (TypeError, "`engine` is None", lambda: zellige.ptycho.reconstruct(**scan, engine=None)),
+            (TypeError, "`engine` is 3", lambda: zellige.ptycho.reconstruct(**scan, engine=3)),
+            (TypeError, "`seed` is '3'", lambda: zellige.ptycho.reconstruct(**scan, seed="3")),
+            (TypeError, "`iterations` is 2.5", lambda: zellige.ptycho.reconstruct(**scan, iterations=2.5)),
+            (ValueError, "`threads` is -1", lambda: zellige.ptycho.reconstruct(**scan, threads=-1)),
+            (TypeError, "`distance` is None", lambda: zellige.ptycho.reconstruct(**{**scan, "distance": None})),
+        ]:
+            with self.assertRaisesRegex(kind, named) as caught:
+                call()
+            self.assertIsInstance(caught.exception, zellige.Error, named)
 
     def test_errors_survive_pickling(self):
         import pickle
@@ -329,6 +371,12 @@ class Command(Folder):
         self.assertIn("no-such-command", wrong.stderr)
         schema = command("schema", "poisson")
         self.assertEqual(json.loads(schema.stdout)["type"], "object")
+
+    def test_closed_streams_change_no_exit_code(self):
+        words = [sys.executable, "-m", "zellige", "new"]
+        for closed in (">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+            ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *words], capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 0, (closed, ended.stderr))
 
     def test_run_tells_plan_and_outcome(self):
         ended = command("run", EXAMPLES / "poisson" / "neumann.toml", "--device", "cpu", "--set", "poisson.grid.nodes=[33, 33]", cwd=self.folder)
@@ -363,25 +411,6 @@ class Command(Folder):
 
 
 class Package(unittest.TestCase):
-    def test_stubs_name_what_the_module_has(self):
-        import ast
-
-        import zellige._zellige as module
-
-        stub = Path(zellige.__file__).with_name("_zellige.pyi")
-        tree = ast.parse(stub.read_text())
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        public = {name for name in vars(module) if not name.startswith("_")}
-        self.assertEqual(set(classes) | functions, public)
-        for name, node in classes.items():
-            told = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
-            # What comes with a definition of another name.
-            told |= {"__getattribute__"} if "__getattr__" in told else set()
-            beside = ("__doc__", "__module__", "__new__", "__hash__", "__delitem__")
-            there = {k for k in vars(getattr(module, name)) if k not in beside}
-            self.assertEqual(told - {"__init__", "__getattr__"}, there, name)
-
     def test_everything_promised_is_there_and_documented(self):
         for name in zellige.__all__:
             if name != "__version__":

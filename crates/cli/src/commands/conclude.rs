@@ -71,6 +71,8 @@ pub(crate) fn conclude_run<S: Solver>(
     // The last line, where nobody overlooks it.
     match verdict {
         Some(verdict) if excused => report::warning(&format!("{verdict}; exit code 0 nevertheless, because of --keep-going")),
+        // Whoever drives the run finds it in the summary.
+        Some(_) if report::is_quiet() => {}
         Some(verdict) => report::fault(&format!("{verdict}; do not trust the result (exit code {exit_code})")),
         None => {}
     }

@@ -1,8 +1,9 @@
 //! The session of one solver: its run, the rows and results that it keeps, and its live page.
 
+mod to_end;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use zellige_engine::config::Input;
 use zellige_engine::cuda::Cuda;
@@ -21,10 +22,9 @@ use zellige_live::{Address, Watcher};
 
 use super::{Session, Settings, Told};
 use crate::args::{RunArgs, RunTarget};
-use crate::commands::conclude::conclude_run;
 use crate::commands::live::{self, Live};
 use crate::commands::ready::Ready;
-use crate::commands::run::{self, Destination};
+use crate::commands::run;
 use crate::report;
 use crate::sink::{Output, RESOLVED, ROWS};
 
@@ -48,7 +48,7 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
     let first = running.solver().clock().step;
     let run = Steps { rows: Vec::new(), last: Vec::new(), told: None };
     let state = State::SetUp(Box::new(running));
-    Ok(Box::new(Driven { input, plan, device, arguments, profiler, watch, run, page: None, first, state }))
+    Ok(Box::new(Driven { input, plan, device, arguments, profiler, watch, run, page: None, first, files: None, state }))
 }
 
 /// Options of steps that are made by hand: rows alone.
@@ -102,6 +102,8 @@ struct Driven<S: Solver> {
     page: Option<Page>,
     /// Step at which the run was set up: not 0 where it was resumed.
     first: u64,
+    /// Those of a run that pauses on the way to its end.
+    files: Option<to_end::Files>,
     state: State<S>,
 }
 
@@ -261,51 +263,6 @@ impl<S: Solver> Driven<S> {
         }
         self.with(|running, profiler, sink| running.grant(Wish { save: false, ..wish }, profiler, sink))
     }
-
-    fn run_to_end(&mut self) -> Result<PathBuf> {
-        let begun = Instant::now();
-        if self.running().is_none() {
-            return Err(ended("its results are written"));
-        }
-        let Destination { options, locks } = Destination::new::<S>(&self.input, &self.arguments)?;
-        let mut output = run::output::<S>(&options.folder, &self.input, &self.arguments, &self.device)?;
-        let (State::SetUp(mut running) | State::Stepping(mut running)) = std::mem::replace(&mut self.state, State::Lost) else {
-            return Err(ended("its state was lost"));
-        };
-        let (state, profiler) = (&mut self.state, &mut self.profiler);
-        let result = sunk(&mut self.run, Some(&mut output), self.page.as_mut(), |sink| {
-            let work = (|| {
-                let mut signals = Signals::listen_beside()?;
-                running.start(&options, sink)?;
-                let outcome = running.advance_to_the_end(&mut signals, begun, options.wall_time, profiler, sink)?;
-                let figures = running.write_results(&outcome, profiler, sink)?;
-                Ok((outcome, figures))
-            })();
-            match work {
-                Ok((outcome, figures)) => {
-                    *state = State::Ended(running.solver().clock(), outcome.clone());
-                    running.summed_up(outcome, &figures, profiler)
-                }
-                // Results that could not be written are not lost: they can be elsewhere, or later.
-                Err(error) => {
-                    *state = State::Stepping(running);
-                    Err(error)
-                }
-            }
-        });
-        if let Some(page) = &mut self.page {
-            page.live.tell_cost(page.watcher.before(&mut output).cost());
-            match &result {
-                Ok(_) => page.live.tell_end(&result),
-                Err(error) => page.tell_error(error),
-            }
-        }
-        // A run that goes on keeps the times of its stages.
-        let profiler = if result.is_ok() { std::mem::replace(&mut self.profiler, Profiler::new()) } else { Profiler::new() };
-        let (origin, folder) = (self.input.origin.clone(), options.folder.clone());
-        conclude_run::<S>(result, &origin, &self.plan, &folder, output, profiler, &self.arguments, locks)?;
-        Ok(folder)
-    }
 }
 
 impl<S: Solver> Session for Driven<S> {
@@ -433,9 +390,13 @@ impl<S: Solver> Session for Driven<S> {
     fn save(&mut self, folder: Option<&Path>) -> Result<PathBuf> {
         let folder = folder.map_or_else(|| run::folder_of::<S>(&self.input, &self.arguments), Path::to_owned);
         let resolved = run::resolved::<S>(&self.input, &self.device)?;
-        let Self { state: State::SetUp(running) | State::Stepping(running), run, page, .. } = self else {
+        let Self { state: State::SetUp(running) | State::Stepping(running), run, page, files, .. } = self else {
             return Err(ended("there is no state to save"));
         };
+        if let Some(files) = files.as_mut().filter(|files| files.are_in(&folder)) {
+            // Rows and input, which lie beside a checkpoint, are there already.
+            return sunk(run, Some(&mut files.output), page.as_mut(), |sink| running.save(&folder, sink));
+        }
         let _locks = run::own(&folder, None, false)?;
         let earlier = match &self.arguments.resume {
             Some(from) if self.first > 0 => EarlierRows::read(from.join(ROWS), self.first)?,
@@ -448,10 +409,14 @@ impl<S: Solver> Session for Driven<S> {
         Ok(path)
     }
 
-    fn to_end(&mut self) -> Result<PathBuf> {
+    fn to_end(&mut self, pause: Option<u64>) -> Result<Option<PathBuf>> {
         let mut watch = std::mem::take(&mut self.watch);
-        let result = watch.during(|| self.at_work(Self::run_to_end));
+        let result = watch.during(|| self.at_work(|driven| driven.run_to_end(pause)));
         self.watch = watch;
         result
+    }
+
+    fn break_off(&mut self) -> Result<()> {
+        self.files.take().map_or(Ok(()), |mut files| files.output.finish())
     }
 }

@@ -22,6 +22,28 @@ impl<S: Solver> Running<S> {
         profiler: &mut Profiler,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
+        loop {
+            if let Some(outcome) = self.advance_to(u64::MAX, signals, begun, limit, profiler, sink)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Makes steps as [`Running::advance_to_the_end`] does, and pauses after that of number `pause`, with its row handed over;
+    /// nothing is returned then, and the next call goes on.
+    ///
+    /// # Errors
+    /// Those of [`Running::advance`].
+    pub fn advance_to(
+        &mut self,
+        pause: u64,
+        signals: &mut Signals,
+        begun: Instant,
+        limit: Option<Duration>,
+        profiler: &mut Profiler,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Outcome>> {
+        let limit = limit.filter(|_| !signals.has_limit());
         // A time beyond all clocks is no limit.
         let mut until = limit.and_then(|limit| begun.checked_add(limit));
         if let Some(limit) = limit.filter(|limit| begun.elapsed() > *limit && self.outcome().is_none()) {
@@ -35,10 +57,13 @@ impl<S: Solver> Running<S> {
         }
         loop {
             if let Some(outcome) = self.advance(signals.stop_reason(), profiler, sink)? {
-                return Ok(outcome);
+                return Ok(Some(outcome));
             }
             if let Some(until) = until.take() {
                 signals.stop_at(until);
+            }
+            if self.solver().clock().step >= pause {
+                return self.settle(sink).map(|()| None);
             }
         }
     }

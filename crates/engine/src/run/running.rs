@@ -479,7 +479,7 @@ impl<S: Solver> Running<S> {
     pub fn save(&mut self, folder: &Path, sink: &mut dyn Sink) -> Result<PathBuf> {
         self.must_be_sound()?;
         let Self { saver, solver, device, pending, .. } = self;
-        let saved = times::after_steps(device, Phase::Checkpoints, || saver.save_in(folder).save(solver, pending, sink));
+        let saved = times::after_steps(device, Phase::Checkpoints, || saver.save_once_in(folder, solver, pending, sink));
         self.remembering(saved)
     }
 }

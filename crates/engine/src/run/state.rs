@@ -75,9 +75,16 @@ impl<S: Solver> Saver<S> {
     }
 
     /// Saves below another folder from now on.
-    pub(super) fn save_in(&mut self, folder: &Path) -> &Self {
+    pub(super) fn save_in(&mut self, folder: &Path) {
         self.path = checkpoint_path(folder);
-        self
+    }
+
+    /// Saves below `folder` this once.
+    pub(super) fn save_once_in(&mut self, folder: &Path, solver: &mut S, pending: &PendingResults, sink: &mut dyn Sink) -> Result<PathBuf> {
+        let usual = std::mem::replace(&mut self.path, checkpoint_path(folder));
+        let saved = self.save(solver, pending, sink);
+        self.path = usual;
+        saved
     }
 
     /// Links of the run to its other parts.

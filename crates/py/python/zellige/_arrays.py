@@ -2,9 +2,10 @@
 
 import json
 import math
+import operator
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Iterator, Optional
 
 import numpy as np
 
@@ -37,9 +38,49 @@ def plain(value: Any, path: str = "") -> Any:
     return value
 
 
+def whole(value: Any, name: str, least: int = 0, most: Optional[int] = None) -> int:
+    """A whole number of the caller, within its bounds."""
+    allowed = f"whole numbers, {least} or more" if most is None else f"whole numbers from {least} to {most}"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"`{name}` is {value!r} (allowed: {allowed})") from None
+    if number < least or most is not None and number > most:
+        raise InputError(f"`{name}` is {number} (allowed: {allowed})")
+    return number
+
+
+def named(value: Any, name: str) -> str:
+    """A name that the caller gives."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"`{name}` is {value!r} (allowed: a text)")
+    return value
+
+
 def text(tables: Mapping) -> str:
     """Tables of an input as JSON."""
     return json.dumps(plain(tables))
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def overrides(table: Mapping, path: str = "") -> Iterator[str]:
+    """Keys of an input over those that it has, `KEY=VALUE` each."""
+    for key, value in table.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from overrides(value, name)
+        else:
+            yield f"{name}={_toml(plain(value, name))}"
 
 
 def counts(values: Any, name: str) -> np.ndarray:

@@ -2,13 +2,12 @@
 
 import json
 import math
-import operator
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from ._arrays import alike, gpu_of, host, on_gpu, text
+from ._arrays import alike, gpu_of, host, on_gpu, text, whole
 from ._zellige import PoissonPlan
 from .errors import ArgumentError, InputError, warn
 
@@ -69,8 +68,8 @@ def _boundary(boundary: Any, shape: Sequence[int]):
             raise ArgumentError(f"`boundary[{key!r}]` is of type {type(condition).__name__} (allowed: {words})")
         table = {}
         for kind, values in condition.items() if isinstance(condition, Mapping) else [("dirichlet", condition)]:
-            if values is None:
-                raise ArgumentError(f"`boundary[{key!r}][{kind!r}]` is None (allowed: a number, an expression, an array over a side)")
+            if values is None or isinstance(values, (bool, np.bool_)):
+                raise ArgumentError(f"`boundary[{key!r}][{kind!r}]` is {values} (allowed: a number, an expression, an array over a side)")
             if isinstance(values, (str, int, float)) or np.ndim(values) == 0:
                 table[kind] = values if isinstance(values, str) else float(values)
                 continue
@@ -110,7 +109,9 @@ class Plan:
         threads: int = 0,
         **options: Any,
     ):
-        self.shape = tuple(operator.index(n) for n in shape)
+        if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+            raise ArgumentError(f"`shape` is {shape!r} (allowed: (N, M) or (K, N, M), whole numbers)")
+        self.shape = tuple(whole(n, "shape") for n in shape)
         for key in options.keys() & _ARGUMENTS.keys():
             raise ArgumentError(f"`{key}` of the input is told by `{_ARGUMENTS[key]}` here")
         count = len(self.shape)
@@ -133,7 +134,7 @@ class Plan:
             "tolerance": tol,
             **options,
         }
-        run = {"device": device or "auto", "threads": operator.index(threads)}
+        run = {"device": device or "auto", "threads": whole(threads, "threads")}
         self._plan = PoissonPlan(text({"poisson": equation, "run": run}), sides)
 
     @property

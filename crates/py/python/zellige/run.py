@@ -1,21 +1,20 @@
 """Runs of an input, step by step."""
 
 import html
-import json
-import operator
 import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._arrays import host, on_gpu, plain, text
+from ._arrays import host, named, on_gpu, text, whole
+from ._arrays import overrides as _overrides
 from ._bar import Bar
-from ._fields import Fields, Rows, underscored
+from ._fields import Fields, Particles, Rows, column, underscored
 from ._zellige import Array, Session
-from .errors import ArgumentError, InputError, UnknownNameError, VerdictWarning, warn
+from .errors import ArgumentError, BusyError, Error, InputError, UnknownNameError, VerdictWarning, warn
 from .results import Results, plot_fields, table
 
 __all__ = ["Clock", "LivePage", "Outcome", "Run"]
@@ -39,26 +38,6 @@ class Outcome(NamedTuple):
     status: str
     #: A sentence.
     message: str
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
-
-
-def _overrides(table: Mapping, path: str = "") -> Iterator[str]:
-    for key, value in table.items():
-        name = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping):
-            yield from _overrides(value, name)
-        else:
-            yield f"{name}={_toml(plain(value, name))}"
 
 
 class LivePage(str):
@@ -122,8 +101,9 @@ class Run:
     ):
         if isinstance(output, Mapping):
             overrides, output = {**overrides, "output": output}, None
-        if threads is not None and operator.index(threads) < 0:
-            raise InputError(f"`threads` is {threads} (allowed: 0 for every core, or more)")
+        threads = None if threads is None else whole(threads, "threads")
+        if not isinstance(input, (str, os.PathLike, Mapping)):
+            raise ArgumentError(f"`input` is of type {type(input).__name__} (allowed: a path, or tables as a dict)")
         file, tables = (None, text(input)) if isinstance(input, Mapping) else (os.fspath(input), None)
         self._drive(Session(file, tables, list(_overrides(overrides)), device, threads, output, resume), resume)
 
@@ -143,6 +123,10 @@ class Run:
         if resume is not None:
             self._take_rows(Path(resume))
         self._cache: Optional[tuple] = None
+        #: Changes from outside so far, and those of particles among them.
+        self._changes = self._changes_of_particles = 0
+        #: A callback is at work.
+        self._calling = False
         self._results: Optional[Results] = None
         for line in self._session.warnings:
             warn(line)
@@ -215,8 +199,7 @@ class Run:
         >>> run.live().startswith("http://127.0.0.1:")
         True
         """
-        if port is not None and not 0 <= operator.index(port) < 65536:
-            raise InputError(f"`port` is {port} (allowed: 0 to 65535)")
+        port = None if port is None else whole(port, "port", most=65535)
         url, tunnel = self._session.live(port, address, steer)
         page = LivePage(url)
         page.tunnel = tunnel
@@ -224,22 +207,72 @@ class Run:
             warnings.warn("the live page is open to the network, without encryption: who has its address sees the run", stacklevel=2)
         return page
 
-    def step(self, n: int = 1) -> int:
+    def step(self, n: int = 1, *, callback: Optional[Callable[["Run"], Any]] = None, every: int = 1) -> int:
         """Make `n` steps and return how many were made: fewer at the end of the run.
 
         Nothing is written. Other Python threads go on meanwhile. Ctrl-C raises KeyboardInterrupt between two steps, after which the
         run can go on. Steps that take longer than half a second have a progress bar, in terminals and notebooks.
+
+        Parameters
+        ----------
+        n : int
+            Steps to make, 0 or more.
+        callback : callable, optional
+            Called with the run after each step whose number, `clock.step`, is a multiple of `every`. It may look at the run, set
+            fields and particles, and save; what it returns has no effect. An exception ends the call and comes out of it, and the
+            run can go on from that step. Steps are made by the call alone.
+        every : int
+            Steps from one callback to the next.
+
+        Examples
+        --------
+        A kick along x after each ten steps::
+
+            def kick(run):
+                run.particles("beam")["ux"] += 0.1
+
+            run.step(1000, callback=kick, every=10)
         """
-        n = operator.index(n)
-        if n < 0:
-            raise InputError(f"{n} steps (allowed: 0 or more)")
+        n, every = whole(n, "n"), whole(every, "every", 1)
+        self._may_step(callback)
         if n < 2:
-            return self._session.step(n)
-        bar = Bar(self.clock.step, n)
+            made = self._session.step(n)
+            self._called(callback, every, made)
+            return made
+        bar, made = Bar(self.clock.step, n), 0
         try:
-            return self._session.step(n, bar.told)
+            while made < n:
+                asked = n - made
+                if callback is not None:
+                    asked = min(asked, every - self.clock.step % every)
+                done = self._session.step(asked, bar.told)
+                made += done
+                self._called(callback, every, done)
+                if done < asked:
+                    break
+            return made
         finally:
             bar.close(self.clock.step)
+
+    def _may_step(self, callback: Optional[Callable[["Run"], Any]]) -> None:
+        """Refuses steps that a callback asks for, and what is no callback."""
+        if self._calling:
+            raise BusyError(
+                "a callback of this run is at work\n\nhint: it may look, set fields and particles, save, and raise; the call that it belongs "
+                "to makes the steps"
+            )
+        if callback is not None and not callable(callback):
+            raise ArgumentError(f"`callback` is of type {type(callback).__name__} (allowed: a function of the run)")
+
+    def _called(self, callback: Optional[Callable[["Run"], Any]], every: int, made: int) -> None:
+        """Calls it where steps were `made` up to one that it is for."""
+        if callback is None or made == 0 or self.clock.step % every:
+            return
+        self._calling = True
+        try:
+            callback(self)
+        finally:
+            self._calling = False
 
     @property
     def rows(self) -> dict:
@@ -261,13 +294,21 @@ class Run:
         self.rows
         return dict(self._units)
 
+    def _moment(self) -> tuple:
+        """What results belong to."""
+        return self.clock.step, self._changes, self._results is None
+
+    def _moment_of_particles(self) -> tuple:
+        """What particles belong to."""
+        return self.clock.step, self._changes_of_particles
+
     def _records(self, kind: str) -> dict:
-        step = self.clock.step
-        if self._cache is None or self._cache[0] != (step, self._results is None):
+        moment = self._moment()
+        if self._cache is None or self._cache[0] != moment:
             kinds: dict[str, dict] = {"field": {}, "table": {}, "curve": {}}
             for what, name, content in self._session.records():
                 kinds[what][name] = content
-            self._cache = ((step, self._results is None), kinds, {})
+            self._cache = (moment, kinds, {})
         return self._cache[1][kind]
 
     def _other(self, name: str) -> Optional[Array]:
@@ -279,7 +320,11 @@ class Run:
 
     @property
     def fields(self) -> Fields:
-        """Fields, images and waves as they stand, by name: Arrays with axes and units, x fastest."""
+        """Fields, images and waves as they stand, by name: read-only Arrays with axes and units, x fastest.
+
+        `run.fields["Bz"] = values` is `set_field`, and `run.fields["Bz"] *= 0.5` changes all of it. `numpy.array(run.fields["Bz"])`
+        is a copy to write into.
+        """
         return Fields(self, "field")
 
     @property
@@ -321,12 +366,13 @@ class Run:
             ex = cupy.asarray(run.field_on_gpu("Ex"))
             energy = 0.5 * float((ex**2).sum())
         """
-        return self._session.field_on_gpu(underscored(name))
+        return self._session.field_on_gpu(underscored(named(name, "name")))
 
-    def particles_on_gpu(self, species: str) -> dict:
+    def particles_on_gpu(self, species: str) -> Particles:
         """All particles of a species of a plasma or a gas on a GPU as they stand, by column, copied within the memory of the GPU.
 
-        Columns have the values of `particles(species)` in its order; else all is as for `field_on_gpu`.
+        Columns have the values of `particles(species)` in its order; else all is as for `field_on_gpu`. A column that is assigned
+        reaches the run: `beam["ux"] = cupy.asarray(beam["ux"]) + 0.1`.
 
         Examples
         --------
@@ -336,21 +382,25 @@ class Run:
             ux, weight = cupy.asarray(beam["momentum_x"]), cupy.asarray(beam["weighting"])
             spectrum, edges = cupy.histogram(ux, bins=200, weights=weight)
         """
-        found = self._session.particles_on_gpu(species)
-        if found is None:
-            raise UnknownNameError(f"no particles `{species}` on the GPU: plasmas and gases have those of each species")
-        return found
+        return Particles(self, named(species, "species"), True)
 
-    def particles(self, species: str) -> dict:
-        """All particles of a species, by column: one-dimensional Arrays with units.
+    def particles(self, species: str) -> Particles:
+        """All particles of a species as they stand now, by column: read-only one-dimensional Arrays with units.
 
-        Plasmas have `position_x`, `momentum_x`, `weighting`, .., gases `position_x`, `velocity_x`, ..
+        Plasmas have `position_x` (or `x`), `momentum_x` (`ux`), `weighting`, .., gases `position_x`, `velocity_x` (`vx`), ..
+        A column that is assigned reaches the run: `beam["ux"] += 0.1` is `set_particles`, and `beam.update(..)` sets several.
         """
-        found = self._session.particles(species)
-        if found is None:
-            tables = ", ".join(self.tables) or "none"
-            raise UnknownNameError(f"no particles `{species}`: plasmas and gases have those of each species; tables of this run: {tables}")
-        return found
+        return Particles(self, named(species, "species"), False)
+
+    def _particles(self, species: str, on_gpu: bool) -> dict:
+        """Columns of particles; :class:`Particles` asks."""
+        found = self._session.particles_on_gpu(species) if on_gpu else self._session.particles(species)
+        if found is not None:
+            return found
+        if on_gpu:
+            raise UnknownNameError(f"no particles `{species}` on the GPU: plasmas and gases have those of each species")
+        tables = ", ".join(self.tables) or "none"
+        raise UnknownNameError(f"no particles `{species}`: plasmas and gases have those of each species; tables of this run: {tables}")
 
     def set_field(self, name: str, values: Any) -> None:
         """Put new values of a field of the state in place of the old ones: components of E and B of a plasma, objects and probes of
@@ -377,15 +427,13 @@ class Run:
         >>> float(np.asarray(plasma.fields["Bz"])[0])
         0.10000000149011612
         """
-        name = underscored(name)
+        name = underscored(named(name, "name"))
         if on_gpu(values):
             self._session.set_field_on_gpu(name, values)
-            self._cache = None
-            return
-        array = host(values, name, None)
-        array = host(array, name, np.complex128 if array.dtype.kind == "c" else np.float64)
-        self._session.set_field(name, array)
-        self._cache = None
+        else:
+            array = host(values, name, None)
+            self._session.set_field(name, host(array, name, np.complex128 if array.dtype.kind == "c" else np.float64))
+        self._changes += 1
 
     def set_particles(self, species: str, columns: Mapping) -> None:
         """Put new values of columns in place of those that `particles(species)` gives, in its order and units.
@@ -399,7 +447,8 @@ class Run:
         species : str
             Name of the species.
         columns : dict of arrays
-            One-dimensional arrays of one length by column: `position_x`, `momentum_x`, `weighting`, .. Arrays of CuPy, PyTorch or JAX
+            One-dimensional arrays of one length by column: `position_x`, `momentum_x`, `weighting`, .., or as in `particles` `x`,
+            `ux`, .. Arrays of CuPy, PyTorch or JAX
             in the memory of the run's GPU (float32 or float64 in C order, all of them there) change momenta or velocities where
             they lie, once their stream has made them. Particles are then as many as they were, and what else is given of them,
             such as positions, must be what it is: particles that come to lie elsewhere are put in their order from host memory.
@@ -412,30 +461,33 @@ class Run:
                 beam = frame.particles("beam")
                 frame.set_particles("beam", {"momentum_x": np.asarray(beam["momentum_x"]) + 0.1})
         """
+        species = named(species, "species")
         if not isinstance(columns, Mapping):
             raise ArgumentError(f"`columns` is of type {type(columns).__name__} (allowed: a dict of arrays by column)")
-        there = [str(name) for name, column in columns.items() if on_gpu(column)]
+        given = {column(named(name, "column")): values for name, values in columns.items()}
+        if len(given) < len(columns):
+            raise InputError(f"a column of `{species}` is given twice ({', '.join(columns)})")
+        there = [name for name, values in given.items() if on_gpu(values)]
         if there:
-            here = [str(name) for name in columns if str(name) not in there]
+            here = [name for name in given if name not in there]
             if here:
                 raise ArgumentError(
                     f"`{there[0]}` is in the memory of a GPU, `{here[0]}` in that of the host\n\n"
                     f"hint: all columns on one side: `cupy.asarray({here[0]})`, or `cupy.asnumpy({there[0]})`"
                 )
-            self._session.set_particles_on_gpu(species, [(str(name), column) for name, column in columns.items()])
-            self._cache = None
-            return
-        values = [(str(name), host(column, str(name))) for name, column in columns.items()]
-        for name, column in values:
-            if column.ndim != 1:
-                raise InputError(f"`{name}` has {column.ndim} axes (allowed: 1)")
-        self._session.set_particles(species, values)
-        self._cache = None
+            self._session.set_particles_on_gpu(species, list(given.items()))
+        else:
+            arrays = [(name, host(values, name)) for name, values in given.items()]
+            for name, values in arrays:
+                if values.ndim != 1:
+                    raise InputError(f"`{name}` has {values.ndim} axes (allowed: 1)")
+            self._session.set_particles(species, arrays)
+        self._changes += 1
+        self._changes_of_particles += 1
 
     def frames(self, every: int = 1) -> Iterator["Run"]:
         """Iterate over the run itself: after each `every` steps, and once more at its end."""
-        if every < 1:
-            raise InputError(f"every {every} steps (allowed: 1 or more)")
+        every = whole(every, "every", 1)
         while self.step(every):
             yield self
 
@@ -446,7 +498,7 @@ class Run:
         """
         return Path(self._session.save(folder))
 
-    def to_end(self) -> Results:
+    def to_end(self, *, callback: Optional[Callable[["Run"], Any]] = None, every: int = 1) -> Results:
         """Run to the end as the command line does, with the same files and checks, and return what lies in the folder. Where the
         results cannot be written, the run is still there: to be ended once more, or saved elsewhere.
 
@@ -454,10 +506,30 @@ class Run:
 
         Warns (VerdictWarning) if the goal was missed or a check failed. Ctrl-C and the wall-time limit save a checkpoint first.
         Terminals and notebooks have a progress bar.
+
+        Parameters
+        ----------
+        callback : callable, optional
+            As for `step`. Files and checkpoints that fall due at a step come before its callback: a run that is resumed from such a
+            checkpoint has not seen what the callback changed. With an exception, Ctrl-C in the callback included, rows and
+            diagnostics so far are written, and no results; the run can go on.
+        every : int
+            Steps from one callback to the next.
         """
+        every = whole(every, "every", 1)
+        self._may_step(callback)
         bar = Bar(self.clock.step, in_terminal=False)
         try:
-            folder = self._session.to_end(bar.told)
+            while True:
+                step = self.clock.step
+                pause = None if callback is None else step + every - step % every
+                folder = self._session.to_end(bar.told, pause)
+                if folder is not None:
+                    break
+                self._called(callback, every, self.clock.step - step)
+        except BaseException:
+            self._broken_off()
+            raise
         finally:
             bar.close(self.clock.step)
         self._results = Results(folder)
@@ -465,6 +537,13 @@ class Run:
         if verdict:
             warnings.warn(verdict, VerdictWarning, stacklevel=2)
         return self._results
+
+    def _broken_off(self) -> None:
+        """Brings the files of a way to the end that an exception has ended to theirs."""
+        try:
+            self._session.break_off()
+        except Error as also:
+            warn(f"earlier results could not all be written either: {also}")
 
     @property
     def summary(self) -> dict:
