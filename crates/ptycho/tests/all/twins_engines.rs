@@ -71,6 +71,44 @@ fn sweeps_in_pieces_and_with_supports_agree() {
     }
 }
 
+/// Steps of the probe by the largest value of the whole object.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn whole_objects_are_looked_through_alike() {
+    let Some(cuda) = testing::gpu() else { return };
+    for (case, batch) in [
+        (PLAIN, 1),
+        (Case { modes: [3, 2], sets: 2, ..PLAIN }, 1),
+        (Case { frame: [96, 100], sets: 2, ..PLAIN }, 5),
+        (Case { between: true, modes: [2, 2], sets: 2, views: 9, ..PLAIN }, 1),
+        // More views than a group of recorded launches has.
+        (Case { frame: [32, 32], views: 150, ..PLAIN }, 1),
+    ] {
+        for name in [EngineName::Epie, EngineName::Rpie] {
+            let config = EngineConfig {
+                object_step: Some(0.2),
+                probe_step: Some(0.2),
+                batch: Some(batch),
+                object_norm_is_global: Some(true),
+                ..EngineConfig::new(name, 1)
+            };
+            for double in [false, true] {
+                // As above.
+                engines_agree(case, &config, &cuda, 5e-4, double);
+            }
+            // It makes a difference.
+            let model = model(case);
+            let probe = |config: &EngineConfig| {
+                let mut run = bench(&model, config, &cuda, None);
+                run.step(None);
+                run.stages.state().unwrap().probe
+            };
+            let local = EngineConfig { object_norm_is_global: None, ..config.clone() };
+            assert!(off(&probe(&config), &probe(&local)) > 1e-2, "{case:?}, {name:?}");
+        }
+    }
+}
+
 /// Waves that are kept go with their probes where positions between pixels are refined.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
@@ -374,8 +412,19 @@ fn recorded_launches_do_the_same() {
 }
 
 /// ePIE that changes nothing.
-const STILL: Sweep =
-    Sweep { a: 0.0, b: 1.0, c: 1.0, step: [0.0; 2], local: [0.0; 2], probe: false, object: false, batch: 1, clip: None, likelihood: true };
+const STILL: Sweep = Sweep {
+    a: 0.0,
+    b: 1.0,
+    c: 1.0,
+    step: [0.0; 2],
+    local: [0.0; 2],
+    probe: false,
+    object: false,
+    batch: 1,
+    clip: None,
+    likelihood: true,
+    whole: false,
+};
 
 /// Stages on a GPU are timed by its events, with what they move; those of the CPU by the host's clock.
 #[test]
