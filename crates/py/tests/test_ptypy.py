@@ -145,9 +145,9 @@ class Trajectories(unittest.TestCase):
 
     def test_several_iterations_a_call_take_views_in_the_same_orders(self):
         """Orders that are drawn one after the other."""
+        two = lambda: {"MF": scan(modes=2)}  # noqa: E731
         for engine in ({"name": "EPIE", "object_norm_is_global": True}, {"name": "SDR"}):
-            two = {"MF": scan(modes=2)}
-            self.compare([{**engine, "numiter": 4, "numiter_contiguous": 2}], [(2, 1e-5)], 1e-4, columns=(0, 1), scans=lambda: two)  # noqa: B023
+            self.compare([{**engine, "numiter": 4, "numiter_contiguous": 2}], [(2, 1e-5)], 1e-4, columns=(0, 1), scans=two)
 
     def test_distances_of_moduli(self):
         """Beside them and Poisson's likelihood a regularisation counts half in PtyPy's gradient."""
