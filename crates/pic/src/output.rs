@@ -112,15 +112,23 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
     Ok(())
 }
 
-/// A quantity by the name of its record, zero or not; `None` where there is none of that name.
-pub fn field(config: &Config, plasma: &mut Plasma, name: &str) -> Result<Option<Record>> {
+/// The component by the name of its record, if it is one.
+///
+/// # Errors
+/// It is not known.
+fn known_component(plasma: &Plasma, name: &str) -> Result<Option<Component>> {
     let component = Component::ALL.into_iter().find(|c| c.record_name() == name);
     if component.is_some_and(|c| !plasma.knows(c)) {
         let problem = Problem::new(name, "the checkpoint was saved without the current of its step");
         let hint = "it is there after the next step; checkpoints of runs that list a component of it in `pic.diagnostics.fields` have it";
         return Err(Error::input("the run", problem.hint(hint)));
     }
-    let component = component.map(|c| c.name().to_owned());
+    Ok(component)
+}
+
+/// A quantity by the name of its record, zero or not; `None` where there is none of that name.
+pub fn field(config: &Config, plasma: &mut Plasma, name: &str) -> Result<Option<Record>> {
+    let component = known_component(plasma, name)?.map(|c| c.name().to_owned());
     let all = (name == "rho").then(|| "charge".to_owned());
     let of_species =
         || plasma.setup.species.iter().find(|s| name.strip_prefix("rho_") == Some(&s.name)).map(|s| format!("charge.{}", s.name));

@@ -244,6 +244,11 @@ impl ArrayEngine {
         Ok(())
     }
 
+    /// Numbers the iterations from `k` on: others have made those before it.
+    pub fn number_from(&mut self, k: u64) {
+        self.run.number_from(k);
+    }
+
     /// Errors of each view in the last iteration ([`crate::stages::ERRORS`]).
     pub fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
         let errors = self.run.stages.errors()?;

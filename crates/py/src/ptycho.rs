@@ -206,6 +206,12 @@ impl PtychoEngine {
         self.apart(py, move |engine| engine.iterate(n, order.as_deref()))
     }
 
+    /// Numbers the iterations from `k` on: others have made those before it.
+    fn number_from(&self, k: u64) -> PyResult<()> {
+        self.take()?.number_from(k);
+        Ok(())
+    }
+
     /// Errors of each view in the last iteration, `(n, 3)`: moduli, likelihood, change of the exit waves.
     fn errors(&self, py: Python<'_>) -> PyResult<Array> {
         let errors = self.apart(py, ArrayEngine::errors)?;

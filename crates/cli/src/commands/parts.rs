@@ -19,7 +19,7 @@ const MOST: [usize; 2] = [1024, 1 << 20];
 
 /// Time for a launcher to hand on what an ended process has said: it drops the rest when the others are ended.
 const TELLING: Duration = Duration::from_millis(300);
-/// Time for the first part to tell what all find in their input, and to end them.
+/// Time for the first part to tell what all find, in their input or a checkpoint, and to end them.
 const SAME: Duration = Duration::from_secs(2);
 
 /// Does `work` in this process, or in each of those that a launcher has started: the first one speaks for all, and one that fails
@@ -46,9 +46,7 @@ pub(crate) fn with_links(work: impl FnOnce(&Links) -> Result<u8>) -> Result<u8> 
         let known = matches!(error, Error::Part { .. }) || (matches!(error, Error::Interrupted { .. }) && !links.is_first());
         if !known {
             if !links.is_first() {
-                if matches!(error, Error::Input { .. }) {
-                    std::thread::sleep(SAME);
-                }
+                std::thread::sleep(SAME);
                 report::fault(&format!("{part} ended the run:"));
             }
             report::error(&error);

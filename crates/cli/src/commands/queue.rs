@@ -260,6 +260,7 @@ fn work(
     let mut free: VecDeque<usize> = (0..devices.len()).collect();
     let (mut running, mut told): (Vec<Running>, bool) = (Vec::new(), false);
     let bar = ProgressBar::new_spinner();
+    so_far(&ended)?;
     while !running.is_empty() || (!waiting.is_empty() && signals.stop_reason().is_none()) {
         while let (Some(device), true) = (free.front().copied(), signals.stop_reason().is_none()) {
             let Some(job) = waiting.pop_front() else { break };
@@ -376,7 +377,8 @@ fn last_error_of(text: &str) -> Option<String> {
     let at = last("error: ").or_else(|| last("warning: "))?;
     let message = lines[at].split_once(": ").map_or(lines[at], |parts| parts.1);
     // Problems of an input stand below it.
-    let problem = lines.get(at + 1).filter(|line| line.starts_with(' ')).map(|line| line.trim());
+    let below = if lines[at].starts_with("error: ") { lines.get(at + 1) } else { None };
+    let problem = below.filter(|line| line.starts_with(' ')).map(|line| line.trim());
     Some(problem.map_or_else(|| message.to_owned(), |problem| format!("{message}: {problem}")))
 }
 
@@ -415,7 +417,7 @@ mod tests {
         let text = "warning: w\nerror: a.toml: 1 problem\n  1:2: `pic.dt`: the value is 0\n\nhint: above 0\n";
         assert_eq!(last_error_of(text).unwrap(), "a.toml: 1 problem: 1:2: `pic.dt`: the value is 0");
         assert_eq!(last_error_of("error: broken\n\nhint: none\n").unwrap(), "broken");
-        assert_eq!(last_error_of("warning: slow\nend\n").unwrap(), "slow");
+        assert_eq!(last_error_of("warning: slow\n  cut 2\n").unwrap(), "slow");
         assert_eq!(last_error_of("end\n"), None);
     }
 

@@ -292,7 +292,7 @@ fn a_job_goes_on_from_its_checkpoint() {
         let told = String::from_utf8_lossy(&done.stderr).into_owned();
         let saved = folder.path().join(&output).join("checkpoint/latest.zck").exists();
         assert!(!done.status.success() && saved, "by {}: {told}", mpirun.maker);
-        let lines = told.matches("wall-time limit").count();
+        let lines = told.matches("interrupted by the wall-time limit").count();
         assert!(lines == 1 && !told.contains("ended the run"), "by {}, an orderly stop that {lines} parts tell: {told}", mpirun.maker);
         // The next job has time enough.
         input(&format!("jet{k}.toml"), "");

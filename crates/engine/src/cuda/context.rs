@@ -109,8 +109,15 @@ impl Cuda {
         Ok(result::device::get_count().map_err(failed)? as usize)
     }
 
-    /// Opens GPU number `ordinal`.
+    /// Opens GPU number `ordinal`, for work.
     pub fn open(ordinal: usize) -> Result<Self> {
+        let cuda = Self::look_at(ordinal)?;
+        cuda.keep()?;
+        Ok(cuda)
+    }
+
+    /// Opens GPU number `ordinal` to see what it is: once nobody has it open, it is free again.
+    pub(crate) fn look_at(ordinal: usize) -> Result<Self> {
         let count = Self::count()?;
         if ordinal >= count {
             return Err(Error::Device {
@@ -122,7 +129,6 @@ impl Cuda {
         let failed = |e| failure(format!("cuda:{ordinal}"), "cannot be opened", e);
         let begun = Instant::now();
         let context = CudaContext::new(ordinal).map_err(failed)?;
-        keep(&context).map_err(failed)?;
         tracing::debug!("the context of cuda:{ordinal} took {:.0} ms", 1e3 * begun.elapsed().as_secs_f64());
         let properties = properties(&context).map_err(failed)?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed)?;
@@ -138,6 +144,19 @@ impl Cuda {
             host_rates: OnceLock::new(),
             pinned: Mutex::default(),
         })))
+    }
+
+    /// Keeps the context for the life of the process, as CUDA's own runtime does: whoever opens the GPU next finds it made, and it is
+    /// not destroyed while a thread of the driver still works in it: driver 580 then ends in 1 of 10 processes that open and close a
+    /// GPU in several parts a hundred times (its event handler reads a null pointer).
+    pub(crate) fn keep(&self) -> Result<()> {
+        static KEPT: Mutex<BTreeSet<sys::CUdevice>> = Mutex::new(BTreeSet::new());
+        let device = self.0.context.cu_device();
+        if KEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(device) {
+            // SAFETY: the driver gave the device.
+            unsafe { result::primary_ctx::retain(device) }.map_err(|e| self.failed("its context cannot be kept", e))?;
+        }
+        Ok(())
     }
 
     /// The number of the GPU.
@@ -257,19 +276,6 @@ impl Cuda {
     pub(super) fn failed(&self, doing: &str, error: DriverError) -> Error {
         failure(format!("cuda:{}", self.0.ordinal), doing, error)
     }
-}
-
-/// Keeps the context of a GPU for the life of the process, as CUDA's own runtime does: whoever opens the GPU next finds it made,
-/// and it is not destroyed while a thread of the driver still works in it: driver 580 then ends in 1 of 10 processes that open and
-/// close a GPU in several parts a hundred times (its event handler reads a null pointer).
-fn keep(context: &CudaContext) -> std::result::Result<(), DriverError> {
-    static KEPT: Mutex<BTreeSet<sys::CUdevice>> = Mutex::new(BTreeSet::new());
-    let device = context.cu_device();
-    if KEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(device) {
-        // SAFETY: the driver gave the device.
-        unsafe { result::primary_ctx::retain(device) }?;
-    }
-    Ok(())
 }
 
 /// The driver's word for an error.

@@ -88,7 +88,7 @@ fn gpu(ordinal: usize) -> DeviceInfo {
     let id = format!("cuda:{ordinal}");
     let refusal = usable(ordinal).err().map(|e| one_line(&e));
     // Opened apart from the check above, so that a GPU without a compiler still shows what it is.
-    match Cuda::open(ordinal) {
+    match Cuda::look_at(ordinal) {
         Ok(cuda) => {
             let p = cuda.properties();
             let (major, minor) = p.capability;

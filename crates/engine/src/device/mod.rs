@@ -123,21 +123,20 @@ impl Device {
     }
 
     fn find(spec: &DeviceSpec, threads: usize) -> Result<(Self, Vec<String>)> {
-        match spec {
-            DeviceSpec::Cpu => Ok((Self::Cpu(Cpu::new(threads)?), Vec::new())),
-            DeviceSpec::Cuda(Some(ordinal)) => Ok((Self::Cuda(usable(*ordinal)?), Vec::new())),
-            DeviceSpec::Cuda(None) => {
-                let (best, notes) = fastest()?;
-                Ok((Self::Cuda(best), notes))
-            }
+        let (cuda, notes) = match spec {
+            DeviceSpec::Cpu => return Ok((Self::Cpu(Cpu::new(threads)?), Vec::new())),
+            DeviceSpec::Cuda(Some(ordinal)) => (usable(*ordinal)?, Vec::new()),
+            DeviceSpec::Cuda(None) => fastest()?,
             DeviceSpec::Auto => match fastest() {
-                Ok((best, notes)) => Ok((Self::Cuda(best), notes)),
+                Ok(found) => found,
                 Err(error) => {
                     let note = nvidia_here().then(|| format!("no GPU is used: {}", one_line(&error)));
-                    Ok((Self::Cpu(Cpu::new(threads)?), note.into_iter().collect()))
+                    return Ok((Self::Cpu(Cpu::new(threads)?), note.into_iter().collect()));
                 }
             },
-        }
+        };
+        cuda.keep()?;
+        Ok((Self::Cuda(cuda), notes))
     }
 
     /// The model, for example `AMD EPYC 9654 96-Core Processor` or `NVIDIA H200`.
@@ -224,7 +223,7 @@ const ON_GPU: Duration = Duration::from_secs(1);
 
 /// GPU number `ordinal`, if kernels can be compiled for it or lie in a pack.
 fn usable(ordinal: usize) -> Result<Cuda> {
-    let cuda = Cuda::open(ordinal)?;
+    let cuda = Cuda::look_at(ordinal)?;
     if cuda::kernel_pack().is_none() {
         cuda::compiler()?;
     }

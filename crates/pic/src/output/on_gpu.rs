@@ -5,7 +5,7 @@ use zellige_engine::ops::plane::{FieldCopier, PlaneOnGpu};
 use zellige_engine::record::{Centring, Entries, FieldOnGpu, TableOnGpu, Values, ValuesOnGpu};
 use zellige_engine::sim::not_on_gpu;
 
-use super::{Of, ParticleUnits, charge, columns, mesh, piece, quantity};
+use super::{Of, ParticleUnits, charge, columns, known_component, mesh, piece, quantity};
 use crate::config::Config;
 use crate::plasma::Plasma;
 use crate::stages::{ColumnUnits, Component};
@@ -21,7 +21,7 @@ fn names(plasma: &Plasma) -> Vec<String> {
 /// # Errors
 /// There is none of that name.
 pub(crate) fn field(config: &Config, plasma: &mut Plasma, name: &str, copier: &FieldCopier) -> Result<FieldOnGpu> {
-    let component = Component::ALL.into_iter().find(|c| c.record_name() == name);
+    let component = known_component(plasma, name)?;
     let wanted = name.strip_prefix("rho").map(|rest| rest.strip_prefix('_'));
     let (quantity, part, values) = match (component, wanted) {
         (Some(c), _) => {

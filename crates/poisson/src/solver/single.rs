@@ -379,15 +379,18 @@ impl Single {
 
     /// Takes it back; in one part also what several have done by cycles where `auto` takes the direct solver here.
     pub(crate) fn restore(&mut self, reader: &Reader) -> Result<()> {
-        match (reader.u64(DIRECT)? == 1, self.driver.choice().scheme == Scheme::Direct) {
-            (true, false) if !reader.has("direct") => {
+        let fell_back = reader.has("direct");
+        match (reader.u64(DIRECT)? == 1 || fell_back, self.driver.choice().scheme == Scheme::Direct) {
+            (true, false) if self.driver.share().divided() => {
                 let message = "it is of the direct solver, which computes in one part; several take cycles: resume it in one part";
                 return Err(reader.mismatch(message));
             }
-            (false, true) if !reader.has("direct") => {
+            (false, true) => {
                 let grid = setup::grid(&self.config);
                 let choice = self.config.options().choose_in_parts(&grid, &self.device, self.config.guess.is_some(), 2)?;
                 self.levels = levels_of(&grid, &choice);
+                fits(&grid, &choice, &self.levels, &self.device, &Links::default())?;
+                notice::tell(&format!("several parts began this run: {} goes on", choice.description));
                 self.driver = Driver::new(&grid, choice, &self.device)?;
             }
             _ => {}

@@ -99,6 +99,9 @@ pub struct EngineConfig {
     /// ePIE, rPIE, LSQML: step of the probe (1; rPIE 0.25, LSQML 0.9). SDR: weight of the local transmission (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_step: Option<f64>,
+    /// ePIE, rPIE: the largest transmission is the whole object's, not a view's (false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_norm_is_global: Option<bool>,
     /// ePIE, rPIE, SDR, LSQML: views updated together (1; LSQML a tenth of the views).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -237,6 +240,7 @@ impl EngineConfig {
         put(self.tau.is_some(), "tau", &[Sdr]);
         put(self.object_step.is_some(), "object_step", STEPPED);
         put(self.probe_step.is_some(), "probe_step", STEPPED);
+        put(self.object_norm_is_global.is_some(), "object_norm_is_global", &[Epie, Rpie]);
         put(self.batch.is_some(), "batch", STEPPED);
         put(self.damping.is_some(), "damping", &[Lsqml]);
         put(self.object_smooth.is_some(), "object_smooth", PROJECTION);

@@ -23,6 +23,8 @@ const SHORT: f64 = 1e-7;
 
 pub(super) struct LikelihoodEngine {
     rule: Likelihood,
+    /// Strength of the smoothness in the gradient.
+    smoothness: f64,
     start: [u64; 2],
     supports: [Option<f64>; 2],
     scaled: bool,
@@ -58,8 +60,11 @@ impl LikelihoodEngine {
             probe: true,
             object: true,
         };
+        // PtyPy's gradients of these two are twice the derivative, which nothing else sees.
+        let twice = problem.ptypy() && noise != Noise::Gaussian;
         Self {
             rule,
+            smoothness: rule.smoothness * if twice { 0.5 } else { 1.0 },
             start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
             supports: super::supports(config, problem.ptypy()),
             scaled: config.scale_preconditioner.unwrap_or(!problem.ptypy()),
@@ -112,9 +117,10 @@ fn backtrack(stages: &mut dyn Stages, rule: &Likelihood, t: f64, value: f64, (pr
 impl Engine for LikelihoodEngine {
     fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut EngineState, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         let rule = Likelihood { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
+        let of_gradient = Likelihood { smoothness: self.smoothness, ..rule };
         // Waves of the gradient written, and read for the sums of object and probe; nothing but moduli is read along a line.
         let (gradient, line) = (self.sizes.cost(24.0, 1.0, 2.0), self.sizes.cost(0.0, 1.0, 3.0));
-        memory.value = staged(profiler, stages, "gradient", gradient, |stages| stages.gradient(&rule))?;
+        memory.value = staged(profiler, stages, "gradient", gradient, |stages| stages.gradient(&of_gradient))?;
         stages.support(Slot::Gradient)?;
         if let Some(damping) = self.wavefield {
             self.wavefield(stages, damping, profiler)?;
@@ -154,7 +160,7 @@ impl Engine for LikelihoodEngine {
         memory.length = match t.is_finite() {
             true if b2 > 0.0 => t,
             // Downhill without a minimum, as where the model is much darker than the frames: the iteration would be the same for ever.
-            true if b1 < 0.0 => backtrack(stages, &rule, -t, memory.value, (profiler, gradient))?,
+            true if b1 < 0.0 => backtrack(stages, &of_gradient, -t, memory.value, (profiler, gradient))?,
             _ => 0.0,
         };
         stages.combine(Slot::State, [1.0; 2], Slot::Direction, [memory.length; 2])?;

@@ -68,8 +68,13 @@ impl SweepEngine {
             }
             _ => (0.0, 1.0, 1.0, [object.unwrap_or(1.0), probe.unwrap_or(1.0)], [0.0; 2]),
         };
-        // PtyPy's engines of these names count object (probe) once for every mode of probe (object) in the norm.
-        let times = if problem.ptypy() && config.name != EngineName::Rpie { problem.modes.map(|n| n as f64) } else { [1.0; 2] };
+        let whole = config.object_norm_is_global.unwrap_or(false);
+        // PtyPy's engines of these names count object (probe) once for every mode of probe (object) in the norm, but for a whole object's.
+        let times = match config.name {
+            EngineName::Rpie => [1.0; 2],
+            _ if !problem.ptypy() => [1.0; 2],
+            _ => [if whole { 1.0 } else { problem.modes[0] as f64 }, problem.modes[1] as f64],
+        };
         let step = [step[0] / times[1], step[1] / times[0]];
         let rule = Sweep {
             a,
@@ -82,6 +87,7 @@ impl SweepEngine {
             batch: config.batch.unwrap_or(1),
             clip: config.object_clip,
             likelihood: config.log_likelihood.unwrap_or(true),
+            whole,
         };
         let start = [config.probe_update_start.unwrap_or(0), config.object_update_start.unwrap_or(0)];
         Self {

@@ -102,6 +102,15 @@ pub struct Sweep {
     pub clip: Option<[f64; 2]>,
     /// Computes the error of the likelihood (costs no transform here).
     pub likelihood: bool,
+    /// `max|O|^2` is that of the whole object, not of what a view sees of it.
+    pub whole: bool,
+}
+
+impl Sweep {
+    /// Returns true if a step needs the greatest value of a whole object.
+    pub(crate) fn looks_through_objects(&self) -> bool {
+        self.whole && self.probe
+    }
 }
 
 /// Model of the counts.

@@ -108,6 +108,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 lsqml,
                 tenth.clone(),
                 batches(EngineName::Epie, 5),
+                EngineConfig { object_norm_is_global: Some(true), ..steps(EngineName::Epie) },
                 batches(EngineName::Sdr, 4),
                 dm(3),
                 raar.clone(),

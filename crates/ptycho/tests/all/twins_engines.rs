@@ -17,16 +17,18 @@ use super::common::{Bench, Reference, distance, seen};
 
 /// A run of an engine on both; what its errors, probe and object may differ by.
 pub(super) fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64, double: bool) {
+    engines_agree_on(&model(case), &format!("{case:?}, {config:?}"), config, cuda, limit, double);
+}
+
+fn engines_agree_on(model: &Model, what: &str, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64, double: bool) {
     let limit = limit * part(double);
-    let model = model(case);
-    let mut here = Bench::new(&model, config, Compatibility::Ptypy, 2, true);
-    let mut there = bench_of(&model, config, cuda, KernelConfig::of(&model, cuda.properties(), double));
+    let mut here = Bench::new(model, config, Compatibility::Ptypy, 2, true);
+    let mut there = bench_of(model, config, cuda, KernelConfig::of(model, cuda.properties(), double));
     for _ in 0..config.iterations() {
         here.step(None);
         there.step(None);
     }
-    let what = format!("{case:?}, {config:?}");
-    close(&what, &there.stages.errors().unwrap(), &here.stages.errors().unwrap(), limit);
+    close(what, &there.stages.errors().unwrap(), &here.stages.errors().unwrap(), limit);
     let (a, b) = (there.stages.state().unwrap(), here.stages.state().unwrap());
     let (probe, object) = (off(&a.probe, &b.probe), off(&a.object, &b.object));
     assert!(probe < limit && object < limit, "{what}: {probe:e} {object:e}");
@@ -67,6 +69,57 @@ fn sweeps_in_pieces_and_with_supports_agree() {
             };
             // As for one mode above: noise over weak light grows from view to view.
             engines_agree(case, &config, &cuda, 5e-4, false);
+        }
+    }
+}
+
+/// Cases with objects whose largest value lies in a corner that no view sees, and engines whose steps of the probe go by it.
+fn whole_objects() -> Vec<(String, Model, EngineConfig)> {
+    let mut list = Vec::new();
+    for (case, batch) in [
+        (PLAIN, 1),
+        (Case { modes: [3, 2], sets: 2, ..PLAIN }, 1),
+        (Case { frame: [96, 100], sets: 2, ..PLAIN }, 5),
+        (Case { between: true, modes: [2, 2], sets: 2, views: 9, ..PLAIN }, 1),
+    ] {
+        let mut model = model(case);
+        for storage in &model.storages {
+            let corner = &mut model.start.object[storage.offset];
+            *corner *= 2.0 / corner.norm();
+        }
+        for name in [EngineName::Epie, EngineName::Rpie] {
+            let ([object_step, probe_step], object_norm_is_global) = ([Some(0.3), Some(0.2)], Some(true));
+            let config = EngineConfig { object_step, probe_step, batch: Some(batch), object_norm_is_global, ..EngineConfig::new(name, 1) };
+            list.push((format!("{case:?}, {name:?}"), model.clone(), config));
+        }
+    }
+    list
+}
+
+#[test]
+fn whole_objects_make_a_difference() {
+    for (what, model, config) in whole_objects() {
+        let probe = |object_norm_is_global, double| {
+            let mut run = Bench::new(&model, &EngineConfig { object_norm_is_global, ..config.clone() }, Compatibility::Ptypy, 2, double);
+            run.step(None);
+            run.stages.state().unwrap().probe
+        };
+        let (whole, local, single) = (probe(Some(true), true), probe(None, true), probe(Some(true), false));
+        let (change, apart, rounding) = (off(&whole, &model.start.probe), off(&whole, &local), off(&single, &whole));
+        println!("{what}: the probe changes by {change:e}, and is {apart:e} from where the patches lead it; rounding {rounding:e}");
+        // Rounding as below.
+        assert!(change > 1e-2 && apart > 1e-2 && rounding < 2e-4, "{what}: {change:e} {apart:e} {rounding:e}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn whole_objects_are_looked_through_alike() {
+    let Some(cuda) = testing::gpu() else { return };
+    for (what, model, config) in whole_objects() {
+        for double in [true, false] {
+            // As above.
+            engines_agree_on(&model, &format!("{what}, doubles: {double}"), &config, &cuda, 5e-4, double);
         }
     }
 }
@@ -353,29 +406,48 @@ fn examples_run_on_both() {
 fn recorded_launches_do_the_same() {
     let Some(cuda) = testing::gpu() else { return };
     let model = model(Case { modes: [2, 1], views: 150, ..PLAIN });
-    let config = EngineConfig { object_step: Some(0.2), probe_step: Some(0.1), ..EngineConfig::new(EngineName::Epie, 3) };
-    // The first run records on the way; in the second a sweep of another kind, which changes nothing, comes between, so that nothing is ever replayed.
-    let mut recorded = bench(&model, &config, &cuda, None);
-    let mut plain = bench(&model, &config, &cuda, None);
-    let none = Sweep { probe: false, object: false, batch: 2, ..STILL };
-    for k in 0..3 {
-        let order: Vec<u32> = (0..150).map(|n| (n * 7 + k) % 150).collect();
-        recorded.step(Some(&order));
-        // Groups of the same kind follow each other within a sweep as well: one group at a time.
-        for part in order.chunks(64) {
-            // As PtyPy has it: the probe's step is divided by its two modes.
-            let rule = Sweep { object: true, probe: true, step: [0.2, 0.1 / 2.0], batch: 1, ..STILL };
-            plain.stages.sweep(&rule, part).unwrap();
-            plain.stages.sweep(&none, &order[..66]).unwrap();
+    for whole in [false, true] {
+        let config = EngineConfig {
+            object_step: Some(0.2),
+            probe_step: Some(0.1),
+            object_norm_is_global: Some(whole),
+            ..EngineConfig::new(EngineName::Epie, 3)
+        };
+        // The first run records on the way; in the second a sweep of another kind, which changes nothing, comes between, so that nothing is ever replayed.
+        let mut recorded = bench(&model, &config, &cuda, None);
+        let mut plain = bench(&model, &config, &cuda, None);
+        let none = Sweep { probe: false, object: false, batch: 2, ..STILL };
+        for k in 0..3 {
+            let order: Vec<u32> = (0..150).map(|n| (n * 7 + k) % 150).collect();
+            recorded.step(Some(&order));
+            // Groups of the same kind follow each other within a sweep as well: one group at a time.
+            for part in order.chunks(64) {
+                // As PtyPy has it: the probe's step is divided by its two modes, but for a whole object.
+                let step = [0.2, if whole { 0.1 } else { 0.1 / 2.0 }];
+                let rule = Sweep { object: true, probe: true, step, batch: 1, whole, ..STILL };
+                plain.stages.sweep(&rule, part).unwrap();
+                plain.stages.sweep(&none, &order[..66]).unwrap();
+            }
+            assert!(recorded.stages.state().unwrap() == plain.stages.state().unwrap(), "sweep {k}");
         }
-        assert!(recorded.stages.state().unwrap() == plain.stages.state().unwrap(), "sweep {k}");
+        assert!(off(&recorded.stages.state().unwrap().probe, &model.start.probe) > 1e-2);
     }
-    assert!(off(&recorded.stages.state().unwrap().probe, &model.start.probe) > 1e-2);
 }
 
 /// ePIE that changes nothing.
-const STILL: Sweep =
-    Sweep { a: 0.0, b: 1.0, c: 1.0, step: [0.0; 2], local: [0.0; 2], probe: false, object: false, batch: 1, clip: None, likelihood: true };
+const STILL: Sweep = Sweep {
+    a: 0.0,
+    b: 1.0,
+    c: 1.0,
+    step: [0.0; 2],
+    local: [0.0; 2],
+    probe: false,
+    object: false,
+    batch: 1,
+    clip: None,
+    likelihood: true,
+    whole: false,
+};
 
 /// Stages on a GPU are timed by its events, with what they move; those of the CPU by the host's clock.
 #[test]

@@ -18,11 +18,13 @@ struct MultiPass {
     object: Vec<C>,
     /// Changes follow Poisson's likelihood in place of the moduli.
     poisson: bool,
+    /// Steps of the probe go by the largest value of the whole object.
+    whole: bool,
 }
 
 impl MultiPass {
     fn new(model: &Model) -> Self {
-        Self { probe: model.start.probe.clone(), object: model.start.object.clone(), model: model.clone(), poisson: false }
+        Self { probe: model.start.probe.clone(), object: model.start.object.clone(), model: model.clone(), poisson: false, whole: false }
     }
 
     fn n(&self) -> usize {
@@ -37,6 +39,11 @@ impl MultiPass {
 
     fn patch(&self, of: &[C], j: usize) -> Vec<C> {
         (0..self.n() * self.n()).map(|i| of[self.at(j, i)]).collect()
+    }
+
+    /// Largest `|O|^2` that the step of the probe goes by, given what a view sees.
+    fn clearest(&self, patch: &[C]) -> f64 {
+        largest(if self.whole { &self.object } else { patch }.iter().map(C::norm_sqr))
     }
 
     /// Unitary transform of a square.
@@ -92,7 +99,7 @@ fn rpie(plain: &mut MultiPass, alpha: f64, step: f64, order: &[u32]) {
             plain.object[at] += p.conj() * d * step / ((1.0 - alpha) * p.norm_sqr() + alpha * most);
         }
         let patch = plain.patch(&plain.object, j);
-        let most = largest(patch.iter().map(C::norm_sqr));
+        let most = plain.clearest(&patch);
         for ((p, o), d) in plain.probe.iter_mut().zip(&patch).zip(&change) {
             *p += o.conj() * d * step / ((1.0 - alpha) * o.norm_sqr() + alpha * most);
         }
@@ -152,7 +159,7 @@ fn epie(plain: &mut MultiPass, step: f64, order: &[u32], batch: usize) {
                 plain.object[at] += p.conj() * d * step / most;
             }
             let patch = plain.patch(&plain.object, j);
-            let most = largest(patch.iter().map(C::norm_sqr));
+            let most = plain.clearest(&patch);
             mean.iter_mut().zip(&patch).zip(change).for_each(|((m, o), d)| *m += o.conj() * d * step / most / list.len() as f64);
         }
         plain.probe.iter_mut().zip(&mean).for_each(|(p, m)| *p += m);
@@ -198,6 +205,54 @@ fn rpie_and_lsqml_make_the_published_updates() {
                 assert!(off(a, b) < 1e-8, "{:?} {what} after {}: {:e}", engine.name, k + 1, off(a, b));
             }
         }
+    }
+}
+
+/// Steps of the probe by the largest value of the whole object, which falls.
+#[test]
+fn the_whole_object_gives_the_step_of_the_probe() {
+    let steps = |name| EngineConfig {
+        object_step: Some(0.7),
+        probe_step: Some(0.7),
+        object_norm_is_global: Some(true),
+        ..EngineConfig::new(name, 2)
+    };
+    let batches = EngineConfig { batch: Some(5), ..steps(EngineName::Epie) };
+    for engine in [steps(EngineName::Epie), batches, EngineConfig { alpha: Some(0.3), ..steps(EngineName::Rpie) }] {
+        let config = input(made(|m| (m.frames, m.noise) = (16, true)), engine.clone());
+        let (mut start, _) = from_truth(&config, 0.1);
+        let mut plain = MultiPass { whole: true, ..MultiPass::new(&start) };
+        // Bright at the best lit pixel that half of the views do not see.
+        let (mut seen, mut light) = (vec![0; plain.object.len()], vec![0.0; plain.object.len()]);
+        for (j, i) in (0..16).flat_map(|j| (0..plain.probe.len()).map(move |i| (j, i))) {
+            let at = plain.at(j, i);
+            seen[at] += 1;
+            light[at] += plain.probe[i].norm_sqr();
+        }
+        let bright = (0..seen.len()).filter(|at| seen[*at] <= 8).max_by(|a, b| light[*a].total_cmp(&light[*b])).unwrap();
+        let value = plain.object[bright];
+        plain.object[bright] = value * (3.0 / value.norm());
+        start.start.object[bright] = plain.object[bright];
+        let mut found = Vec::new();
+        let mut bench = Bench::new(&start, &engine, Compatibility::None, 1, true);
+        let order: Vec<u32> = (0..16).map(|j| (5 * j + 3) % 16).collect();
+        for k in 0..3 {
+            let patches = (0..16).map(|j| largest(plain.patch(&plain.object, j).iter().map(C::norm_sqr)));
+            let (least, most) = (patches.fold(f64::INFINITY, f64::min), plain.clearest(&[]));
+            assert!(least < 0.9 * most, "every view sees the largest value: {least} of {most}");
+            found.push(most);
+            bench.step(Some(&order));
+            of_kept_power(&mut plain, |plain| match engine.name {
+                EngineName::Rpie => rpie(plain, 0.3, 0.7, &order),
+                _ => epie(plain, 0.7, &order, engine.batch.unwrap_or(1)),
+            });
+            let state = bench.stages.state().unwrap();
+            // As above.
+            for (what, a, b) in [("object", &state.object, &plain.object), ("probe", &state.probe, &plain.probe)] {
+                assert!(off(a, b) < 1e-8, "{:?} {what} after {}: {:e}", engine.name, k + 1, off(a, b));
+            }
+        }
+        assert!(found[2] < found[0], "{found:?}");
     }
 }
 

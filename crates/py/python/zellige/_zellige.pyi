@@ -177,6 +177,10 @@ class PtychoEngine:
         """
         Makes iterations, with the views in this order where an engine goes from one to the next.
         """
+    def number_from(self, /, k: SupportsIndex) -> None:
+        """
+        Numbers the iterations from `k` on: others have made those before it.
+        """
     def set_exit_waves(self, /, exits: Any) -> None:
         """
         Puts exit waves in place of the products of probe and object that an engine begins with.

@@ -5,12 +5,14 @@ import os
 import signal
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 import zellige.ptypy as engines
 from ptypy.core.classes import Ptycho
 from ptypy.core.manager import GradFull
 from ptypy.engines import ENGINES
+from ptypy.utils import Param
 from zellige import InputError
 
 # A process in the background of a shell ignores SIGINT. Before zellige has a handler of its own, which this would replace.
@@ -187,13 +189,49 @@ class Engines(unittest.TestCase):
             ("ML", "poly_line_coeffs", "all"),
             ("ML", "intensity_renormalization", 2.0),
             ("ML", "smooth_gradient", -1.0),
-            ("ML", "ML_type", "euclid"),
-            ("EPIE", "object_norm_is_global", True),
-            ("SDR", "position_refinement", True),
             ("DM", "probe_fourier_support", 0.5),
         ):
             with self.subTest(key), self.assertRaisesRegex(InputError, key):
                 begun(f"{name}_zellige", self.scan(), **{key: value})
+        with self.assertRaisesRegex(InputError, "floating_intensities"):
+            begun("ML_zellige", self.scan(), ML_type="Euclid", floating_intensities=True)
+
+    def swept(self, refined=None, by=(0, 0), iterations=4, **pars):
+        """A scan after sweeps of ePIE in the same orders, of which those that refine positions are PtyPy's, and errors of each."""
+        real, ptycho = np.random.default_rng, self.scan()
+        ptycho.obj.storages["ob"].data[0, 2, 5] = 3.0
+        if refined:
+            start, stop, interval = refined
+            pars["position_refinement"] = Param(start=start, stop=stop, interval=interval, by=np.array(by))
+        with mock.patch("numpy.random.default_rng", lambda: real(8)):
+            engine = begun("EPIE_zellige", ptycho, **{"probe_update_start": 1, "alpha": 0.3, "beta": 0.3, **pars})
+            found = []
+            for _ in range(iterations):
+                engine.iterate()
+                found.append([engine.error[name][0] for name in ptycho.diff.views])
+            engine.finalize()
+        return ptycho, np.array(found)
+
+    def test_sweeps_of_either_kind_follow_one_another(self):
+        for pars in ({}, {"object_norm_is_global": True}):
+            expected, errors = self.swept(**pars)
+            for refined in ((0, 4, 1), (1, 4, 2), (0, 4, 3)):
+                with self.subTest(refined=refined, **pars):
+                    found, others = self.swept(refined, **pars)
+                    np.testing.assert_allclose(others, errors, rtol=1e-3)
+                    for container in ("probe", "obj"):
+                        for a, b in zip(*(getattr(p, container).storages.values() for p in (found, expected))):
+                            self.assertLess(np.linalg.norm(a.data - b.data) / np.linalg.norm(b.data), 1e-4)
+        local, whole = (self.swept(**pars)[0].probe.storages["pr"].data for pars in ({}, {"object_norm_is_global": True}))
+        self.assertGreater(np.linalg.norm(local - whole) / np.linalg.norm(local), 1e-2)
+
+    def test_views_that_move_in_a_sweep_take_all_modes_along(self):
+        # Without steps the errors of PtyPy's sweep, in the second iteration, are those of the places that it moves to.
+        ptycho, errors = self.swept((1, 2, 1), by=(0, 1), iterations=3, alpha=0.0, beta=0.0)
+        for (y, x), view in zip(PLACES, ptycho.diff.views.values()):
+            self.assertEqual([tuple(pod.ob_view.dlow) for pod in view.pods.values()], [(y, x + 1)] * 2)
+        np.testing.assert_allclose(errors[2], errors[1], rtol=1e-4)
+        self.assertGreater(np.abs(errors[1] / errors[0] - 1).max(), 1e-2)
 
     def test_scans_that_do_not_fit_are_refused(self):
         def fault(change):

@@ -6,6 +6,7 @@
 mod bins;
 mod fft;
 mod fourier;
+mod greatest;
 mod lanes;
 mod least_squares;
 mod likelihood;

@@ -5,6 +5,7 @@ use zellige_engine::error::Result;
 use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut};
 
 use super::fourier::{mix, update_to};
+use super::greatest::Greatest;
 use super::lanes::{Lanes, Number, Work};
 use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
@@ -79,6 +80,8 @@ struct ApplyDifference<'a, T> {
     norm: &'a mut [T],
     /// Step of the probe, `[P][2][ny][sx]`, added up over the batch.
     step: &'a mut [T],
+    /// Greatest values of whole objects, where the step of the probe goes by them.
+    greatest: Option<&'a mut Greatest<T>>,
 }
 
 /// `out = sum_m |waves_m|^2` over pixels that rows of `a` and `at` share; gives the largest.
@@ -90,15 +93,21 @@ fn add_norm<T: Number>(norm: &mut [T], re: &[T], im: &[T]) {
     }
 }
 
-/// Turns norms into weights; gives nothing where there is nothing.
+/// The largest of norms.
 #[inline(always)]
-fn weights<T: Number>(norm: &mut [T], width: usize, stride: usize, step: f64, local: f64) {
+fn largest<T: Number>(norm: &[T], width: usize, stride: usize) -> T {
     let mut largest = T::ZERO;
     for row in norm.chunks_exact(stride) {
         for value in &row[..width] {
             largest = if *value > largest { *value } else { largest };
         }
     }
+    largest
+}
+
+/// Turns norms into weights; gives nothing where there is nothing.
+#[inline(always)]
+fn weights<T: Number>(norm: &mut [T], largest: T, width: usize, stride: usize, step: f64, local: f64) {
     let (step, local) = (T::from_f64(step), T::from_f64(local));
     for row in norm.chunks_exact_mut(stride) {
         for value in &mut row[..width] {
@@ -120,7 +129,7 @@ impl<T: Number> ApplyDifference<'_, T> {
             let [re, im] = fixed.probe(probe, view.probe, p);
             add_norm(norm, re, im);
         }
-        weights(norm, shape.nx, shape.sx, rule.step[0], rule.local[0]);
+        weights(norm, largest(norm, shape.nx, shape.sx), shape.nx, shape.sx, rule.step[0], rule.local[0]);
         for o in 0..fixed.modes[1] {
             let [re, im] = storage.layer_mut(object, o);
             for p in 0..fixed.modes[0] {
@@ -145,7 +154,7 @@ impl<T: Number> ApplyDifference<'_, T> {
     /// `step += w conj(O) D`.
     #[inline(always)]
     fn probe(&mut self) {
-        let Self { fixed, rule, view, difference, batch, object, norm, step, .. } = self;
+        let Self { fixed, rule, view, difference, batch, object, norm, step, greatest, .. } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
         let storage = fixed.storages[view.object as usize];
         norm.fill(T::ZERO);
@@ -156,7 +165,8 @@ impl<T: Number> ApplyDifference<'_, T> {
                 add_norm(&mut norm[y * shape.sx..y * shape.sx + shape.nx], &re[from..], &im[from..]);
             }
         }
-        weights(norm, shape.nx, shape.sx, rule.step[1] / *batch as f64, rule.local[1]);
+        let largest = greatest.as_ref().map_or_else(|| largest(norm, shape.nx, shape.sx), |greatest| greatest.of(view.object));
+        weights(norm, largest, shape.nx, shape.sx, rule.step[1] / *batch as f64, rule.local[1]);
         for p in 0..fixed.modes[0] {
             let [re, im] = planes_mut(&mut step[2 * p * stored..2 * (p + 1) * stored]);
             for o in 0..fixed.modes[1] {
@@ -192,6 +202,9 @@ impl<T: Number> Work<T> for ApplyDifference<'_, T> {
     unsafe fn run<V: Lanes<T = T>>(mut self) {
         if self.rule.object {
             self.object();
+            if let Some(greatest) = &mut self.greatest {
+                greatest.changed(self.fixed, self.object, &self.view);
+            }
         }
         if self.rule.probe {
             self.probe();
@@ -214,6 +227,7 @@ impl<T: Number> CpuStages<T> {
         // The probe as the views of a batch see it, and the step that one of them asks for there.
         let own = if fixed.subpixel { fixed.probe_len() } else { 0 };
         let mut back = vec![T::ZERO; own];
+        let mut greatest = rule.looks_through_objects().then(|| Greatest::new(fixed, &state.object));
         let exits = ExitWaves(exit.as_mut_ptr());
         fixed.cpu.install(|| {
             for batch in order.chunks(rule.batch) {
@@ -244,11 +258,15 @@ impl<T: Number> CpuStages<T> {
                     let set = view.probe as usize * fixed.probe_len()..(view.probe as usize + 1) * fixed.probe_len();
                     let (difference, batch, object, norm) =
                         (&differences[i * stored..(i + 1) * stored], batch.len(), &mut state.object[..], &mut norm[..]);
+                    let greatest = greatest.as_mut();
                     if fixed.subpixel {
                         // The step is the usual one of the probe that the view sees; S is unitary, so that it is shifted back as it is.
                         back.fill(T::ZERO);
                         let (probe, view) = (&probes[i * own..(i + 1) * own], View { probe: 0, ..view });
-                        T::with(fixed.isa, ApplyDifference { fixed, rule, view, difference, batch, probe, object, norm, step: &mut back });
+                        T::with(
+                            fixed.isa,
+                            ApplyDifference { fixed, rule, view, difference, batch, probe, object, norm, step: &mut back, greatest },
+                        );
                         if rule.probe {
                             let by = shifts[*j as usize];
                             fixed.moved(&mut back, [-by[0], -by[1]]);
@@ -257,7 +275,7 @@ impl<T: Number> CpuStages<T> {
                         continue;
                     }
                     let (probe, step) = (&state.probe[..], &mut steps[set]);
-                    T::with(fixed.isa, ApplyDifference { fixed, rule, view, difference, batch, probe, object, norm, step });
+                    T::with(fixed.isa, ApplyDifference { fixed, rule, view, difference, batch, probe, object, norm, step, greatest });
                 }
                 if rule.probe {
                     for (probe, step) in state.probe.iter_mut().zip(&steps) {

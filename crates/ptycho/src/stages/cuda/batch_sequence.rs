@@ -18,6 +18,8 @@ use super::supports::Supports;
 use crate::model::Model;
 use crate::stages::Sweep;
 
+/// Blocks that look for the greatest value of an object.
+const GREATEST: u32 = 264;
 /// Views whose launches a graph holds.
 const GROUP: usize = 64;
 
@@ -35,6 +37,7 @@ struct Kernels {
     difference: Kernel,
     view_errors: Kernel,
     step_object: Kernel,
+    look_through_object: Kernel,
     step_probe: Kernel,
     step_on: Kernel,
     finish: Kernel,
@@ -89,6 +92,7 @@ impl<T: Number> BatchSequence<T> {
                 difference: program.kernel("difference")?,
                 view_errors: program.kernel("view_errors")?,
                 step_object: program.kernel("step_object")?,
+                look_through_object: program.kernel("look_through_object")?,
                 step_probe: program.kernel("step_probe")?,
                 step_on: program.kernel("step_on")?,
                 finish: program.kernel("finish")?,
@@ -256,6 +260,11 @@ impl Kernels {
                 let launch = launch.arg(brightest_of).arg(clearest).plain(step);
                 // SAFETY: (Model, Batch, u32, const u32*, u32*, PieStep) as `step_object` declares.
                 unsafe { launch.run()? };
+                if rule.looks_through_objects() {
+                    let launch = self.look_through_object.launch(GREATEST, TEAM).arg(argument).arg(batch).arg(i as u32);
+                    // SAFETY: (Model, Batch, u32, u32*) as `look_through_object` declares.
+                    unsafe { launch.arg(buffers.clearest.from(first + i)).run()? };
+                }
                 if rule.probe && !at_once {
                     let launch = self.step_probe.launch(chunks, TEAM).arg(here).arg(batch).arg(i as u32);
                     let launch = launch.arg(clearest).plain(step).arg(T::from_wide(1.0) / T::from_wide(views as f64));

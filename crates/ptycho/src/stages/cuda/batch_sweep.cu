@@ -35,6 +35,19 @@ extern "C" __global__ void __launch_bounds__(TEAM)
     put_greatest(most, clearest);
 }
 
+// The greatest |O|^2 of the whole object of view `i` to `clearest`, which has that of its patch. Grid: any number of blocks.
+extern "C" __global__ void __launch_bounds__(TEAM) look_through_object(Model model, Batch batch, u32 i, word* clearest) {
+    const Storage storage = model.storages[model.views[view_number(batch, i)].object];
+    const u64 layer = (u64)storage.height * storage.width;
+    real most = 0;
+    for (u64 at = (u64)blockIdx.x * TEAM + threadIdx.x; at < layer; at += (u64)gridDim.x * TEAM) {
+        real seen = 0;
+        for (u32 o = 0; o < OBJECTS; ++o) seen += power(model.object[storage.offset + o * layer + at]);
+        most = fmax(most, seen);
+    }
+    put_greatest(most, clearest);
+}
+
 // Contribution of view `i` to the probe, added to `steps` [sets][P][NY * NX]; of the one that it sees itself, to its place in [views][P][NY * NX].
 extern "C" __global__ void __launch_bounds__(TEAM)
     step_probe(Model model, Batch batch, u32 i, const word* clearest, PieStep step, real share, C* steps) {

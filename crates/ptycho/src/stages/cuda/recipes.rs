@@ -239,6 +239,7 @@ pub(super) fn sweeps_recipe(config: &KernelConfig) -> Recipe {
         "difference",
         "view_errors",
         "step_object",
+        "look_through_object",
         "step_probe",
         "step_on",
         "finish",

@@ -89,7 +89,8 @@ impl<T: Number> Stages for CudaStages<T> {
         let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
         let argument = self.scan.model(&self.state);
         let supports = self.supports.as_ref().filter(|_| rule.probe);
-        if rule.batch <= 1 && !supports.is_some_and(Supports::apart) && self.frames.sequence_kind(keep).is_some() {
+        let apart = supports.is_some_and(Supports::apart) || rule.looks_through_objects();
+        if rule.batch <= 1 && !apart && self.frames.sequence_kind(keep).is_some() {
             let step = PieStepArgument::new(rule, keep, supports.map_or(0, Supports::real));
             return self.frames.sequence(argument, ConstraintArgument::from(rule), step, keep, order);
         }

@@ -89,13 +89,13 @@ class Zellige:
         """Makes iterations, and gives the errors of the views after the last one."""
         self._take_changes()
         for count in self._pieces(num):
-            self._work.iterate(count, self._order())
+            self._advance(count)
             self.curiter += count - 1
             self._centre()
             self._refine()
             self.curiter += 1
         self._pull()
-        return dict(zip(self._problem.names, np.asarray(self._work.errors())))
+        return self._errors()
 
     def engine_finalize(self) -> None:
         """Gives exit waves and positions back to PtyPy."""
@@ -114,16 +114,20 @@ class Zellige:
     def _keeps_exits(self) -> bool:
         return True
 
-    def _order(self) -> Optional[list]:
-        """Order of the views in the next iteration."""
-        return None
-
     def _supports(self) -> list:
         """Pixels where the probes may be, in real and Fourier space: the same for all, which have one shape."""
         if self._probe_fourier_support and self._problem.kernel is None:
             raise refused(self, f"probe_fourier_support = {self.p.probe_fourier_support}", "None in the far field")
         found = [next(iter(masks.values()), None) for masks in (self._probe_support, self._probe_fourier_support)]
         return [None if mask is None else np.ascontiguousarray(mask[0], dtype=np.uint8) for mask in found]
+
+    def _advance(self, count: int) -> None:
+        """Makes iterations between which nothing of PtyPy's has to be done."""
+        self._work.iterate(count)
+
+    def _errors(self) -> dict:
+        """Errors of the views after the last iteration."""
+        return dict(zip(self._problem.names, np.asarray(self._work.errors())))
 
     def _pieces(self, num: int) -> list:
         """Numbers of iterations between which nothing of PtyPy's has to be done."""
@@ -165,11 +169,14 @@ class Zellige:
 
     def _refine(self) -> None:
         """Lets PtyPy refine the positions, on probes and objects as they are."""
-        if not self.do_position_refinement:
-            return
-        pars = self.p.position_refinement
-        if pars.stop > self.curiter >= pars.start and self.curiter % pars.interval == 0:
+        if self._refines():
             self._pull()
             self.position_update()
-            self._problem.views = self._problem.addresses()
-            self._work.set_views(self._problem.views)
+            self._work.set_views(self._problem.moved())
+
+    def _refines(self) -> bool:
+        """Returns True if positions are refined in this iteration."""
+        if not self.do_position_refinement:
+            return False
+        pars = self.p.position_refinement
+        return pars.stop > self.curiter >= pars.start and self.curiter % pars.interval == 0

@@ -1,6 +1,6 @@
 """Engines of PtyPy whose iterations are made by zellige."""
 
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 from ptypy.core.manager import BlockFull, BlockGradFull, BlockVanilla, Full, GradFull, Vanilla
@@ -103,12 +103,55 @@ class RAAR_zellige(_Projection, RAARMixin):
 
 
 class _Sweep(Zellige, _StochasticEngine):
-    """Engines that go from view to view."""
+    """Engines that go from view to view. In sweeps of PtyPy's that refine positions a view moves before it is used: these are its own."""
 
-    def engine_initialize(self) -> None:
-        super().engine_initialize()
-        if self.do_position_refinement:
-            raise refused(self, "position_refinement, which these engines do within a sweep", "False")
+    #: Views in the order of the last sweep.
+    _names: list
+    #: Errors of the last sweep, if it was PtyPy's.
+    _swept: Optional[dict] = None
+
+    def engine_iterate(self, num: int = 1) -> dict:
+        """Makes iterations, in orders that are drawn as PtyPy draws them."""
+        self._random, self._names = np.random.default_rng(), sorted(self.di.views)
+        return super().engine_iterate(num)
+
+    def _advance(self, count: int) -> None:
+        self._random.shuffle(self._names)
+        if self._refines():
+            self._sweep()
+            return
+        self._swept = None
+        number = {name: j for j, name in enumerate(self._problem.names)}
+        self._work.iterate(count, [number[name] for name in self._names if name in number])
+
+    def _sweep(self) -> None:
+        """A sweep by PtyPy's own code, in its containers."""
+        self._pull()
+        if self._keeps_exits():
+            self._put_exits_back()
+        self._swept = {}
+        for name in self._names:
+            view = self.di.views[name]
+            if not view.active:
+                continue
+            self.position_update_local(view)
+            self._problem.move_modes(view)
+            self._swept[name] = self.fourier_update(view)
+            products = {pod_name: pod.object * pod.probe for pod_name, pod in view.pods.items()}
+            self.object_update(view, products)
+            self.probe_update(view, products)
+        self._work.set_views(self._problem.addresses())
+        self._work.take_state(self._problem.state())
+        exits = self._problem.exits() if self._keeps_exits() else None
+        if exits is not None:
+            self._work.set_exit_waves(exits)
+        self._work.number_from(self.curiter + 1)
+
+    def _refine(self) -> None:
+        """Nothing: positions were refined in the sweep."""
+
+    def _errors(self) -> dict:
+        return super()._errors() if self._swept is None else self._swept
 
     def _pieces(self, num: int) -> list:
         return [1] * num
@@ -116,13 +159,6 @@ class _Sweep(Zellige, _StochasticEngine):
     def _supports(self) -> list:
         """Nothing: PtyPy's engines of this kind hold probes to no support."""
         return [None, None]
-
-    def _order(self) -> list:
-        """A random order, drawn as PtyPy draws it."""
-        number = {name: j for j, name in enumerate(self._problem.names)}
-        names = sorted(number)
-        np.random.default_rng().shuffle(names)
-        return [number[name] for name in names]
 
 
 @register()
@@ -152,12 +188,11 @@ class EPIE_zellige(_Sweep, EPIEMixin):
         return False
 
     def _table(self) -> dict:
-        if self.p.object_norm_is_global:
-            raise refused(self, "object_norm_is_global = True", "False")
         return {
             "name": "ePIE",
             "probe_step": self._pr_b,
             "object_step": self._ob_b,
+            "object_norm_is_global": self._object_norm_is_global or None,
             "probe_update_start": self.p.probe_update_start,
             "log_likelihood": self.p.compute_log_likelihood,
         }
@@ -236,8 +271,8 @@ class ML_zellige(Zellige, ML):
 
     def _table(self) -> dict:
         p = self.p
-        if p.ML_type.lower() not in ("gaussian", "poisson"):
-            raise refused(self, f"ML_type = {p.ML_type!r}", "'gaussian', 'poisson'")
+        if p.ML_type.lower() == "euclid" and p.floating_intensities:
+            raise refused(self, "floating_intensities = True with ML_type = 'euclid'", "False")
         if p.poly_line_coeffs != "quadratic":
             raise refused(self, f"poly_line_coeffs = {p.poly_line_coeffs!r}", "'quadratic'")
         if p.intensity_renormalization not in (None, 1, 1.0):

@@ -101,6 +101,20 @@ class Problem:
                 raise refused(engine, f"the modes of frame {view.ID} lie in different places", "one place for all modes")
         return pods
 
+    def move_modes(self, view: Any) -> None:
+        """Moves all modes of a view to where the first one is: PtyPy refines that alone."""
+        place = view.pod.ob_view.coord
+        for pod in view.pods.values():
+            if np.any(pod.ob_view.coord != place):
+                pod.ob_view.coord = place
+                pod.ob_view.storage.update_views(pod.ob_view)
+
+    def moved(self) -> np.ndarray:
+        """Addresses after a refinement of the positions."""
+        for view in self._views:
+            self.move_modes(view)
+        return self.addresses()
+
     def addresses(self) -> np.ndarray:
         """Probe, object, first row and column of each view, as they are now."""
         rows = [

@@ -133,7 +133,7 @@ impl<T: Number> StreamedStages<T> {
         self.ready(keeps)?;
         // As `CudaStages::sweep` chooses.
         let apart = probe && self.inner.supports.as_ref().is_some_and(Supports::apart);
-        let registers = matches!(pass, Pass::Sweep(_)) && batch <= 1 && !apart;
+        let registers = matches!(pass, Pass::Sweep(rule) if !rule.looks_through_objects()) && batch <= 1 && !apart;
         let config = self.inner.frames.sequence_kind(keeps).filter(|_| registers).unwrap_or(self.inner.frames.config);
         if self.picked.as_ref().is_none_or(|p| p.config != config) {
             self.picked = Some(ReorderedFrames::new(&self.inner.pool, config, all)?);

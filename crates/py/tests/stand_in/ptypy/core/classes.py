@@ -14,6 +14,9 @@ class Storage:
     def shape(self):
         return self.data.shape
 
+    def update_views(self, view):
+        view.dlow = tuple(np.round(view.coord / self.psize).astype(int))
+
     def measured(self):
         """Sums of the counts, as the model of a scan leaves them."""
         power = self.data.sum(axis=(1, 2))
@@ -26,6 +29,7 @@ class View:
     def __init__(self, ID, storage, layer, place=(0, 0), shape=None):
         self.ID, self.storage, self.dlayer, self.dlow, self.active = ID, storage, layer, place, True
         self.wide = shape or storage.data.shape[1:]
+        self.coord = np.array(place) * storage.psize
         self.pods = {}
         storage.views.append(self)
 
@@ -37,6 +41,10 @@ class View:
     def data(self):
         (y, x), (height, width) = self.dlow, self.wide
         return self.storage.data[self.dlayer, y : y + height, x : x + width]
+
+    @data.setter
+    def data(self, values):
+        self.data[:] = values
 
 
 class Container:
@@ -57,13 +65,9 @@ class Pod:
         for view in (di, ma, pr, ob, ex):
             view.pods[ID] = self
 
-    @property
-    def probe(self):
-        return self.pr_view.data
-
-    @property
-    def object(self):
-        return self.ob_view.data
+    probe = property(lambda self: self.pr_view.data, lambda self, values: setattr(self.pr_view, "data", values))
+    object = property(lambda self: self.ob_view.data, lambda self, values: setattr(self.ob_view, "data", values))
+    exit = property(lambda self: self.ex_view.data, lambda self, values: setattr(self.ex_view, "data", values))
 
 
 class Propagator:
