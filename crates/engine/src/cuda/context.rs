@@ -146,9 +146,9 @@ impl Cuda {
         })))
     }
 
-    /// Keeps the context for the life of the process, as CUDA's own runtime does: whoever opens the GPU next finds it made, and it is
-    /// not destroyed while a thread of the driver still works in it: driver 580 then ends in 1 of 10 processes that open and close a
-    /// GPU in several parts a hundred times (its event handler reads a null pointer).
+    /// Keeps the context for the life of the process, as CUDA's own runtime does: whoever opens the GPU next finds it made, and it
+    /// is not destroyed while a thread of the driver still works in it: driver 580 then ends in 1 of 10 processes that open and
+    /// close a GPU in several parts a hundred times (its event handler reads a null pointer).
     pub(crate) fn keep(&self) -> Result<()> {
         static KEPT: Mutex<BTreeSet<sys::CUdevice>> = Mutex::new(BTreeSet::new());
         let device = self.0.context.cu_device();
