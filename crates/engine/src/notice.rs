@@ -10,7 +10,7 @@ pub fn told_by(teller: fn(&str)) {
 }
 
 /// Tells `text`.
-pub(crate) fn tell(text: &str) {
+pub fn tell(text: &str) {
     match TELLER.get() {
         Some(teller) => teller(text),
         None => tracing::info!("{text}"),

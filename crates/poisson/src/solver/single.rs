@@ -8,6 +8,7 @@ use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::large::zeros;
 use zellige_engine::links::Links;
+use zellige_engine::notice;
 use zellige_engine::ops::plane::{FieldCopier, PlaneOnGpu};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, FieldOnGpu, Pictures, Planes, Record, Row, ValuesOnGpu};
