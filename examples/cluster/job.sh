@@ -20,10 +20,10 @@ parts=${SLURM_NTASKS:-}
 
 # A run that was cut off leaves a checkpoint: the batch system's SIGTERM, two minutes before the end, is enough for it.
 resume=()
-if [ -e "$out/checkpoint/latest.zck" ]; then
-  resume=(--resume "$out")
-elif grep -Eqs '"ending": "(finished|limited)"' "$out/summary.json"; then
+summary=$out/summary.json checkpoint=$out/checkpoint/latest.zck
+if [ "$summary" -nt "$checkpoint" ] && [ "$summary" -nt "$input" ] && grep -Eq '"ending": "(finished|limited)"' "$summary"; then
   echo "$out is complete; the name of another folder as second argument computes it again"
-  exit "$(sed -n 's/^ *"exit_code": \([0-9]*\).*/\1/p' "$out/summary.json")"
+  exit "$(sed -n 's/^ *"exit_code": \([0-9]*\).*/\1/p' "$summary")"
 fi
+[ ! -e "$checkpoint" ] || resume=(--resume "$out")
 exec $launch "$zellige" run "$input" --device cpu -o "$out" "${resume[@]}"

@@ -89,8 +89,13 @@ fn data_is_everywhere<S: Solver>(input: &Input<S::Config>, links: &Links) -> Res
     let own = input.data_files::<S>()?;
     let all: BTreeSet<String> = links.all_say(&own)?.into_iter().flatten().collect();
     let missing = all.difference(&own).next().map(|name| {
-        let problem =
-            Problem::new("", format!("other parts have the file `{name}`, which their input names; in `{}` it is not there, or not named", input.folder.display()));
+        let problem = Problem::new(
+            "",
+            format!(
+                "other parts have the file `{name}`, which their input names; in `{}` it is not there, or not named",
+                input.folder.display()
+            ),
+        );
         Error::input(&input.origin, problem.hint("each host reads its data: put input and files into a folder that all share"))
     });
     links.together(missing.map_or(Ok(()), Err))
