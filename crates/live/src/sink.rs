@@ -269,10 +269,14 @@ mod tests {
         go.send(()).unwrap();
         assert!(sink.cost().unwrap().starts_with("1 look took 0.003 s, "), "{:?}", sink.cost());
         assert_eq!(newest(&hub), Some(2));
-        // By its cost the next one is due 0.3 s after it.
-        assert!(sink.wish().pictures.is_none());
+        // A quick one is tried at once; as it takes as long, the next one is due 0.6 s after it.
+        assert_eq!(sink.wish().pictures, Some(Look::Quick));
+        sink.view(View { look: Look::Quick, lost: Lost::Host(Duration::from_millis(3)), ..late(7, || Ok(())) });
+        sink.settle();
         std::thread::sleep(INTERVAL * 2);
-        assert!(sink.wish().pictures.is_some());
+        assert!(sink.wish().pictures.is_none());
+        std::thread::sleep(INTERVAL * 5);
+        assert_eq!(sink.wish().pictures, Some(Look::Whole));
         // One that fails is told, and followed by none for a while.
         let fails = || Err(Error::Device { device: "toy".into(), message: "a copy failed".into(), hint: None });
         sink.view(late(8, fails));
@@ -295,16 +299,19 @@ mod tests {
         assert!(sink.wish().pictures.is_none(), "a tenth of a second is not over");
         std::thread::sleep(INTERVAL);
         assert!(sink.wish().pictures.is_some());
-        // One that took 5 ms is followed by the next after half a second.
+        // One that took 5 ms is followed by a quick one that takes as long, and both by the next after a second.
         sink.view(view(2, Duration::from_millis(5)));
-        std::thread::sleep(INTERVAL * 2);
+        std::thread::sleep(INTERVAL);
+        assert_eq!(sink.wish().pictures, Some(Look::Quick));
+        sink.view(View { look: Look::Quick, ..view(3, Duration::from_millis(5)) });
+        std::thread::sleep(INTERVAL * 5);
         assert!(sink.wish().pictures.is_none());
-        std::thread::sleep(INTERVAL * 4);
+        std::thread::sleep(INTERVAL * 6);
         assert!(sink.wish().pictures.is_some());
-        assert!(sink.cost().unwrap().starts_with("2 looks took 0.005 s, "), "{:?}", sink.cost());
+        assert!(sink.cost().unwrap().starts_with("3 looks took 0.010 s, "), "{:?}", sink.cost());
         drop(watch);
         assert_eq!(sink.wish(), Wish::default());
-        assert_eq!(hub.newer(&[(0, 0)])[0].id, 2);
+        assert_eq!(hub.newer(&[(0, 0)])[0].id, 3);
     }
 
     #[test]
