@@ -113,7 +113,10 @@ mod tests {
         let inventory = list();
         assert_eq!(inventory.devices[0].id, "cpu");
         assert!(inventory.devices[0].refusal.is_none());
-        assert_eq!(inventory.libraries.iter().map(|l| l.name).collect::<Vec<_>>(), ["driver", "NVRTC", "cuFFT", "NCCL", "MPI"]);
+        // MPI libraries of several makers may be there.
+        let mut names: Vec<_> = inventory.libraries.iter().map(|l| l.name).collect();
+        names.dedup();
+        assert_eq!(names, ["driver", "NVRTC", "cuFFT", "NCCL", "MPI"]);
         for library in &inventory.libraries {
             assert_eq!(library.usable(), library.path.is_some(), "{library:?}");
             assert_eq!(library.usable(), library.hint.is_none(), "{library:?}");

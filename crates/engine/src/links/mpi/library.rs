@@ -103,7 +103,11 @@ pub fn found() -> Vec<(LibraryStatus, Option<String>)> {
     };
     // Those that the loader knows of other makers, which a launcher of theirs wants.
     let others = if matches!(wish(), Wish::File(_)) { &[][..] } else { &FILES[..] };
-    let others = others.iter().filter_map(|file| attempt(Path::new(file), None).ok());
+    let others = others.iter().filter_map(|file| opened(Path::new(file), None).ok()).map(|(library, handle)| {
+        // Not every library bears to be closed.
+        std::mem::forget(handle);
+        library
+    });
     let mut found: Vec<(LibraryStatus, Option<String>)> = Vec::new();
     for library in std::iter::once(first).chain(others) {
         let path = loaded(&library.path);
@@ -149,8 +153,18 @@ fn is_absent(file: &Path, reason: &str) -> bool {
     file.to_str().is_some_and(|name| reason.starts_with(name)) && reason.contains("No such file")
 }
 
-/// Opens a file, if it is a library of this maker.
+/// Opens a file for good, if it is a library of this maker.
 fn attempt(file: &Path, maker: Option<Maker>) -> Result<Library, String> {
+    let (library, handle) = opened(file, maker)?;
+    // Plugins of a library look for its symbols among those of the program.
+    // SAFETY: as when it was opened; it is open already.
+    let shared = unsafe { Handle::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| reason(&e))?;
+    std::mem::forget((handle, shared));
+    Ok(library)
+}
+
+/// Opens a file for this process alone, if it is a library of this maker. Its functions are there as long as the handle is.
+fn opened(file: &Path, maker: Option<Maker>) -> Result<(Library, Handle), String> {
     // Kept to itself until it is chosen: symbols of one library must not serve another.
     // SAFETY: only MPI libraries are named here, by the user or by their usual names; their initialisers have no preconditions.
     let handle = unsafe { Handle::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| reason(&e))?;
@@ -169,12 +183,8 @@ fn attempt(file: &Path, maker: Option<Maker>) -> Result<Library, String> {
         Interface::OpenMpi => Functions::Pointers(Table::bind(&handle, Constants::of_open_mpi(&handle)?)?),
         Interface::Mpich => Functions::Numbers(Table::bind(&handle, Constants::MPICH)?),
     };
-    // Plugins of a library look for its symbols among those of the program.
-    // SAFETY: as above; it is open already.
-    let shared = unsafe { Handle::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| reason(&e))?;
-    std::mem::forget((handle, shared));
     let abi = if interface == Interface::Abi { ", MPI ABI" } else { "" };
-    Ok(Library { path: file.to_owned(), version: short(&text) + abi, functions })
+    Ok((Library { path: file.to_owned(), version: short(&text) + abi, functions }, handle))
 }
 
 fn has_abi_name(file: &Path) -> bool {
