@@ -87,6 +87,11 @@ impl<S: Solver> Saver<S> {
         saved
     }
 
+    /// Returns true if its checkpoints are this file.
+    pub(super) fn saves_at(&self, path: &Path) -> bool {
+        self.path == path
+    }
+
     /// Links of the run to its other parts.
     pub(super) fn links(&self) -> &Links {
         &self.links
