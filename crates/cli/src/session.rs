@@ -99,10 +99,11 @@ pub trait Session: Send {
     /// [`Error::Interrupted`] on a signal or at the wall-time limit, once the state is saved; those of the solver and of files.
     fn to_end(&mut self, pause: Option<u64>) -> Result<Option<PathBuf>>;
     /// Brings the files of a run that pauses on the way to its end to theirs; steps by hand may follow, or another way to the end.
+    /// Asked to `save`, it leaves a checkpoint as a signal does.
     ///
     /// # Errors
-    /// Results so far cannot be written.
-    fn break_off(&mut self) -> Result<()>;
+    /// The state or results so far cannot be written.
+    fn break_off(&mut self, save: bool) -> Result<()>;
 }
 
 /// Listener of the progress of a run.

@@ -127,6 +127,18 @@ impl Output {
         self
     }
 
+    /// The run goes on with series that it has begun in this folder before.
+    #[must_use]
+    pub(crate) fn going_on(mut self, series: BTreeSet<PathBuf>) -> Self {
+        self.series = series;
+        self
+    }
+
+    /// Takes the lists of the series that have begun, for the next way to the end.
+    pub(crate) fn take_series(&mut self) -> BTreeSet<PathBuf> {
+        std::mem::take(&mut self.series)
+    }
+
     /// Checkpoints go to another folder, which exists.
     #[must_use]
     pub(crate) fn beside(mut self, folder: Option<PathBuf>) -> Self {

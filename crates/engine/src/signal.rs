@@ -16,8 +16,10 @@ use crate::error::{Error, Result};
 
 /// The signal that came last while somebody listened.
 static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-/// The earliest limit of the runs under way, nanoseconds after [`EPOCH`].
+/// The earliest limit of the runs at work, nanoseconds after [`EPOCH`].
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+/// The limits of all of them.
+static LIMITS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 /// Origin of the time limit.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// Process whose end is a reason to stop, 0 where there is none.
@@ -33,6 +35,13 @@ pub const LIVE_PAGE: &str = "the live page";
 const QUEUE_ENDED: &str = "the end of its queue";
 /// Number that stands for [`LIVE_PAGE`] in place of a signal's.
 const REQUESTED: usize = usize::MAX;
+
+/// Changes the limits of the runs at work.
+fn change_limits(change: impl FnOnce(&mut Vec<u64>)) {
+    let mut limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    change(&mut limits);
+    LIMIT.store(limits.iter().copied().min().unwrap_or(u64::MAX), Ordering::Relaxed);
+}
 
 /// Asks the runs of this process to save and stop, as SIGTERM does; without a run it does nothing.
 pub fn request_stop() {
@@ -146,6 +155,8 @@ pub fn survive_limits_on_files() {
 #[derive(Debug)]
 pub struct Signals {
     until: Option<Instant>,
+    /// The limit as [`LIMITS`] has it, unless the run rests.
+    limit: Option<u64>,
     /// Those of a process that is this run; else they are [`beside`] others.
     handlers: Option<Vec<SigId>>,
 }
@@ -179,14 +190,32 @@ impl Signals {
             hint: None,
         })?;
         *LISTENING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        Ok(Self { until: None, handlers })
+        Ok(Self { until: None, limit: None, handlers })
     }
 
     /// Makes this the run's wall-time limit.
     pub fn stop_at(&mut self, until: Instant) {
+        self.rest();
         self.until = Some(until);
-        let limit = u64::try_from(until.saturating_duration_since(*EPOCH).as_nanos()).unwrap_or(u64::MAX);
-        LIMIT.fetch_min(limit, Ordering::Relaxed);
+        self.go_on();
+    }
+
+    /// Takes the limit off while others of the process work, for whom it is no reason to stop.
+    pub fn rest(&mut self) {
+        if let Some(limit) = self.limit.take() {
+            change_limits(|limits| {
+                limits.iter().position(|other| *other == limit).map(|place| limits.swap_remove(place));
+            });
+        }
+    }
+
+    /// Puts the limit back in place after [`Signals::rest`].
+    pub fn go_on(&mut self) {
+        if let (None, Some(until)) = (self.limit, self.until) {
+            let limit = u64::try_from(until.saturating_duration_since(*EPOCH).as_nanos()).unwrap_or(u64::MAX);
+            self.limit = Some(limit);
+            change_limits(|limits| limits.push(limit));
+        }
     }
 
     /// Returns true once the run has its limit.
@@ -213,11 +242,11 @@ impl Drop for Signals {
             }
             None => beside::leave(),
         }
+        self.rest();
         let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
         *listening -= 1;
         if *listening == 0 {
             SIGNAL.store(0, Ordering::Relaxed);
-            LIMIT.store(u64::MAX, Ordering::Relaxed);
         }
     }
 }

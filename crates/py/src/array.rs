@@ -412,7 +412,8 @@ impl Array {
         if *read_only {
             let message = format!("`{name}` is a copy of what the run has, which cannot be written in place");
             let hint = format!(
-                "assign all of it, `run.fields[\"{name}\"] = ..` or `run.particles(..)[\"{name}\"] = ..`; `numpy.array(a)` is yours to write"
+                "fields and particles are assigned whole, `run.fields[\"{name}\"] = ..` or `run.particles(..)[\"{name}\"] = ..`; \
+                 `numpy.array(a)` is yours to write"
             );
             return Err(wrong_value(format!("{message}\n\nhint: {hint}")));
         }

@@ -273,8 +273,8 @@ impl Session {
         self.told(py, progress, |run| run.to_end(pause))
     }
 
-    /// Ends the way to the end that pauses, with the files so far.
-    fn break_off(&self, py: Python<'_>) -> PyResult<()> {
-        self.apart(py, |run| run.break_off())
+    /// Ends the way to the end that pauses, with the files so far, and a checkpoint if it is to `save`.
+    fn break_off(&self, py: Python<'_>, save: bool) -> PyResult<()> {
+        self.apart(py, move |run| run.break_off(save))
     }
 }

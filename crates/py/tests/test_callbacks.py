@@ -106,6 +106,25 @@ class Assigning(unittest.TestCase):
                 change()
         self.assertEqual(len(electrons["ux"]), 64 * 8 * 16)
 
+    def test_species_are_changed_one_after_the_other(self):
+        tables = plasma(10**6)
+        tables["pic"]["species"].append({"name": "ions", "particles_per_cell": [4, 4], "charge": 1.0, "mass": 1836.0})
+        run = self.run_of(tables)
+        beams = [run.particles(name) for name in ("electrons", "ions")]
+        before = [np.array(beam["ux"]) for beam in beams]
+        for beam in beams:
+            beam["ux"] += 0.5
+        for name, old in zip(("electrons", "ions"), before):
+            self.assertLess(np.abs(run.particles(name)["ux"] - old - 0.5).max(), 1e-6, name)
+
+    def test_columns_are_taken_anew_once_the_old_ones_are_gone(self):
+        run = self.run_of()
+        electrons, held, take = run.particles("electrons"), [], run._particles
+        run._particles = lambda *which: held.append(len(electrons)) or take(*which)
+        electrons["ux"] *= 0.5
+        self.assertEqual(held, [0])
+        self.assertEqual(len(electrons["ux"]), 64 * 8 * 16)
+
     def test_velocities_of_a_gas(self):
         run = self.run_of(gas(100))
         argon = run.particles("Ar")
@@ -117,7 +136,7 @@ class Assigning(unittest.TestCase):
     def test_a_copy_that_is_written_into_says_so(self):
         run = self.run_of()
         for array in (run.fields["Bz"], run.fields["E_x"], run.particles("electrons")["ux"]):
-            with self.assertRaisesRegex(ValueError, r"cannot be written in place\n\nhint: assign all of it, `run.fields"):
+            with self.assertRaisesRegex(ValueError, r"cannot be written in place\n\nhint: fields and particles are assigned whole, `run.fields"):
                 array[0] = 1
             for write in (lambda a: a.fill(1), lambda a: np.asarray(a).__setitem__(0, 1), lambda a: np.multiply(a, 2, out=np.asarray(a))):
                 with self.assertRaisesRegex(ValueError, "read-only"):
@@ -208,7 +227,8 @@ class Callbacks(Folder):
 
     def test_a_callback_may_save_and_the_run_resumes_from_there(self):
         whole = zellige.Run({**plasma(40), **RUN}, **HERE, output=self.folder / "whole").to_end()
-        for where in ("out", "elsewhere"):
+        (self.folder / "link").symlink_to(self.folder / "out", target_is_directory=True)
+        for where in ("out", "elsewhere", "link", "elsewhere/../out"):
             run = zellige.Run({**plasma(40), **RUN}, **HERE, output=self.folder / "out")
             saved = []
 
@@ -239,8 +259,11 @@ class Callbacks(Folder):
         for wrong in ({"callback": 3}, {"callback": print, "every": "3"}):
             with self.assertRaisesRegex(TypeError, "`callback` is of type int|`every` is '3'"):
                 run.step(2, **wrong)
-        with self.assertRaisesRegex(ValueError, "`every` is 0"):
-            run.to_end(callback=print, every=0)
+        for ask in (lambda: run.to_end(callback=print, every=0), lambda: run.to_end(callback=print, every=2**64)):
+            with self.assertRaisesRegex(ValueError, r"`every` is (0|\d{20}) \(allowed: whole numbers from 1 to 9"):
+                ask()
+        with self.assertRaisesRegex(zellige.Error, r"`n` is \d{20}"):
+            run.step(2**64)
         self.assertEqual(run.clock.step, 6)
 
     def test_iterations_of_a_reconstruction(self):

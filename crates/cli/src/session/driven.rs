@@ -2,6 +2,7 @@
 
 mod to_end;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,20 @@ pub(crate) fn open_solver<S: Solver>(input: Input<S::Config>, settings: &Setting
     let first = running.solver().clock().step;
     let run = Steps { rows: Vec::new(), last: Vec::new(), told: None };
     let state = State::SetUp(Box::new(running));
-    Ok(Box::new(Driven { input, plan, device, arguments, profiler, watch, run, page: None, first, files: None, state }))
+    Ok(Box::new(Driven {
+        input,
+        plan,
+        device,
+        arguments,
+        profiler,
+        watch,
+        run,
+        page: None,
+        first,
+        series: BTreeSet::new(),
+        files: None,
+        state,
+    }))
 }
 
 /// Options of steps that are made by hand: rows alone.
@@ -102,6 +116,8 @@ struct Driven<S: Solver> {
     page: Option<Page>,
     /// Step at which the run was set up: not 0 where it was resumed.
     first: u64,
+    /// Lists of the series of files that it has begun on the way to its end.
+    series: BTreeSet<PathBuf>,
     /// Those of a run that pauses on the way to its end.
     files: Option<to_end::Files>,
     state: State<S>,
@@ -416,7 +432,7 @@ impl<S: Solver> Session for Driven<S> {
         result
     }
 
-    fn break_off(&mut self) -> Result<()> {
-        self.files.take().map_or(Ok(()), |mut files| files.output.finish())
+    fn break_off(&mut self, save: bool) -> Result<()> {
+        self.end_files(save)
     }
 }

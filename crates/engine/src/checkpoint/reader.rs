@@ -184,7 +184,8 @@ impl Reader {
 
     /// The beginning of the seal on all checksums: the same for files of the same content.
     pub fn seal(&self) -> String {
-        seal(&self.body.hashes, self.body.length)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        let beginning = seal(&self.body.hashes, self.body.length).iter().take(8).fold(0, |all, byte| (all << 8) | u64::from(*byte));
+        format!("{beginning:016x}")
     }
 
     /// Returns true if there is a section of this name.

@@ -40,7 +40,7 @@ pub struct Running<S: Solver> {
     temporary: Option<TemporaryCheckpoint>,
     /// Checkpoints were asked for.
     keeps: bool,
-    /// Results could not be written, and the state was saved.
+    /// A checkpoint was saved that nobody asked for: at a stop, for results that could not be written, or a temporary one.
     left: bool,
     recent: RecentRows,
     /// The last step, whose row waits for the next one, and the mark of a row that fell due.
@@ -131,6 +131,7 @@ impl<S: Solver> Running<S> {
                 return Err(Error::input("schedules", Problem::new(key, message).allowed(allowed)));
             }
         }
+        self.by_hand();
         self.saver.save_in(options.checkpoint_folder());
         times::within(Phase::Output, || sink.started(&self.first))?;
         times::switch_to(Phase::Steps);
@@ -163,13 +164,31 @@ impl<S: Solver> Running<S> {
                 // Who stops it sees what it stops at.
                 self.grant(Wish { pictures: wish.pictures, ..Wish::default() }, profiler, sink)?;
             }
-            let Self { solver, saver, device, .. } = self;
-            let checkpoint = Some(times::after_steps(device, Phase::Checkpoints, || saver.save(solver, &self.pending, sink))?);
-            return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
+            let checkpoint = Some(self.save_before_end(sink)?);
+            return Err(Error::Interrupted { reason, step: self.solver.clock().step, checkpoint });
         }
         self.grant(wish, profiler, sink)?;
         let agreed = (!self.links.is_alone()).then_some(agreed);
         self.make_step(agreed, profiler, sink)
+    }
+
+    /// Saves the state of a run that is stopped on its way to the end; a run that comes to its end later removes it.
+    ///
+    /// # Errors
+    /// The state has broken down, or the file cannot be written.
+    pub fn save_before_end(&mut self, sink: &mut dyn Sink) -> Result<PathBuf> {
+        self.must_be_sound()?;
+        self.settle(sink)?;
+        let Self { solver, saver, device, pending, .. } = self;
+        let saved = times::after_steps(device, Phase::Checkpoints, || saver.save(solver, pending, sink));
+        self.left |= saved.is_ok();
+        self.remembering(saved)
+    }
+
+    /// Drops what the run was to write by [`Running::start`], but for rows: steps by hand follow, or another start.
+    pub fn by_hand(&mut self) {
+        self.left |= self.temporary.take().is_some_and(|temporary| temporary.saved());
+        (self.records, self.checkpoints, self.keeps) = (None, None, false);
     }
 
     /// Grants a wish, but for that to stop, before the next step.
@@ -480,6 +499,8 @@ impl<S: Solver> Running<S> {
         self.must_be_sound()?;
         let Self { saver, solver, device, pending, .. } = self;
         let saved = times::after_steps(device, Phase::Checkpoints, || saver.save_once_in(folder, solver, pending, sink));
+        // One in place of that of a stop was asked for.
+        self.left &= !saved.as_ref().is_ok_and(|path| self.saver.saves_at(path));
         self.remembering(saved)
     }
 }

@@ -87,6 +87,11 @@ impl<S: Solver> Saver<S> {
         saved
     }
 
+    /// Returns true if its checkpoints are this file.
+    pub(super) fn saves_at(&self, path: &Path) -> bool {
+        self.path == path
+    }
+
     /// Links of the run to its other parts.
     pub(super) fn links(&self) -> &Links {
         &self.links
@@ -146,9 +151,8 @@ impl<S: Solver> Saver<S> {
             (Error::Interrupted { reason, .. }, Ok(path)) => {
                 Error::Interrupted { reason, step: solver.clock().step, checkpoint: Some(path) }
             }
-            (Error::Interrupted { .. }, Err(error)) => error,
             // The part that could not write tells it.
-            (error @ Error::Part { .. }, Ok(_)) => error,
+            (Error::Interrupted { .. }, Err(error)) | (error @ Error::Part { .. }, Ok(_)) => error,
             (error, Ok(checkpoint)) => Error::Unwritten { source: Box::new(error), step: solver.clock().step, checkpoint },
             // It names what broke down, which nothing saves.
             (error, Err(second @ Error::Numerics { .. })) => {

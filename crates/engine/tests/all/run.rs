@@ -467,6 +467,29 @@ fn a_run_that_takes_long_saves_checkpoints_unasked_and_removes_them() {
 }
 
 #[test]
+fn a_run_that_is_started_once_more_removes_the_checkpoint_of_its_first_start() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoint = run::checkpoint_path(folder.path());
+    let at_once = Options { temporary_checkpoints: Some(Duration::ZERO), ..Options::new(folder.path()) };
+    let late = Options { temporary_checkpoints: Some(Duration::from_secs(600)), ..at_once.clone() };
+    let environment = Environment::new(Device::Cpu(Cpu::new(1).unwrap()), at_once.folder.clone(), 1);
+    let (mut notes, mut profiler) = (Notes::default(), Profiler::off());
+    let mut running = Running::<Toy>::set_up(None, &config(20), &environment, &at_once).unwrap();
+    running.start(&at_once, &mut notes).unwrap();
+    running.make_step(None, &mut profiler, &mut notes).unwrap();
+    assert!(checkpoint.exists());
+    running.start(&late, &mut notes).unwrap();
+    let outcome = loop {
+        if let Some(outcome) = running.make_step(None, &mut profiler, &mut notes).unwrap() {
+            break outcome;
+        }
+    };
+    running.end(outcome, &mut profiler, &mut notes).unwrap();
+    assert!(!checkpoint.exists());
+}
+
+#[test]
 fn results_that_cannot_be_written_can_be_later_without_computing_again() {
     let _turn = TURN.lock();
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -94,13 +94,13 @@ class Particles(dict):
         self._take()
 
     def _take(self) -> None:
-        columns = self._run._particles(self._species, self._on_gpu)
+        # Memory of the old ones first: where it is short, no second set of all columns fits.
         super().clear()
-        super().update(columns)
-        self._moment = self._run._moment_of_particles()
+        super().update(self._run._particles(self._species, self._on_gpu))
+        self._moment = self._run._moment_of_particles(self._species)
 
     def _set(self, columns: Mapping) -> None:
-        if self._moment != self._run._moment_of_particles():
+        if self._moment != self._run._moment_of_particles(self._species):
             call = "particles_on_gpu" if self._on_gpu else "particles"
             raise InputError(
                 f"these particles of `{self._species}` are of step {self._moment[0]}, and those of the run are others by now",

@@ -212,9 +212,9 @@ class Session:
         """
         Sets a run up: from the name of a file, or from its tables in JSON, to which scans in memory may belong.
         """
-    def break_off(self, /) -> None:
+    def break_off(self, /, save: bool) -> None:
         """
-        Ends the way to the end that pauses, with the files so far.
+        Ends the way to the end that pauses, with the files so far, and a checkpoint if it is to `save`.
         """
     def clock(self, /) -> tuple[int, float | None]:
         """

@@ -49,7 +49,7 @@ class UnknownNameError(Error, KeyError):
 
 
 class BusyError(Error, RuntimeError):
-    """Another thread, or a call that a signal interrupted, is working with it."""
+    """Another thread, a callback, or a call that a signal interrupted, is working with it."""
 
 
 class FileError(Error, OSError):

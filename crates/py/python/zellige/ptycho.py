@@ -27,11 +27,11 @@ _READ = ("gain", "negative", "invalid", "saturated", "hot", "center", "orientati
 class Reconstruction:
     """Object and probe of a scan."""
 
-    #: Transmission of the sample, complex64, shape (modes, rows, columns), with axes in metres; of several objects a dict of them by
-    #: the name of their first scan.
-    object: Union[Array, Mapping[str, Array]] = field(repr=False)
-    #: Wave at the sample, complex64, shape (modes, rows, columns), with axes in metres; of several probes a dict likewise.
-    probe: Union[Array, Mapping[str, Array]] = field(repr=False)
+    #: Transmission of the sample, an Array: complex64, shape (modes, rows, columns), with axes in metres; of several objects a dict
+    #: of them by the name of their first scan.
+    object: Any = field(repr=False)
+    #: Wave at the sample, an Array: complex64, shape (modes, rows, columns), with axes in metres; of several probes a dict likewise.
+    probe: Any = field(repr=False)
     #: Errors of each iteration by name, arrays of one length; NaN where an engine has none.
     errors: Mapping[str, np.ndarray] = field(repr=False)
     #: Fourier ring correlation of two half sets: columns by label, of several objects by their scan; None unless asked for.

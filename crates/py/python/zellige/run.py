@@ -3,6 +3,7 @@
 import html
 import os
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
@@ -18,6 +19,10 @@ from .errors import ArgumentError, BusyError, Error, InputError, UnknownNameErro
 from .results import Results, plot_fields, table
 
 __all__ = ["Clock", "LivePage", "Outcome", "Run"]
+
+
+#: Largest number of steps.
+_MOST = 2**63 - 1
 
 
 class Clock(NamedTuple):
@@ -123,10 +128,14 @@ class Run:
         if resume is not None:
             self._take_rows(Path(resume))
         self._cache: Optional[tuple] = None
-        #: Changes from outside so far, and those of particles among them.
-        self._changes = self._changes_of_particles = 0
+        #: Changes from outside so far, and those of particles among them by species.
+        self._changes, self._changes_of_particles = 0, Counter()
         #: A callback is at work.
         self._calling = False
+        #: Step from which on a call with a callback makes steps, until it is called or skipped; also after Ctrl-C.
+        self._since: Optional[int] = None
+        #: What ends the call was raised by the callback.
+        self._raised = False
         self._results: Optional[Results] = None
         for line in self._session.warnings:
             warn(line)
@@ -211,7 +220,7 @@ class Run:
         """Make `n` steps and return how many were made: fewer at the end of the run.
 
         Nothing is written. Other Python threads go on meanwhile. Ctrl-C raises KeyboardInterrupt between two steps, after which the
-        run can go on. Steps that take longer than half a second have a progress bar, in terminals and notebooks.
+        run can go on: a callback that is due by then is made by the next call with one, before its first step. Steps that take longer than half a second have a progress bar, in terminals and notebooks.
 
         Parameters
         ----------
@@ -233,21 +242,24 @@ class Run:
 
             run.step(1000, callback=kick, every=10)
         """
-        n, every = whole(n, "n"), whole(every, "every", 1)
+        n, every = whole(n, "n", 0, _MOST), whole(every, "every", 1, _MOST)
         self._may_step(callback)
+        self._call(callback, every)
         if n < 2:
+            self._since = None if callback is None else self.clock.step
             made = self._session.step(n)
-            self._called(callback, every, made)
+            self._call(callback, every)
             return made
         bar, made = Bar(self.clock.step, n), 0
         try:
             while made < n:
                 asked = n - made
                 if callback is not None:
-                    asked = min(asked, every - self.clock.step % every)
+                    self._since = self.clock.step
+                    asked = min(asked, every - self._since % every)
                 done = self._session.step(asked, bar.told)
                 made += done
-                self._called(callback, every, done)
+                self._call(callback, every)
                 if done < asked:
                     break
             return made
@@ -264,13 +276,20 @@ class Run:
         if callback is not None and not callable(callback):
             raise ArgumentError(f"`callback` is of type {type(callback).__name__} (allowed: a function of the run)")
 
-    def _called(self, callback: Optional[Callable[["Run"], Any]], every: int, made: int) -> None:
-        """Calls it where steps were `made` up to one that it is for."""
-        if callback is None or made == 0 or self.clock.step % every:
+    def _call(self, callback: Optional[Callable[["Run"], Any]], every: int) -> None:
+        """Calls it once where steps were made for it, up to one that it is for."""
+        step, since = self.clock.step, self._since
+        if callback is None or since is None or step == since or step % every:
+            self._since = None
             return
         self._calling = True
         try:
+            # Who is interrupted up to here is called by the next one.
+            self._since = None
             callback(self)
+        except BaseException:
+            self._raised = True
+            raise
         finally:
             self._calling = False
 
@@ -298,9 +317,9 @@ class Run:
         """What results belong to."""
         return self.clock.step, self._changes, self._results is None
 
-    def _moment_of_particles(self) -> tuple:
-        """What particles belong to."""
-        return self.clock.step, self._changes_of_particles
+    def _moment_of_particles(self, species: str) -> tuple:
+        """What particles of a species belong to."""
+        return self.clock.step, self._changes_of_particles[species]
 
     def _records(self, kind: str) -> dict:
         moment = self._moment()
@@ -483,11 +502,11 @@ class Run:
                     raise InputError(f"`{name}` has {values.ndim} axes (allowed: 1)")
             self._session.set_particles(species, arrays)
         self._changes += 1
-        self._changes_of_particles += 1
+        self._changes_of_particles[species] += 1
 
     def frames(self, every: int = 1) -> Iterator["Run"]:
         """Iterate over the run itself: after each `every` steps, and once more at its end."""
-        every = whole(every, "every", 1)
+        every = whole(every, "every", 1, _MOST)
         while self.step(every):
             yield self
 
@@ -511,24 +530,20 @@ class Run:
         ----------
         callback : callable, optional
             As for `step`. Files and checkpoints that fall due at a step come before its callback: a run that is resumed from such a
-            checkpoint has not seen what the callback changed. With an exception, Ctrl-C in the callback included, rows and
-            diagnostics so far are written, and no results; the run can go on.
+            checkpoint has not seen what the callback changed, and does not call for that step. Where Ctrl-C or the wall-time limit
+            stops the run, a callback that is due comes before the checkpoint. With an exception, Ctrl-C in the callback included,
+            rows and diagnostics so far are written, and no results; the run can go on.
         every : int
             Steps from one callback to the next.
         """
-        every = whole(every, "every", 1)
+        every = whole(every, "every", 1, _MOST)
         self._may_step(callback)
+        self._call(callback, every)
         bar = Bar(self.clock.step, in_terminal=False)
         try:
-            while True:
-                step = self.clock.step
-                pause = None if callback is None else step + every - step % every
-                folder = self._session.to_end(bar.told, pause)
-                if folder is not None:
-                    break
-                self._called(callback, every, self.clock.step - step)
+            folder = self._go_to_end(bar, callback, every)
         except BaseException:
-            self._broken_off()
+            self._break_off(False)
             raise
         finally:
             bar.close(self.clock.step)
@@ -538,12 +553,32 @@ class Run:
             warnings.warn(verdict, VerdictWarning, stacklevel=2)
         return self._results
 
-    def _broken_off(self) -> None:
-        """Brings the files of a way to the end that an exception has ended to theirs."""
+    def _go_to_end(self, bar: Bar, callback: Optional[Callable[["Run"], Any]], every: int) -> Path:
+        """Goes on to the end, with the callback, and returns the folder."""
+        self._raised = False
         try:
-            self._session.break_off()
+            while True:
+                pause = self._since = None
+                if callback is not None:
+                    self._since = self.clock.step
+                    pause = self._since + every - self._since % every
+                folder = self._session.to_end(bar.told, pause)
+                if folder is not None:
+                    return folder
+                self._call(callback, every)
+        except KeyboardInterrupt:
+            if not self._raised:
+                # Python raises it also where the session has paused: what is saved has seen the callback that is due.
+                self._call(callback, every)
+                self._break_off(True)
+            raise
+
+    def _break_off(self, save: bool) -> None:
+        """Brings the files of a way to the end that an exception has ended to theirs, with a checkpoint where it is to `save`."""
+        try:
+            self._session.break_off(save)
         except Error as also:
-            warn(f"earlier results could not all be written either: {also}")
+            warn(f"the state or earlier results could not be written either: {also}")
 
     @property
     def summary(self) -> dict:

@@ -135,7 +135,9 @@ fn drawn_curve(name: String, x_label: String, x: Vec<f64>, mut lines: Vec<(Strin
     let y_label = match &lines[..] {
         [(name, _)] => name.clone(),
         _ if common => {
-            lines.iter_mut().for_each(|(name, _)| name.truncate(name.len() - unit.len() - " []".len()));
+            for (name, _) in &mut lines {
+                name.truncate(name.len() - unit.len() - " []".len());
+            }
             format!("value [{unit}]")
         }
         _ => "value".into(),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use zellige_engine::error::Result;
 use zellige_engine::lock::Lock;
 use zellige_engine::profile::Profiler;
-use zellige_engine::run::Options;
+use zellige_engine::run::{Options, Sink};
 use zellige_engine::signal::Signals;
 use zellige_engine::sim::Solver;
 
@@ -28,16 +28,19 @@ pub(super) struct Files {
 impl Files {
     /// Returns true if they lie in `folder`.
     pub(super) fn are_in(&self, folder: &Path) -> bool {
-        std::path::absolute(folder).ok() == std::path::absolute(&self.options.folder).ok()
+        // It exists, and may be named otherwise or through a link.
+        let whole = |path: &Path| std::fs::canonicalize(path).ok();
+        whole(&self.options.folder).is_some_and(|own| whole(folder) == Some(own))
     }
 }
 
 impl<S: Solver> Driven<S> {
     /// Takes the folder of the results.
-    fn files(&self) -> Result<Files> {
+    fn files(&mut self) -> Result<Files> {
         let begun = Instant::now();
         let Destination { options, locks } = Destination::new::<S>(&self.input, &self.arguments)?;
         let output = run::output::<S>(&options.folder, &self.input, &self.arguments, &self.device)?;
+        let output = output.going_on(std::mem::take(&mut self.series));
         Ok(Files { output, options, locks, begun, signals: None })
     }
 
@@ -55,7 +58,10 @@ impl<S: Solver> Driven<S> {
         let result = sunk(&mut self.run, Some(output), self.page.as_mut(), |sink| {
             let work = (|| {
                 let signals = match signals {
-                    Some(signals) => signals,
+                    Some(signals) => {
+                        signals.go_on();
+                        signals
+                    }
                     none => {
                         let signals = none.insert(Signals::listen_beside()?);
                         running.start(options, sink)?;
@@ -63,7 +69,11 @@ impl<S: Solver> Driven<S> {
                     }
                 };
                 let to = pause.unwrap_or(u64::MAX);
-                let Some(outcome) = running.advance_to(to, signals, *begun, options.wall_time, profiler, sink)? else { return Ok(None) };
+                let Some(outcome) = running.advance_to(to, signals, *begun, options.wall_time, profiler, sink)? else {
+                    // Its limit is none of runs that are made in the meantime.
+                    signals.rest();
+                    return Ok(None);
+                };
                 let figures = running.write_results(&outcome, profiler, sink)?;
                 Ok(Some((outcome, figures)))
             })();
@@ -78,6 +88,7 @@ impl<S: Solver> Driven<S> {
                 }
                 // Results that could not be written are not lost: they can be elsewhere, or later.
                 Err(error) => {
+                    running.by_hand();
                     *state = State::Stepping(running);
                     Err(error)
                 }
@@ -89,6 +100,7 @@ impl<S: Solver> Driven<S> {
         };
         let Files { mut output, options, locks, signals, .. } = files;
         drop(signals);
+        self.series = output.take_series();
         if let Some(page) = &mut self.page {
             page.live.tell_cost(page.watcher.before(&mut output).cost());
             match &result {
@@ -101,5 +113,24 @@ impl<S: Solver> Driven<S> {
         let (origin, folder) = (self.input.origin.clone(), options.folder.clone());
         conclude_run::<S>(result, &origin, &self.plan, &folder, output, profiler, &self.arguments, locks)?;
         Ok(Some(folder))
+    }
+
+    /// Ends the files of a run that pauses, with its state where that is to be saved.
+    pub(super) fn end_files(&mut self, save: bool) -> Result<()> {
+        let Some(Files { mut output, locks, signals, .. }) = self.files.take() else { return Ok(()) };
+        drop(signals);
+        let saved = match &mut self.state {
+            State::Stepping(running) => {
+                let save = |sink: &mut dyn Sink| if save { running.save_before_end(sink).map(drop) } else { Ok(()) };
+                let saved = sunk(&mut self.run, Some(&mut output), self.page.as_mut(), save);
+                running.by_hand();
+                saved
+            }
+            _ => Ok(()),
+        };
+        self.series = output.take_series();
+        let finished = output.finish();
+        drop(locks);
+        saved.and(finished)
     }
 }
