@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::cache::Cache;
 use super::nvrtc::Cubin;
@@ -51,8 +51,52 @@ impl Drop for AtWork {
     }
 }
 
-/// Ends the process at once if programs are still being compiled: an ordinary end takes the compiler's own memory down under its
-/// threads, which is a segmentation fault in place of the exit code. To be called last.
+/// The process ends: no further kernel is begun.
+static ENDING: AtomicBool = AtomicBool::new(false);
+/// The process that has the threads at work; a fork of it has none.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+/// The end of a process waits for kernels that were begun, each of which takes seconds at most.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Waits at the end of its thread until no thread is in the compiler.
+struct WaitsAtEnd;
+
+impl Drop for WaitsAtEnd {
+    fn drop(&mut self) {
+        if OWNER.load(Ordering::SeqCst) != std::process::id() {
+            return;
+        }
+        if is_main_thread() {
+            ENDING.store(true, Ordering::SeqCst);
+        }
+        let begun = Instant::now();
+        while AT_WORK.load(Ordering::SeqCst) > 0 && begun.elapsed() < LONGEST {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn is_main_thread() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: both only tell a number.
+        unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        false
+    }
+}
+
+/// Has the end of this thread wait for kernels that are being compiled. That of the main thread comes before a process takes down
+/// the compiler's own memory, under its threads.
+pub(crate) fn hold_the_end() {
+    thread_local!(static HELD: WaitsAtEnd = const { WaitsAtEnd });
+    OWNER.store(std::process::id(), Ordering::SeqCst);
+    HELD.with(|_| ());
+}
+
+/// Ends the process at once, without waiting for what would not be used, if programs are still being compiled. To be called last.
 pub fn end_if_compiling(code: u8) {
     if AT_WORK.load(Ordering::SeqCst) > 0 {
         let _ = std::io::stdout().flush();
@@ -105,6 +149,9 @@ pub(super) fn begin(recipes: Vec<(String, Recipe)>, arch: &str, cache: &Cache) {
     if jobs.is_empty() {
         return;
     }
+    if is_main_thread() {
+        hold_the_end();
+    }
     let (arch, cache, jobs) = (arch.to_owned(), cache.clone(), Arc::new(jobs));
     let work = {
         let (jobs, at_work) = (jobs.clone(), AtWork::begin());
@@ -140,7 +187,7 @@ fn compile(jobs: &[CompileJob], arch: &str, cache: &Cache) {
         jobs.iter().map(|job| Mutex::new(job.recipe.kernels.iter().map(|_| None).collect())).collect();
     let (next, begun) = (AtomicUsize::new(0), Instant::now());
     let work = || {
-        while let Some(&(i, k)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(&(i, k)) = parts.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !ENDING.load(Ordering::SeqCst)) {
             let job = &jobs[i];
             let part = job.recipe.part(k, arch);
             let mut all = held(&made[i]);
@@ -164,4 +211,46 @@ fn compile(jobs: &[CompileJob], arch: &str, cache: &Cache) {
         }
         work();
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    /// Set in the process that ends while kernels are compiled.
+    const CHILD: &str = "ZELLIGE_TEST_ENDS";
+
+    /// Kernels that take the compiler some tenths of a second each.
+    fn slow() -> Recipe {
+        let loops = "x = x * 1.0001 + sin(x * I) * sqrt(fabs(x) + I);\n".repeat(400);
+        let names: Vec<String> = (0..32).map(|k| format!("slow{k}")).collect();
+        let kernel = |name: &String| {
+            format!(
+                "extern \"C\" __global__ void {name}(double* v) {{ double x = v[threadIdx.x]; {} v[threadIdx.x] = x; }}\n",
+                loops.replace('I', &name[4..])
+            )
+        };
+        let source: String = names.iter().map(kernel).collect();
+        Recipe::new("slow", &[&source], &[], &names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_process_that_ends_while_kernels_are_compiled_ends_well() {
+        if std::env::var_os(CHILD).is_some() {
+            let folder = tempfile::tempdir().unwrap();
+            hold_the_end();
+            begin(vec![("slow".into(), slow())], "sm_90", &Cache::at(folder.path()));
+            thread::sleep(Duration::from_millis(700));
+            assert!(AT_WORK.load(Ordering::SeqCst) > 0, "it was compiled too soon to tell");
+            return;
+        }
+        if !testing::compiler() {
+            return;
+        }
+        let name = "cuda::compiling::tests::a_process_that_ends_while_kernels_are_compiled_ends_well";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let done = child.args(["--exact", name]).env(CHILD, "1").output().unwrap();
+        assert!(done.status.success(), "{:?}: {}", done.status, String::from_utf8_lossy(&done.stdout));
+    }
 }

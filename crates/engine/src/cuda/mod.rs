@@ -50,6 +50,7 @@ mod stream;
 mod tests;
 
 pub use compiling::end_if_compiling;
+pub(crate) use compiling::hold_the_end;
 pub use context::{Cuda, Properties};
 pub use downloads::{Coming, Downloads};
 pub use event::Event;

@@ -28,7 +28,11 @@ fn required(variable: &str) -> bool {
 pub fn gpu() -> Option<Cuda> {
     let opened = Cuda::open(0).and_then(|cuda| cuda::compiler().map(|_| cuda));
     match opened {
-        Ok(cuda) => Some(cuda),
+        Ok(cuda) => {
+            // A test ends where the process may end with it.
+            cuda::hold_the_end();
+            Some(cuda)
+        }
         Err(error) => {
             assert!(!required("ZELLIGE_REQUIRE_GPU"), "ZELLIGE_REQUIRE_GPU is set, but: {error}");
             println!("skipped: no GPU ({error})");
