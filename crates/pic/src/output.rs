@@ -61,7 +61,7 @@ pub fn is_component(name: &str) -> bool {
 
 /// True for a component of the current.
 pub fn is_current(name: &str) -> bool {
-    component(name).is_some_and(|c| c as usize >= Component::Jx as usize)
+    component(name).is_some_and(Component::is_current)
 }
 
 /// Adds the named quantities, the components of a field together, in a run in parts those of this part; only their pictures where

@@ -318,7 +318,7 @@ impl Plasma {
 
     /// True if a component is known: J is not between a checkpoint without it and the next step.
     pub fn knows(&self, component: Component) -> bool {
-        self.has_current || (component as usize) < Component::Jx as usize
+        self.has_current || !component.is_current()
     }
 
     /// Links to the other parts of the run.

@@ -50,6 +50,11 @@ impl Component {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 9] = [Self::Ex, Self::Ey, Self::Ez, Self::Bx, Self::By, Self::Bz, Self::Jx, Self::Jy, Self::Jz];
 
+    /// True for a component of the current.
+    pub fn is_current(self) -> bool {
+        self as usize >= Self::Jx as usize
+    }
+
     /// File-safe name.
     pub fn name(self) -> &'static str {
         ["ex", "ey", "ez", "bx", "by", "bz", "jx", "jy", "jz"][self as usize]

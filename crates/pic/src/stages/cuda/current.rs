@@ -4,7 +4,7 @@ use zellige_engine::error::Result;
 use zellige_engine::links::Slabs;
 
 use super::{CudaStages, Current, early};
-use crate::stages::Precision;
+use crate::stages::{Component, Precision};
 
 impl CudaStages {
     /// Conversion of the sums in units of `charge` to J of this step.
@@ -60,6 +60,11 @@ impl CudaStages {
     /// J where the last step left it in integers.
     pub(super) fn read_current(&mut self) -> Result<()> {
         self.unread.take().map_or(Ok(()), |current| self.read(1 - self.adding, current))
+    }
+
+    /// J as above, before a component of it is read or set.
+    pub(super) fn read_if_current(&mut self, component: Component) -> Result<()> {
+        if component.is_current() { self.read_current() } else { Ok(()) }
     }
 
     /// Refuses sums in units of another charge than `charge`: those there are become J first.

@@ -235,27 +235,22 @@ impl Stages for CudaStages {
     }
 
     fn component(&mut self, component: Component) -> Result<Vec<f64>> {
-        if component as usize >= Component::Jx as usize {
-            self.read_current()?;
-        }
+        self.read_if_current(component)?;
         self.fields.get(component)
     }
 
     fn own_rows(&mut self, component: Component) -> Result<(usize, Vec<f64>)> {
-        if component as usize >= Component::Jx as usize {
-            self.read_current()?;
-        }
+        self.read_if_current(component)?;
         self.fields.own_rows(component)
     }
 
     fn set_rows(&mut self, component: Component, read: ReadRow<'_>) -> Result<()> {
+        self.read_if_current(component)?;
         self.fields.set_rows(component, read)
     }
 
     fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {
-        if component as usize >= Component::Jx as usize {
-            self.read_current()?;
-        }
+        self.read_if_current(component)?;
         self.fields.cells(component, scale)
     }
 
@@ -272,9 +267,7 @@ impl Stages for CudaStages {
         if !self.fields.makes_pictures() {
             return Ok(None);
         }
-        if component as usize >= Component::Jx as usize {
-            self.read_current()?;
-        }
+        self.read_if_current(component)?;
         self.fields.picture(component, scale).map(Some)
     }
 
@@ -290,9 +283,7 @@ impl Stages for CudaStages {
         if !self.part.is_alone() {
             return Ok(None);
         }
-        if component as usize >= Component::Jx as usize {
-            self.read_current()?;
-        }
+        self.read_if_current(component)?;
         self.fields.copy(component, scale, copier).map(Some)
     }
 
@@ -331,9 +322,7 @@ impl Stages for CudaStages {
     }
 
     fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()> {
-        if component as usize >= Component::Jx as usize {
-            self.read_current()?;
-        }
+        self.read_if_current(component)?;
         self.fields.set(component, values)
     }
 
