@@ -42,6 +42,11 @@ impl HostShare {
         self.ranges.divided()
     }
 
+    /// Links to the parts of the run.
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
     fn of_part(&self, part: usize, len: usize) -> Range<usize> {
         scaled(&self.ranges.of_part(part), len, self.ranges.slabs())
     }

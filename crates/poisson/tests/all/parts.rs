@@ -113,7 +113,8 @@ fn what_parts_began_by_cycles_goes_on_so_in_one() {
         let mut writer = Writer::of_parts(&links, &path, Poisson::NAME)?;
         poisson.save(&mut writer)?;
         writer.finish()?;
-        Ok((finished(&mut poisson)?, poisson.records()?))
+        let steps = finished(&mut poisson)?;
+        Ok((steps, poisson.records()?.into_iter().map(|record| record.joined(&links)).collect::<Result<Vec<_>, _>>()?))
     });
     let (steps, records) = whole.unwrap().remove(0);
     let mut one = Poisson::setup(&config, &environment().unwrap()).unwrap();
