@@ -311,8 +311,7 @@ impl Config {
                  a larger `batch` (ePIE, rPIE and SDR take one frame at a time where it is left out)",
             );
         }
-        let limited = self.memory.bytes().is_some();
-        limited.then_some("a limit of memory (`memory.device`) is for frames that one part cannot hold")
+        None
     }
 
     /// Reason for which parts of a run of an input are on CPUs only.
@@ -322,6 +321,9 @@ impl Config {
         }
         if self.memory.exit_waves == WaveStorage::F16 {
             return Some("exit waves in half precision (`memory.exit_waves`) are for frames that one part streams");
+        }
+        if self.memory.bytes().is_some() {
+            return Some("a limit of memory (`memory.device`) has one part stream frames there, and parts hold theirs");
         }
         self.subpixel.then_some("sub-pixel shifts (`subpixel`) are for one part there so far")
     }

@@ -116,6 +116,8 @@ pub(crate) fn cases() -> Vec<(&'static str, Config)> {
         ),
         ("sdr", case(scan(1), &[by(EngineName::Sdr, 7, |e| e.probe_support = Some(0.7))], doubles)),
         ("epie_subpixel", case(scan(1), &[by(EngineName::Epie, 6, plain)], between)),
+        // Frames and waves in files: a limit below what a part would hold.
+        ("in_files", case(scan(1), &[engine(dm, 2, plain), by(EngineName::Sdr, 5, plain)], |c| c.memory.device = Some("64 KiB".into()))),
         (
             "lsqml_halves",
             case(scan(1), &[by(lsqml, 8, plain), by(EngineName::Sdr, 5, plain)], |c| {
@@ -356,7 +358,7 @@ fn what_is_not_shared_out_is_refused() {
         let error = inside::run(2, step).unwrap_err().to_string();
         assert!(error.contains("one after the other"), "{name:?}: {error}");
     }
-    let mut config = cases().remove(0).1;
+    let config = cases().remove(0).1;
     let on_gpus = |change: fn(&mut Config)| {
         let mut config = config.clone();
         change(&mut config);
@@ -366,12 +368,11 @@ fn what_is_not_shared_out_is_refused() {
     for (said, change) in [
         ("object_update", (|c| c.object_update = ObjectUpdate::Atomic) as fn(&mut Config)),
         ("memory.exit_waves", |c| c.memory.exit_waves = WaveStorage::F16),
+        ("memory.device", |c| c.memory.device = Some("1 GiB".into())),
         ("subpixel", |c| c.subpixel = true),
     ] {
         assert!(on_gpus(change).is_some_and(|reason| reason.contains(said)), "{said}");
     }
-    config.memory.device = Some("1 GiB".into());
-    assert!(Ptycho::only_in_one_part(&config).is_some_and(|reason| reason.contains("memory.device")));
     let few = case(SimulateConfig { frames: 3, ..scan(1) }, &[engine(EngineName::Dm, 1, |_| {})], |_| {});
     let error = inside::run(4, |links| Ptycho::prepare(&few, &environment(&links)).map(|_| ())).unwrap_err().to_string();
     assert!(error.contains("3 frames cannot be shared out over 4 parts"), "{error}");
@@ -397,6 +398,33 @@ fn parts_share_the_memory_of_frames() {
         // Rows of waves are padded: no less than three quarters of what is shared out.
         assert!(memory + all * 7 / 10 <= one.1, "{memory} of {}, {all} shared", one.1);
     }
+}
+
+/// A limit of memory is that of a host: what one part may hold goes to files where parts of it would hold more in all.
+#[test]
+fn parts_share_the_limit_of_a_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, mut config) = cases().remove(0);
+    config.memory.scratch = Some(folder.path().to_owned());
+    let held = |config: &Config, parts| {
+        let held = |links: Links| {
+            let prepared = Ptycho::prepare(config, &environment(&links))?;
+            let told = Ptycho::plan_prepared(&prepared, config, &environment(&links))?.lines;
+            let mut solver = Ptycho::setup_prepared(prepared, config, &environment(&links))?;
+            solver.step(&mut Profiler::off())?;
+            Ok((told.iter().any(|(line, _)| line == "files"), solver.whole().stages.memory()))
+        };
+        inside::run(parts, held).unwrap()
+    };
+    let [one, four] = [1, 4].map(|parts| held(&config, parts));
+    assert!(one.iter().chain(&four).all(|(files, _)| !files));
+    let kept = config.memory_budget(1.0).demand;
+    config.memory.device = Some(format!("{}", stages::memory(&super::physics::model(&config).0, &kept)));
+    assert_eq!(held(&config, 1), one, "all of one part fits");
+    for ((files, memory), (_, before)) in held(&config, 4).into_iter().zip(four) {
+        assert!(files && memory < before, "{files}: {memory} of {before}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 /// Time that this thread has had of a core, seconds.
