@@ -70,7 +70,7 @@ fn common(model: &Model, cut: &[usize]) -> (f64, usize) {
     (most, of.iter().map(|(low, _)| seen(*low)).max().unwrap_or(1) - 1)
 }
 
-/// Division among `parts` parts, the mean over the iterations of all engines; of one with a projection by its first pass over object
+/// Division among `parts` parts, the mean over the iterations of all engines; of projections by the first pass over object
 /// and probe, since how many are needed is found on the way.
 pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, parts: usize) -> Result<Division> {
     let views = model.views.len();

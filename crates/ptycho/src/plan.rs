@@ -58,8 +58,8 @@ pub(crate) fn truths_read<'a>(config: &Config, truths: impl Iterator<Item = Opti
     read.filter_map(|(_, truth)| truth).map(|truth| truth.probe.shape[0]).collect()
 }
 
-/// Plans a run of loaded data, of which `parts` share a host; `read`: [`truths_read`]. Without frames, nothing is stated about their
-/// counts.
+/// Plans a run of loaded data, of which `parts` share a host; `read`: [`truths_read`]. Without frames, nothing is stated about
+/// their counts.
 pub(crate) fn of_model(
     config: &Config,
     environment: &Environment,

@@ -1,5 +1,5 @@
-//! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads, and by all parts of a run;
-//! what they do to object and probe is applied view by view in the order of the batch, on every part.
+//! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads, and by all parts of a
+//! run; what they do to object and probe is applied view by view in the order of the batch, on every part.
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{map_tasks, owned};

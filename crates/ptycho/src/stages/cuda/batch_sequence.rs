@@ -140,8 +140,8 @@ impl<T: Number> BatchSequence<T> {
         })
     }
 
-    /// One pass over the views in `order`. The first argument is that of kernels that count own views of a part of a run, the second
-    /// that of those that count all; parts tell each other their waves by `told`.
+    /// One pass over the views in `order`. The first argument is that of kernels that count own views of a part of a run, the
+    /// second that of those that count all; parts tell each other their waves by `told`.
     pub(super) fn sweep(
         &mut self,
         model: &Model,

@@ -101,8 +101,8 @@ impl<T: Number> Sweeps<T> {
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }
 
-    /// One pass of LSQML, batch by batch. The first argument is that of kernels that count own views of a part of a run, as lists of
-    /// frames do, the second that of sums over all.
+    /// One pass of LSQML, batch by batch. The first argument is that of kernels that count own views of a part of a run, as lists
+    /// of frames do, the second that of sums over all.
     pub(super) fn least_squares(
         &mut self,
         model: &Model,
