@@ -1,11 +1,10 @@
-//! Model of a run in parts: rows of tiles of a plane, tiles of a line, and what goes between them in a step.
+//! Model of a run in parts: what each has of the domain, and what goes between them in a step.
 
 use std::ops::Range;
 
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::links::Division;
-use zellige_engine::links::forecast::ranges;
 use zellige_engine::sim::Plan;
 
 use crate::grid::{ABOVE, BELOW};
@@ -26,19 +25,16 @@ fn in_cell(load: &Load, position: [f64; 2]) -> f64 {
 }
 
 /// Work of each part over the work of all, particles and cells at the start.
-fn shares_of_work(model: &Model, shares: &[Range<usize>], axis: usize) -> Vec<f64> {
-    let across = model.grid.cells[1 - axis];
-    let steps = |n: usize| n.div_ceil(PLACES).max(1);
-    let work = |range: &Range<usize>| -> f64 {
-        let (along, side) = (steps(range.len()), steps(across));
-        let places = range.clone().step_by(along).flat_map(|k| (0..across).step_by(side).map(move |other| (k, other)));
-        let at = |(k, other): (usize, usize)| {
-            let cell = if axis == 1 { [other, k] } else { [k, other] };
-            let position = model.position(cell[0] as f64 + 0.5, cell[1] as f64 + 0.5);
+fn shares_of_work(model: &Model, shares: &[[Range<usize>; 2]]) -> Vec<f64> {
+    let places = |range: &Range<usize>| range.clone().step_by(range.len().div_ceil(PLACES).max(1));
+    let work = |[x, y]: &[Range<usize>; 2]| -> f64 {
+        let at = |(i, j): (usize, usize)| {
+            let position = model.position(i as f64 + 0.5, j as f64 + 0.5);
             CELL + model.loads.iter().map(|load| in_cell(load, position)).sum::<f64>()
         };
+        let places = places(y).flat_map(|j| places(x).map(move |i| (i, j)));
         let (sum, count) = places.map(at).fold((0.0, 0.0), |(sum, count), w| (sum + w, count + 1.0));
-        sum / f64::max(count, 1.0) * (range.len() * across) as f64
+        sum / f64::max(count, 1.0) * (x.len() * y.len()) as f64
     };
     let all: Vec<f64> = shares.iter().map(work).collect();
     let sum: f64 = all.iter().sum();
@@ -48,16 +44,18 @@ fn shares_of_work(model: &Model, shares: &[Range<usize>], axis: usize) -> Vec<f6
 /// Division among `parts` parts on devices like `device`.
 pub(crate) fn of(model: &Model, setup: &Setup, device: &Device, plan: &Plan, parts: usize) -> Result<Division> {
     let grid = &setup.grid;
-    let (line, axis) = (grid.dimensions == 1, usize::from(grid.dimensions != 1));
     let shares = stages::shares(setup, device, parts)?;
-    let of_work = shares_of_work(model, &shares, axis);
+    let of_work = shares_of_work(model, &shares.cells);
     let most = of_work.iter().copied().fold(0.0, f64::max);
     let size = if setup.precision == Precision::F32 { 4.0 } else { 8.0 };
-    let across = if line { 1.0 } else { grid.cells[0] as f64 };
+    let all_nodes = shares.all_nodes;
+    // Axis along which most leave, and cells of a side.
+    let axis = usize::from(!all_nodes);
+    let across = if all_nodes { 0.0 } else { grid.cells[0] as f64 };
     // Two parts that go round are beside each other twice, and still send one message.
     let others = (parts - 1) as f64;
-    let partners = if line { others } else { others.min(2.0) };
-    let sides = if grid.periodic(axis) && !line && parts > 1 { 2.0 } else { partners };
+    let partners = if all_nodes { others } else { others.min(2.0) };
+    let sides = if grid.periodic(axis) && !all_nodes && parts > 1 { 2.0 } else { partners };
     let (mut bytes, mut rounds) = (0.0, 0.0);
     for load in model.loads.iter().filter(|l| l.species.mobile) {
         // Currents on the nodes of others that its particles reach, in one message with those that leave.
@@ -66,14 +64,15 @@ pub(crate) fn of(model: &Model, setup: &Setup, device: &Device, plan: &Plan, par
         let leave = (0.5 * motion.speed * grid.dt / grid.h[axis]).min(1.0);
         let in_row = of_work.len() as f64 * most * model.at_start[load.number] as f64 / grid.cells[axis] as f64;
         let particle = (5.0 + f64::from(u8::from(load.species.weighted))) * size + 5.0 + 8.0 * f64::from(u8::from(load.species.tagged));
-        // On a line all parts advance all nodes: each tells all others the currents of its tiles, three rows of nodes with guards.
-        let nodes = if line { 3.0 * 1.1 * (grid.cells[0] / parts) as f64 } else { reach * across };
+        // With all nodes at all parts, each tells all others the currents of its tiles: on a line two rows, or four.
+        let of_tiles = |[x, y]: &[usize; 2]| x * if grid.dimensions > 1 { *y } else { 2 * setup.order as usize };
+        let nodes = if all_nodes { shares.reached.iter().map(of_tiles).max().unwrap_or(0) as f64 } else { reach * across };
         bytes += sides * (3.0 * nodes * size + leave * in_row * particle);
         rounds += 1.0;
     }
     // The electric field in the middle of the step, and a row of the current for each pass of its filter.
     let passes = f64::from(setup.smoothing[1].passes + u32::from(setup.smoothing[1].compensated));
-    if !line {
+    if !all_nodes {
         bytes += sides * (3.0 * (BELOW + ABOVE) as f64 / 2.0 + passes * 3.0) * across * size;
         // And deposits on guards beyond the domain.
         rounds += 2.0 + passes;
@@ -82,12 +81,11 @@ pub(crate) fn of(model: &Model, setup: &Setup, device: &Device, plan: &Plan, par
         // Currents go with all particles that leave, what all passes reach at once, and fields in each half step unless they are fused.
         rounds = 1.0 + f64::from(u8::from(passes > 0.0)) + if stages::cuda::fuses_fields(setup) { 1.0 } else { 3.0 };
     }
-    // On a line all parts have all nodes.
-    let repeated = if line { CELL * grid.cells[0] as f64 / (CELL * grid.cells[0] as f64 + plan.items as f64) } else { 0.0 };
-    let what = if line { "columns of cells" } else { "rows of cells" };
-    let fields = if line { 0.2 * plan.memory as f64 } else { 0.0 };
+    let cells = (grid.cells[0] * grid.cells[1]) as f64;
+    let repeated = if all_nodes { CELL * cells / (CELL * cells + plan.items as f64) } else { 0.0 };
+    let fields = if all_nodes { 0.2 * plan.memory as f64 } else { 0.0 };
     Ok(Division {
-        cut: ranges(what, shares.iter().cloned()),
+        cut: shares.told(),
         imbalance: most * parts as f64,
         repeated,
         memory: (fields + (plan.memory as f64 - fields) * most) as u64,

@@ -110,9 +110,8 @@ impl Solver for Pic {
         config.check()
     }
 
-    fn only_in_one_part(config: &Config) -> Option<&'static str> {
-        // Tiles change places when a window has gone past one.
-        (config.dimensions() == 1 && config.window.is_some()).then_some("a window that moves along a line")
+    fn only_in_one_part(_: &Config) -> Option<&'static str> {
+        None
     }
 
     fn parts_only_on_cpu(config: &Config) -> Option<&'static str> {

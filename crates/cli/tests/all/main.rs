@@ -4,6 +4,8 @@
 mod checkpoints;
 mod commands;
 mod common;
+#[cfg(unix)]
+mod examples;
 #[cfg(target_os = "linux")]
 mod hosts;
 mod live;

@@ -62,37 +62,6 @@ pub(crate) fn files(folder: &Path) -> Vec<(String, Content)> {
     all.into_iter().filter(|name| folder.join(name).is_file()).map(read).collect()
 }
 
-#[test]
-fn parts_and_processes_write_the_files_of_one() {
-    let folder = tempfile::tempdir().unwrap();
-    for (k, (name, keys)) in RUNS.into_iter().enumerate() {
-        let input = example(name);
-        let one = format!("one{k}");
-        assert_eq!(zellige(folder.path(), &arguments(&input, keys, &one)).code, 0, "{name}");
-        let expected = files(&folder.path().join(&one));
-        assert!(expected.len() > 3, "{name} writes nothing to compare");
-        for parts in ["3", "8"] {
-            let output = format!("{k}-{parts}");
-            let found = zellige(folder.path(), &[&arguments(&input, keys, &output)[..], &["--parts", parts]].concat());
-            assert_eq!(found.code, 0, "{name} in {parts} parts: {}", found.err);
-            assert!(files(&folder.path().join(&output)) == expected, "{name} in {parts} parts");
-        }
-        for mpirun in launchers() {
-            for processes in if k == 0 { vec![1, 2, 4] } else { vec![3] } {
-                let output = format!("{k}-{}-{processes}", mpirun.maker.replace(' ', "_"));
-                let mut command = mpirun.command(processes);
-                command.arg(env!("CARGO_BIN_EXE_zellige")).args(arguments(&input, keys, &output)).current_dir(folder.path());
-                let done = command.output().unwrap();
-                let told = String::from_utf8_lossy(&done.stderr);
-                assert!(done.status.success(), "{name} by {} in {processes}: {told}", mpirun.maker);
-                assert!(files(&folder.path().join(&output)) == expected, "{name} by {} in {processes}", mpirun.maker);
-                // One of them speaks.
-                assert_eq!(told.matches("zellige 0.").count(), 1, "{told}");
-            }
-        }
-    }
-}
-
 /// A plasma whose files, but for rows with energies of particles, have the same bits in two runs on a GPU.
 const PLASMA: (&str, &[&str]) = ("pic/kelvin_helmholtz.toml", &["pic.t_end=0.5", "pic.grid.cells=[64, 128]", "pic.grid.size=[2.05, 4.1]"]);
 

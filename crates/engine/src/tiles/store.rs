@@ -1,5 +1,7 @@
 //! Tiles with their particles.
 
+use std::ops::Range;
+
 use super::column::{Key, Layout, Word};
 use super::row::{Particle, Row};
 use super::tiling::{Location, Tiling};
@@ -113,10 +115,15 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
 
     /// Moves the domain on by a cell along x. The first column of cells is empty, and the keys in the first column of tiles count
     /// from the next one. A column of tiles that is left behind becomes the last one.
-    pub fn move_on(&mut self) {
+    ///
+    /// Of a row of tiles of which this part of a run has only some, the first one of `own`, whose particles the part before it has
+    /// taken, becomes the last one.
+    pub fn move_on(&mut self, own: Range<usize>) {
         let tiling = self.tiling.moved(1);
         if tiling.behind == 0 {
-            self.tiles.chunks_exact_mut(tiling.tiles[0]).for_each(|row| row.rotate_left(1));
+            let row = |tile: &usize| tile / tiling.tiles[0];
+            let own: Vec<usize> = own.collect();
+            own.chunk_by(|a, b| row(a) == row(b)).for_each(|some| self.tiles[some[0]..some[0] + some.len()].rotate_left(1));
         }
         self.set_tiling(tiling);
     }

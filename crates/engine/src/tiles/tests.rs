@@ -149,7 +149,7 @@ proptest! {
                     row.keys_mut().iter_mut().for_each(|key| *key -= 1);
                 }
             }
-            store.move_on();
+            store.move_on(0..tiling.len());
             prop_assert_eq!(store.tiling, tiling.moved(way));
         }
         for (t, tile) in store.tiles.iter().enumerate() {

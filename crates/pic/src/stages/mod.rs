@@ -13,6 +13,7 @@ mod part;
 mod rows;
 
 pub use self::bins::{Bins, BinsToCome, padded_range};
+pub use self::part::Shares;
 pub use self::rows::ReadRow;
 
 use std::ops::Range;
@@ -129,16 +130,15 @@ pub fn memory(setup: &Setup, device: &Device) -> u64 {
     }
 }
 
-/// Cells of every part of a run on devices like `device`, along the axis that is cut: rows of a plane, columns of a line.
+/// Shares of `parts` parts of a run on devices like `device`.
 ///
 /// # Errors
-/// There are more parts than rows of tiles.
-pub fn shares(setup: &Setup, device: &Device, parts: usize) -> Result<Vec<Range<usize>>> {
-    let lattice = match device {
-        Device::Cpu(_) => cpu::lattice(setup),
-        Device::Cuda(_) => cuda::lattice(setup, parts),
-    };
-    part::cells_of_parts(&setup.grid, lattice, parts)
+/// There are more parts than tiles, or rows of them on GPUs.
+pub fn shares(setup: &Setup, device: &Device, parts: usize) -> Result<Shares> {
+    match device {
+        Device::Cpu(_) => Shares::new(&setup.grid, cpu::lattice(setup), parts, true),
+        Device::Cuda(_) => Shares::new(&setup.grid, cuda::lattice(setup, parts), parts, false),
+    }
 }
 
 /// Units of columns of particles: a position is `origin + h x`, with x in cells from the corner of the box at the start.

@@ -1,14 +1,16 @@
 //! Share of a part of a run in the domain, and what it exchanges with others.
 //!
-//! In two dimensions a part has rows of tiles and the rows of nodes of their cells; on a line it has some of the tiles and all of
-//! the nodes, whose fields every part then advances alike. Everything is numbered as in the whole domain. Sums of reals that
-//! cover the domain are made from the same leaves in the same order as in one part: leaves are gathered, never sums.
+//! In two dimensions a part has rows of tiles and the rows of nodes of their cells. On a line, and in a plane with fewer rows of
+//! tiles than parts, it has some of the tiles and all of the nodes, whose fields every part then advances alike. Everything is
+//! numbered as in the whole domain. Sums of reals that cover the domain are made from the same leaves in the same order as in one
+//! part: leaves are gathered, never sums.
 
 use std::ops::Range;
 
 use bytemuck::Pod;
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::links::forecast::ranges;
 use zellige_engine::links::{Cut, Links, values};
 use zellige_engine::real::RealScalar;
 
@@ -53,37 +55,95 @@ fn must_hold(parts: usize, most: usize, tiles: &str) -> Result<()> {
     Err(Error::input("command line", problem.hint(hint)))
 }
 
-/// Tiles and rows of cells of every part, for tiles of so many cells and so many of them per axis.
-fn shares(grid: &Grid, lattice: [[usize; 2]; 2], parts: usize) -> Result<[Vec<Range<usize>>; 2]> {
-    let height = grid.cells[1];
-    let [tile, [columns, floors]] = lattice;
-    if parts == 1 {
-        return Ok([one(columns * floors), one(height)]);
-    }
-    if grid.dimensions == 1 {
-        must_hold(parts, columns, "columns of tiles")?;
-        let cut = Cut::new([columns, 1, 1], &[0], parts, |_| 1.0);
-        return Ok([(0..parts).map(|part| cut.block(part).range(0)).collect(), vec![0..height; parts]]);
-    }
-    // Layers of tiles that are high enough, the last one with what is left.
-    let floors_of_layer = LEAST.div_ceil(tile[1]);
-    let step = floors_of_layer * tile[1];
-    let layers = (height + step).saturating_sub(LEAST) / step;
-    let begin = |layer: usize| if layer == layers { height } else { layer * step };
-    must_hold(parts, layers, "rows of tiles")?;
-    let cut = Cut::new([1, layers, 1], &[1], parts, |layer| (begin(layer + 1) - begin(layer)) as f64);
-    let floor = |layer: usize| if layer == layers { floors } else { layer * floors_of_layer };
-    let blocks: Vec<Range<usize>> = (0..parts).map(|part| cut.block(part).range(1)).collect();
-    let tiles = blocks.iter().map(|b| floor(b.start) * columns..floor(b.end) * columns).collect();
-    Ok([tiles, blocks.iter().map(|b| begin(b.start)..begin(b.end)).collect()])
+/// Share of every part in the domain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shares {
+    /// Tiles that follow each other, and are a box.
+    tiles: Vec<Range<usize>>,
+    /// Rows of cells whose nodes the part holds.
+    rows: Vec<Range<usize>>,
+    /// Cells of the tiles per axis.
+    pub cells: Vec<[Range<usize>; 2]>,
+    /// True if every part holds all nodes.
+    pub all_nodes: bool,
+    /// Nodes per axis that currents of the tiles reach, those that several reach as often, where every part holds all.
+    pub reached: Vec<[usize; 2]>,
 }
 
-/// Cells of every part along the axis that is cut: rows of a plane, columns of a line.
-pub(super) fn cells_of_parts(grid: &Grid, lattice: [[usize; 2]; 2], parts: usize) -> Result<Vec<Range<usize>>> {
-    let [tiles, rows] = shares(grid, lattice, parts)?;
-    let (width, cells) = (lattice[0][0], grid.cells[0]);
-    let columns = |t: &Range<usize>| (t.start * width).min(cells)..(t.end * width).min(cells);
-    Ok(if grid.dimensions == 1 { tiles.iter().map(columns).collect() } else { rows })
+impl Shares {
+    /// Shares of `parts` parts, for tiles of so many cells and so many of them per axis. Every part has all nodes where rows of
+    /// tiles are too few, and `may_hold_all` is true.
+    ///
+    /// # Errors
+    /// There are more parts than tiles, or rows of them.
+    pub(super) fn new(grid: &Grid, lattice: [[usize; 2]; 2], parts: usize, may_hold_all: bool) -> Result<Self> {
+        let [nx, height] = grid.cells;
+        let [tile, [columns, floors]] = lattice;
+        // Layers of tiles that are high enough, the last one with what is left.
+        let floors_of_layer = LEAST.div_ceil(tile[1]);
+        let step = floors_of_layer * tile[1];
+        let layers = (height + step).saturating_sub(LEAST) / step;
+        let begin = |layer: usize| if layer == layers { height } else { layer * step };
+        let cells = |axis: usize, tiles: Range<usize>| {
+            (tiles.start * tile[axis]).min(grid.cells[axis])..(tiles.end * tile[axis]).min(grid.cells[axis])
+        };
+        if parts == 1 {
+            let cells = vec![[0..nx, 0..height]];
+            return Ok(Self { tiles: one(columns * floors), rows: one(height), cells, all_nodes: false, reached: Vec::new() });
+        }
+        if grid.dimensions == 1 || (may_hold_all && parts > layers) {
+            must_hold(parts, columns * floors, "tiles")?;
+            // Some rows of tiles, or a piece of one row.
+            let blocks: Vec<[Range<usize>; 2]> = if parts <= floors {
+                let cut = Cut::new([1, floors, 1], &[1], parts, |_| 1.0);
+                (0..parts).map(|part| [0..columns, cut.block(part).range(1)]).collect()
+            } else {
+                let first = |floor: usize| floor * parts / floors;
+                let pieces = |floor: usize| {
+                    let count = first(floor + 1) - first(floor);
+                    let cut = Cut::new([columns, 1, 1], &[0], count, |_| 1.0);
+                    (0..count).map(move |piece| [cut.block(piece).range(0), floor..floor + 1])
+                };
+                (0..floors).flat_map(pieces).collect()
+            };
+            let reached = |axis: usize, tiles: &Range<usize>| cells(axis, tiles.clone()).len() + tiles.len() * (BELOW + ABOVE);
+            let numbers = |[x, y]: &[Range<usize>; 2]| y.start * columns + x.start..(y.end - 1) * columns + x.end;
+            return Ok(Self {
+                tiles: blocks.iter().map(numbers).collect(),
+                rows: vec![0..height; parts],
+                reached: blocks.iter().map(|[x, y]| [reached(0, x), reached(1, y)]).collect(),
+                cells: blocks.into_iter().map(|[x, y]| [cells(0, x), cells(1, y)]).collect(),
+                all_nodes: true,
+            });
+        }
+        must_hold(parts, layers, "rows of tiles")?;
+        let cut = Cut::new([1, layers, 1], &[1], parts, |layer| (begin(layer + 1) - begin(layer)) as f64);
+        let floor = |layer: usize| if layer == layers { floors } else { layer * floors_of_layer };
+        let blocks: Vec<Range<usize>> = (0..parts).map(|part| cut.block(part).range(1)).collect();
+        let rows: Vec<Range<usize>> = blocks.iter().map(|b| begin(b.start)..begin(b.end)).collect();
+        Ok(Self {
+            tiles: blocks.iter().map(|b| floor(b.start) * columns..floor(b.end) * columns).collect(),
+            cells: rows.iter().map(|rows| [0..nx, rows.clone()]).collect(),
+            rows,
+            all_nodes: false,
+            reached: Vec::new(),
+        })
+    }
+
+    /// Names what every part has, of a plane or a line.
+    pub fn told(&self) -> String {
+        let axis = |axis: usize| self.cells.iter().map(move |cells| cells[axis].clone());
+        let whole = |axis: usize| self.cells.iter().all(|cells| cells[axis] == self.cells[0][axis]);
+        if whole(0) {
+            return ranges("rows of cells", axis(1));
+        }
+        if whole(1) {
+            return ranges("columns of cells", axis(0));
+        }
+        let shown = self.cells.iter().take(4).map(|[x, y]| format!("{}-{} x {}-{}", x.start, x.end - 1, y.start, y.end - 1));
+        let more = if self.cells.len() > 4 { format!(", and {} more", self.cells.len() - 4) } else { String::new() };
+        format!("boxes of cells {}{more}", shown.collect::<Vec<_>>().join(", "))
+    }
 }
 
 impl Part {
@@ -98,13 +158,12 @@ impl Part {
     /// # Errors
     /// There are fewer tiles, or rows of them, than parts.
     pub(in crate::stages) fn new(grid: &Grid, lattice: [[usize; 2]; 2], cpu: Option<&Cpu>, links: &Links) -> Result<Self> {
-        let (parts, height, line) = (links.size(), grid.cells[1], grid.dimensions == 1);
-        let [tiles, rows] = shares(grid, lattice, parts)?;
+        let (parts, height, own) = (links.size(), grid.cells[1], links.rank());
+        let Shares { tiles, rows, all_nodes, .. } = Shares::new(grid, lattice, parts, cpu.is_some())?;
         let round = grid.periodic(1) || grid.particles[1].contains(&ParticleSide::Periodic);
-        let own = links.rank();
         let near = |part: usize| {
             let apart = part.abs_diff(own);
-            part != own && (line || apart == 1 || (round && apart + 1 == parts))
+            part != own && (all_nodes || apart == 1 || (round && apart + 1 == parts))
         };
         let peers = (0..parts).filter(|part| near(*part)).collect();
         Ok(Self { links: links.clone(), cpu: cpu.cloned(), height, tiles, rows, peers })

@@ -14,7 +14,7 @@ pub type ReadRow<'a> = &'a mut dyn FnMut(usize, &mut [f64]) -> Result<()>;
 /// Rows of a part in its array, and the number of the first.
 pub(in crate::stages) fn own<T: RealScalar>(part: &Part, grid: &Grid, array: &[T]) -> (usize, Vec<f64>) {
     let (nodes, pitch) = (grid.nodes(0), grid.pitch());
-    // A line is whole at every part.
+    // Nodes that are not shared out are whole at every part.
     let rows = if grid.part.is_none() && !part.links().is_first() { 0..0 } else { grid.inside() };
     let mut values = Vec::with_capacity(rows.len() * nodes);
     for row in rows {

@@ -3,9 +3,9 @@
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::real::RealScalar;
-use zellige_engine::tiles::{self, Deliveries};
+use zellige_engine::tiles::{self, Deliveries, hand_over, take_over};
 
-use super::store::{COLUMNS, Tile, Tiling};
+use super::store::{COLUMNS, Store, Tile, Tiling};
 use super::walls::energy;
 use super::window::Window;
 use crate::stages::part::Part;
@@ -90,6 +90,25 @@ pub(super) fn swap_with_peers<T: RealScalar>(
     from.dedup();
     for tile in from {
         outboxes[*tile].seal();
+    }
+    Ok(())
+}
+
+/// Moves the domain of a store on by a cell: `tiling` is what it has then. Where a window has gone past a tile of a row of which a
+/// part has only some, the particles of its first tile are then in the last one of the part before it.
+pub(super) fn move_on<T: RealScalar>(part: &Part, tiling: &Tiling, store: &mut Store<T>) -> Result<()> {
+    let (own, rank) = (part.tiles(), part.links().rank());
+    let cut_at = |tile: usize| !part.is_alone() && tiling.behind == 0 && tile % tiling.tiles[0] != 0;
+    let given = cut_at(own.start).then(|| {
+        let mut message = Vec::new();
+        hand_over(&mut store.tiles[own.start].rows, &mut message);
+        (rank - 1, message)
+    });
+    let from: Vec<usize> = cut_at(own.end).then_some(rank + 1).into_iter().collect();
+    let taken = part.links().exchange(given, &from)?;
+    store.move_on(own.clone());
+    for message in taken {
+        take_over(&mut store.tiles[own.end - 1].rows, &mut &message[..]);
     }
     Ok(())
 }

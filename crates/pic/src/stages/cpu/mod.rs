@@ -51,11 +51,20 @@ use crate::particles::{Particles, Species};
 /// Cells of a tile where the input does not say.
 const TILE: [usize; 2] = [16, 16];
 
-/// [`TILE`], but narrower where one row of cells is all there is and holds so many particles that a band could not be cut shorter.
+/// Tiles of a plane at least, for parts of a run and threads: lower ones, down to [`LOWEST`] cells, where it is small.
+const LEAST_TILES: usize = 8;
+const LOWEST: usize = 4;
+
+/// [`TILE`], but lower in a small plane, and narrower where one row of cells is all there is and holds so many particles that a
+/// band could not be cut shorter.
 fn usual_tile(setup: &Setup) -> [usize; 2] {
     let [nx, ny] = setup.grid.cells;
     if ny > 1 {
-        return TILE;
+        let [width, mut height] = TILE;
+        while nx.div_ceil(width) * ny.div_ceil(height) < LEAST_TILES && height > LOWEST {
+            height /= 2;
+        }
+        return [width, height];
     }
     let per_cell = setup.expected.iter().max().map_or(0, |n| n / nx);
     [(BAND / per_cell.max(1)).clamp(2, TILE[0]), 1]
@@ -192,10 +201,6 @@ impl<T: Format> CpuStages<T> {
         if let Some(other) = ways.iter().find(|way| **way != ways[0]) {
             let problem = Problem::new("", format!("parts compute by {} and by {other}", ways[0]));
             return Err(Error::input("parts of a run", problem.hint("use nodes with the same instructions, or one part")));
-        }
-        if setup.window && setup.grid.dimensions == 1 && !links.is_alone() {
-            let problem = Problem::new("", "a window moves along a line, whose tiles then change places between parts");
-            return Err(Error::input("parts of a run", problem.hint("use one part")));
         }
         let part = Arc::new(Part::new(&setup.grid, [tiling.tile, tiling.tiles], Some(cpu), links)?);
         // Rows of tiles of others whose currents come here, with the tiles that a window has not reached.

@@ -10,7 +10,7 @@ use zellige_engine::sim::Cost;
 
 use super::advance::{ACROSS, PassContext, advance_tile};
 use super::counted::{bins, extent};
-use super::exchange::{Outbox, deliver, leave_behind, swap_with_peers};
+use super::exchange::{Outbox, deliver, leave_behind, move_on, swap_with_peers};
 use super::fields::{FieldSet, cells_of, fill_guards_of_charge};
 use super::isa::{Format, Work};
 use super::store::{self, Band, Store, Tile, Tiling, export, follow, insert, visit};
@@ -180,7 +180,7 @@ impl<T: Format> Stages for CpuStages<T> {
             for population in &mut self.species {
                 let (store, columns) = (&mut population.store, self.tiling.tiles[0]);
                 let left = self.cpu.install(|| map_tasks(chunks_mut(&mut store.tiles, columns), |_, tiles| leave_behind(&mut tiles[0])));
-                store.move_on();
+                move_on(&part, &self.tiling, store)?;
                 // Each by the first tile of its row of tiles.
                 let tallies = left.iter().enumerate().map(|(row, tally)| (row * columns, tally));
                 population.flows.count(&part, tallies, &population.species, volume)?;
