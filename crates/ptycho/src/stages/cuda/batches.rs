@@ -315,6 +315,10 @@ fn carry<T: Number>(
     (batch, count): (Batch, usize),
     back: bool,
 ) -> Result<()> {
+    // Of a batch of which this part of a run has no view.
+    if count == 0 {
+        return Ok(());
+    }
     let pixels = config.frame[0] * config.frame[1];
     let plan = plans.get::<T>(Shape::frames(config.frame[0], config.frame[1], count * config.exits()))?;
     let Some(near) = near else {

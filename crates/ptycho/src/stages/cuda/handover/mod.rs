@@ -4,8 +4,9 @@
 //! (`stream`), which take them in the order of the views: a part is a block. Where it consists of sections (`sections.rs`), its
 //! sums are complete; where it ends within one, the next part goes on from where it has stopped (`rounds.rs`). Complete sums go to
 //! all others, each of which makes the same of them; of tiles that one part alone completes, updated values go (`completed.rs`),
-//! beside the sums for the probes.
+//! beside the sums for the probes. Engines that go by batches tell each other waves instead (`batch.rs`).
 
+pub(super) mod batch;
 mod completed;
 mod rounds;
 mod stages;
@@ -35,7 +36,7 @@ use crate::stages::Overlap;
 /// Kernels of sums that go from part to part.
 pub(super) fn handover_recipe(config: &KernelConfig) -> Recipe {
     let roots = ["stream/stream.cu", "handover/handover.cu"];
-    recipe(config, "sums of parts", &roots, &[&NAMES[..], &["tiles_out", "tiles_in", "bundle_sums"]].concat())
+    recipe(config, "sums of parts", &roots, &[&NAMES[..], &["tiles_out", "tiles_in", "bundle_sums", "waves_in"]].concat())
 }
 
 impl Touch for TileRange {
