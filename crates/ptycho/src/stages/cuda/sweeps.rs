@@ -43,8 +43,8 @@ pub(super) struct Sweeps<T: Number> {
     brightest: Buffer<T::Word>,
     direction: Option<Pair<T>>,
     norms: Buffer<T>,
-    /// Probes as own views of a batch see them, directions likewise, and probes as all of them do where they are of several parts; where
-    /// these differ from view to view.
+    /// Probes as own views of a batch see them, directions likewise, and probes as all of the batch see them where that is of
+    /// several parts; where these differ from view to view.
     own: [Buffer<C<T>>; 3],
     /// Waves that parts of a run tell each other.
     pub(super) told: Option<BatchWaves<T>>,
