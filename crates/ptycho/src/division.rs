@@ -23,6 +23,10 @@ const SUMS: f64 = 0.15;
 const SOLVED: f64 = 0.3;
 const STEPPED: f64 = 0.6;
 
+/// Share of an iteration on a GPU in which the sums for probes between pixels are taken: an estimate by the bytes and transforms of
+/// each step.
+const BETWEEN: f64 = 0.3;
+
 /// Messages of a part in an iteration, and the work of the part that has most over the mean.
 #[derive(Debug, Clone, Copy, Default)]
 struct Traffic {
@@ -111,7 +115,10 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, plan: &Plan, p
                 _ if apart => (2.0, 0.0),
                 _ => (chained as f64 + 2.0, 1.0),
             };
-            Traffic { rounds, messages: 2.0 * others + next, bytes: shared * number, imbalance, repeated }
+            // Sums for probes between pixels go through all parts, one after the other.
+            let (between, chain) = if model.subpixel && parts > 1 { (BETWEEN, parts as f64) } else { (0.0, 0.0) };
+            let repeated = repeated.max(between);
+            Traffic { rounds: rounds + chain, messages: 2.0 * others + next, bytes: shared * number, imbalance, repeated }
         }
     };
     let all: f64 = config.engine.iter().map(|e| e.iterations() as f64).sum();

@@ -322,10 +322,8 @@ impl Config {
         if self.memory.exit_waves == WaveStorage::F16 {
             return Some("exit waves in half precision (`memory.exit_waves`) are for frames that one part streams");
         }
-        if self.memory.bytes().is_some() {
-            return Some("a limit of memory (`memory.device`) has one part stream frames there, and parts hold theirs");
-        }
-        self.subpixel.then_some("sub-pixel shifts (`subpixel`) are for one part there so far")
+        let limited = self.memory.bytes().is_some();
+        limited.then_some("a limit of memory (`memory.device`) has one part stream frames there, and parts hold theirs")
     }
 
     /// Updates and refinements that would begin after the last iteration of their engine.

@@ -369,7 +369,6 @@ fn what_is_not_shared_out_is_refused() {
         ("object_update", (|c| c.object_update = ObjectUpdate::Atomic) as fn(&mut Config)),
         ("memory.exit_waves", |c| c.memory.exit_waves = WaveStorage::F16),
         ("memory.device", |c| c.memory.device = Some("1 GiB".into())),
-        ("subpixel", |c| c.subpixel = true),
     ] {
         assert!(on_gpus(change).is_some_and(|reason| reason.contains(said)), "{said}");
     }

@@ -56,9 +56,10 @@ struct GroupBuffers<T: Number> {
     brightest: Buffer<T::Word>,
     last: Buffer<T::Word>,
     clearest: Buffer<T::Word>,
-    /// Buffers of sub-pixel shifts: the probes as seen by the views of a batch, and the greatest value that each view of the group
-    /// sees.
+    /// Buffers of sub-pixel shifts: the probes as seen by own views of a batch, and by all of it where these are of several parts,
+    /// and the greatest value that each view of the group sees.
     own: Buffer<C<T>>,
+    whole: Buffer<C<T>>,
     seen: Buffer<T::Word>,
 }
 
@@ -134,6 +135,7 @@ impl<T: Number> BatchSequence<T> {
                 last: pool.alloc_zeros(model.probes, "ptycho: greatest values")?,
                 clearest: greatest()?,
                 own: pool.alloc_zeros(0, "ptycho: shifted probes")?,
+                whole: pool.alloc_zeros(0, "ptycho: shifted probes")?,
                 seen: greatest()?,
             },
             recorded: [None, None],
@@ -172,6 +174,9 @@ impl<T: Number> BatchSequence<T> {
         }
         if let Some(subpixel) = subpixel.as_deref_mut() {
             subpixel.grow(&mut buffers.own, batch_size)?;
+            if told.is_some() {
+                subpixel.grow(&mut buffers.whole, batch_size)?;
+            }
             subpixel.need_back(batch_size)?;
         }
         cuda.upload_at(&mut buffers.order, 0, order)?;
@@ -294,10 +299,18 @@ impl Kernels {
             let (mut steps, mut brightest_of) = (buffers.steps.address(), buffers.brightest.from(number * sets).value());
             if let Some(subpixel) = subpixel.as_deref_mut() {
                 subpixel.take(operations, &state.probe)?;
-                subpixel.shift_probes(operations, argument, batch, views, (&mut buffers.own, 0), -1)?;
+                subpixel.shift_probes(operations, argument, batch, own.count, (&mut buffers.own, 0), -1)?;
                 (here.probe, steps, brightest_of) = (buffers.own.address(), subpixel.back.address(), buffers.seen.from(first).value());
                 all.probe = here.probe;
-                subpixel.brightest(operations, &buffers.own, views, brightest_of)?;
+                let mut seen = &buffers.own;
+                if let Some(told) = &told {
+                    let batch = Batch { list, ..batch };
+                    let to = &mut buffers.whole;
+                    subpixel.from_first_of_all(told.model, |subpixel| subpixel.shift_probes(operations, all, batch, views, (to, 0), -1))?;
+                    seen = &buffers.whole;
+                    all.probe = seen.address();
+                }
+                subpixel.brightest(operations, seen, views, brightest_of)?;
             }
             if number == 0 || !at_once {
                 operations.multiply(here, None, batch, own.count, -1)?;
@@ -333,7 +346,11 @@ impl Kernels {
                 steps = buffers.steps.address();
                 if rule.probe {
                     subpixel.begin_batch(views);
-                    subpixel.add_shifted_back(operations, argument, batch, views, false)?;
+                    match &told {
+                        None => subpixel.add_shifted_back(operations, all, batch, views, false)?,
+                        Some(told) => subpixel
+                            .from_first_of_all(told.model, |subpixel| subpixel.add_shifted_back(operations, all, batch, views, false))?,
+                    }
                     subpixel.end_batch(operations)?;
                     steps = subpixel.sums.address();
                 }

@@ -300,6 +300,9 @@ impl<T: Number> BatchOperations<T> {
 
     /// Transforms `count` frames from value `at` on, likewise.
     pub(super) fn transform_at(&mut self, waves: &mut Buffer<C<T>>, at: usize, count: usize, direction: Direction) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
         self.plans.get::<T>(Shape::frames(self.config.frame[0], self.config.frame[1], count))?.run_at(waves, at, direction)
     }
 }

@@ -43,8 +43,9 @@ pub(super) struct Sweeps<T: Number> {
     brightest: Buffer<T::Word>,
     direction: Option<Pair<T>>,
     norms: Buffer<T>,
-    /// Probes as the views of a batch see them, and directions, where these differ from view to view.
-    own: [Buffer<C<T>>; 2],
+    /// Probes as own views of a batch see them, directions likewise, and probes as all of the batch see them where that is of
+    /// several parts; where these differ from view to view.
+    own: [Buffer<C<T>>; 3],
     /// Waves that parts of a run tell each other.
     pub(super) told: Option<BatchWaves<T>>,
     config: KernelConfig,
@@ -53,6 +54,7 @@ pub(super) struct Sweeps<T: Number> {
 impl<T: Number> Sweeps<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = sweeps_recipe(&config).build(cuda)?;
+        let nothing = || pool.alloc_zeros(0, "ptycho: shifted probes");
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -71,7 +73,7 @@ impl<T: Number> Sweeps<T> {
             brightest: pool.alloc_zeros(0, "ptycho: greatest values")?,
             direction: None,
             norms: pool.alloc_zeros(0, "ptycho: norms")?,
-            own: [pool.alloc_zeros(0, "ptycho: shifted probes")?, pool.alloc_zeros(0, "ptycho: shifted probes")?],
+            own: [nothing()?, nothing()?, nothing()?],
             told: None,
             config,
         })
@@ -135,7 +137,8 @@ impl<T: Number> Sweeps<T> {
         let mut along = ModelArgument { probe: direction.probe.address(), object: direction.object.address(), ..argument };
         let mut own = self.own.each_ref().map(|_| None);
         if let Some(subpixel) = subpixel.as_deref() {
-            for (own, kept) in own.iter_mut().zip(&mut self.own) {
+            let kinds = if model.share.is_alone() { 2 } else { 3 };
+            for (own, kept) in own.iter_mut().zip(&mut self.own).take(kinds) {
                 let mut buffer = std::mem::replace(kept, self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
                 subpixel.grow(&mut buffer, batch_size)?;
                 *own = Some(buffer);
@@ -149,11 +152,17 @@ impl<T: Number> Sweeps<T> {
             let here = own_views.count as u32;
             let mut batch = Batch { list: own_views.list, ..operations.batch(frames, 0, 3 * own_views.first * chunks as usize) };
             let (mut argument, mut all) = (plain, all);
-            if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[0]) {
+            if let (Some(subpixel), [Some(own), _, whole]) = (subpixel.as_deref_mut(), &mut own) {
                 subpixel.take(operations, &state.probe)?;
-                subpixel.shift_probes(operations, plain, batch, views.len(), (own, 0), -1)?;
+                subpixel.shift_probes(operations, plain, batch, own_views.count, (own, 0), -1)?;
                 argument.probe = own.address();
                 all.probe = own.address();
+                if let Some(whole) = whole {
+                    let batch = Batch { list, ..batch };
+                    subpixel
+                        .from_first_of_all(model, |subpixel| subpixel.shift_probes(operations, all, batch, views.len(), (whole, 0), -1))?;
+                    all.probe = whole.address();
+                }
             }
             operations.multiply(argument, None, batch, own_views.count, -1)?;
             operations.propagate(0, batch, own_views.count, false)?;
@@ -173,17 +182,10 @@ impl<T: Number> Sweeps<T> {
             if rule.probe {
                 let largest = number * each + layers.len();
                 if let Some(subpixel) = subpixel.as_deref_mut() {
-                    self.probe_directions_subpixel(
-                        model,
-                        plain,
-                        batch,
-                        count,
-                        operations,
-                        subpixel,
-                        &mut direction,
-                        rule.damping,
-                        largest,
-                    )?;
+                    let to = &mut direction;
+                    subpixel.from_first_of_all(model, |subpixel| {
+                        self.probe_directions_subpixel(model, all, batch, count, operations, subpixel, to, rule.damping, largest)
+                    })?;
                 } else {
                     self.probe_directions(model, all, batch, count, &direction, rule.damping, largest, chunks)?;
                 }
@@ -193,7 +195,7 @@ impl<T: Number> Sweeps<T> {
             }
             if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[1]) {
                 subpixel.take(operations, &direction.probe)?;
-                subpixel.shift_probes(operations, plain, batch, views.len(), (own, 0), -1)?;
+                subpixel.shift_probes(operations, plain, own_batch, own_views.count, (own, 0), -1)?;
                 along.probe = own.address();
             }
             let steps = Batch { sums: operations.sums.from(behind).value(), ..own_batch };
