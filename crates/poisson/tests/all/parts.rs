@@ -18,7 +18,9 @@ use zellige_poisson::{Config, Poisson};
 /// An input in two or three dimensions; `more` are keys of its table.
 pub(crate) fn input(nodes: &[usize], more: &str) -> Config {
     let size: Vec<f64> = nodes.iter().map(|n| *n as f64 / 100.0).collect();
-    let text = format!("[poisson]\nrhs = \"sin(3*x) * exp(y) + x*y\"\n{more}\n[poisson.grid]\nnodes = {nodes:?}\nsize = {size:?}\n");
+    // Other values on every slab.
+    let rhs = if nodes.len() == 2 { "sin(3*x) * exp(y) + x*y" } else { "sin(3*x) * exp(y - z) + x*y" };
+    let text = format!("[poisson]\nrhs = \"{rhs}\"\n{more}\n[poisson.grid]\nnodes = {nodes:?}\nsize = {size:?}\n");
     Source::parse(&text, Format::Toml, "input").unwrap().typed::<Poisson>().unwrap().config
 }
 
