@@ -49,7 +49,7 @@ fn palette(values: &[f64], name: &str) -> Palette {
 /// A field over the cells.
 fn field_of(flow: Averaged<'_>, name: String, title: String, unit: (&str, [f64; 7]), values: Vec<f64>, palette: Palette) -> Field {
     let (axes, centring, values) = (axes(flow), Centring::Cell, Values::F64(values));
-    Field { name, title, unit: unit.0.into(), dimension: unit.1, axes, centring, values, palette }
+    Field { name, title, unit: unit.0.into(), dimension: unit.1, axes, centring, values, share: None, palette }
 }
 
 /// A quantity and its standard errors over the cells.

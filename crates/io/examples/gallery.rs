@@ -25,7 +25,7 @@ fn field(name: &str, title: &str, unit: &str, axes: Vec<Axis>, palette: Palette,
     });
     let values = Values::F32(values.collect());
     let (name, title, unit) = (name.into(), title.into(), unit.into());
-    Field { name, title, unit, dimension: [0.0; 7], axes, centring: Centring::Node, values, palette }
+    Field { name, title, unit, dimension: [0.0; 7], axes, centring: Centring::Node, values, share: None, palette }
 }
 
 fn well(x: f64, y: f64) -> f64 {

@@ -29,6 +29,7 @@ fn field(name: &str, lengths: &[usize], centring: Centring, double: bool) -> Rec
         axes: lengths.iter().enumerate().map(axis).collect(),
         centring,
         values,
+        share: None,
         palette: Palette::Diverging,
     })
 }

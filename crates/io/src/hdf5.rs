@@ -14,8 +14,9 @@ use std::path::Path;
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::Pending;
-use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Table, Values};
+use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Slot, Table, Values};
 
+use self::address::Holes;
 use crate::tensor::Tensor;
 use crate::{Array, Stamp};
 
@@ -110,12 +111,13 @@ fn system_error(error: &Hdf5Error) -> Option<std::io::Error> {
 /// Writes fields, stacks of them, curves and waves into one file, each under its name: a field or a wave as a dataset, a curve as a
 /// group of equally long ones. Meshes and particles go into files of [`openpmd`].
 pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
-    write_moment(path.as_ref(), &records.iter().collect::<Vec<_>>(), None)
+    write_moment(path.as_ref(), &records.iter().map(|record| (record, None)).collect::<Vec<_>>(), None).map(drop)
 }
 
-/// Writes as [`write()`] does, with the step and the time of the records as attributes `step` and `time` of the file.
-pub(crate) fn write_moment(path: &Path, records: &[&Record], stamp: Option<Stamp>) -> Result<()> {
-    for record in records {
+/// Writes as [`write()`] does, with the step and the time of the records as attributes `step` and `time` of the file: whole but for
+/// the values of shares, whose places it returns; records come with their numbers among these.
+pub(crate) fn write_moment(path: &Path, records: &[(&Record, Option<usize>)], stamp: Option<Stamp>) -> Result<Vec<Slot>> {
+    for (record, _) in records {
         match record {
             Record::Field(field) => crate::check_field(path, FORMAT, field)?,
             Record::Stack(stack) => crate::check_axes(path, FORMAT, stack, 2..=4)?,
@@ -135,7 +137,8 @@ pub(crate) fn write_moment(path: &Path, records: &[&Record], stamp: Option<Stamp
             }
         }
     }
-    create(path, |file| {
+    let mut holes = Holes::default();
+    let pending = begin(path, |file| {
         if let Some(stamp) = stamp {
             let root = file.root_group();
             root.set_attr_numeric("step", &stamp.step)?;
@@ -145,16 +148,16 @@ pub(crate) fn write_moment(path: &Path, records: &[&Record], stamp: Option<Stamp
         }
         let mut taken = BTreeSet::new();
         // Fields keep their names; a curve of one that is there gets another.
-        let is_array = |r: &&&Record| matches!(r, Record::Field(_) | Record::Stack(_) | Record::Wave(_));
-        for record in records.iter().filter(is_array) {
+        let is_array = |r: &&(&Record, _)| matches!(r.0, Record::Field(_) | Record::Stack(_) | Record::Wave(_));
+        for (record, share) in records.iter().filter(is_array) {
             let name = free(&mut taken, record.name());
             match record {
-                Record::Field(field) | Record::Stack(field) => write_field(file, &name, field)?,
+                Record::Field(field) | Record::Stack(field) => write_field(file, &name, field, *share, &mut holes)?,
                 Record::Wave(wave) => tree::put_wave(file, &name, wave)?,
                 _ => {}
             }
         }
-        for record in records.iter().filter(|r| !is_array(r)) {
+        for (record, _) in records.iter().filter(|r| !is_array(r)) {
             let name = if taken.contains(record.name()) { format!("{}_curve", record.name()) } else { record.name().to_owned() };
             let name = free(&mut taken, &name);
             match record {
@@ -165,7 +168,10 @@ pub(crate) fn write_moment(path: &Path, records: &[&Record], stamp: Option<Stamp
             }
         }
         Ok(())
-    })
+    })?;
+    let slots = holes.slots(pending.temporary())?;
+    pending.commit()?;
+    Ok(slots)
 }
 
 /// The name, or it with a number behind it where it is taken; it is taken now.
@@ -212,20 +218,13 @@ fn set_array<T: H5Type>(dataset: &H5Dataset, name: &str, values: &[T]) -> Result
     dataset.new_attr::<T>().shape([values.len()]).create(name)?.write_array(values)
 }
 
-fn write_field(file: &H5File, name: &str, field: &Field) -> Result<(), Hdf5Error> {
-    let shape = field.shape();
-    let dataset = match &field.values {
-        Values::F32(v) => {
-            let dataset = file.new_dataset::<f32>().shape(&shape).create(name)?;
-            dataset.write_raw(v)?;
-            dataset
-        }
-        Values::F64(v) => {
-            let dataset = file.new_dataset::<f64>().shape(&shape).create(name)?;
-            dataset.write_raw(v)?;
-            dataset
-        }
-    };
+/// Writes a field, of which only the place of the values is made if it is a share.
+fn write_field(file: &H5File, name: &str, field: &Field, share: Option<usize>, holes: &mut Holes) -> Result<(), Hdf5Error> {
+    let (root, shape) = (file.root_group(), field.shape());
+    let dataset = openpmd::dataset(&root, name, &shape, &field.values, share.is_none())?;
+    if let Some(share) = share {
+        holes.add(&root, name, shape.iter().product::<usize>() * field.values.width(), share, 0);
+    }
     set_text(&dataset, "title", &field.title)?;
     set_text(&dataset, "unit", &field.unit)?;
     set_text(&dataset, "centring", if field.centring == Centring::Node { "node" } else { "cell" })?;
@@ -428,7 +427,7 @@ mod tests {
         let loads = Table { name: "loads".into(), title: "loads".into(), length_si: 1.0, time_si: 1.0, len: 2, share: None, columns };
         let others = [Record::Curve(samples::curve()), Record::Measured(twice), Record::Wave(samples::wave()), Record::Table(loads)];
         let records: Vec<Record> = samples::fields().into_iter().map(Record::Field).chain(others).collect();
-        let all: Vec<&Record> = records.iter().collect();
+        let all: Vec<(&Record, Option<usize>)> = records.iter().map(|record| (record, None)).collect();
         write_moment(&path, &all, Some(Stamp { step: 12, time: Some(0.5), numbered: true })).unwrap();
         let wave = read_wave(&path, "probe").unwrap().unwrap();
         assert_eq!((wave.values, wave.axes[1].spacing), (samples::wave().values, samples::wave().axes[1].spacing));

@@ -126,10 +126,12 @@ fn check_field(path: &Path, format: &'static str, field: &Field) -> Result<()> {
     check_axes(path, format, field, 1..=3)
 }
 
-/// Checks that the number of axes is allowed, that none is empty, and that there are as many values as they require.
+/// Checks that the number of axes is allowed, that none is empty, and that there are as many values as they require, or some of
+/// them in a share.
 fn check_axes(path: &Path, format: &'static str, field: &Field, allowed: RangeInclusive<usize>) -> Result<()> {
     let count = field.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.len));
-    if allowed.contains(&field.axes.len()) && count == Some(field.values.len()) && count != Some(0) {
+    let fits = |count: usize| field.share.map_or(field.values.len() == count, |first| first + field.values.len() <= count);
+    if allowed.contains(&field.axes.len()) && count.is_some_and(fits) && count != Some(0) {
         return Ok(());
     }
     let (name, shape, values) = (&field.name, field.shape(), field.values.len());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use zellige_engine::error::Result;
 use zellige_engine::files::{self, CompleteFile};
 use zellige_engine::parallel::{items, map_tasks};
-use zellige_engine::record::{Component, Content, Lead, Outline, Palette, Record, Slot, Table, Values};
+use zellige_engine::record::{Content, Field, Lead, Mesh, Outline, Palette, Record, Slot, Table, Values};
 
 use self::plan::{SeriesEntry, Task, plan};
 use crate::{Format, Stamp, picture, vti};
@@ -113,26 +113,30 @@ pub fn write_shares(
     write(folder, &[(&moment.records, moment.stamp)], formats, go_on, lead)
 }
 
-/// Returns true if the parts of a run write a record in these formats side by side: particles in HDF5, meshes also in NPY and VTI,
-/// and as pictures if their values are more than the pixels. Few values are gathered before parts have met at a file, and written
-/// while the run goes on.
+/// Returns true if the parts of a run write a record in these formats side by side: particles in HDF5, meshes and fields also in
+/// NPY and VTI, and as pictures if their values are more than the pixels. Few values are gathered before parts have met at a file,
+/// and written while the run goes on.
 pub fn takes_share(record: &Record, formats: &[Format]) -> bool {
     match record {
         Record::Table(table) => {
             let fits = holds_particles(table) && formats.contains(&Format::Hdf5) && !formats.contains(&Format::Csv);
             fits && bytes(record) >= SHARED
         }
-        Record::Mesh(mesh) => {
-            let fits = !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Vti | Format::Hdf5 | Format::Png));
-            let cells: usize = mesh.axes.iter().map(|axis| axis.len).product();
-            let drawn = formats.contains(&Format::Png) && mesh.palette != Palette::Undrawn;
-            // A picture shows a mean, in double precision, for each of its pixels; a curve each value.
-            let less = |(k, component): (usize, &Component)| match picture::pixels_shown(&mesh.field_without_values(k)) {
-                Some(pixels) => 8 * pixels < cells * component.values.width(),
-                None => false,
+        Record::Mesh(Mesh { axes, palette, .. }) | Record::Field(Field { axes, palette, .. }) => {
+            // Each component with the bytes of a value.
+            let components: Vec<(Field, usize)> = match record {
+                Record::Mesh(mesh) => {
+                    mesh.components.iter().enumerate().map(|(k, c)| (mesh.field_without_values(k), c.values.width())).collect()
+                }
+                Record::Field(field) => vec![(field.without_values(), field.values.width())],
+                _ => Vec::new(),
             };
-            fits && cells * mesh.components.iter().map(|c| c.values.width()).sum::<usize>() >= SHARED
-                && (!drawn || mesh.components.iter().enumerate().all(less))
+            let fits = !formats.is_empty() && formats.iter().all(|f| matches!(f, Format::Npy | Format::Vti | Format::Hdf5 | Format::Png));
+            let cells: usize = axes.iter().map(|axis| axis.len).product();
+            let drawn = formats.contains(&Format::Png) && *palette != Palette::Undrawn;
+            // A picture shows a mean, in double precision, for each of its pixels; a curve each value.
+            let less = |(field, width): &(Field, usize)| picture::pixels_shown(field).is_some_and(|pixels| 8 * pixels < cells * width);
+            fits && cells * components.iter().map(|(_, width)| width).sum::<usize>() >= SHARED && (!drawn || components.iter().all(less))
         }
         _ => false,
     }

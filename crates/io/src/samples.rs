@@ -20,6 +20,7 @@ fn field(name: &str, axes: Vec<Axis>, centring: Centring, double: bool) -> Field
         axes,
         centring,
         values,
+        share: None,
         palette: Palette::Sequential,
     }
 }

@@ -24,6 +24,7 @@ pub fn layer(stack: &Field, k: usize) -> Field {
             Values::F32(v) => Values::F32(v[part].to_vec()),
             Values::F64(v) => Values::F64(v[part].to_vec()),
         },
+        share: None,
         palette: stack.palette,
     }
 }

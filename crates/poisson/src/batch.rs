@@ -61,7 +61,7 @@ enum BatchBackend {
     /// A driver for each that goes side by side.
     Cpu(Vec<Driver>),
     /// One plan for all.
-    Gpu(Option<Direct>),
+    Gpu(Option<Box<Direct>>),
 }
 
 impl BatchSolver {
@@ -70,7 +70,7 @@ impl BatchSolver {
         let driver = |_| Driver::of_part(grid, choice.clone(), device, links);
         let work = match device {
             Device::Cpu(_) => BatchBackend::Cpu((0..concurrent).map(driver).collect::<Result<_>>()?),
-            Device::Cuda(_) => BatchBackend::Gpu(Some(Direct::batch(grid, concurrent, choice.precision, device)?)),
+            Device::Cuda(_) => BatchBackend::Gpu(Some(Box::new(Direct::batch(grid, concurrent, choice.precision, device)?))),
         };
         Ok(Self { grid: grid.clone(), choice: choice.clone(), device: device.clone(), links: links.clone(), concurrent, work })
     }
@@ -102,7 +102,7 @@ impl BatchSolver {
                 }
                 let direct = match plan {
                     Some(direct) => direct,
-                    None => plan.insert(Direct::batch(&self.grid, problems.len(), self.choice.precision, &self.device)?),
+                    None => plan.insert(Box::new(Direct::batch(&self.grid, problems.len(), self.choice.precision, &self.device)?)),
                 };
                 solve_together(problems, &self.grid, &self.choice, direct, profiler)
             }

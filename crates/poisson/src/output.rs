@@ -6,10 +6,6 @@ use crate::config::{COUNTER, Config};
 use crate::problem::Precision;
 
 /// A field over the nodes of the input's grid.
-pub fn field(config: &Config, name: &str, title: &str, values: Values) -> Record {
-    Record::Field(on_grid(config, name, title, values))
-}
-
 fn on_grid(config: &Config, name: &str, title: &str, values: Values) -> Field {
     let axes = (0..config.dimensions())
         .map(|d| Axis::bare(d, config.grid.origin.get(d).copied().unwrap_or(0.0), config.spacing(d), config.grid.nodes[d]))
@@ -73,14 +69,14 @@ pub fn seen(record: Record) -> Record {
 }
 
 /// The right-hand side as the input states it.
-pub fn right_hand_side(config: &Config, rhs: Vec<f64>) -> Record {
-    field(config, "rhs", "right-hand side", Values::F64(rhs))
+pub fn right_hand_side(config: &Config, rhs: Vec<f64>) -> Field {
+    on_grid(config, "rhs", "right-hand side", Values::F64(rhs))
 }
 
 /// The solution, in the precision that it was computed in.
-pub fn solution(config: &Config, u: Vec<f64>) -> Record {
+pub fn solution(config: &Config, u: Vec<f64>) -> Field {
     let values = if config.precision == Precision::F32 { Values::F32(u.iter().map(|v| *v as f32).collect()) } else { Values::F64(u) };
-    field(config, "solution", "solution u", values)
+    on_grid(config, "solution", "solution u", values)
 }
 
 /// Relative residual against steps.

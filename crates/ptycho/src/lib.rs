@@ -10,6 +10,7 @@
 //! [`output`] makes records.
 
 pub mod arrays;
+mod batch;
 pub mod bench;
 pub mod config;
 pub mod data;

@@ -30,8 +30,8 @@ pub(crate) fn noted(scans: &[Scan]) -> Vec<String> {
 }
 
 /// Plans a run as far as possible without frames: of files the shapes, positions and geometry are read, of simulated scans the
-/// positions are made. Refuses it where the host or the device cannot hold it.
-pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Plan> {
+/// positions are made. Refuses it where the host or the device cannot hold it. `parts` share a host.
+pub(crate) fn of_input(config: &Config, environment: &Environment, parts: usize) -> Result<Plan> {
     let mut scans = setup::planned(config, &environment.folder, environment.seed)?;
     // Before anything of the size of a frame is computed: the moduli alone, which every run holds.
     let (mut frames, mut pixels) = (0, 0_u64);
@@ -44,7 +44,8 @@ pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Pla
         format!("{} of {} x {} pixels (`crop`, `rebin` and `every` of a scan take less of it)", counted(frames, "frame"), size[0], size[1]);
     host_must_hold(pixels.saturating_mul(size_of::<f32>() as u64), &what[..])?;
     let model = setup::outline(config, &mut scans, &environment.links)?;
-    let plan = of_model(config, environment, &model, &noted(&scans), &truths_read(config, scans.iter().map(|s| s.truth.as_ref())))?;
+    let read = truths_read(config, scans.iter().map(|s| s.truth.as_ref()));
+    let plan = of_model(config, environment, (&model, parts), &noted(&scans), &read)?;
     if let device @ Device::Cpu(_) = &environment.device {
         device.must_hold(plan.memory, format!("{what} and what the engines keep of them"))?;
     }
@@ -57,8 +58,15 @@ pub(crate) fn truths_read<'a>(config: &Config, truths: impl Iterator<Item = Opti
     read.filter_map(|(_, truth)| truth).map(|truth| truth.probe.shape[0]).collect()
 }
 
-/// Plans a run of loaded data; `read`: [`truths_read`]. Without frames, nothing is stated about their counts.
-pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String], read: &[usize]) -> Result<Plan> {
+/// Plans a run of loaded data, of which `parts` share a host; `read`: [`truths_read`]. Without frames, nothing is stated about
+/// their counts.
+pub(crate) fn of_model(
+    config: &Config,
+    environment: &Environment,
+    (model, parts): (&Model, usize),
+    notes: &[String],
+    read: &[usize],
+) -> Result<Plan> {
     let views = model.views.len();
     if let Some(frame) = config.output.frame.filter(|j| *j >= views) {
         let problem = Problem::new("ptycho.output.frame", format!("there is no frame {frame}")).allowed(format!("0 to {}", views - 1));
@@ -95,7 +103,7 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
         let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
         lines.insert(1, ("resampled".to_owned(), what));
     }
-    let [budget, _] = streaming::memory_budgets(config, &environment.device);
+    let [budget, _] = streaming::memory_budgets(config, &environment.device, parts);
     if model.subpixel {
         let at = match &environment.device {
             Device::Cuda(gpu) if !KernelConfig::of(model, gpu.properties(), budget.demand.double).fused() => {

@@ -12,7 +12,7 @@ use crate::streaming;
 
 /// Programs of all engines of the input.
 pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Properties) -> Vec<Recipe> {
-    let [budget, _] = streaming::memory_budgets(config, device);
+    let [budget, _] = streaming::memory_budgets(config, device, 1);
     let atomic = budget.object_update.choose(budget.deterministic, model, gpu.multiprocessors).atomic;
     let parts = !model.share.is_alone();
     let streamed = match device {

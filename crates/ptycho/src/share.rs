@@ -52,6 +52,15 @@ impl Share {
         Err(Error::input("ptycho", problem.hint("use fewer parts, or leave `frc` out")))
     }
 
+    /// Number of parts that share the memory of a host with this one, which all ask for at the same time.
+    pub fn parts_of_host(links: &Links) -> Result<usize> {
+        if links.shares_memory() {
+            return Ok(links.size());
+        }
+        let own = links.host();
+        Ok(links.all_say(&own)?.iter().filter(|host| **host == own).count())
+    }
+
     /// Links to the other parts.
     pub fn links(&self) -> &Links {
         &self.links

@@ -26,6 +26,7 @@ use crate::noise::NoiseStatistics;
 use crate::output;
 use crate::reconstruction::{Iteration, Reconstruction};
 use crate::scan::{Beam, Truth};
+use crate::share::Share;
 use crate::{bench, engines, peak, plan, programs, setup, streaming};
 
 /// Scans being reconstructed.
@@ -132,13 +133,14 @@ pub fn cost(model: &Model, exits: bool, number: usize) -> Cost {
     Cost { bytes, flops: transforms * 5.0 * pixels * (model.pixels() as f64).log2(), items: model.views.len() as f64 }
 }
 
-/// The problem, the truths of scans, their beams, and notes made when they were read.
-type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>);
+/// The problem, the truths of scans, their beams, notes made when they were read, and how many parts of the run share this host.
+type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>, usize);
 
 fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     // Problems that no memory holds are refused before frames are read.
-    plan::of_input(config, environment)?;
     let links = &environment.links;
+    let parts = Share::parts_of_host(links)?;
+    plan::of_input(config, environment, parts)?;
     let read = || {
         let mut scans = setup::scans_of_part(config, &environment.folder, environment.seed, links)?;
         // Memory used to read them, and the counts below, would stay with the process: arrays of megabytes each.
@@ -148,7 +150,7 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
         let notes = plan::noted(&scans);
         let truths = scans.into_iter().map(|s| s.truth).collect();
         peak::give_back();
-        Ok((model, truths, beams, notes))
+        Ok((model, truths, beams, notes, parts))
     };
     // Hundreds of loops, which a thread outside of the pool would wait for twice as long where a GPU leads the run. Parts wait for
     // each other, which no thread of a pool may do: it could be one that the other part needs.
@@ -156,13 +158,13 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
 }
 
 /// The state of the loaded problem.
-fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _): Loaded) -> Result<Ptycho> {
+fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _, parts): Loaded) -> Result<Ptycho> {
     let (device, seed) = (&environment.device, environment.seed);
     if let Device::Cuda(gpu) = device {
         // Those of the last engine are compiled while the first one works.
         prepare(gpu, programs::programs(config, &model, device, gpu.properties()));
     }
-    let [budget, of_half] = streaming::memory_budgets(config, device);
+    let [budget, of_half] = streaming::memory_budgets(config, device, parts);
     let half_sets = if config.frc { Some(HalfSets::new(config, &model, device, seed, &of_half)?) } else { None };
     let whole = Reconstruction::within(config, model, device, seed, &budget)?;
     let live = Agenda::new(config.output.live, Clock::default());
@@ -210,7 +212,7 @@ impl Solver for Ptycho {
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        on(&environment.device, || plan::of_input(config, environment))
+        on(&environment.device, || plan::of_input(config, environment, 1))
     }
 
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
@@ -224,9 +226,9 @@ impl Solver for Ptycho {
     }
 
     fn plan_prepared(loaded: &Loaded, config: &Config, environment: &Environment) -> Result<Plan> {
-        let (model, truths, _, notes) = loaded;
+        let (model, truths, _, notes, parts) = loaded;
         let read = plan::truths_read(config, truths.iter().map(Option::as_ref));
-        on(&environment.device, || plan::of_model(config, environment, model, notes, &read))
+        on(&environment.device, || plan::of_model(config, environment, (model, *parts), notes, &read))
     }
 
     fn setup_prepared(loaded: Loaded, config: &Config, environment: &Environment) -> Result<Self> {

@@ -12,9 +12,10 @@ use crate::stages::cuda::stream::layout::FRAMES;
 use crate::stages::cuda::stream::plan;
 use crate::stages::scheme::ObjectSumChoice;
 
-/// The memory limits of a reconstruction and of a half-scan's: half-scans have half of the frames, and there are two.
-pub fn memory_budgets(config: &Config, device: &Device) -> [MemoryBudget; 2] {
-    let parts = if config.frc { [0.5, 0.25] } else { [1.0, 0.0] };
+/// The memory limits of a reconstruction and of a half-scan's: half-scans have half of the frames, and there are two. Each of the
+/// `parts` of a run that share a host has its share of them.
+pub fn memory_budgets(config: &Config, device: &Device, parts: usize) -> [MemoryBudget; 2] {
+    let parts = if config.frc { [0.5, 0.25] } else { [1.0, 0.0] }.map(|share| share / parts as f64);
     let mut budgets = parts.map(|part| config.memory_budget(part));
     // Free memory is shared before anybody takes of it.
     if let (Device::Cuda(gpu), true) = (device, config.frc && config.memory.bytes().is_none()) {
@@ -26,7 +27,7 @@ pub fn memory_budgets(config: &Config, device: &Device) -> [MemoryBudget; 2] {
 
 /// Bytes on the GPU, and lines of the plan where frames come and go.
 pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<(String, String)>)> {
-    let [budget, _] = memory_budgets(config, &Device::Cuda(gpu.clone()));
+    let [budget, _] = memory_budgets(config, &Device::Cuda(gpu.clone()), 1);
     let times = if config.frc { 2 } else { 1 };
     let batch = budget.demand.largest_batch(model.views.len());
     if batch > FRAMES {

@@ -68,17 +68,29 @@ const SECOND: &str = "ptycho.engine.1.iterations=2";
 const AT_ONCE: &str = "ptycho.engine.0.positions.start=1";
 
 const PTYCHO: &[Short] = &[
+    (
+        "mixed_state",
+        &[
+            FEW,
+            SMALL,
+            "ptycho.engine.0.iterations=2",
+            "ptycho.engine.1.iterations=3",
+            "ptycho.engine.1.batch=5",
+            "ptycho.engine.2.iterations=2",
+        ],
+    ),
     ("near_field", &["ptycho.scan.0.simulate.frames=9", SMALL, FIRST, SECOND]),
     ("position_errors", &[FEW, SMALL, FIRST, SECOND, AT_ONCE, "ptycho.engine.0.positions.stop=6"]),
     ("simulated", &[FEW, SMALL, FIRST, SECOND]),
     ("stacked", &[FEW, SMALL, FIRST, SECOND]),
+    ("streamed", &[FEW, FIRST, SECOND, "ptycho.memory.device=\"256 KiB\""]),
     ("subpixel", &[FEW, SMALL, FIRST, SECOND, AT_ONCE]),
     ("weak_phase", &[FEW, SMALL, FIRST, SECOND]),
     ("wide_beam", &[FEW, FIRST, SECOND]),
 ];
 
 /// Examples that one part computes, with the reason.
-const REFUSED: &[(&str, &str)] = &[("ptycho/mixed_state", "ePIE"), ("ptycho/streamed", "`memory.device`")];
+const REFUSED: &[(&str, &str)] = &[("ptycho/mixed_state", "larger `batch`")];
 
 /// Runs examples of a solver in one part, 2, 3, 4 and 8, and in 1, 2 and 4 processes.
 fn all_write_the_files_of_one(solver: &str, runs: &[Short]) {

@@ -75,6 +75,29 @@ fn pictures_are_made_of_the_pixels_of_all_parts() {
     }
 }
 
+/// Each part writes its slabs of a potential: one that may not is named.
+#[test]
+fn a_potential_goes_from_each_part_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = example("poisson/dipole.toml");
+    let formats = "output.formats=[\"npy\", \"vti\", \"hdf5\", \"png\"]";
+    let keys = ["poisson.grid.nodes=[2048, 2048]", "poisson.tolerance=1e-2", formats];
+    for (parts, output) in [("1", "one"), ("3", "three")] {
+        let found = zellige(folder.path(), &[&arguments(&input, &keys, output)[..], &["--parts", parts]].concat());
+        assert_eq!(found.code, 0, "{}", found.err);
+    }
+    assert!(files(&folder.path().join("one")) == files(&folder.path().join("three")));
+    // 33 MB of doubles, of which only the first part may write more than 20.
+    let limit = "if [ \"${PMI_RANK:-$OMPI_COMM_WORLD_RANK}\" = 1 ]; then ulimit -f 20000; fi;";
+    for (k, mpirun) in launchers().into_iter().enumerate() {
+        let output = format!("out{k}");
+        let done = processes(&mpirun, 2, limit, &arguments(&input, &keys, &output), folder.path()).output().unwrap();
+        let told = told(&done);
+        assert!(!done.status.success() && told.contains("part 1 on "), "by {}: {told}", mpirun.maker);
+        assert!(!folder.path().join(output).join("solution.npy").exists(), "by {}", mpirun.maker);
+    }
+}
+
 /// One process may not write far into a file, as on a full disk: all end, it is named, and no file has its name.
 #[test]
 fn a_process_that_cannot_write_its_particles_is_named() {

@@ -149,6 +149,8 @@ pub struct Field {
     pub centring: Centring,
     /// The values, C order with x fastest: shape `(.., axes[1].len, axes[0].len)`.
     pub values: Values,
+    /// Number of the first value here where these are what one part of a run has.
+    pub share: Option<usize>,
     /// Colour scale of a picture.
     pub palette: Palette,
 }
@@ -158,7 +160,16 @@ impl Field {
     pub fn bare(name: impl Into<String>, axes: Vec<Axis>, centring: Centring, values: Values) -> Self {
         let name = name.into();
         let (title, unit, dimension, palette) = (name.clone(), String::new(), [0.0; 7], Palette::Sequential);
-        Self { name, title, unit, dimension, axes, centring, values, palette }
+        Self { name, title, unit, dimension, axes, centring, values, share: None, palette }
+    }
+
+    /// The field whole but for its values.
+    #[must_use]
+    pub fn without_values(&self) -> Self {
+        let Self { name, title, unit, dimension, axes, centring, palette, .. } = self;
+        let (name, title, unit, axes) = (name.clone(), title.clone(), unit.clone(), axes.clone());
+        let (dimension, centring, palette) = (*dimension, *centring, *palette);
+        Self { name, title, unit, dimension, axes, centring, values: Values::F32(Vec::new()), share: None, palette }
     }
 
     /// Shape in C order, slowest axis first: `(N, M)` for M nodes in x and N in y.
@@ -233,6 +244,7 @@ impl Mesh {
             axes: self.axes.iter().zip(&component.position).map(shifted).collect(),
             centring: Centring::Node,
             values: Values::F32(Vec::new()),
+            share: None,
             palette: self.palette,
         }
     }

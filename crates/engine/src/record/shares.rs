@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use bytemuck::cast_slice;
 use serde::{Deserialize, Serialize};
 
-use super::{Entries, Extremes, Record, Values};
+use super::{Entries, Extremes, Field, Mesh, Record, Values};
 use crate::error::{Error, Problem, Result};
 use crate::links::{Links, SharedFile, values};
 use crate::ops::plane::{Piece, Plane};
 
-/// Place in a file for a column of a share: of a table, or a component of a mesh.
+/// Place in a file for a column of a share: of a table, a component of a mesh, or the values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
     /// Number among the shares of a moment.
@@ -105,6 +105,7 @@ impl Record {
         match self {
             Self::Table(table) => table.share,
             Self::Mesh(mesh) => mesh.share,
+            Self::Field(field) => field.share,
             _ => None,
         }
     }
@@ -130,23 +131,27 @@ impl Record {
                 mesh.share = None;
                 mesh.components.iter_mut().try_for_each(|component| component.values.joined(links))?;
             }
+            Self::Field(field) => {
+                field.share = None;
+                field.values.joined(links)?;
+            }
             _ => {}
         }
         Ok(self)
     }
 
     /// Number of the first value of a share, number of its values, and of those of all parts; and values that no two parts divide
-    /// between them, those of one index of a mesh's last axis.
+    /// between them, those of one index of the last axis of a mesh or field.
     fn extent(&self) -> [usize; 4] {
         match self {
             Self::Table(table) => {
                 let lines = table.columns.iter().find_map(|column| column.values.lines()).unwrap_or(0);
                 [table.share.unwrap_or(0), lines, table.len, 1]
             }
-            Self::Mesh(mesh) => {
-                let values = mesh.components.first().map_or(0, |component| component.values.len());
-                let all: usize = mesh.axes.iter().map(|axis| axis.len).product();
-                [mesh.share.unwrap_or(0), values, all, all / mesh.axes.last().map_or(1, |axis| axis.len.max(1))]
+            Self::Mesh(Mesh { axes, share, .. }) | Self::Field(Field { axes, share, .. }) => {
+                let all: usize = axes.iter().map(|axis| axis.len).product();
+                let values = self.component(0).map_or(0, Values::len);
+                [share.unwrap_or(0), values, all, all / axes.last().map_or(1, |axis| axis.len.max(1))]
             }
             _ => [0; 4],
         }
@@ -160,10 +165,11 @@ impl Record {
         }
     }
 
-    /// The values of a component of a share of a mesh.
+    /// The values of a component of a share of a mesh, or of a field, which is one.
     fn component(&self, number: usize) -> Option<&Values> {
         match self {
             Self::Mesh(mesh) => Some(&mesh.components.get(number)?.values),
+            Self::Field(field) if number == 0 => Some(&field.values),
             _ => None,
         }
     }
@@ -323,7 +329,7 @@ fn write(records: &[Record], files: &[(SharedFile, Vec<Slot>)]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::links::inside;
-    use crate::record::{Axis, Column, Component, Mesh, Palette, Table};
+    use crate::record::{Axis, Column, Component, Palette, Table};
 
     /// Lines `first..end` of a table of `len` lines.
     fn lines(first: usize, end: usize, len: usize, share: Option<usize>) -> Record {

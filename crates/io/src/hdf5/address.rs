@@ -29,7 +29,8 @@ impl Holes {
     /// Adds the dataset `name` of a group, which has room for so many bytes of a column of a share.
     pub(super) fn add(&mut self, group: &H5Group, name: &str, bytes: usize, share: usize, column: usize) {
         if bytes > 0 {
-            self.0.push((format!("{}/{name}", group.name().trim_matches('/')), bytes as u64, Slot { share, column, at: 0, mark: None }));
+            let path = format!("{}/{name}", group.name());
+            self.0.push((path.trim_matches('/').to_owned(), bytes as u64, Slot { share, column, at: 0, mark: None }));
         }
     }
 

@@ -183,7 +183,7 @@ fn whole(node: &dyn Node, name: &str, value: u32) -> Result<(), Hdf5Error> {
 }
 
 /// A dataset, without values where these are not `here`.
-fn dataset(group: &H5Group, name: &str, shape: &[usize], values: &Values, here: bool) -> Result<H5Dataset, Hdf5Error> {
+pub(super) fn dataset(group: &H5Group, name: &str, shape: &[usize], values: &Values, here: bool) -> Result<H5Dataset, Hdf5Error> {
     let dataset = match values {
         Values::F32(_) => group.new_dataset::<f32>().shape(shape).create(name)?,
         Values::F64(_) => group.new_dataset::<f64>().shape(shape).create(name)?,

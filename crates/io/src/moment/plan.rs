@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zellige_engine::error::Result;
 use zellige_engine::files;
-use zellige_engine::record::{Field, LazyPatches, Lead, Mesh, Palette, Record, Slot, Wave};
+use zellige_engine::record::{Field, LazyPatches, Lead, Mesh, Palette, Record, Slot, Values, Wave};
 
 use super::{OPENPMD, RESULTS, bytes, holds_particles};
 use crate::tensor::{Elements, Tensor};
@@ -79,7 +79,10 @@ pub(super) fn plan<'a>(
     for record in records {
         let share = record.share().and_then(|_| shares.next());
         match record {
-            Record::Field(field) => plan.field(Source::Whole(field)),
+            Record::Field(field) => match share {
+                None => plan.field(Source::Whole(field)),
+                Some(share) => plan.share(field.without_values(), &field.values, [share, 0])?,
+            },
             Record::Stack(stack) => plan.stack(stack)?,
             Record::Curve(curve) => {
                 plan.push(&curve.name, "csv", move |path| csv::write_curve(path, curve));
@@ -98,7 +101,7 @@ pub(super) fn plan<'a>(
                 for i in 0..mesh.components.len() {
                     match share {
                         None => plan.field(Source::Component(mesh, i)),
-                        Some(share) => plan.share(mesh, [share, i])?,
+                        Some(share) => plan.share(mesh.field_without_values(i), &mesh.components[i].values, [share, i])?,
                     }
                 }
                 meshes.push((mesh, share));
@@ -120,14 +123,15 @@ pub(super) fn plan<'a>(
             Record::Mesh(_) | Record::Planes(_) | Record::Patches(_) | Record::Archive(_) | Record::Method(_) => false,
         };
         if fits {
-            together.push(record);
+            together.push((record, share));
         }
     }
     if !plan.wants(Format::Hdf5) {
         return Ok(());
     }
     if !together.is_empty() {
-        plan.push(RESULTS, "h5", move |path| hdf5::write_moment(path, &together, Some(stamp)));
+        let path = folder.join(format!("{}.h5", plan.stem(RESULTS)));
+        plan.lay_out(path, 0, move |path| hdf5::write_moment(path, &together, Some(stamp)));
     }
     if !(meshes.is_empty() && tables.is_empty()) {
         // A folder of its own: openPMD-viewer opens every HDF5 file that stands in one.
@@ -222,21 +226,20 @@ impl<'a> Plan<'_, 'a> {
     }
 
     /// A component of a share, by the numbers of both, in the formats that have a file each: values that all parts will write, and
-    /// the picture that they make together.
-    fn share(&mut self, mesh: &'a Mesh, component: [usize; 2]) -> Result<()> {
+    /// the picture that they make together. `field` has no values; those of this part are `own`.
+    fn share(&mut self, field: Field, own: &'a Values, component: [usize; 2]) -> Result<()> {
         let [share, column] = component;
-        let field = mesh.field_without_values(column);
         let stem = self.stem(&field.name);
         let path = |ending: &str| self.folder.join(format!("{stem}.{ending}"));
         let [npy_path, vti_path, png_path] = ["npy", "vti", "png"].map(path);
         if self.wants(Format::Npy) {
             let shape = field.shape();
             self.lay_out(npy_path, 0, move |path| {
-                let at = npy::lay_out(path, &shape, &mesh.components[column].values)?;
+                let at = npy::lay_out(path, &shape, own)?;
                 Ok(vec![Slot { share, column, at, mark: None }])
             });
         }
-        let drawn = self.wants(Format::Png) && mesh.palette != Palette::Undrawn;
+        let drawn = self.wants(Format::Png) && field.palette != Palette::Undrawn;
         if !self.images && !drawn {
             return Ok(());
         }
@@ -246,7 +249,7 @@ impl<'a> Plan<'_, 'a> {
             let (field, marked) = (field.clone(), extremes.unknown > 0);
             let name = field.name.clone();
             self.lay_out(vti_path, 0, move |path| {
-                let (at, marks) = vti::lay_out(path, &field, &mesh.components[column].values, marked, time)?;
+                let (at, marks) = vti::lay_out(path, &field, own, marked, time)?;
                 let slot = |at, mark| Slot { share, column, at, mark };
                 Ok([slot(at, None)].into_iter().chain(marks.map(|at| slot(at, Some(vti::mark(&field))))).collect())
             });

@@ -42,7 +42,7 @@ fn species(count: usize) -> Table {
 
 /// Records of which this part has a share.
 fn records(links: &Links) -> Vec<Record> {
-    let (mut table, mut mesh, mut density) = (species(1009), samples::mesh(), samples::density());
+    let (mut table, mut mesh, mut density, mut field) = (species(1009), samples::mesh(), samples::density(), samples::plane());
     // VTK's images mark it.
     if let Values::F32(values) = &mut density.components[0].values {
         values[7] = f32::NAN;
@@ -56,6 +56,9 @@ fn records(links: &Links) -> Vec<Record> {
             mesh.share = Some(range.start);
             mesh.components.iter_mut().for_each(|component| component.values = some(&component.values, &range));
         }
+        let (row, rows) = (field.axes[0].len, own(links, field.axes[1].len));
+        let range = rows.start * row..rows.end * row;
+        (field.share, field.values) = (Some(range.start), some(&field.values, &range));
         let range = own(links, table.len);
         table.share = Some(range.start);
         for column in &mut table.columns {
@@ -68,7 +71,15 @@ fn records(links: &Links) -> Vec<Record> {
     }
     let mut ions = samples::species();
     ions.name = "ions".into();
-    vec![Record::Mesh(mesh), Record::Table(ions), Record::Table(table), Record::Mesh(density), Record::Method(samples::method())]
+    vec![
+        Record::Mesh(mesh),
+        Record::Table(ions),
+        Record::Table(table),
+        Record::Field(field),
+        Record::Mesh(density),
+        Record::Method(samples::method()),
+        Record::Curve(samples::curve()),
+    ]
 }
 
 /// Writes the records of one part, as a run does.
@@ -117,10 +128,17 @@ fn parts_write_the_bytes_that_one_writes() {
             "E_y_000007.png",
             "E_y_000007.vti",
             "openpmd/data_000007.h5",
+            "residual_000007.csv",
+            "residual_000007.png",
+            "results_000007.h5",
             "rho.pvd",
             "rho_000007.npy",
             "rho_000007.png",
-            "rho_000007.vti"
+            "rho_000007.vti",
+            "u.pvd",
+            "u_000007.npy",
+            "u_000007.png",
+            "u_000007.vti"
         ]
     );
     for parts in [2, 3, 4] {
@@ -140,6 +158,11 @@ fn large_records_are_shared_in_formats_that_can_be_laid_out() {
         mesh.components.iter_mut().for_each(|component| component.values = Values::F32(vec![0.0; 512 * len]));
         Record::Mesh(mesh)
     };
+    let field = |len: usize| {
+        let mut field = samples::plane();
+        field.axes.iter_mut().zip([1024, len]).for_each(|(axis, len)| axis.len = len);
+        Record::Field(Field { values: Values::F32(vec![0.0; 512 * len]), share: Some(0), ..field })
+    };
     let table = |len: usize| Record::Table(Table { len, share: Some(0), ..samples::species() });
     for (record, format, taken) in [
         (mesh(512), Format::Npy, true),
@@ -154,6 +177,10 @@ fn large_records_are_shared_in_formats_that_can_be_laid_out() {
         (table(1 << 16), Format::Hdf5, false),
         (table(1 << 17), Format::Npy, false),
         (Record::Field(samples::plane()), Format::Npy, false),
+        (field(1024), Format::Npy, true),
+        (field(1023), Format::Hdf5, false),
+        (field(1024), Format::Bov, false),
+        (Record::Curve(samples::curve()), Format::Npy, false),
     ] {
         assert_eq!(takes_share(&record, &[format]), taken, "{} as {}", record.name(), format.name());
         assert!(!takes_share(&record, &[format, Format::Csv]) && !takes_share(&record, &[]));

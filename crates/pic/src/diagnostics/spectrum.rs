@@ -126,6 +126,7 @@ impl Spectrum {
             axes: vec![axis("k", units.label("1/m", "w_n/c"), dk, modes), axis("w", units.label("1/s", "w_n"), dw, frequencies)],
             centring: Centring::Node,
             values: Values::F64(power),
+            share: None,
             palette: Palette::Sequential,
         })))
     }

@@ -116,7 +116,7 @@ fn exchange<A: Copy + Sync, B: Pod + Send + Sync>(
     let rank = given.links().rank();
     // Slabs of `to` are numbered along `axis` of the grid. In each of them a block has the nodes of some slabs of `from`, and all along
     // the axis that stays, which is x unless x changes places.
-    let other = if axis == 0 { 1 } else { 0 };
+    let other = usize::from(axis == 0);
     let others = if last == 1 { 1 } else { n[other] };
     let (stride, turned_stride) = ([1, n[0], n[0] * n[1]], [1, turned[0], turned[0] * turned[1]]);
     let inner = |slabs: Range<usize>| slabs.flat_map(move |a| (0..others).map(move |o| (a, o)));

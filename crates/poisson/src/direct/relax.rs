@@ -143,19 +143,10 @@ impl Field {
 
     /// The norms of all rows, in order.
     pub(super) fn total(&self, rows: &[Row]) -> Norms {
-        self.roots(self.add(Norms::default(), rows))
+        self.roots(add(Norms::default(), rows))
     }
 
-    /// The sums of squares and the largest magnitude of some rows and of those that follow, in order.
-    pub(super) fn add(&self, mut total: Norms, rows: &[Row]) -> Norms {
-        for Row { r2, u2, max } in rows {
-            (total.l2, total.u_l2) = (total.l2 + r2, total.u_l2 + u2);
-            total.max = if max.is_nan() || total.max.is_nan() { f64::NAN } else { total.max.max(*max) };
-        }
-        total
-    }
-
-    /// The norms from what [`Field::add`] gives of all rows.
+    /// The norms from what [`add`] gives of all rows.
     pub(super) fn roots(&self, mut total: Norms) -> Norms {
         (total.l2, total.u_l2) = ((total.l2 / self.volume).sqrt(), (total.u_l2 / self.volume).sqrt());
         total
@@ -175,6 +166,15 @@ impl Field {
             },
         );
     }
+}
+
+/// The sums of squares and the largest magnitude of some rows and of those that follow, in order.
+pub(super) fn add(mut total: Norms, rows: &[Row]) -> Norms {
+    for Row { r2, u2, max } in rows {
+        (total.l2, total.u_l2) = (total.l2 + r2, total.u_l2 + u2);
+        total.max = if max.is_nan() || total.max.is_nan() { f64::NAN } else { total.max.max(*max) };
+    }
+    total
 }
 
 /// The blocks of the inner nodes of a line, or of their neighbours.

@@ -294,28 +294,37 @@ impl Single {
         row
     }
 
+    /// Records of the results, of the slabs of this part.
     pub(crate) fn records(&mut self) -> Result<Vec<Record>> {
-        let share = self.driver.share().clone();
         let (u, rhs) = (self.driver.solution()?, self.right_hand_side());
-        let (u, rhs) = on_host(&self.device, || Ok((share.at_first(u)?, share.at_first(rhs)?)))?;
-        if share.divided() && u.is_empty() {
-            return Ok(Vec::new());
-        }
-        Ok(vec![output::solution(&self.config, u), output::right_hand_side(&self.config, rhs), self.residual_curve()])
+        let share = self.driver.share();
+        let (divided, own) = (share.divided(), share.own(u.len()));
+        let cut = |values: Vec<f64>| if divided { values[own.clone()].to_vec() } else { values };
+        let (u, rhs) = on_host(&self.device, || (cut(u), cut(rhs)));
+        let mut fields = [output::solution(&self.config, u), output::right_hand_side(&self.config, rhs)];
+        fields.iter_mut().for_each(|field| field.share = divided.then_some(own.start));
+        Ok(fields.into_iter().map(Record::Field).chain([self.residual_curve()]).collect())
+    }
+
+    /// Those of the whole grid at the first part; none at the others.
+    fn whole_records(&mut self) -> Result<Vec<Record>> {
+        let (records, links) = (self.records()?, self.driver.share().links().clone());
+        let whole = records.into_iter().map(|record| record.joined(&links)).collect::<Result<Vec<_>>>()?;
+        Ok(if links.is_first() { whole } else { Vec::new() })
     }
 
     pub(crate) fn pictures(&mut self) -> Result<Pictures> {
         let double = output::in_doubles(&self.config);
         let Some(pixels) = self.driver.picture(self.config.dimensions(), double)? else {
             let device = self.device.clone();
-            return Ok(times::after_steps(&device, Phase::Diagnostics, || self.records())?.into());
+            return Ok(times::after_steps(&device, Phase::Diagnostics, || self.whole_records())?.into());
         };
         let mut pictures = Pictures::default();
         let solution = output::solution_without_values(&self.config);
         pictures.push_coming(move || Ok(vec![Record::Planes(Planes::of_copies(solution, &pixels)?)]));
         if self.rhs_seen.is_none() {
             let rhs = output::right_hand_side(&self.config, self.right_hand_side());
-            self.rhs_seen = Some(on_host(&self.device, || output::seen(rhs)));
+            self.rhs_seen = Some(on_host(&self.device, || output::seen(Record::Field(rhs))));
         }
         pictures.extend(self.rhs_seen.clone().into_iter().chain([self.residual_curve()]));
         Ok(pictures)

@@ -5,7 +5,8 @@ use std::path::Path;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::config::{Format, Source};
 use zellige_engine::device::{Cpu, Device};
-use zellige_engine::links::inside;
+use zellige_engine::error::Result;
+use zellige_engine::links::{Links, inside};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Axis, Centring, Field, Record, Values};
 use zellige_engine::sim::{Environment, Solver};
@@ -159,6 +160,11 @@ fn files_guesses_and_the_truncation_error() {
     }
 }
 
+/// Records of all parts together.
+fn whole_records(poisson: &mut Poisson, links: &Links) -> Result<Vec<Record>> {
+    poisson.records()?.into_iter().map(|record| record.joined(links)).collect()
+}
+
 /// Parts on GPUs take cycles for `auto`, and any number of parts goes on with them where it would take the direct solver itself.
 #[test]
 fn what_was_begun_by_cycles_goes_on_so() {
@@ -178,15 +184,17 @@ fn what_was_begun_by_cycles_goes_on_so() {
         let mut writer = Writer::of_parts(&links, &path, Poisson::NAME)?;
         poisson.save(&mut writer)?;
         writer.finish()?;
-        Ok((finished(&mut poisson)?, poisson.records()?))
+        let steps = finished(&mut poisson)?;
+        Ok((steps, whole_records(&mut poisson, &links)?))
     });
     let (steps, records) = whole.unwrap().remove(0);
     assert!(steps > 2);
     for parts in [1, 2] {
         let found = inside::run(parts, |links| {
-            let mut poisson = Poisson::setup(&auto, &environment()?.of_part(links))?;
+            let mut poisson = Poisson::setup(&auto, &environment()?.of_part(links.clone()))?;
             poisson.restore(&Reader::open(&path, Poisson::NAME)?)?;
-            Ok((finished(&mut poisson)?, poisson.records()?))
+            let steps = finished(&mut poisson)?;
+            Ok((steps, whole_records(&mut poisson, &links)?))
         });
         assert!(found.unwrap().remove(0) == (steps, records.clone()), "{parts}");
     }

@@ -299,15 +299,19 @@ impl Config {
 
     /// Reason for which an input is not shared out over parts of a run.
     pub fn only_in_one_part(&self) -> Option<&'static str> {
-        let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
-        if some(|e| matches!(e, EngineName::Epie | EngineName::Rpie | EngineName::Sdr)) {
-            return Some("ePIE, rPIE and SDR update object and probe frame by frame, each from what those before have left");
+        // Frames of a batch begin with the same object and probe: parts have theirs at the same time.
+        let in_turn = |e: &EngineConfig| match e.name {
+            EngineName::Epie | EngineName::Rpie | EngineName::Sdr => e.batch.unwrap_or(1) <= 1,
+            EngineName::Lsqml => e.batch.is_some_and(|batch| batch <= 1),
+            EngineName::Dm | EngineName::Raar | EngineName::Ml => false,
+        };
+        if self.engine.iter().any(in_turn) {
+            return Some(
+                "frames that come one after the other, each with what those before have left, are no work for several parts: ask for \
+                 a larger `batch` (ePIE, rPIE and SDR take one frame at a time where it is left out)",
+            );
         }
-        if some(|e| e == EngineName::Lsqml) {
-            return Some("LSQML goes by batches of frames, drawn anew in every iteration, each from what those before have left");
-        }
-        let limited = self.memory.bytes().is_some();
-        limited.then_some("a limit of memory (`memory.device`) is for frames that one part cannot hold")
+        None
     }
 
     /// Reason for which parts of a run of an input are on CPUs only.
@@ -318,7 +322,8 @@ impl Config {
         if self.memory.exit_waves == WaveStorage::F16 {
             return Some("exit waves in half precision (`memory.exit_waves`) are for frames that one part streams");
         }
-        self.subpixel.then_some("sub-pixel shifts (`subpixel`) are for one part there so far")
+        let limited = self.memory.bytes().is_some();
+        limited.then_some("a limit of memory (`memory.device`) has one part stream frames there, and parts hold theirs")
     }
 
     /// Updates and refinements that would begin after the last iteration of their engine.

@@ -373,13 +373,13 @@ pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stag
     }
 }
 
-/// Refuses several parts where updates follow one another.
+/// Refuses several parts where frames follow one another.
 fn in_one_part(share: &Share) -> Result<()> {
     if share.is_alone() {
         return Ok(());
     }
-    let problem = Problem::new("", "frames are shared out over parts of a run for DM, RAAR and ML alone");
-    Err(Error::input("ptycho", problem.hint("compute in one part")))
+    let problem = Problem::new("", "frames that come one after the other are not shared out over parts of a run");
+    Err(Error::input("ptycho", problem.hint("compute in one part, or ask for a larger `batch`")))
 }
 
 impl MemoryBudget {
@@ -455,7 +455,10 @@ pub fn passing(model: &Model, demand: &KeptData) -> u64 {
     let views = model.own().len();
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     // A part of a run holds what its views add to sums, which come to it in the order of their pieces.
-    let (largest_batch, batch) = (demand.largest_batch(views), if model.share.is_alone() { views.min(cpu::BATCH) } else { views });
+    let alone = model.share.is_alone();
+    let batch = if alone { views.min(cpu::BATCH) } else { views };
+    // Of other parts also as they come.
+    let largest_batch = demand.largest_batch(model.views.len()) * if alone { 1 } else { 2 };
     let directions = if batch > 1 { probe + object } else { 0 };
     let waves = largest_batch.max(if demand.likelihood { batch } else { 0 }) * model.pixels() * model.exits();
     // Shifted probes and what comes back of a batch of views, and sums of whole objects.

@@ -55,7 +55,14 @@ pub(crate) fn refined(method: PositionMethod) -> PositionConfig {
 
 /// Inputs that between them reach all that parts exchange.
 pub(crate) fn cases() -> Vec<(&'static str, Config)> {
-    let (dm, raar, ml) = (EngineName::Dm, EngineName::Raar, EngineName::Ml);
+    let (dm, raar, ml, lsqml) = (EngineName::Dm, EngineName::Raar, EngineName::Ml, EngineName::Lsqml);
+    // Batches of which some parts have no view.
+    let by = |name, batch, change: fn(&mut EngineConfig)| {
+        engine(name, 3, |e| {
+            (e.batch, e.probe_update_start) = (Some(batch), Some(0));
+            change(e);
+        })
+    };
     let plain = |_: &mut EngineConfig| {};
     let gaussian = engine(ml, 3, |e| e.wavefield_preconditioner = Some(true));
     let poisson = engine(ml, 3, |e| {
@@ -91,6 +98,37 @@ pub(crate) fn cases() -> Vec<(&'static str, Config)> {
             case(scan(1), &[engine(dm, 2, |e| e.object_smooth = Some(0.5))], |c| c.resample = zellige_ptycho::simulate::Pair::Same(2)),
         ),
         ("from_frames", case(defocused(), &[engine(dm, 2, plain)], |c| c.probe.start = ProbeStart::Data)),
+        ("lsqml", case(scan(2), &[engine(lsqml, 3, plain)], |c| c.probe.modes = 2)),
+        (
+            "lsqml_objects",
+            case(scan(1), &[by(lsqml, 3, |e| e.noise = Some(NoiseName::Poisson))], |c| (c.object.modes, c.precision) = (2, Precision::F64)),
+        ),
+        (
+            "lsqml_subpixel",
+            case(scan(2), &[by(lsqml, 20, |e| e.positions = Some(refined(PositionMethod::Gradient)))], |c| {
+                (c.subpixel, c.probe.modes) = (true, 2);
+            }),
+        ),
+        ("epie", case(scan(1), &[by(EngineName::Epie, 4, |e| e.object_norm_is_global = Some(true))], |_| {})),
+        (
+            "rpie",
+            case(scan(2), &[by(EngineName::Rpie, 10, |e| e.object_clip = Some([0.1, 1.2])), engine(dm, 2, plain)], |c| c.probe.modes = 2),
+        ),
+        ("sdr", case(scan(1), &[by(EngineName::Sdr, 7, |e| e.probe_support = Some(0.7))], doubles)),
+        ("epie_subpixel", case(scan(1), &[by(EngineName::Epie, 6, plain)], between)),
+        // Frames and waves in files: a limit below what a part would hold.
+        ("in_files", case(scan(1), &[engine(dm, 2, plain), by(EngineName::Sdr, 5, plain)], |c| c.memory.device = Some("64 KiB".into()))),
+        (
+            "lsqml_halves",
+            case(scan(1), &[by(lsqml, 8, plain), by(EngineName::Sdr, 5, plain)], |c| {
+                let mut second = c.scan[0].clone();
+                second.simulate.as_mut().unwrap().frames = 41;
+                c.scan[0].object = Some("shared".into());
+                second.object = Some("shared".into());
+                c.scan.push(second);
+                c.frc = true;
+            }),
+        ),
         (
             "two_scans",
             case(scan(1), &[engine(dm, 3, plain), engine(ml, 2, plain)], |c| {
@@ -231,6 +269,10 @@ fn the_model_tells_the_traffic() {
         (c.probe.modes, c.output.local_errors) = (2, false);
     });
     model_tells_the_traffic::<Ptycho>("dm", &config, Path::new(""), &[2, 4], 5, [2.0, 2.0]);
+    for (name, of) in [("lsqml", EngineName::Lsqml), ("rpie", EngineName::Rpie)] {
+        let config = case(scan(2), &[engine(of, 20, |e| e.batch = Some(20))], |c| (c.probe.modes, c.output.local_errors) = (2, false));
+        model_tells_the_traffic::<Ptycho>(name, &config, Path::new(""), &[2, 4], 5, [2.0, 2.0]);
+    }
 }
 
 /// A checkpoint belongs to no number of parts.
@@ -301,17 +343,22 @@ fn parts_read_their_frames() {
 /// Refuses what parts cannot share: by the input and, where that is passed by, by the stages.
 #[test]
 fn what_is_not_shared_out_is_refused() {
-    for (name, said) in [(EngineName::Epie, "ePIE"), (EngineName::Rpie, "rPIE"), (EngineName::Sdr, "SDR"), (EngineName::Lsqml, "LSQML")] {
-        let config = case(scan(1), &[engine(EngineName::Dm, 1, |_| {}), EngineConfig::new(name, 1)], |_| {});
-        assert!(Ptycho::only_in_one_part(&config).is_some_and(|reason| reason.contains(said)), "{name:?}");
+    let one = Some(1);
+    for (name, batch) in [(EngineName::Epie, None), (EngineName::Rpie, one), (EngineName::Sdr, None), (EngineName::Lsqml, one)] {
+        let by_one = EngineConfig { batch, ..EngineConfig::new(name, 1) };
+        let config = case(scan(1), &[engine(EngineName::Dm, 1, |_| {}), by_one], |_| {});
+        assert!(Ptycho::only_in_one_part(&config).is_some_and(|reason| reason.contains("`batch`")), "{name:?}");
+        if name == EngineName::Lsqml {
+            continue;
+        }
         let step = |links: Links| {
             let mut solver = Ptycho::setup(&config, &environment(&links))?;
             (0..2).try_for_each(|_| solver.step(&mut Profiler::off()))
         };
         let error = inside::run(2, step).unwrap_err().to_string();
-        assert!(error.contains("DM, RAAR and ML"), "{name:?}: {error}");
+        assert!(error.contains("one after the other"), "{name:?}: {error}");
     }
-    let mut config = cases().remove(0).1;
+    let config = cases().remove(0).1;
     let on_gpus = |change: fn(&mut Config)| {
         let mut config = config.clone();
         change(&mut config);
@@ -321,12 +368,10 @@ fn what_is_not_shared_out_is_refused() {
     for (said, change) in [
         ("object_update", (|c| c.object_update = ObjectUpdate::Atomic) as fn(&mut Config)),
         ("memory.exit_waves", |c| c.memory.exit_waves = WaveStorage::F16),
-        ("subpixel", |c| c.subpixel = true),
+        ("memory.device", |c| c.memory.device = Some("1 GiB".into())),
     ] {
         assert!(on_gpus(change).is_some_and(|reason| reason.contains(said)), "{said}");
     }
-    config.memory.device = Some("1 GiB".into());
-    assert!(Ptycho::only_in_one_part(&config).is_some_and(|reason| reason.contains("memory.device")));
     let few = case(SimulateConfig { frames: 3, ..scan(1) }, &[engine(EngineName::Dm, 1, |_| {})], |_| {});
     let error = inside::run(4, |links| Ptycho::prepare(&few, &environment(&links)).map(|_| ())).unwrap_err().to_string();
     assert!(error.contains("3 frames cannot be shared out over 4 parts"), "{error}");
@@ -354,6 +399,33 @@ fn parts_share_the_memory_of_frames() {
     }
 }
 
+/// A limit of memory is that of a host: what one part may hold goes to files where parts of it would hold more in all.
+#[test]
+fn parts_share_the_limit_of_a_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, mut config) = cases().remove(0);
+    config.memory.scratch = Some(folder.path().to_owned());
+    let held = |config: &Config, parts| {
+        let held = |links: Links| {
+            let prepared = Ptycho::prepare(config, &environment(&links))?;
+            let told = Ptycho::plan_prepared(&prepared, config, &environment(&links))?.lines;
+            let mut solver = Ptycho::setup_prepared(prepared, config, &environment(&links))?;
+            solver.step(&mut Profiler::off())?;
+            Ok((told.iter().any(|(line, _)| line == "files"), solver.whole().stages.memory()))
+        };
+        inside::run(parts, held).unwrap()
+    };
+    let [one, four] = [1, 4].map(|parts| held(&config, parts));
+    assert!(one.iter().chain(&four).all(|(files, _)| !files));
+    let kept = config.memory_budget(1.0).demand;
+    config.memory.device = Some(format!("{}", stages::memory(&super::physics::model(&config).0, &kept)));
+    assert_eq!(held(&config, 1), one, "all of one part fits");
+    for ((files, memory), (_, before)) in held(&config, 4).into_iter().zip(four) {
+        assert!(files && memory < before, "{files}: {memory} of {before}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 /// Time that this thread has had of a core, seconds.
 fn core_time() -> f64 {
     let all = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
@@ -364,8 +436,9 @@ fn core_time() -> f64 {
 #[test]
 #[ignore = "a measurement"]
 fn times_of_parts() {
-    for name in [EngineName::Dm, EngineName::Ml] {
-        let config = case(SimulateConfig::case(400, 128, 1), &[engine(name, 6, |e| e.probe_update_start = Some(0))], |_| {});
+    for (name, batch) in [(EngineName::Dm, None), (EngineName::Ml, None), (EngineName::Lsqml, Some(40)), (EngineName::Epie, Some(40))] {
+        let by = |e: &mut EngineConfig| (e.probe_update_start, e.batch) = (Some(0), batch);
+        let config = case(SimulateConfig::case(400, 128, 1), &[engine(name, 6, by)], |_| {});
         for parts in [1, 2, 4, 8] {
             let time = |links: Links| {
                 let mut solver = Ptycho::setup(&config, &environment(&links))?;

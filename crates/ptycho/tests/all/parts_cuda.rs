@@ -11,6 +11,7 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, Precision};
+use zellige_ptycho::scan::Propagation;
 use zellige_ptycho::simulate::SimulateConfig;
 
 use super::parts::{Found, case, cases, engine, run_on, same, scan};
@@ -36,6 +37,24 @@ fn on_gpus() -> Vec<(&'static str, Config)> {
         // Views and sums for the probes in two sections, and views in four: parts of these do not wait for each other.
         ("dm_sections", case(SimulateConfig::case(1600, 128, 1), &[dm(|e| e.overlap_passes = Some(3))], |_| {})),
         ("ml_sections", case(SimulateConfig::case(2100, 32, 1), &[engine(EngineName::Ml, 3, |_| {})], |_| {})),
+        // Batches: frames of any shape, a near detector, and exit waves in the order of the kernels in registers.
+        ("lsqml_odd", case(SimulateConfig::case(75, 36, 1), &[engine(EngineName::Lsqml, 3, |e| e.object_clip = Some([0.1, 1.2]))], |_| {})),
+        (
+            "lsqml_near",
+            case(
+                SimulateConfig { propagation: Propagation::Near, ..scan(1) },
+                &[engine(EngineName::Lsqml, 3, |e| (e.batch, e.probe_fourier_support) = (Some(10), Some(0.6)))],
+                |_| {},
+            ),
+        ),
+        (
+            "sdr_wide",
+            case(
+                SimulateConfig::case(60, 128, 1),
+                &[dm(|_| {}), engine(EngineName::Sdr, 3, |e| e.batch = Some(24)), engine(EngineName::Epie, 2, |e| e.batch = Some(90))],
+                |_| {},
+            ),
+        ),
         (
             "annealing",
             case(scan(1), &[dm(|e| e.positions = Some(super::parts::refined(zellige_ptycho::config::PositionMethod::Annealing)))], |c| {
@@ -110,8 +129,12 @@ fn times_of_parts_on_a_gpu() {
     if testing::gpu().is_none() {
         return;
     }
-    for (frames, size, modes) in [(500, 256, 1), (4000, 128, 1), (20_000, 128, 1)] {
-        let config = case(SimulateConfig::case(frames, size, modes), &[engine(EngineName::Dm, 60, |_| {})], |c| {
+    let (dm, lsqml, epie) = (EngineName::Dm, EngineName::Lsqml, EngineName::Epie);
+    let cases =
+        [(dm, 500, 256, 1), (dm, 4000, 128, 1), (dm, 20_000, 128, 1), (lsqml, 500, 256, 1), (lsqml, 4000, 128, 1), (epie, 500, 256, 1)];
+    for (name, frames, size, modes) in cases {
+        let batch = (name == epie).then_some(50);
+        let config = case(SimulateConfig::case(frames, size, modes), &[engine(name, 60, |e| e.batch = batch)], |c| {
             (c.probe.modes, c.deterministic, c.output.local_errors) = (modes, true, false);
         });
         for parts in [1, 2, 4] {
@@ -136,7 +159,10 @@ fn times_of_parts_on_a_gpu() {
             };
             let times = inside::run(parts, time).unwrap();
             let (each, messages, stages) = &times[0];
-            println!("{frames} frames of {size}, {modes} modes, in {parts} parts: {:.3} ms, {messages:.0} messages; {stages}", 1e3 * each);
+            println!(
+                "{name:?}, {frames} frames of {size}, {modes} modes, in {parts} parts: {:.3} ms, {messages:.0} messages; {stages}",
+                1e3 * each
+            );
         }
     }
 }

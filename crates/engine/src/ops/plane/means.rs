@@ -212,6 +212,7 @@ mod tests {
             axes: vec![axis("x", nx), axis("y", ny)],
             centring,
             values: Values::F64((0..nx * ny).map(|k| f(k % nx, k / nx)).collect()),
+            share: None,
             palette: Palette::Sequential,
         }
     }

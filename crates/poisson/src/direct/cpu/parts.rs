@@ -11,6 +11,7 @@ use zellige_engine::error::Result;
 use zellige_engine::links::values;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
+use super::super::relax::add;
 use super::super::transform::Scalar;
 use super::Solver;
 use super::mode_range::{Elimination, ModeRanges, Substitution};
@@ -118,7 +119,7 @@ impl<T: Scalar> Solver<T> {
         let Norms { l2, max, u_l2 } = Norms::default();
         let sums = self.share.links().in_turn(vec![[l2, max, u_l2]], |before| {
             let [l2, max, u_l2] = before[0];
-            let Norms { l2, max, u_l2 } = self.field.add(Norms { l2, max, u_l2 }, &rows);
+            let Norms { l2, max, u_l2 } = add(Norms { l2, max, u_l2 }, &rows);
             vec![[l2, max, u_l2]]
         })?;
         let [l2, max, u_l2] = sums[0];

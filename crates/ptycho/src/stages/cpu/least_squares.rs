@@ -1,8 +1,9 @@
-//! LSQML on the CPU. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
+//! LSQML on the CPU. The waves of a batch are computed by all threads, and by all parts of a run; sums over them are taken in the
+//! batch's order.
 
 use zellige_engine::error::Result;
 use zellige_engine::large::Large;
-use zellige_engine::parallel::{chunks, chunks_mut, items, map_tasks};
+use zellige_engine::parallel::{each_task, map_tasks, owned};
 use zellige_engine::real::{Real, select};
 
 use super::lanes::{Lanes, Number, Work};
@@ -12,9 +13,11 @@ use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
 use super::view::{Row, product, sum};
 use super::{CpuStages, FixedData, Pair, Scratch};
+use crate::batch::BatchShare;
 use crate::model::View;
 use crate::physics::{deviation, modulus_factor};
-use crate::stages::{LeastSquares, Noise, in_one_part};
+use crate::share::Share;
+use crate::stages::{LeastSquares, Noise};
 
 /// Added to moduli and norms in denominators, relative to the largest.
 const GUARD: f64 = 1e-10;
@@ -145,13 +148,14 @@ pub(in crate::stages) fn solve([aa, bb, ab, ac, bc]: [f64; 5], [object, probe]: 
 impl<T: Number> CpuStages<T> {
     /// One pass over the views in `order`, batch by batch.
     pub(super) fn least_squares_views(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
-        in_one_part(&self.fixed.share)?;
         self.exit = Large::default();
         let size = self.fixed.exits() * 2 * self.fixed.shape.stored();
         let most = rule.batch.min(order.len()).max(1);
         let mut residuals = vec![T::ZERO; most * size];
         let mut direction = Pair { probe: vec![T::ZERO; self.state.probe.len()], object: vec![T::ZERO; self.state.object.len()] };
         let mut sums = ObjectSums::zeros(&self.fixed);
+        // Sums over a batch, whose waves all parts have.
+        let whole = Share::default();
         for batch in order.chunks(most) {
             let Self { fixed, views, shifts, adders, state, errors, .. } = self;
             let fixed = &*fixed;
@@ -159,19 +163,21 @@ impl<T: Number> CpuStages<T> {
             let noise = rule.noise;
             let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, j)| [*j, slot as u32]).collect();
             let own = fixed.all_shifted(&fixed.spectra(&state_now.probe), views, shifts, &list);
+            let parts = BatchShare::new(&fixed.share, batch);
             let found: Vec<[f64; 3]> = fixed.cpu.install(|| {
-                let one = |slot, (j, out): (&u32, &mut [T])| {
-                    let (j, scratch) = (*j as usize, &mut *fixed.scratch());
+                let one = |_, (slot, out): (usize, &mut [T])| {
+                    let (j, scratch) = (batch[slot] as usize, &mut *fixed.scratch());
                     let (state, view) = fixed.own_or(state_now, &own, slot, (views[j], shifts[j]), scratch);
                     let (mag, valid) = (fixed.moduli(j), fixed.valid(j)[0]);
                     T::with(fixed.isa, Residual { fixed, noise, state, view, mag, valid, out, scratch })
                 };
-                map_tasks((items(batch), chunks_mut(&mut residuals, size)), one)
+                map_tasks(owned(parts.own_of(&mut residuals, size)), one)
             });
-            for (j, found) in batch.iter().zip(found) {
-                errors[*j as usize] = found;
+            for (slot, found) in parts.own().iter().zip(found) {
+                errors[batch[*slot as usize] as usize - fixed.own.start] = found;
             }
-            let waves = Waves { views, exit: &residuals, own: fixed.subpixel };
+            parts.tell(&mut residuals, size)?;
+            let waves = Waves { views, exit: &residuals, own: fixed.subpixel, share: &whole };
             direction.object.fill(T::ZERO);
             direction.probe.fill(T::ZERO);
             if rule.object {
@@ -198,16 +204,18 @@ impl<T: Number> CpuStages<T> {
             }
             let both = [rule.object, rule.probe];
             let along = fixed.all_shifted(&fixed.spectra(&direction.probe), views, shifts, &list);
-            let steps: Vec<[f64; 2]> = fixed.cpu.install(|| {
-                let one = |slot, (j, residual): (&u32, &[T])| {
-                    let scratch = &mut *fixed.scratch();
-                    let at = (views[*j as usize], shifts[*j as usize]);
+            let mut steps = vec![[0.0; 2]; batch.len()];
+            fixed.cpu.install(|| {
+                let one = |_, (slot, step): (usize, &mut [[f64; 2]])| {
+                    let (j, scratch) = (batch[slot] as usize, &mut *fixed.scratch());
+                    let (at, residual) = ((views[j], shifts[j]), &residuals[slot * size..(slot + 1) * size]);
                     let (state, view) = fixed.own_or(state_now, &own, slot, at, scratch);
                     let (direction, _) = fixed.own_or(&direction, &along, slot, at, scratch);
-                    T::with(fixed.isa, SolveSteps { fixed, state, direction, both, view, residual, scratch })
+                    step[0] = T::with(fixed.isa, SolveSteps { fixed, state, direction, both, view, residual, scratch });
                 };
-                map_tasks((items(batch), chunks(&residuals, size)), one)
+                each_task(owned(parts.own_of(&mut steps, 1)), one);
             });
+            parts.tell(&mut steps, 1)?;
             let mean = |i: usize| rule.step[i] * steps.iter().map(|s| s[i]).sum::<f64>() / steps.len() as f64;
             add(&mut state.object, &direction.object, mean(0));
             add(&mut state.probe, &direction.probe, mean(1));

@@ -12,7 +12,7 @@ use super::object_sums::ObjectSums;
 use super::overlap::{ViewList, Waves};
 use super::shift::ViewInputs;
 use super::view::{Row, product, sum};
-use super::{CpuStages, FixedData, Pair, Scratch};
+use super::{CpuStages, FixedData, Pair, Scratch, blocks};
 use crate::model::View;
 use crate::physics::gaussian_weight;
 use crate::stages::{Likelihood, Noise};
@@ -267,7 +267,7 @@ impl<T: Number> CpuStages<T> {
         gradient.probe.fill(T::ZERO);
         gradient.object.fill(T::ZERO);
         let size = fixed.exits() * 2 * fixed.shape.stored();
-        let blocks = fixed.blocks(all, CHUNK);
+        let blocks = blocks(&fixed.share, all, CHUNK);
         let mut waves = vec![T::ZERO; blocks.iter().map(|block| block.len()).max().unwrap_or(0) * size];
         let mut sums = rule.object.then(|| ObjectSums::zeros(fixed));
         let pixels = fixed.counted();
@@ -291,7 +291,7 @@ impl<T: Number> CpuStages<T> {
                 factors[*slot as usize] = *factor;
             }
             let list: Vec<[u32; 2]> = block.iter().enumerate().map(|(at, [j, _])| [*j, at as u32]).collect();
-            let waves = Waves { views, exit: &waves, own: fixed.subpixel };
+            let waves = Waves { views, exit: &waves, own: fixed.subpixel, share: &fixed.share };
             if let Some(sums) = &mut sums {
                 sums.add(fixed, waves, &list, if fixed.subpixel { &own } else { &state.probe }, adders)?;
             }

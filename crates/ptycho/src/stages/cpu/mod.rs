@@ -138,13 +138,13 @@ struct Adders {
     sets: Vec<Vec<usize>>,
 }
 
-impl<T: Number> FixedData<T> {
-    /// Own views of a list in blocks of those whose waves are held at once: `most` of them where there is one part. Sums come to a
-    /// part of several in pieces, to each of which all its views add: it holds all.
-    fn blocks<'a, V>(&self, own: &'a [V], most: usize) -> Vec<&'a [V]> {
-        if self.share.is_alone() { own.chunks(most).collect() } else { vec![own] }
-    }
+/// Own views of a list in blocks of those whose waves are held at once: `most` of them where there is one part. Sums come to a part
+/// of several in pieces, to each of which all its views add: it holds all.
+fn blocks<'a, V>(share: &Share, own: &'a [V], most: usize) -> Vec<&'a [V]> {
+    if share.is_alone() { own.chunks(most).collect() } else { vec![own] }
+}
 
+impl<T: Number> FixedData<T> {
     /// Exit waves of a view.
     fn exits(&self) -> usize {
         self.modes[0] * self.modes[1]

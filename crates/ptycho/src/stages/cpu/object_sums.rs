@@ -86,7 +86,7 @@ impl<T: Number> ObjectSums<T> {
             &adders.bands[storage][first / BAND][..]
         };
         fixed.cpu.install(|| {
-            relay.add(&fixed.share, parts, |piece, sums| {
+            relay.add(waves.share, parts, |piece, sums| {
                 let [storage, layer, first] = places[piece];
                 let sees = |[j, _]: &&[u32; 2]| {
                     let top = waves.views[*j as usize].row as usize;

@@ -9,9 +9,10 @@ use super::lanes::{Lanes, Number, Work};
 use super::object_sums::{ObjectRows, ObjectSums, thirds, thirds_mut};
 use super::store::{planes, planes_mut};
 use super::view::Row;
-use super::{CpuStages, FixedData};
+use super::{CpuStages, FixedData, blocks};
 use crate::model::View;
 use crate::relay::{Relay, sum_pieces};
+use crate::share::Share;
 use crate::stages::{ObjectLimits, Overlap};
 
 /// Rows of an object that have one list of views.
@@ -29,6 +30,8 @@ pub(super) struct Waves<'a, T> {
     pub(super) exit: &'a [T],
     /// Probes are not those of sets but of slots: a view has its own.
     pub(super) own: bool,
+    /// Parts of the run that have the waves of all views in the sums: one where this part has them all.
+    pub(super) share: &'a Share,
 }
 
 /// Sums of a band of an object over its views: `sum += conj(P) psi`, `norm += |P|^2`.
@@ -51,7 +54,7 @@ impl<T: Number> Work<T> for ObjectBand<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, waves: Waves { views, exit, own }, list, probe, layer, first, width, sums: [re, im, norm] } = self;
+        let Self { fixed, waves: Waves { views, exit, own, .. }, list, probe, layer, first, width, sums: [re, im, norm] } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
         let rows = re.len() / width;
         for [j, slot] in list {
@@ -178,17 +181,17 @@ impl<T: Number> CpuStages<T> {
             let spectra = fixed.spectra(&state.probe);
             let size = fixed.exits() * 2 * fixed.shape.stored();
             let mut sums = ObjectSums::zeros(fixed);
-            for batch in fixed.blocks(all, super::shift::BATCH) {
+            for batch in blocks(&fixed.share, all, super::shift::BATCH) {
                 let probes = fixed.all_shifted(&spectra, views, shifts, batch);
                 let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
                 let first = batch.first().map_or(0, |[_, slot]| *slot as usize);
                 let exit = &exit[first * size..(first + batch.len()) * size];
-                sums.add(fixed, Waves { views, exit, own: true }, &list, &probes, adders)?;
+                sums.add(fixed, Waves { views, exit, own: true, share: &fixed.share }, &list, &probes, adders)?;
             }
             sums.each(fixed, &mut state.object, |mut rows, sums| update(&mut rows, sums));
             return Ok(());
         }
-        let waves = Waves { views, exit, own: false };
+        let waves = Waves { views, exit, own: false, share: &fixed.share };
         let mut pieces = fixed.object_rows(&mut state.object, PIECE);
         let probe = &state.probe[..];
         fixed.cpu.install(|| {
@@ -210,7 +213,8 @@ impl<T: Number> CpuStages<T> {
     /// Updates every probe from its views; returns the relative change, root mean square over the probes.
     fn probe_update(&mut self, inertia: &[f64]) -> Result<f64> {
         let Self { fixed, views, shifts, all, adders, state, exit, last, .. } = self;
-        let (fixed, waves) = (&*fixed, Waves { views, exit, own: false });
+        let fixed = &*fixed;
+        let waves = Waves { views, exit, own: false, share: &fixed.share };
         let set_len = fixed.probe_len();
         let spectra = fixed.spectra(&state.probe);
         let mut change = 0.0;
@@ -274,7 +278,7 @@ impl<T: Number> FixedData<T> {
         let mut relay = Relay::zeros(lists.iter().flat_map(|_| self.band_lengths()).map(|plane| (2 * self.modes[0] + 1) * plane));
         self.cpu.install(|| {
             relay.add(
-                &self.share,
+                waves.share,
                 |piece| &lists[piece / bands].parts,
                 |piece, sums| {
                     let (list, first, numerators) = (lists[piece / bands].own, piece % bands * ROWS, self.split_band(sums).0.len());

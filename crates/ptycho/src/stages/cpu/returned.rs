@@ -9,7 +9,7 @@ use super::overlap::{BandSums, ROWS, ViewList, Waves, gather};
 use super::shift::{BATCH, Ramp, ShiftedModes, ViewInputs};
 use super::store::{planes, planes_mut};
 use super::view::{Row, product};
-use super::{FixedData, Scratch};
+use super::{FixedData, Scratch, blocks};
 use crate::model::View;
 use crate::relay::{Relay, sum_pieces};
 
@@ -131,7 +131,7 @@ impl<T: Number> FixedData<T> {
         let pieces = size.div_ceil(PIECE);
         let mut relay = Relay::zeros(lists.iter().flat_map(|_| (0..size).step_by(PIECE)).map(|first| PIECE.min(size - first)));
         self.cpu.install(|| {
-            for batch in self.blocks(&own, BATCH) {
+            for batch in blocks(waves.share, &own, BATCH) {
                 let mut back = vec![T::ZERO; batch.len() * size];
                 each_task((chunks_mut(&mut back, size), items(batch)), |_, (out, (_, j, slot))| {
                     let (j, at) = (*j, slot * self.exits() * stored);
@@ -144,7 +144,7 @@ impl<T: Number> FixedData<T> {
                     scratch.own = own;
                 });
                 let parts = |piece: usize| &lists[piece / pieces].parts[..];
-                relay.add(&self.share, parts, |piece, sum| {
+                relay.add(waves.share, parts, |piece, sum| {
                     let (list, at) = (piece / pieces, piece % pieces * PIECE);
                     let first = batch.partition_point(|(k, ..)| *k < list);
                     let last = batch.partition_point(|(k, ..)| *k <= list);
@@ -181,15 +181,15 @@ impl<T: Number> FixedData<T> {
         rest: Option<(&[T], &[T])>,
     ) -> Result<Vec<BandSums<T>>> {
         let steps = self.returned(waves, shifts, std::slice::from_ref(list), set, object, rest.map(|(spectra, _)| spectra))?.concat();
-        let (views, probe) = (waves.views, rest.map(|(_, probe)| probe));
-        self.cpu.install(|| self.banded(&steps, views, list, set, object, probe))
+        let probe = rest.map(|(_, probe)| probe);
+        self.cpu.install(|| self.banded(&steps, waves, list, set, object, probe))
     }
 
     /// Numerators by bands, with the sums of `|O|^2` there; `norm probe` added where the step is to begin at the probe.
     fn banded(
         &self,
         steps: &[T],
-        views: &[View],
+        Waves { views, share, .. }: Waves<T>,
         list: &ViewList,
         set: usize,
         object: &[T],
@@ -200,7 +200,7 @@ impl<T: Number> FixedData<T> {
         let place = |number: usize, band: &[T]| (number * ROWS, self.split_band(band).0.len());
         let mut pieces: Vec<(usize, &mut BandSums<T>)> = bands.iter_mut().enumerate().collect();
         sum_pieces(
-            &self.share,
+            share,
             &mut pieces,
             |_| &list.parts,
             |(_, band)| self.split_band(band).1.len(),

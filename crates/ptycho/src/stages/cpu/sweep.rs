@@ -1,8 +1,8 @@
-//! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads; what they do to object
-//! and probe is applied view by view in the order of the batch.
+//! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads, and by all parts of a
+//! run; what they do to object and probe is applied view by view in the order of the batch, on every part.
 
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut};
+use zellige_engine::parallel::{map_tasks, owned};
 
 use super::fourier::{mix, update_to};
 use super::greatest::Greatest;
@@ -10,6 +10,7 @@ use super::lanes::{Lanes, Number, Work};
 use super::shift::ViewInputs;
 use super::store::{planes, planes_mut};
 use super::{CpuStages, FixedData, Scratch};
+use crate::batch::BatchShare;
 use crate::model::View;
 use crate::physics::pie_weight;
 use crate::stages::{Sweep, in_one_part};
@@ -215,13 +216,14 @@ impl<T: Number> Work<T> for ApplyDifference<'_, T> {
 impl<T: Number> CpuStages<T> {
     /// One pass over the views in `order`.
     pub(super) fn sweep_views(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
-        in_one_part(&self.fixed.share)?;
+        if rule.batch <= 1 {
+            in_one_part(&self.fixed.share)?;
+        }
         let Self { fixed, views, shifts, state, exit, errors, .. } = self;
         let fixed = &*fixed;
         let stored = fixed.exits() * 2 * fixed.shape.stored();
         let keeps = !exit.is_empty();
         let mut differences = vec![T::ZERO; rule.batch.min(order.len()) * stored];
-        let mut found = vec![[0.0; 3]; rule.batch.min(order.len())];
         let mut norm = vec![T::ZERO; fixed.shape.stored()];
         let mut steps = vec![T::ZERO; state.probe.len()];
         // The probe as the views of a batch see it, and the step that one of them asks for there.
@@ -234,27 +236,30 @@ impl<T: Number> CpuStages<T> {
                 let state_now = &*state;
                 let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, j)| [*j, slot as u32]).collect();
                 let probes = &fixed.all_shifted(&fixed.spectra(&state_now.probe), views, shifts, &list)[..];
-                let work = |slot: usize, j: &u32, out: &mut [T], found: &mut [f64; 3]| {
-                    let j = *j as usize;
+                let parts = BatchShare::new(&fixed.share, batch);
+                let work = |slot: usize, out: &mut [T]| {
+                    let j = batch[slot] as usize;
                     // SAFETY: `order` holds each view at most once, so that no other work has this wave.
-                    let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
+                    let exit = if keeps { unsafe { exits.wave(j - fixed.own.start, stored) } } else { &mut [] };
                     let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid(j)[0], &mut *fixed.scratch());
                     let (ViewInputs { probe, object }, view) = fixed.own_or(state_now, probes, slot, (views[j], shifts[j]), scratch);
-                    *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
+                    T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch })
                 };
-                if let [one] = batch {
-                    work(0, one, &mut differences[..stored], &mut found[0]);
+                let mut to = parts.own_of(&mut differences, stored);
+                let found = if let [(slot, out)] = &mut to[..] {
+                    vec![work(*slot, out)]
                 } else {
-                    each_task((items(batch), chunks_mut(&mut differences, stored), items_mut(&mut found)), |slot, (j, out, found)| {
-                        work(slot, j, out, found);
-                    });
+                    map_tasks(owned(to), |_, (slot, out)| work(slot, out))
+                };
+                for (slot, found) in parts.own().iter().zip(found) {
+                    errors[batch[*slot as usize] as usize - fixed.own.start] = found;
                 }
+                parts.tell(&mut differences, stored)?;
                 if rule.probe {
                     steps.fill(T::ZERO);
                 }
                 for (i, j) in batch.iter().enumerate() {
                     let view = views[*j as usize];
-                    errors[*j as usize] = found[i];
                     let set = view.probe as usize * fixed.probe_len()..(view.probe as usize + 1) * fixed.probe_len();
                     let (difference, batch, object, norm) =
                         (&differences[i * stored..(i + 1) * stored], batch.len(), &mut state.object[..], &mut norm[..]);
@@ -284,8 +289,8 @@ impl<T: Number> CpuStages<T> {
                     fixed.supported(&mut state.probe);
                 }
             }
-        });
-        Ok(())
+            Ok(())
+        })
     }
 }
 

@@ -11,10 +11,12 @@ use super::Pair;
 use super::arguments::{ConstraintArgument, ModelArgument, PieStepArgument};
 use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
+use super::handover::batch::{BatchWaves, OwnViews};
 use super::number::{C, Number};
 use super::program::TEAM;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
+use crate::batch::BatchShare;
 use crate::model::Model;
 use crate::stages::Sweep;
 
@@ -54,9 +56,10 @@ struct GroupBuffers<T: Number> {
     brightest: Buffer<T::Word>,
     last: Buffer<T::Word>,
     clearest: Buffer<T::Word>,
-    /// Buffers of sub-pixel shifts: the probes as seen by the views of a batch, and the greatest value that each view of the group
-    /// sees.
+    /// Buffers of sub-pixel shifts: the probes as seen by own views of a batch, and by all of it where these are of several parts,
+    /// and the greatest value that each view of the group sees.
     own: Buffer<C<T>>,
+    whole: Buffer<C<T>>,
     seen: Buffer<T::Word>,
 }
 
@@ -73,12 +76,39 @@ struct RecordedGroup {
 /// One sweep.
 struct Pass<'a, T> {
     rule: &'a Sweep,
+    /// For kernels that count own views of a part of a run, as lists of frames do, and for those that count all.
     argument: ModelArgument,
+    all: ModelArgument,
     batch_size: usize,
     sets: usize,
     /// Address of the waves that are kept, or 0.
     waves: u64,
     supports: Option<&'a Supports<T>>,
+}
+
+/// Waves of a group that parts of a run tell each other.
+struct Told<'a, T: Number> {
+    waves: &'a mut BatchWaves<T>,
+    model: &'a Model,
+    /// Views of the group, and how many belong to a batch.
+    views: &'a [u32],
+    size: usize,
+    /// Batches of the pass before the group's first.
+    before: usize,
+}
+
+impl<T: Number> Told<'_, T> {
+    /// Own views of a batch of the group, of which the first ones count from 0.
+    fn own(&self, number: usize) -> OwnViews {
+        let own = self.waves.own(self.before + number);
+        OwnViews { first: own.first - self.waves.own(self.before).first, ..own }
+    }
+
+    /// Batch number `number` of the group with the waves of all parts, as [`BatchWaves::tell`].
+    fn tell(&mut self, number: usize, own: &Buffer<C<T>>, batch: Batch, list: u64) -> Result<Batch> {
+        let views = &self.views[number * self.size..self.views.len().min((number + 1) * self.size)];
+        self.waves.tell(self.before + number, &BatchShare::new(&self.model.share, views), own, batch, list)
+    }
 }
 
 impl<T: Number> BatchSequence<T> {
@@ -105,21 +135,24 @@ impl<T: Number> BatchSequence<T> {
                 last: pool.alloc_zeros(model.probes, "ptycho: greatest values")?,
                 clearest: greatest()?,
                 own: pool.alloc_zeros(0, "ptycho: shifted probes")?,
+                whole: pool.alloc_zeros(0, "ptycho: shifted probes")?,
                 seen: greatest()?,
             },
             recorded: [None, None],
         })
     }
 
-    /// One pass over the views in `order`.
+    /// One pass over the views in `order`. The first argument is that of kernels that count own views of a part of a run, the
+    /// second that of those that count all; parts tell each other their waves by `told`.
     pub(super) fn sweep(
         &mut self,
         model: &Model,
-        argument: ModelArgument,
+        [argument, all]: [ModelArgument; 2],
         state: &mut Pair<T>,
         frames: &mut Frames<T>,
         operations: &mut BatchOperations<T>,
         (supports, mut subpixel): (Option<&Supports<T>>, Option<&mut SubpixelProbe<T>>),
+        mut told: Option<&mut BatchWaves<T>>,
         rule: &Sweep,
         order: &[u32],
     ) -> Result<()> {
@@ -129,7 +162,7 @@ impl<T: Number> BatchSequence<T> {
         }
         let batch_size = rule.batch.clamp(1, order.len().max(1));
         let waves = if keep { frames.waves.address() } else { 0 };
-        let pass = Pass { rule, argument, batch_size, sets: model.probes, waves, supports };
+        let pass = Pass { rule, argument, all, batch_size, sets: model.probes, waves, supports };
         let group = (GROUP / batch_size).max(1) * batch_size;
         operations.need(batch_size, 1, 1, 3 * group * operations.chunks() as usize)?;
         let Self { cuda, pool, kernels, buffers, recorded } = self;
@@ -141,6 +174,9 @@ impl<T: Number> BatchSequence<T> {
         }
         if let Some(subpixel) = subpixel.as_deref_mut() {
             subpixel.grow(&mut buffers.own, batch_size)?;
+            if told.is_some() {
+                subpixel.grow(&mut buffers.whole, batch_size)?;
+            }
             subpixel.need_back(batch_size)?;
         }
         cuda.upload_at(&mut buffers.order, 0, order)?;
@@ -152,17 +188,35 @@ impl<T: Number> BatchSequence<T> {
         for first in (0..order.len()).step_by(group) {
             let count = group.min(order.len() - first);
             cuda.copy(&buffers.order, first, &mut buffers.group, 0, count)?;
+            if let Some(told) = &mut told {
+                // Not recorded: parts have other numbers of views in every batch.
+                let subpixel = subpixel.as_deref_mut();
+                let views = &order[first..first + count];
+                kernels.group(
+                    &pass,
+                    cuda,
+                    buffers,
+                    state,
+                    frames,
+                    operations,
+                    subpixel,
+                    count,
+                    Some(Told { waves: told, model, views, before: first / batch_size, size: batch_size }),
+                )?;
+                continue;
+            }
             let here: Vec<u64> = here.iter().copied().chain([count as u64]).collect();
             let recorded = &mut recorded[usize::from(count < group)];
             let alike = recorded.as_mut().filter(|r| r.rule == *rule && r.argument == here);
             let Some(alike) = alike else {
                 // Once as it is: what is made on the way must not be made while launches are recorded.
                 *recorded = Some(RecordedGroup { rule: *rule, argument: here, graph: None, refused: false });
-                kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count)?;
+                kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count, None)?;
                 continue;
             };
             if alike.graph.is_none() && !alike.refused {
-                match cuda.capture(|| kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count)) {
+                match cuda.capture(|| kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count, None))
+                {
                     Ok(graph) => alike.graph = Some(graph),
                     Err(error) => {
                         tracing::warn!("launches from view to view are not recorded and take longer: {error}");
@@ -173,7 +227,7 @@ impl<T: Number> BatchSequence<T> {
             match &mut alike.graph {
                 // SAFETY: everything lies where it lay when the launches were recorded, as much of it as then.
                 Some(graph) => unsafe { graph.launch()? },
-                None => kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count)?,
+                None => kernels.group(&pass, cuda, buffers, state, frames, operations, subpixel.as_deref_mut(), count, None)?,
             }
         }
         Ok(())
@@ -221,8 +275,9 @@ impl Kernels {
         operations: &mut BatchOperations<T>,
         mut subpixel: Option<&mut SubpixelProbe<T>>,
         count: usize,
+        mut told: Option<Told<T>>,
     ) -> Result<()> {
-        let Pass { rule, argument, batch_size, sets, waves, supports } = *pass;
+        let Pass { rule, argument, all, batch_size, sets, waves, supports } = *pass;
         let chunks = operations.chunks();
         let real = supports.map_or(0, Supports::real);
         let (formula, step) = (ConstraintArgument::<T>::from(rule), PieStepArgument::<T>::new(rule, waves != 0, real));
@@ -237,36 +292,50 @@ impl Kernels {
         for number in 0..batches {
             let first = number * batch_size;
             let views = batch_size.min(count - first);
-            let batch = Batch { list: buffers.group.from(first).value(), ..operations.batch(frames, 0, 3 * first * chunks as usize) };
-            let (mut here, mut steps, mut brightest_of) =
-                (argument, buffers.steps.address(), buffers.brightest.from(number * sets).value());
+            let list = buffers.group.from(first).value();
+            let own = told.as_ref().map_or(OwnViews { list, first, count: views }, |told| told.own(number));
+            let mut batch = Batch { list: own.list, ..operations.batch(frames, 0, 3 * own.first * chunks as usize) };
+            let (mut here, mut all) = (argument, all);
+            let (mut steps, mut brightest_of) = (buffers.steps.address(), buffers.brightest.from(number * sets).value());
             if let Some(subpixel) = subpixel.as_deref_mut() {
                 subpixel.take(operations, &state.probe)?;
-                subpixel.shift_probes(operations, argument, batch, views, (&mut buffers.own, 0), -1)?;
+                subpixel.shift_probes(operations, argument, batch, own.count, (&mut buffers.own, 0), -1)?;
                 (here.probe, steps, brightest_of) = (buffers.own.address(), subpixel.back.address(), buffers.seen.from(first).value());
-                subpixel.brightest(operations, &buffers.own, views, brightest_of)?;
+                all.probe = here.probe;
+                let mut seen = &buffers.own;
+                if let Some(told) = &told {
+                    let batch = Batch { list, ..batch };
+                    let to = &mut buffers.whole;
+                    subpixel.from_first_of_all(told.model, |subpixel| subpixel.shift_probes(operations, all, batch, views, (to, 0), -1))?;
+                    seen = &buffers.whole;
+                    all.probe = seen.address();
+                }
+                subpixel.brightest(operations, seen, views, brightest_of)?;
             }
             if number == 0 || !at_once {
-                operations.multiply(here, None, batch, views, -1)?;
+                operations.multiply(here, None, batch, own.count, -1)?;
             }
-            operations.propagate(0, batch, views, false)?;
-            let launch = self.difference.launch((chunks, views as u32), TEAM).arg(batch).arg(waves).plain(formula);
+            operations.propagate(0, batch, own.count, false)?;
+            let launch = self.difference.launch((chunks, own.count as u32), TEAM).arg(batch).arg(waves).plain(formula);
             // SAFETY: (Batch, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the group.
             unsafe { launch.run()? };
-            operations.propagate(0, batch, views, true)?;
+            operations.propagate(0, batch, own.count, true)?;
+            if let Some(told) = &mut told {
+                batch = told.tell(number, &operations.waves[0], batch, list)?;
+            }
             for i in 0..views {
                 let clearest = buffers.clearest.from(first + i);
-                let launch = self.step_object.launch(chunks, TEAM).arg(here).arg(batch).arg(i as u32);
+                let launch = self.step_object.launch(chunks, TEAM).arg(all).arg(batch).arg(i as u32);
                 let launch = launch.arg(brightest_of).arg(clearest).plain(step);
                 // SAFETY: (Model, Batch, u32, const u32*, u32*, PieStep) as `step_object` declares.
                 unsafe { launch.run()? };
                 if rule.looks_through_objects() {
-                    let launch = self.look_through_object.launch(GREATEST, TEAM).arg(argument).arg(batch).arg(i as u32);
+                    let launch = self.look_through_object.launch(GREATEST, TEAM).arg(all).arg(batch).arg(i as u32);
                     // SAFETY: (Model, Batch, u32, u32*) as `look_through_object` declares.
                     unsafe { launch.arg(buffers.clearest.from(first + i)).run()? };
                 }
                 if rule.probe && !at_once {
-                    let launch = self.step_probe.launch(chunks, TEAM).arg(here).arg(batch).arg(i as u32);
+                    let launch = self.step_probe.launch(chunks, TEAM).arg(all).arg(batch).arg(i as u32);
                     let launch = launch.arg(clearest).plain(step).arg(T::from_wide(1.0) / T::from_wide(views as f64));
                     // SAFETY: (Model, Batch, u32, const u32*, PieStep, float, C*) as `step_probe` declares.
                     unsafe { launch.arg(steps).run()? };
@@ -277,7 +346,11 @@ impl Kernels {
                 steps = buffers.steps.address();
                 if rule.probe {
                     subpixel.begin_batch(views);
-                    subpixel.add_shifted_back(operations, argument, batch, views, false)?;
+                    match &told {
+                        None => subpixel.add_shifted_back(operations, all, batch, views, false)?,
+                        Some(told) => subpixel
+                            .from_first_of_all(told.model, |subpixel| subpixel.add_shifted_back(operations, all, batch, views, false))?,
+                    }
                     subpixel.end_batch(operations)?;
                     steps = subpixel.sums.address();
                 }
@@ -300,9 +373,11 @@ impl Kernels {
             }
         }
         cuda.copy(&buffers.brightest, batches * sets, &mut buffers.last, 0, sets)?;
-        let batch = Batch { list: buffers.group.address(), ..operations.batch(frames, 0, 0) };
-        let launch = self.view_errors.launch((count as u32).div_ceil(TEAM), TEAM).arg(batch).arg(chunks).arg(count as u32);
-        // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the group has its sums.
+        let own = OwnViews { list: buffers.group.address(), first: 0, count };
+        let own = told.as_ref().map_or(own, |told| told.waves.own_from(told.before, batches));
+        let batch = Batch { list: own.list, ..operations.batch(frames, 0, 0) };
+        let launch = self.view_errors.launch((own.count as u32).div_ceil(TEAM), TEAM).arg(batch).arg(chunks).arg(own.count as u32);
+        // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every own view of the group has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }
 }

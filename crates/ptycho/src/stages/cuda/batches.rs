@@ -300,6 +300,9 @@ impl<T: Number> BatchOperations<T> {
 
     /// Transforms `count` frames from value `at` on, likewise.
     pub(super) fn transform_at(&mut self, waves: &mut Buffer<C<T>>, at: usize, count: usize, direction: Direction) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
         self.plans.get::<T>(Shape::frames(self.config.frame[0], self.config.frame[1], count))?.run_at(waves, at, direction)
     }
 }
@@ -315,6 +318,10 @@ fn carry<T: Number>(
     (batch, count): (Batch, usize),
     back: bool,
 ) -> Result<()> {
+    // Of a batch of which this part of a run has no view.
+    if count == 0 {
+        return Ok(());
+    }
     let pixels = config.frame[0] * config.frame[1];
     let plan = plans.get::<T>(Shape::frames(config.frame[0], config.frame[1], count * config.exits()))?;
     let Some(near) = near else {

@@ -5,7 +5,7 @@ use zellige_engine::error::Result;
 use super::arguments::ModelArgument;
 use super::batches::BatchOperations;
 use super::likelihood::LikelihoodKernels;
-use super::number::Number;
+use super::number::{C, Number};
 use super::positions::PositionTrials;
 use super::program::FrameProcessing;
 use super::subpixel::SubpixelProbe;
@@ -118,7 +118,7 @@ impl<T: Number> CudaStages<T> {
             self.need_batches()?;
             let argument = Model { shifts: self.scan.shifts.clone(), ..stream::plan::without_frames(&self.model) };
             self.subpixel = Some(SubpixelProbe::new(&argument, &self.cuda, &self.pool, self.frames.config)?);
-            self.begin_at(0);
+            self.begin_at(self.scan.first);
         }
         Ok(())
     }
@@ -131,6 +131,16 @@ impl<T: Number> CudaStages<T> {
         if frames.config.near {
             (operations.shifts, frames.shifts) = (shifts, shifts);
         }
+    }
+
+    /// The argument of kernels that count own views, with the probes that these see, and that of sums over views, which count all.
+    pub(super) fn seen_by_all(&self, here: ModelArgument) -> ModelArgument {
+        let all = self.scan.of_all(&self.state);
+        if !self.frames.config.shifted {
+            return all;
+        }
+        let before = (self.scan.first * self.model.modes[0] * self.model.pixels() * size_of::<C<T>>()) as u64;
+        ModelArgument { probe: here.probe.wrapping_sub(before), ..all }
     }
 
     /// Gradient, of which the value of every view is given.

@@ -17,6 +17,7 @@ use super::intensity::intensity;
 use super::number::{C, Number, narrow, wide};
 use super::on_demand::absent;
 use super::supports::Supports;
+use super::sweeps::Sweeps;
 use super::wavefield::Wavefield;
 use crate::model::{State, View};
 use crate::stages::{Held, LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, StateToCome, Sweep, in_one_part};
@@ -81,13 +82,15 @@ impl<T: Number> Stages for CudaStages<T> {
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
         self.end_overlap()?;
-        in_one_part(&self.model.share)?;
+        if rule.batch <= 1 {
+            in_one_part(&self.model.share)?;
+        }
         self.forget_seen();
         let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
         let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
-        let argument = self.scan.model(&self.state);
+        let [argument, all] = [self.scan.model(&self.state), self.scan.of_all(&self.state)];
         let supports = self.supports.as_ref().filter(|_| rule.probe);
         let apart = supports.is_some_and(Supports::apart) || rule.looks_through_objects();
         if rule.batch <= 1 && !apart && self.frames.sequence_kind(keep).is_some() {
@@ -99,23 +102,26 @@ impl<T: Number> Stages for CudaStages<T> {
         let Self { model, state, frames, operations: Some(operations), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
             return Err(absent());
         };
-        sweeps.batch_sequence.sweep(model, argument, state, frames, operations, (supports.as_ref(), subpixel.as_mut()), rule, order)
+        sweeps.share_batches(model, order, rule.batch)?;
+        let Sweeps { batch_sequence, told, .. } = sweeps;
+        let apart = (supports.as_ref(), subpixel.as_mut());
+        batch_sequence.sweep(model, [argument, all], state, frames, operations, apart, told.as_mut(), rule, order)
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
         self.end_overlap()?;
-        in_one_part(&self.model.share)?;
         self.forget_seen();
         let views = self.scan.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
-        let argument = self.scan.model(&self.state);
+        let arguments = [self.scan.model(&self.state), self.scan.of_all(&self.state)];
         self.need_sweeps()?;
         self.need_subpixel()?;
         let Self { model, state, frames, operations: Some(operations), sweeps: Some(sweeps), supports, subpixel, .. } = self else {
             return Err(absent());
         };
-        sweeps.least_squares(model, argument, state, frames, operations, (supports.as_ref(), subpixel.as_mut()), rule, order)?;
+        sweeps.share_batches(model, order, rule.batch)?;
+        sweeps.least_squares(model, arguments, state, frames, operations, (supports.as_ref(), subpixel.as_mut()), rule, order)?;
         rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 

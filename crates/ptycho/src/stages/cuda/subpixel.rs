@@ -114,6 +114,14 @@ impl<T: Number> SubpixelProbe<T> {
         self.shifts.from(first).value()
     }
 
+    /// Does `work` of kernels that count all views, in place of those from the first own one of a part of a run on.
+    pub(super) fn from_first_of_all<R>(&mut self, model: &Model, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        self.begin_at(0);
+        let done = work(self);
+        self.begin_at(model.own().start);
+        done
+    }
+
     /// Takes note that the state's probes or the shifts change, or have changed.
     pub(super) fn forget(&mut self) {
         (self.current, self.taken) = (false, false);
@@ -193,7 +201,7 @@ impl<T: Number> SubpixelProbe<T> {
     }
 
     /// Takes the state's probes in registers, unless they were.
-    fn take_again(&mut self, probe: &Buffer<C<T>>) -> Result<()> {
+    pub(super) fn take_again(&mut self, probe: &Buffer<C<T>>) -> Result<()> {
         if let Some(registers) = self.registers.as_ref().filter(|_| !self.taken) {
             registers.take(probe)?;
             self.taken = true;
@@ -358,6 +366,32 @@ impl<T: Number> SubpixelProbe<T> {
         self.end(operations)
     }
 
+    /// Values and weights of sums that are under way, in all parts.
+    pub(super) fn under_way(&self) -> [usize; 2] {
+        [self.parts * self.sets * self.modes(), self.parts * self.norms.len() / self.most_parts]
+    }
+
+    /// Takes sums to which `added` views were added elsewhere.
+    pub(super) fn go_on(&mut self, added: usize, sums: &Buffer<C<T>>, norms: &Buffer<T>) -> Result<()> {
+        let [values, weights] = self.under_way();
+        self.added = added;
+        self.cuda.copy(sums, 0, &mut self.sums, 0, values)?;
+        self.cuda.copy(norms, 0, &mut self.norms, 0, weights)
+    }
+
+    /// Adds up the parts of sums that are complete: there is one then.
+    pub(super) fn complete(&mut self) -> Result<()> {
+        self.add_parts()?;
+        self.parts = 1;
+        Ok(())
+    }
+
+    /// Takes sums that were completed elsewhere.
+    pub(super) fn take_complete(&mut self, sums: &Buffer<C<T>>, norms: &Buffer<T>) -> Result<()> {
+        self.parts = 1;
+        self.go_on(self.added, sums, norms)
+    }
+
     /// Adds those over the views of `frames`.
     pub(super) fn add_views(
         &mut self,
@@ -397,7 +431,6 @@ impl<T: Number> SubpixelProbe<T> {
         // At a near detector, whose frame is where it was, nothing moved.
         if !frames.waves.is_empty() && !self.config.near {
             self.set_shift_change(old, new)?;
-            self.first = 0;
             self.shift_waves(operations, frames)?;
         }
         self.cuda.upload(&mut self.shifts, &pairs(new))

@@ -8,11 +8,13 @@ use super::arguments::ModelArgument;
 use super::batch_sequence::BatchSequence;
 use super::batches::{Batch, BatchOperations};
 use super::frames::Frames;
+use super::handover::batch::{BatchWaves, OwnViews};
 use super::number::{C, Number};
 use super::program::{KernelConfig, TEAM};
 use super::recipes::sweeps_recipe;
 use super::subpixel::SubpixelProbe;
 use super::supports::Supports;
+use crate::batch::BatchShare;
 use crate::model::{Model, Storage};
 use crate::stages::{LeastSquares, Noise, cpu};
 
@@ -41,13 +43,18 @@ pub(super) struct Sweeps<T: Number> {
     brightest: Buffer<T::Word>,
     direction: Option<Pair<T>>,
     norms: Buffer<T>,
-    /// Probes as the views of a batch see them, and directions, where these differ from view to view.
-    own: [Buffer<C<T>>; 2],
+    /// Probes as own views of a batch see them, directions likewise, and probes as all of the batch see them where that is of
+    /// several parts; where these differ from view to view.
+    own: [Buffer<C<T>>; 3],
+    /// Waves that parts of a run tell each other.
+    pub(super) told: Option<BatchWaves<T>>,
+    config: KernelConfig,
 }
 
 impl<T: Number> Sweeps<T> {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, config: KernelConfig) -> Result<Self> {
         let program = sweeps_recipe(&config).build(cuda)?;
+        let nothing = || pool.alloc_zeros(0, "ptycho: shifted probes");
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -66,23 +73,42 @@ impl<T: Number> Sweeps<T> {
             brightest: pool.alloc_zeros(0, "ptycho: greatest values")?,
             direction: None,
             norms: pool.alloc_zeros(0, "ptycho: norms")?,
-            own: [pool.alloc_zeros(0, "ptycho: shifted probes")?, pool.alloc_zeros(0, "ptycho: shifted probes")?],
+            own: [nothing()?, nothing()?, nothing()?],
+            told: None,
+            config,
         })
     }
 
-    /// Errors of all views of the order from the sums of their blocks.
-    fn errors(&self, operations: &BatchOperations<T>, frames: &Frames<T>, views: usize) -> Result<()> {
-        let batch = Batch { list: self.order.address(), ..operations.batch(frames, 0, 0) };
-        let launch = self.view_errors.launch((views as u32).div_ceil(TEAM), TEAM).arg(batch).arg(operations.chunks()).arg(views as u32);
-        // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every view of the order has its sums.
+    /// Begins a pass over the views in `order`, by batches of `size`, where the run is in several parts.
+    pub(super) fn share_batches(&mut self, model: &Model, order: &[u32], size: usize) -> Result<()> {
+        if model.share.is_alone() {
+            return Ok(());
+        }
+        let size = size.clamp(1, order.len().max(1));
+        let told = match self.told.take().filter(|told| told.fits(size)) {
+            Some(told) => told,
+            None => BatchWaves::new(model, &self.cuda, &self.pool, self.config, size)?,
+        };
+        self.told.insert(told).begin(model, order, size)
+    }
+
+    /// Errors of some views of the order from the sums of their blocks.
+    fn errors(&self, operations: &BatchOperations<T>, frames: &Frames<T>, OwnViews { list, count, .. }: OwnViews) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let batch = Batch { list, ..operations.batch(frames, 0, 0) };
+        let launch = self.view_errors.launch((count as u32).div_ceil(TEAM), TEAM).arg(batch).arg(operations.chunks()).arg(count as u32);
+        // SAFETY: (Batch, u32, u32, const float*, float*) as `view_errors` declares; every one of the views has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
     }
 
-    /// One pass of LSQML, batch by batch.
+    /// One pass of LSQML, batch by batch. The first argument is that of kernels that count own views of a part of a run, as lists
+    /// of frames do, the second that of sums over all.
     pub(super) fn least_squares(
         &mut self,
         model: &Model,
-        argument: ModelArgument,
+        [argument, all]: [ModelArgument; 2],
         state: &mut Pair<T>,
         frames: &mut Frames<T>,
         operations: &mut BatchOperations<T>,
@@ -111,50 +137,57 @@ impl<T: Number> Sweeps<T> {
         let mut along = ModelArgument { probe: direction.probe.address(), object: direction.object.address(), ..argument };
         let mut own = self.own.each_ref().map(|_| None);
         if let Some(subpixel) = subpixel.as_deref() {
-            for (own, kept) in own.iter_mut().zip(&mut self.own) {
+            let kinds = if model.share.is_alone() { 2 } else { 3 };
+            for (own, kept) in own.iter_mut().zip(&mut self.own).take(kinds) {
                 let mut buffer = std::mem::replace(kept, self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
                 subpixel.grow(&mut buffer, batch_size)?;
                 *own = Some(buffer);
             }
         }
-        let plain = argument;
+        let (plain, mut told) = (argument, self.told.take());
         for (number, views) in order.chunks(batch_size).enumerate() {
             let first = number * batch_size;
-            let count = views.len() as u32;
-            let batch = Batch { list: self.order.from(first).value(), ..operations.batch(frames, 0, 3 * first * chunks as usize) };
-            let mut argument = plain;
-            if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[0]) {
+            let (count, parts, list) = (views.len() as u32, BatchShare::new(&model.share, views), self.order.from(first).value());
+            let own_views = told.as_ref().map_or(OwnViews { list, first, count: views.len() }, |told| told.own(number));
+            let here = own_views.count as u32;
+            let mut batch = Batch { list: own_views.list, ..operations.batch(frames, 0, 3 * own_views.first * chunks as usize) };
+            let (mut argument, mut all) = (plain, all);
+            if let (Some(subpixel), [Some(own), _, whole]) = (subpixel.as_deref_mut(), &mut own) {
                 subpixel.take(operations, &state.probe)?;
-                subpixel.shift_probes(operations, plain, batch, views.len(), (own, 0), -1)?;
+                subpixel.shift_probes(operations, plain, batch, own_views.count, (own, 0), -1)?;
                 argument.probe = own.address();
+                all.probe = own.address();
+                if let Some(whole) = whole {
+                    let batch = Batch { list, ..batch };
+                    subpixel
+                        .from_first_of_all(model, |subpixel| subpixel.shift_probes(operations, all, batch, views.len(), (whole, 0), -1))?;
+                    all.probe = whole.address();
+                }
             }
-            operations.multiply(argument, None, batch, views.len(), -1)?;
-            operations.propagate(0, batch, views.len(), false)?;
+            operations.multiply(argument, None, batch, own_views.count, -1)?;
+            operations.propagate(0, batch, own_views.count, false)?;
             let poisson = u32::from(rule.noise == Noise::Poisson);
             // SAFETY: (Batch, u32) as `residual` declares; the sums hold all views of the order.
-            unsafe { self.residual.launch((chunks, count), TEAM).arg(batch).arg(poisson).run()? };
-            operations.propagate(0, batch, views.len(), true)?;
+            unsafe { self.residual.launch((chunks, here), TEAM).arg(batch).arg(poisson).run()? };
+            operations.propagate(0, batch, own_views.count, true)?;
+            let own_batch = batch;
+            if let Some(told) = &mut told {
+                batch = told.tell(number, &parts, &operations.waves[0], batch, list)?;
+            }
             self.cuda.fill_zero(&mut direction.object)?;
             self.cuda.fill_zero(&mut direction.probe)?;
             if rule.object {
-                self.object_directions(model, argument, batch, count, &direction, rule.damping, number * each)?;
+                self.object_directions(model, all, batch, count, &direction, rule.damping, number * each)?;
             }
             if rule.probe {
                 let largest = number * each + layers.len();
                 if let Some(subpixel) = subpixel.as_deref_mut() {
-                    self.probe_directions_subpixel(
-                        model,
-                        plain,
-                        batch,
-                        count,
-                        operations,
-                        subpixel,
-                        &mut direction,
-                        rule.damping,
-                        largest,
-                    )?;
+                    let to = &mut direction;
+                    subpixel.from_first_of_all(model, |subpixel| {
+                        self.probe_directions_subpixel(model, all, batch, count, operations, subpixel, to, rule.damping, largest)
+                    })?;
                 } else {
-                    self.probe_directions(model, argument, batch, count, &direction, rule.damping, largest, chunks)?;
+                    self.probe_directions(model, all, batch, count, &direction, rule.damping, largest, chunks)?;
                 }
                 if let Some(supports) = supports {
                     supports.apply(Some(operations), &mut direction.probe)?;
@@ -162,17 +195,21 @@ impl<T: Number> Sweeps<T> {
             }
             if let (Some(subpixel), Some(own)) = (subpixel.as_deref_mut(), &mut own[1]) {
                 subpixel.take(operations, &direction.probe)?;
-                subpixel.shift_probes(operations, plain, batch, views.len(), (own, 0), -1)?;
+                subpixel.shift_probes(operations, plain, own_batch, own_views.count, (own, 0), -1)?;
                 along.probe = own.address();
             }
-            let steps = Batch { sums: operations.sums.from(behind).value(), ..batch };
+            let steps = Batch { sums: operations.sums.from(behind).value(), ..own_batch };
             // SAFETY: (Model, Model, Batch) as `products` declares; five sums a block of every view of the batch lie behind those of the
             // errors.
-            unsafe { self.products.launch((chunks, count), TEAM).arg(argument).arg(along).arg(steps).run()? };
-            let sums = self.cuda.download_range(&operations.sums, behind..behind + 5 * (count * chunks) as usize)?;
+            unsafe { self.products.launch((chunks, here), TEAM).arg(argument).arg(along).arg(steps).run()? };
+            let sums = self.cuda.download_range(&operations.sums, behind..behind + 5 * (here * chunks) as usize)?;
+            let mut products = vec![[0.0; 5]; views.len()];
+            for ((_, to), view) in parts.own_of(&mut products, 1).into_iter().zip(sums.chunks_exact(5 * chunks as usize)) {
+                to[0] = view.chunks_exact(5).fold([0.0; 5], |all, part| std::array::from_fn(|i| all[i] + part[i]));
+            }
+            parts.tell(&mut products, 1)?;
             let mut mean = [0.0; 2];
-            for view in sums.chunks_exact(5 * chunks as usize) {
-                let all = view.chunks_exact(5).fold([0.0; 5], |all, part| std::array::from_fn(|i| all[i] + part[i]));
+            for all in products {
                 let step = cpu::solve(all, [rule.object, rule.probe]);
                 mean = [0, 1].map(|i| mean[i] + rule.step[i] * step[i] / views.len() as f64);
             }
@@ -183,12 +220,15 @@ impl<T: Number> Sweeps<T> {
             }
         }
         self.direction = Some(direction);
+        let own_views = OwnViews { list: self.order.address(), first: 0, count: order.len() };
+        let own_views = told.as_ref().map_or(own_views, |told| told.own_from(0, batches));
+        self.told = told;
         for (kept, own) in self.own.iter_mut().zip(own) {
             if let Some(own) = own {
                 *kept = own;
             }
         }
-        self.errors(operations, frames, order.len())
+        self.errors(operations, frames, own_views)
     }
 
     /// Sums over the batch for the objects, over the illumination.

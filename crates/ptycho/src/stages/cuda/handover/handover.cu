@@ -1,4 +1,4 @@
-// Data that parts of a run send: values of tiles, one behind the other, [tiles][OBJECTS][TILE_ROWS][WARP], and sums of bundles.
+// Data that parts of a run send: values of tiles, one behind the other, [tiles][OBJECTS][TILE_ROWS][WARP], sums of bundles, and waves of batches.
 
 #include "probe_sums.cu"
 
@@ -30,4 +30,15 @@ extern "C" __global__ void __launch_bounds__(TEAM) bundle_sums(Sums sums, u32 fi
     C sum[PROBES];
     weights[(u64)b * (NX * NY) + pixel] = sum_bundle(sums, b, pixel, sum);
     for (int q = 0; q < PROBES; ++q) numerators[((u64)b * PROBES + q) * (NX * NY) + pixel] = sum[q];
+}
+
+// Waves of a batch in its order, [views][MODES * NY * NX], from those part by part, in which each view has its place: the `count` ones of this part,
+// which lie by themselves, begin at place `first`. Grid: (any, views).
+extern "C" __global__ void __launch_bounds__(TEAM)
+    waves_in(const C* own, const C* told, const u32* places, u32 first, u32 count, C* all) {
+    const u32 place = places[blockIdx.y];
+    const bool here = place - first < count;
+    const C* from = here ? own + (u64)(place - first) * (MODES * NX * NY) : told + (u64)place * (MODES * NX * NY);
+    C* to = all + (u64)blockIdx.y * (MODES * NX * NY);
+    for (u32 i = blockIdx.x * TEAM + threadIdx.x; i < MODES * NX * NY; i += gridDim.x * TEAM) to[i] = from[i];
 }

@@ -4,8 +4,9 @@
 //! (`stream`), which take them in the order of the views: a part is a block. Where it consists of sections (`sections.rs`), its
 //! sums are complete; where it ends within one, the next part goes on from where it has stopped (`rounds.rs`). Complete sums go to
 //! all others, each of which makes the same of them; of tiles that one part alone completes, updated values go (`completed.rs`),
-//! beside the sums for the probes.
+//! beside the sums for the probes. Engines that go by batches tell each other waves instead (`batch.rs`).
 
+pub(super) mod batch;
 mod completed;
 mod rounds;
 mod stages;
@@ -20,13 +21,16 @@ use zellige_engine::links::{Opened, Ways};
 use self::completed::{CompletedTiles, complete, runs, whole_bundles};
 use self::rounds::{Copied, Round, Rounds, Touch, rounds};
 use super::arguments::ModelArgument;
+use super::batches::BatchOperations;
+use super::frames::Frames;
 use super::lists;
 use super::number::{C, Number};
+use super::on_demand::absent;
 use super::program::{KernelConfig, TEAM, TILE_COLUMNS, TILE_ROWS};
 use super::recipes::recipe;
-use super::refused;
 use super::stream::sums::{BlockSums, NAMES, Target, Touched};
 use super::stream::tile_ranges::{PartRange, TileRange, firsts, pieces, touches};
+use super::subpixel::SubpixelProbe;
 use super::sums::{Bundled, Sums};
 use crate::model::{Model, View};
 use crate::share::Share;
@@ -35,7 +39,7 @@ use crate::stages::Overlap;
 /// Kernels of sums that go from part to part.
 pub(super) fn handover_recipe(config: &KernelConfig) -> Recipe {
     let roots = ["stream/stream.cu", "handover/handover.cu"];
-    recipe(config, "sums of parts", &roots, &[&NAMES[..], &["tiles_out", "tiles_in", "bundle_sums"]].concat())
+    recipe(config, "sums of parts", &roots, &[&NAMES[..], &["tiles_out", "tiles_in", "bundle_sums", "waves_in"]].concat())
 }
 
 impl Touch for TileRange {
@@ -124,6 +128,12 @@ struct Told<T> {
     weights: Opened<T>,
 }
 
+/// Sums for probes that each view sees shifted: as they come from the part before, and complete.
+struct Shifted<T> {
+    before: (Opened<C<T>>, Opened<T>),
+    complete: (Opened<C<T>>, Opened<T>),
+}
+
 /// The overlap loop so far.
 #[derive(Debug, Default)]
 struct OverlapLoop {
@@ -159,14 +169,12 @@ pub(super) struct Handover<T: Number> {
     /// The others have used the sums for the probes before.
     used: bool,
     overlap: OverlapLoop,
+    shifted: Option<Shifted<T>>,
 }
 
 impl<T: Number> Handover<T> {
     /// Sums of a part where views look at `views`; all parts make theirs at the same time.
     pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, config: KernelConfig, sums: &mut Sums<T>) -> Result<Self> {
-        if config.shifted {
-            return Err(refused("sub-pixel shifts in several parts", "take `--device cpu`, or one part"));
-        }
         let (share, what) = (model.share.clone(), "ptycho: sums between parts");
         share.must_all_have_views()?;
         let (links, me, parts) = (share.links(), share.links().rank(), share.links().size());
@@ -216,7 +224,17 @@ impl<T: Number> Handover<T> {
                 }
             }
         };
+        let mut between = |parts: usize| -> Result<(Opened<C<T>>, Opened<T>)> {
+            let sums = Arc::new(pool.alloc_zeros(parts * model.probe_len(), what)?);
+            let norms = Arc::new(pool.alloc_zeros(parts * model.probes * model.pixels(), what)?);
+            Ok((ways.open(sums)?, ways.open(norms)?))
+        };
+        let shifted = match config.shifted {
+            true => Some(Shifted { before: between(config.shifted_parts(model.probes))?, complete: between(1)? }),
+            false => None,
+        };
         Ok(Self {
+            shifted,
             tiles: tile_rounds,
             held: ways.open(blocks.held.clone())?,
             held_weights: ways.open(blocks.held_weights.clone())?,
@@ -355,6 +373,47 @@ impl<T: Number> Handover<T> {
         ways.settle()?;
         (*taken, *unread, *used) = (true, completed.late, false);
         Ok(())
+    }
+
+    /// Takes the sums over all views for probes that each view sees shifted, which all parts have alike afterwards. Every one of
+    /// them is of views here and there, so that each part goes on where the one before has stopped; `here` is the argument of
+    /// kernels that count own views.
+    pub(super) fn shifted(
+        &mut self,
+        subpixel: &mut SubpixelProbe<T>,
+        operations: &mut BatchOperations<T>,
+        here: ModelArgument,
+        frames: &Frames<T>,
+        rest: bool,
+    ) -> Result<()> {
+        let (me, parts, first) = (self.share.links().rank(), self.share.links().size(), self.share.own(self.views).start);
+        let Self { ways, shifted: Some(Shifted { before, complete }), taken, unread, .. } = self else { return Err(absent()) };
+        subpixel.begin(self.views);
+        // Those of the part before come in the round in which it sends them.
+        for round in 0..me {
+            ways.post(&[])?;
+            ways.hear(if round + 1 < me { &[] } else { std::slice::from_ref(&round) })?;
+        }
+        if me > 0 {
+            subpixel.go_on(first, before.0.own(), before.1.own())?;
+        }
+        subpixel.add_views(operations, here, frames, rest)?;
+        let last = me + 1 == parts;
+        if last {
+            subpixel.complete()?;
+        }
+        let ([values, weights], to) = (subpixel.under_way(), if last { &*complete } else { &*before });
+        for part in if last { 0..me } else { me + 1..me + 2 } {
+            ways.copy(&subpixel.sums, 0, &to.0, part, 0, values);
+            ways.copy(&subpixel.norms, 0, &to.1, part, 0, weights);
+        }
+        if !last {
+            ways.post(&[me + 1])?;
+            ways.hear(&[])?;
+        }
+        ways.settle()?;
+        (*taken, *unread) = (true, false);
+        if last { Ok(()) } else { subpixel.take_complete(complete.0.own(), complete.1.own()) }
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::arguments::UpdateArgument;
 use super::super::number::Number;
 use super::super::on_demand::absent;
 use super::super::stream::sums::Target;
+use super::super::subpixel::object_alone;
 use super::super::supports::Supports;
 use super::Handover;
 use crate::stages::{Likelihood, Overlap};
@@ -16,6 +17,9 @@ impl<T: Number> CudaStages<T> {
     /// Fourier space; one step a launch. The first pass is on the stream; [`Stages::end_overlap`](crate::stages::Stages) looks at
     /// it. Gives the passes of the loop before.
     pub(in crate::stages::cuda) fn overlap_in_parts(&mut self, rule: &Overlap) -> Result<u32> {
+        if self.frames.config.shifted {
+            return self.overlap_between_in_parts(rule);
+        }
         let apart = self.supports.as_ref().is_some_and(Supports::apart);
         if apart || rule.limits.smooth.is_some() {
             self.need_supports()?;
@@ -27,6 +31,43 @@ impl<T: Number> CudaStages<T> {
         let Some(Handover { overlap, .. }) = &mut self.handover else { return Err(absent()) };
         overlap.open = Some((rule.clone(), 1));
         Ok(overlap.passes.max(1))
+    }
+
+    /// The loop with sub-pixel shifts, as [`between`](super::super::subpixel) makes it; gives the passes made.
+    fn overlap_between_in_parts(&mut self, rule: &Overlap) -> Result<u32> {
+        self.need_subpixel()?;
+        self.need_supports()?;
+        if let Some(subpixel) = &mut self.subpixel {
+            subpixel.weigh(rule)?;
+        }
+        let once = object_alone(rule);
+        for pass in 0..rule.passes {
+            let argument = self.scan.model(&self.state);
+            let Self { state, frames, operations: Some(operations), subpixel: Some(subpixel), .. } = self else { return Err(absent()) };
+            let here = subpixel.seen(operations, argument, frames, &state.probe)?;
+            let all = self.seen_by_all(here);
+            let Self { model, state, frames, sums, operations, supports, subpixel, handover: Some(handover), .. } = self else {
+                return Err(absent());
+            };
+            let (Some(operations), Some(supports), Some(subpixel)) = (operations, supports, subpixel) else { return Err(absent()) };
+            if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
+                if let Some(sigma) = rule.limits.smooth {
+                    supports.smooth(model, &state.object, sigma)?;
+                }
+                handover.tiles(all, &frames.exits, sums, &Target::Object(once), &state.object, false)?;
+            }
+            if !rule.probe {
+                return Ok(pass + 1);
+            }
+            handover.shifted(subpixel, operations, here, frames, true)?;
+            subpixel.update_probes(state, sums, supports, operations)?;
+            // Whatever comes next needs their transforms, and the device has work while the change is waited for.
+            subpixel.take_again(&state.probe)?;
+            if pass + 1 < rule.passes && subpixel.change(model, state, supports)? < rule.tolerance {
+                return Ok(pass + 1);
+            }
+        }
+        Ok(rule.passes)
     }
 
     /// Looks at the last pass of the loop and makes those that are left.
@@ -85,19 +126,25 @@ impl<T: Number> CudaStages<T> {
 
     /// The gradient, of which the value of every view is given.
     pub(in crate::stages::cuda) fn gradient_in_parts(&mut self, rule: &Likelihood) -> Result<Vec<f64>> {
-        let (here, all) = (self.seen()?, self.scan.of_all(&self.state));
-        let Self { cuda, model, slots: [Some(to), ..], frames, sums, operations, descent: Some(descent), handover: Some(handover), .. } =
-            self
-        else {
-            return Err(absent());
-        };
+        let here = self.seen()?;
+        let all = self.seen_by_all(here);
+        let Self { cuda, model, slots: [Some(to), ..], frames, sums, operations, subpixel, .. } = self else { return Err(absent()) };
+        let (Some(descent), Some(handover)) = (&mut self.descent, &mut self.handover) else { return Err(absent()) };
         frames.need_exits()?;
-        let operations = operations.as_mut().filter(|_| descent.in_batches());
-        let values = descent.gradient_part(here, frames, operations, rule, &(0..frames.views))?;
+        let views = 0..frames.views;
+        let values = descent.gradient_part(here, frames, operations.as_mut().filter(|_| descent.in_batches()), rule, &views)?;
         if rule.object {
-            handover.tiles(all, &frames.exits, sums, &Target::Gradient(&to.object), &to.object, rule.probe)?;
+            let late = rule.probe && !frames.config.shifted;
+            handover.tiles(all, &frames.exits, sums, &Target::Gradient(&to.object), &to.object, late)?;
         } else {
             cuda.fill_zero(&mut to.object)?;
+        }
+        if let (Some(subpixel), Some(operations), true) = (subpixel, operations, rule.probe) {
+            handover.shifted(subpixel, operations, here, frames, false)?;
+            subpixel.end(operations)?;
+            let len = to.probe.len();
+            cuda.copy(&subpixel.sums, 0, &mut to.probe, 0, len)?;
+            return model.share.gathered(descent.values(values)?);
         }
         if rule.probe {
             handover.probes(all, &frames.exits, sums)?;

@@ -169,7 +169,9 @@ pub fn resident(model: &Model, device: &Properties, demand: KeptData) -> u64 {
     let frame = if demand.sequence { 8 } else { 4 } * model.counted() as u64;
     let batch = demand.largest_batch(model.views.len());
     let lists = lists_and_sums(model, device.multiprocessors, number);
-    let kept = lists + updated(model, batch, number) + at_once(model, device, demand) + (1 << 20);
+    // Waves of a batch as parts of a run tell them to each other: of this one and of the one before, and all in order.
+    let told = if model.share.is_alone() { 0 } else { 3 * 2 * number * model.pixels() * model.exits() * batch };
+    let kept = lists + updated(model, batch, number) + told + at_once(model, device, demand) + (1 << 20);
     let pairs = if demand.likelihood { 4 } else { 1 };
     let held = pairs * complex * (model.probe_len() + model.object_len()) as u64;
     held + kept as u64 + model.views.len() as u64 * (frame + waves)
