@@ -4,6 +4,7 @@
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 use zellige_engine::parallel::{items, items_mut, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
@@ -51,6 +52,7 @@ pub(crate) struct BatchSolver {
     grid: Grid,
     choice: Choice,
     device: Device,
+    links: Links,
     concurrent: usize,
     work: BatchBackend,
 }
@@ -59,16 +61,26 @@ enum BatchBackend {
     /// A driver for each that goes side by side.
     Cpu(Vec<Driver>),
     /// One plan for all.
-    Gpu(Option<Direct>),
+    Gpu(Option<Box<Direct>>),
 }
 
 impl BatchSolver {
-    pub(crate) fn new(grid: &Grid, choice: &Choice, concurrent: usize, device: &Device) -> Result<Self> {
+    /// Makes the solver of a part of a run; several parts take one right-hand side at a time.
+    pub(crate) fn new(grid: &Grid, choice: &Choice, concurrent: usize, device: &Device, links: &Links) -> Result<Self> {
+        let driver = |_| Driver::of_part(grid, choice.clone(), device, links);
         let work = match device {
-            Device::Cpu(_) => BatchBackend::Cpu((0..concurrent).map(|_| Driver::new(grid, choice.clone(), device)).collect::<Result<_>>()?),
-            Device::Cuda(_) => BatchBackend::Gpu(Some(Direct::batch(grid, concurrent, choice.precision, device)?)),
+            Device::Cpu(_) => BatchBackend::Cpu((0..concurrent).map(driver).collect::<Result<_>>()?),
+            Device::Cuda(_) => BatchBackend::Gpu(Some(Box::new(Direct::batch(grid, concurrent, choice.precision, device)?))),
         };
-        Ok(Self { grid: grid.clone(), choice: choice.clone(), device: device.clone(), concurrent, work })
+        Ok(Self { grid: grid.clone(), choice: choice.clone(), device: device.clone(), links: links.clone(), concurrent, work })
+    }
+
+    /// Slabs of the grid that this part of a run has on its host.
+    pub(crate) fn share(&self) -> HostShare {
+        match &self.work {
+            BatchBackend::Cpu(drivers) => drivers[0].share().clone(),
+            BatchBackend::Gpu(_) => HostShare::undivided(&self.grid, &self.links),
+        }
     }
 
     pub(crate) fn concurrent(&self) -> usize {
@@ -78,7 +90,7 @@ impl BatchSolver {
     /// Solves as many problems as [`BatchSolver::concurrent`] says, or fewer. Each solution has the bits that it has alone.
     pub(crate) fn solve(&mut self, problems: &[Problem<'_>], profiler: &mut Profiler) -> Result<Vec<Solution>> {
         let solutions = self.solve_directly(problems, profiler)?;
-        by_cycles(solutions, problems, &self.grid, &self.choice, &self.device)
+        by_cycles(solutions, problems, &self.grid, &self.choice, &self.device, &self.links)
     }
 
     fn solve_directly(&mut self, problems: &[Problem<'_>], profiler: &mut Profiler) -> Result<Vec<Solution>> {
@@ -90,7 +102,7 @@ impl BatchSolver {
                 }
                 let direct = match plan {
                     Some(direct) => direct,
-                    None => plan.insert(Direct::batch(&self.grid, problems.len(), self.choice.precision, &self.device)?),
+                    None => plan.insert(Box::new(Direct::batch(&self.grid, problems.len(), self.choice.precision, &self.device)?)),
                 };
                 solve_together(problems, &self.grid, &self.choice, direct, profiler)
             }
@@ -99,11 +111,16 @@ impl BatchSolver {
                 let n = problems.len() as f64;
                 let cost = Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items };
                 let alone = |_, (driver, problem): (&mut Driver, &Problem<'_>)| {
-                    driver.load(problem.borrowed().fold()?)?;
+                    let share = driver.share().clone();
+                    driver.load(problem.borrowed().fold_in(&share)?)?;
                     let status = driver.run(&mut Profiler::off())?;
                     Ok(Solution { u: driver.solution()?, report: Report::of(driver, status) })
                 };
                 profiler.stage(DIRECT, cost, || {
+                    if let [driver] = &mut drivers[..] {
+                        // All threads work on it.
+                        return on_host(&self.device, || problems.iter().map(|problem| alone(0, (driver, problem))).collect());
+                    }
                     on_host(&self.device, || map((items_mut(drivers), items(problems)), alone).into_iter().collect())
                 })
             }
@@ -146,7 +163,7 @@ pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: 
         };
         let count = direct.systems();
         let found = solve_together(&rest[..count], &grid, &choice, direct, &mut Profiler::off())?;
-        solutions.extend(by_cycles(found, &rest[..count], &grid, &choice, device)?);
+        solutions.extend(by_cycles(found, &rest[..count], &grid, &choice, device, &Links::default())?);
     }
     Ok(solutions)
 }
@@ -158,13 +175,15 @@ fn by_cycles(
     grid: &Grid,
     choice: &Choice,
     device: &Device,
+    links: &Links,
 ) -> Result<Vec<Solution>> {
     for (solution, problem) in solutions.iter_mut().zip(problems) {
         let Some(cycles) = choice.after_direct(solution.report.relative_residual).filter(|_| choice.missed(solution.report.status)) else {
             continue;
         };
-        let mut driver = Driver::new(grid, cycles, device)?;
-        driver.load(on_host(device, || problem.clone().fold())?)?;
+        let mut driver = Driver::of_part(grid, cycles, device, links)?;
+        let share = driver.share().clone();
+        driver.load(on_host(device, || problem.borrowed().fold_in(&share))?)?;
         let status = driver.run(&mut Profiler::off())?;
         *solution = Solution { u: driver.solution()?, report: Report::of(&driver, status) };
     }

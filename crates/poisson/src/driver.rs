@@ -39,6 +39,7 @@ pub struct Driver {
     choice: Choice,
     device: Device,
     backend: Backend,
+    links: Links,
     share: HostShare,
     monitor: ConvergenceMonitor,
     status: Option<Status>,
@@ -113,7 +114,7 @@ impl Driver {
     /// Allocates what a part of a run needs for solving on `grid`.
     pub fn of_part(grid: &Grid, choice: Choice, device: &Device, links: &Links) -> Result<Self> {
         let backend = match choice.scheme {
-            Scheme::Direct => Backend::Direct(Box::new(Direct::new(grid, choice.precision, device)?)),
+            Scheme::Direct => Backend::Direct(Box::new(Direct::of_part(grid, choice.precision, device, links)?)),
             Scheme::Sweeps { .. } => Backend::Stages(open(&StageSetup::new(grid, 0, choice.precision, false), device, links)?),
             Scheme::Cycles { fmg, .. } => {
                 Backend::Stages(open(&StageSetup::new(grid, choice.coarse_levels, choice.precision, fmg.is_some()), device, links)?)
@@ -121,10 +122,11 @@ impl Driver {
         };
         let share = match &backend {
             Backend::Stages(stages) => stages.host_share(),
-            Backend::Direct(_) => HostShare::whole(grid),
+            Backend::Direct(direct) => direct.host_share(),
         };
         Ok(Self {
             share,
+            links: links.clone(),
             monitor: ConvergenceMonitor::new(
                 choice.criteria,
                 choice.expected,
@@ -167,7 +169,7 @@ impl Driver {
     /// Continues as [`Driver::fall_back`] does, after `steps` steps of the direct solver, with nothing loaded.
     pub(crate) fn take_cycles(&mut self, steps: usize, left: f64) -> Result<()> {
         if let Some(choice) = self.choice.after_direct(left) {
-            *self = Self { direct: Some((steps, left)), ..Self::new(&self.grid, choice, &self.device)? };
+            *self = Self { direct: Some((steps, left)), ..Self::of_part(&self.grid, choice, &self.device, &self.links)? };
         }
         Ok(())
     }

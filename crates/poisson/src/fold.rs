@@ -123,7 +123,7 @@ impl<'a> Problem<'a> {
         copy(&self.rhs, &mut spare);
         add_fluxes(&grid, sides, &(0..grid.len()), &mut spare);
         set_boundary(&grid, sides, &(0..grid.len()), u);
-        fold_boundary(&grid, u, |node, value| spare[node] -= value);
+        fold_boundary(&grid, u, &(0..grid.len()), |node, value| spare[node] -= value);
         let imbalance = take_mean(&grid, &mut spare, &HostShare::whole(&grid))?;
         let norms = operator::source_norms(&grid, &spare);
         finite(&norms, &self.rhs, 0..self.rhs.len(), &nodes)?;
@@ -228,7 +228,7 @@ fn set_boundary(grid: &Grid, sides: &[[Side; 2]; 3], range: &Range<usize>, u: &m
 }
 
 /// `to = from` at the unknowns of some rows.
-fn copy_unknowns(grid: &Grid, from: &[f64], rows: &Range<usize>, to: &mut [f64]) {
+pub(crate) fn copy_unknowns(grid: &Grid, from: &[f64], rows: &Range<usize>, to: &mut [f64]) {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
     let nodes = rows.start * m..rows.end * m;

@@ -147,13 +147,18 @@ struct DeviceProperties {
     gpu: bool,
     /// A library of Fourier transforms.
     transforms: bool,
-    /// The grid is cut into parts, which the direct solver is not.
+    /// The grid is cut into parts on GPUs, which the direct solver is not.
     cut: bool,
 }
 
 fn device_properties(device: &Device) -> DeviceProperties {
     let gpu = matches!(device, Device::Cuda(_));
     DeviceProperties { gpu, transforms: !gpu || library::cufft().refusal.is_none(), cut: false }
+}
+
+fn in_parts(device: &Device, parts: usize) -> DeviceProperties {
+    let has = device_properties(device);
+    DeviceProperties { cut: has.gpu && parts > 1, ..has }
 }
 
 /// Cost of a sweep, in relaxations of one node: each line of nodes and each pass has an overhead, which dominates where lines are
@@ -226,12 +231,17 @@ impl Options {
 
     /// Chooses as [`Options::choose_on`] does, for a grid in so many parts.
     pub fn choose_in_parts(&self, grid: &Grid, device: &Device, warm: bool, parts: usize) -> Result<Choice> {
-        self.choose_for(grid, DeviceProperties { cut: parts > 1, ..device_properties(device) }, warm, false)
+        self.choose_for(grid, in_parts(device, parts), warm, false)
     }
 
-    /// Chooses as [`Options::choose_on`] does, for many right-hand sides on one grid, which the direct solver takes together.
-    pub fn choose_stack(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
-        self.choose_for(grid, device_properties(device), warm, true)
+    /// Chooses as parts on GPUs do: `auto` takes cycles.
+    pub(crate) fn choose_cycles(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
+        self.choose_for(grid, DeviceProperties { cut: true, ..device_properties(device) }, warm, false)
+    }
+
+    /// Chooses as [`Options::choose_in_parts`] does, for many right-hand sides on one grid, which the direct solver takes together.
+    pub fn choose_stack(&self, grid: &Grid, device: &Device, warm: bool, parts: usize) -> Result<Choice> {
+        self.choose_for(grid, in_parts(device, parts), warm, true)
     }
 
     /// The choice on a GPU with all its libraries; `stack`: for many right-hand sides.
@@ -333,7 +343,7 @@ impl Options {
             return (cycles, "the cycle's own options were given".into());
         }
         if cut {
-            return (cycles, "the direct solver is computed in one part".into());
+            return (cycles, "the direct solver is computed in one part on GPUs".into());
         }
         if !transforms {
             return (cycles, "the direct solver needs cuFFT, which is missing: see `zellige devices`".into());

@@ -90,9 +90,10 @@ impl BatchProblems {
     }
 }
 
-/// The problems that a checked input states, `count` of them.
-pub(crate) fn problems(config: &Config, count: usize, folder: &Path) -> Result<BatchProblems> {
-    let (all, batch) = (Nodes::all(config), Some(count));
+/// The problems that a checked input states, `count` of them, with values on the slabs that a part of a run holds.
+pub(crate) fn problems(config: &Config, count: usize, folder: &Path, share: &HostShare) -> Result<BatchProblems> {
+    let (mut all, batch) = (Nodes::all(config), Some(count));
+    all.held = share.held(all.len());
     let rhs = fill(config, "rhs", &config.rhs, &all, batch, folder)?;
     let guess = config.guess.as_ref().map(|g| fill(config, "guess", g, &all, batch, folder)).transpose()?;
     let (mut common, mut sides) = (bare(config, Vec::new()), Vec::new());
@@ -273,6 +274,14 @@ fn file(path: &str, source: &FileSource, nodes: &Nodes, batch: Option<usize>, fo
     must_fit(&from, &shape, nodes, batch)?;
     if nodes.held.len() == nodes.len() {
         return Ok(from.array()?.values);
+    }
+    if shape != nodes.shape {
+        // Of a stack one array after the other.
+        let mut values = zeros(shape[0] * nodes.len());
+        for (k, values) in values.chunks_mut(nodes.len()).enumerate() {
+            copy(&from.rows(k..k + 1)?[nodes.held.clone()], &mut values[nodes.held.clone()]);
+        }
+        return Ok(values);
     }
     let slab = nodes.len() / shape[0];
     let mut values = zeros(nodes.len());

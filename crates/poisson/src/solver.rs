@@ -15,11 +15,11 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Expected, Look,
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
-use crate::method::{Choice, Method, Scheme};
+use crate::method::{Choice, Scheme};
 use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
 
-pub(crate) use self::single::levels_of;
-use self::single::{Single, must_be_cut};
+use self::single::Single;
+pub(crate) use self::single::{levels_of, must_be_cut};
 use self::stack::Stack;
 
 /// Solver of the problem that an input states.
@@ -44,6 +44,15 @@ fn not_to_set(name: &str) -> Error {
     let hint = "a guess to begin with is `poisson.guess`, or `zellige.poisson.solve(rho, guess=u)`; `zellige.poisson.Plan` takes one \
                 right-hand side after the other";
     Error::input("the run", fault.hint(hint))
+}
+
+/// The method for one right-hand side or a batch of them, in so many parts.
+fn choose(config: &Config, batch: Option<usize>, device: &Device, parts: usize) -> Result<Choice> {
+    let (grid, options, warm) = (setup::grid(config), config.options(), config.guess.is_some());
+    match batch {
+        Some(_) => options.choose_stack(&grid, device, warm, parts),
+        None => options.choose_in_parts(&grid, device, warm, parts),
+    }
 }
 
 fn is_gpu(device: &Device) -> bool {
@@ -83,12 +92,8 @@ impl Solver for Poisson {
         config.check()
     }
 
-    fn only_in_one_part(config: &Config) -> Option<&'static str> {
-        match config.method {
-            Method::Direct => Some("the direct solver is not cut; `method = \"multigrid\"` is"),
-            _ if config.batch.is_some() => Some("the right-hand sides of a batch share the threads"),
-            _ => None,
-        }
+    fn only_in_one_part(_config: &Config) -> Option<&'static str> {
+        None
     }
 
     fn parts_only_on_cpu(_config: &Config) -> Option<&'static str> {
@@ -97,20 +102,15 @@ impl Solver for Poisson {
 
     fn divide(config: &Config, environment: &Environment, plan: &Plan, parts: usize) -> Result<Division> {
         let choice = Self::prepare(config, environment)?.choice;
-        must_be_cut(&choice, parts)?;
         let gpu = is_gpu(&environment.device);
+        must_be_cut(&choice, gpu, parts)?;
         Ok(stages::cpu::division::of(&levels_of(&setup::grid(config), &choice), &choice, plan, (parts, gpu)))
     }
 
     fn prepare(config: &Config, environment: &Environment) -> Result<Prepared> {
         setup::check_files(config, &environment.folder)?;
-        let (grid, device, warm) = (setup::grid(config), &environment.device, config.guess.is_some());
-        let (batch, options) = (setup::batch(config, &environment.folder)?, config.options());
-        let choice = match batch {
-            Some(_) => options.choose_stack(&grid, device, warm)?,
-            None => options.choose_in_parts(&grid, device, warm, environment.parts)?,
-        };
-        Ok(Prepared { batch, choice })
+        let batch = setup::batch(config, &environment.folder)?;
+        Ok(Prepared { batch, choice: choose(config, batch, &environment.device, environment.parts)? })
     }
 
     fn plan_prepared(prepared: &Prepared, config: &Config, environment: &Environment) -> Result<Plan> {
@@ -125,13 +125,13 @@ impl Solver for Poisson {
             host -= choice.precision.outer_bytes() * grid.len() as u64;
         }
         if let Some(count) = *batch {
-            if stack::together(choice) {
+            if stack::together(choice) && environment.parts == 1 {
                 concurrent = batch::concurrent(&grid, choice, count, device);
             }
             if !is_gpu(device) {
                 host = batch::host_bytes(&grid, count);
             }
-            lines.push(("batch".into(), stack::plan_line(count, concurrent, choice, is_gpu(device))));
+            lines.push(("batch".into(), stack::plan_line(count, concurrent, choice, environment.parts, is_gpu(device))));
         }
         if levels.len() > 1 {
             let coarsest = levels[levels.len() - 1].grid.nodes()[..config.dimensions()].iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -142,10 +142,10 @@ impl Solver for Poisson {
             if choice.truncation { "truncation error".into() } else { format!("relative residual {:.1e}", choice.criteria.relative) };
         lines.push(("goal".into(), goal));
         let mut warnings = Vec::new();
-        if environment.parts > 1 && config.options().choose_on(&grid, device, config.guess.is_some())?.scheme != choice.scheme {
+        if environment.parts > 1 && choose(config, *batch, device, 1)?.scheme != choice.scheme {
             let name = if matches!(choice.scheme, Scheme::Cycles { fmg: Some(_), .. }) { "fmg" } else { "multigrid" };
             warnings.push(format!(
-                "in one part `auto` takes the direct solver, with other last bits: `method = \"{name}\"` gives the same in any number of parts"
+                "on one GPU `auto` takes the direct solver, with other last bits: `method = \"{name}\"` gives the same in any number of parts"
             ));
         }
         let floor = cost::expected_floor(&grid, choice.precision);
@@ -175,10 +175,6 @@ impl Solver for Poisson {
     }
 
     fn setup_prepared(prepared: Prepared, config: &Config, environment: &Environment) -> Result<Self> {
-        if prepared.batch.is_some() && !environment.links.is_alone() {
-            let fault = Fault::new("poisson.rhs", "a batch of right-hand sides is computed in one part");
-            return Err(Error::input("the input", fault.hint("leave `--parts` out: the right-hand sides share the threads")));
-        }
         Ok(Self(match prepared.batch {
             None => Run::One(Box::new(Single::new(config, prepared.choice, environment)?)),
             Some(count) => Run::Many(Box::new(Stack::new(config, count, prepared.choice, environment)?)),
@@ -236,14 +232,14 @@ impl Solver for Poisson {
     fn records(&mut self) -> Result<Vec<Record>> {
         match &mut self.0 {
             Run::One(one) => one.records(),
-            Run::Many(many) => Ok(many.records()),
+            Run::Many(many) => many.records(),
         }
     }
 
     fn pictures(&mut self, _look: Look) -> Result<Pictures> {
         match &mut self.0 {
             Run::One(one) => one.pictures(),
-            Run::Many(many) => Ok(many.records().into()),
+            Run::Many(many) => Ok(many.records()?.into()),
         }
     }
 

@@ -52,11 +52,12 @@ const GAS: &[Short] = &[
 
 const POISSON: &[Short] = &[
     ("anisotropic", &["poisson.grid.nodes=[129, 129]"]),
-    ("channel", &["poisson.grid.nodes=[200, 101]", "poisson.method=fmg"]),
+    ("batch", &["poisson.grid.nodes=[129, 129]", "poisson.batch=3"]),
+    ("channel", &["poisson.grid.nodes=[200, 101]"]),
     ("dipole", &["poisson.grid.nodes=[256, 256]"]),
     ("manufactured", &["poisson.grid.nodes=[257, 257]"]),
-    ("neumann", &["poisson.grid.nodes=[129, 129]", "poisson.method=fmg"]),
-    ("periodic", &["poisson.grid.nodes=[120, 100]", "poisson.method=fmg"]),
+    ("neumann", &["poisson.grid.nodes=[129, 129]"]),
+    ("periodic", &["poisson.grid.nodes=[120, 100]"]),
     ("point_charges_3d", &["poisson.grid.nodes=[33, 33, 33]"]),
 ];
 
@@ -89,7 +90,7 @@ const PTYCHO: &[Short] = &[
 ];
 
 /// Examples that one part computes, with the reason.
-const REFUSED: &[(&str, &str)] = &[("poisson/batch", "batch"), ("ptycho/mixed_state", "larger `batch`")];
+const REFUSED: &[(&str, &str)] = &[("ptycho/mixed_state", "larger `batch`")];
 
 /// Runs examples of a solver in one part, 2, 3, 4 and 8, and in 1, 2 and 4 processes.
 fn all_write_the_files_of_one(solver: &str, runs: &[Short]) {

@@ -27,6 +27,7 @@ mod meeting;
 pub mod mpi;
 mod parcels;
 mod relay;
+mod rounds;
 mod shared;
 mod slabs;
 #[cfg(test)]

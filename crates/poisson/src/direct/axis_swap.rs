@@ -3,10 +3,17 @@
 //! Arrays are turned on loading and on reading, so the solver itself knows nothing of it. On a GPU that would be done in the
 //! host's memory, whose bandwidth makes it cost more than it saves: there the last axis is always the one eliminated along.
 
-use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
+use std::ops::Range;
+
+use bytemuck::Pod;
+use zellige_engine::error::Result;
+use zellige_engine::large::zeros;
+use zellige_engine::links::values;
+use zellige_engine::parallel::{chunks, chunks_mut, each, items, items_mut};
 
 use super::last;
 use crate::grid::Grid;
+use crate::stages::HostShare;
 
 /// Nodes of a tile along both axes: its rows stay in the first-level cache between the reads of a line of it.
 const TILE: usize = 32;
@@ -20,14 +27,121 @@ pub(super) fn grid(grid: &Grid, swapped: Option<usize>) -> Grid {
     swapped_grid
 }
 
-/// Distance between neighbouring nodes along the axes of `grid`, in values of the array that [`copy`] fills.
-pub(super) fn strides(grid: &Grid, swapped: Option<usize>) -> [usize; 3] {
-    let n = self::grid(grid, swapped).nodes();
-    let mut stride = [1, n[0], n[0] * n[1]];
-    if let Some(axis) = swapped {
-        stride.swap(axis, last(grid));
+/// The way of arrays over a grid into the solver and back.
+pub(super) struct Turn {
+    /// The axis that the last one changes places with.
+    pub(super) swapped: Option<usize>,
+    /// Slabs of the grid's last axis by part of a run.
+    pub(super) host: HostShare,
+}
+
+impl Turn {
+    /// Distance between neighbouring nodes along the axes of `grid`, in values of an array of the solver.
+    pub(super) fn strides(&self, grid: &Grid) -> [usize; 3] {
+        let n = self::grid(grid, self.swapped).nodes();
+        let mut stride = [1, n[0], n[0] * n[1]];
+        if let Some(axis) = self.swapped {
+            stride.swap(axis, last(grid));
+        }
+        stride
     }
-    stride
+
+    /// Part of an array of `len` values over the grid that this part of a run has.
+    pub(super) fn given(&self, len: usize) -> Range<usize> {
+        self.host.own(len)
+    }
+
+    /// Returns true if arrays change places between parts, each of which has slabs along one axis here and along another there.
+    pub(super) fn between_parts(&self) -> bool {
+        self.swapped.is_some() && self.host.divided()
+    }
+
+    /// Turns values over `grid` into an array of the solver, of which parts have a share. On the current thread pool.
+    pub(super) fn there<A: Copy + Sync, B: Pod + Send + Sync>(
+        &self,
+        grid: &Grid,
+        from: &[A],
+        (to, share): (&mut [B], &HostShare),
+        convert: impl Fn(A) -> B + Sync,
+    ) -> Result<()> {
+        let own = self.given(from.len());
+        match self.swapped {
+            Some(axis) if self.host.divided() && share.divided() => exchange(grid, axis, (from, &self.host), (to, share), convert),
+            Some(_) if self.host.divided() => {
+                let mut whole = zeros(to.len());
+                each((items_mut(&mut whole[own.clone()]), items(&from[own])), |_, (to, from)| *to = convert(*from));
+                self.host.complete(&mut whole)?;
+                copy(grid, self.swapped, &whole, to, |v| v);
+                Ok(())
+            }
+            Some(_) => {
+                copy(grid, self.swapped, from, to, convert);
+                Ok(())
+            }
+            None => {
+                copy(grid, None, &from[own.clone()], &mut to[own], convert);
+                Ok(())
+            }
+        }
+    }
+
+    /// Turns an array of the solver, of which parts have a share, back into values over `grid`.
+    pub(super) fn back<A: Copy + Sync, B: Pod + Send + Sync>(
+        &self,
+        grid: &Grid,
+        (from, share): (&[A], &HostShare),
+        to: &mut [B],
+        convert: impl Fn(A) -> B + Sync,
+    ) -> Result<()> {
+        let own = self.given(to.len());
+        let turned = self::grid(grid, self.swapped);
+        match self.swapped {
+            Some(axis) if share.divided() => return exchange(&turned, axis, (from, share), (to, &self.host), convert),
+            Some(_) => copy(&turned, self.swapped, from, to, convert),
+            None => copy(grid, None, &from[own.clone()], &mut to[own], convert),
+        }
+        Ok(())
+    }
+}
+
+/// Copies as [`copy`] does, where parts have slabs of both arrays: every part has a block for every other.
+fn exchange<A: Copy + Sync, B: Pod + Send + Sync>(
+    grid: &Grid,
+    axis: usize,
+    (from, given): (&[A], &HostShare),
+    (to, taken): (&mut [B], &HostShare),
+    convert: impl Fn(A) -> B + Sync,
+) -> Result<()> {
+    let (last, n, turned) = (last(grid), grid.nodes(), self::grid(grid, Some(axis)).nodes());
+    let rank = given.links().rank();
+    // Slabs of `to` are numbered along `axis` of the grid. In each of them a block has the nodes of some slabs of `from`, and all along
+    // the axis that stays, which is x unless x changes places.
+    let other = usize::from(axis == 0);
+    let others = if last == 1 { 1 } else { n[other] };
+    let (stride, turned_stride) = ([1, n[0], n[0] * n[1]], [1, turned[0], turned[0] * turned[1]]);
+    let inner = |slabs: Range<usize>| slabs.flat_map(move |a| (0..others).map(move |o| (a, o)));
+    let here = |l: usize, (a, o): (usize, usize)| l * stride[axis] + a * stride[last] + o * stride[other] * usize::from(others > 1);
+    // Within a slab of `to`.
+    let there = |(a, o): (usize, usize)| a * turned_stride[axis] + o * turned_stride[other] * usize::from(others > 1);
+    let block = |part: usize| -> Vec<B> {
+        let (slabs, own) = (taken.of_part(part, n[axis]), given.of_part(rank, n[last]));
+        let size = own.len() * others;
+        let mut block = zeros(slabs.len() * size);
+        each(chunks_mut(&mut block, size), |l, block| {
+            block.iter_mut().zip(inner(own.clone())).for_each(|(value, at)| *value = convert(from[here(slabs.start + l, at)]));
+        });
+        block
+    };
+    let slab = turned_stride[last];
+    let mut place = |part: usize, block: Vec<B>| {
+        let (slabs, theirs) = (taken.of_part(rank, n[axis]), given.of_part(part, n[last]));
+        let size = theirs.len() * others;
+        each((chunks_mut(&mut to[slabs.start * slab..slabs.end * slab], slab), chunks(&block, size)), |_, (to, block)| {
+            block.iter().zip(inner(theirs.clone())).for_each(|(value, at)| to[there(at)] = *value);
+        });
+    };
+    place(rank, block(rank));
+    given.links().all_to_all(|part| bytemuck::cast_slice(&block(part)).to_vec(), |part, message| place(part, values(&message)))
 }
 
 /// Copies the values over all nodes of `grid`, x fastest, to where the nodes lie once its axis `swapped` and the last one have

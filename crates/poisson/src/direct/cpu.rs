@@ -10,19 +10,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustfft::num_complex::Complex;
 use zellige_engine::device::Cpu;
+use zellige_engine::error::Result;
 use zellige_engine::large::zeros;
-use zellige_engine::parallel::{chunks, chunks_mut, each, thread};
+use zellige_engine::parallel::{chunks, chunks_mut, each, items, items_mut, thread};
 
-use super::axis_swap;
+use super::axis_swap::Turn;
 use super::line::{Lines, WIDTH};
 use super::relax::{Field, Row};
 use super::transform::{SMALL, Scalar, Scratch, Transform, TransformType, angles};
 use super::zero_mode;
+use crate::fold::copy;
 use crate::grid::Grid;
 use crate::isa::{Isa, Run};
-use crate::stages::Norms;
+use crate::stages::{HostShare, Norms};
 
 mod mode_range;
+mod parts;
 mod planes;
 
 use mode_range::{Elimination, ModeRanges, Substitution};
@@ -44,6 +47,8 @@ struct ThreadBuffers<T> {
 pub(super) struct Solver<T> {
     cpu: Cpu,
     isa: Isa,
+    /// Planes by part of a run.
+    share: HostShare,
     /// Nodes along x, the middle axis (1 in the plane) and the last axis.
     nodes: [usize; 3],
     /// Unknowns along the same.
@@ -67,7 +72,8 @@ pub(super) struct Solver<T> {
 }
 
 impl<T: Scalar> Solver<T> {
-    pub(super) fn new(grid: &Grid, cpu: &Cpu) -> Self {
+    /// Plans for a grid of whose planes across the last axis a part has its share.
+    pub(super) fn new(grid: &Grid, cpu: &Cpu, share: HostShare) -> Self {
         let axes = super::ordered(grid);
         let (x, middle) = (Transform::new(axes[0]), Transform::new(axes[1]));
         let nodes = axes.map(|a| a.nodes);
@@ -83,6 +89,7 @@ impl<T: Scalar> Solver<T> {
         Self {
             cpu: cpu.clone(),
             isa: Isa::best(),
+            share,
             nodes,
             unknowns,
             x,
@@ -116,54 +123,74 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// Takes values over all nodes of `grid`, whose axis `swapped` and last one have changed places in the solver's; those of
-    /// Dirichlet nodes of `u` go into the neighbours' right-hand sides.
-    pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid, swapped: Option<usize>) {
+    /// Dirichlet nodes of `u` go into the neighbours' right-hand sides. A part has values on its slabs of `grid`.
+    pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid, turn: &Turn) -> Result<()> {
         self.relaxed = Vec::new();
         if self.u.is_empty() {
             (self.u, self.f) = (zeros(grid.len()), zeros(grid.len()));
         }
-        self.cpu.install(|| {
-            axis_swap::copy(grid, swapped, u, &mut self.u, T::of);
-            axis_swap::copy(grid, swapped, f, &mut self.f, T::of);
-        });
-        let stride = axis_swap::strides(grid, swapped);
-        let n = grid.nodes();
-        super::fold_boundary(grid, u, |node, value| {
-            let place = node % n[0] * stride[0] + node / n[0] % n[1] * stride[1] + node / (n[0] * n[1]) * stride[2];
-            self.f[place] -= T::of(value);
-        });
+        let cpu = self.cpu.clone();
+        cpu.install(|| {
+            turn.there(grid, u, (&mut self.u, &self.share), T::of)?;
+            let (n, stride, given) = (grid.nodes(), turn.strides(grid), turn.given(grid.len()));
+            if !turn.between_parts() {
+                turn.there(grid, f, (&mut self.f, &self.share), T::of)?;
+                super::fold_boundary(grid, u, &given, |node, value| {
+                    let place = node % n[0] * stride[0] + node / n[0] % n[1] * stride[1] + node / (n[0] * n[1]) * stride[2];
+                    self.f[place] -= T::of(value);
+                });
+                return Ok(());
+            }
+            // Sides belong to the part that has the slab.
+            let mut folded = zeros::<T>(grid.len());
+            each((items_mut(&mut folded[given.clone()]), items(&f[given.clone()])), |_, (to, from)| *to = T::of(*from));
+            super::fold_boundary(grid, u, &given, |node, value| folded[node] -= T::of(value));
+            turn.there(grid, &folded, (&mut self.f, &self.share), |v| v)
+        })
     }
 
     /// The solution over all nodes of `grid`, as [`Solver::load`] took it.
-    pub(super) fn solution(&self, grid: &Grid, swapped: Option<usize>) -> Vec<f64> {
+    pub(super) fn solution(&self, grid: &Grid, turn: &Turn) -> Result<Vec<f64>> {
         let mut solution = zeros(self.u.len());
-        self.cpu.install(|| axis_swap::copy(&axis_swap::grid(grid, swapped), swapped, &self.u, &mut solution, T::to_f64));
-        solution
+        self.cpu.install(|| turn.back(grid, (&self.u, &self.share), &mut solution, T::to_f64))?;
+        Ok(solution)
     }
 
     /// Norms of the residual of the loaded problem.
-    pub(super) fn norms(&self) -> Norms {
-        self.cpu.install(|| self.field.norms(&self.u, &self.f, self.isa))
+    pub(super) fn norms(&mut self) -> Result<Norms> {
+        let (mut u, cpu) = (std::mem::take(&mut self.u), self.cpu.clone());
+        let norms = cpu.install(|| self.norms_of(&mut u, &self.f));
+        self.u = u;
+        norms
     }
 
     /// A sweep of damped Jacobi on the solution.
-    pub(super) fn polish(&mut self, omega: f64) {
+    pub(super) fn polish(&mut self, omega: f64) -> Result<()> {
+        let planes = self.share.own(self.nodes[2]);
         if self.relaxed.is_empty() {
-            self.relaxed.clone_from(&self.u);
+            // With the values of Dirichlet sides.
+            self.relaxed = zeros(self.u.len());
+            let own = planes.start * self.plane()..planes.end * self.plane();
+            self.cpu.install(|| copy(&self.u[own.clone()], &mut self.relaxed[own.clone()]));
         }
-        let Self { cpu, isa, field, u, f, relaxed, .. } = self;
-        cpu.install(|| field.relax(u, f, relaxed, omega, *isa));
+        let Self { cpu, isa, share, field, u, f, relaxed, .. } = self;
+        cpu.install(|| {
+            share.copy_beside(u)?;
+            field.relax(u, f, (relaxed, planes), omega, *isa);
+            Ok(())
+        })?;
         std::mem::swap(u, relaxed);
+        Ok(())
     }
 
     /// Does [`Solver::polish`] and [`Solver::norms`] on lent arrays.
-    pub(super) fn polish_borrowed(&mut self, f: &[T], u: &mut [T], omega: f64) -> Norms {
+    pub(super) fn polish_borrowed(&mut self, f: &[T], u: &mut [T], omega: f64) -> Result<Norms> {
         self.relaxed.resize(u.len(), T::ZERO);
-        let Self { cpu, isa, field, relaxed, .. } = self;
-        relaxed.copy_from_slice(u);
-        cpu.install(|| {
-            field.relax(relaxed, f, u, omega, *isa);
-            field.norms(u, f, *isa)
+        self.relaxed.copy_from_slice(u);
+        let planes = 0..self.nodes[2];
+        self.cpu.install(|| {
+            self.field.relax(&self.relaxed, f, (u, planes), omega, self.isa);
+            self.norms_of(u, f)
         })
     }
 
@@ -185,7 +212,7 @@ impl<T: Scalar> Solver<T> {
 
     /// Solves the loaded problem. Returns the mean that was subtracted from the right-hand side of a singular problem and, if
     /// `measured`, the norms of the residual, as [`Solver::norms`] gives them: rows are summed while the cache has them.
-    pub(super) fn solve(&mut self, measured: bool) -> (f64, Option<Norms>) {
+    pub(super) fn solve(&mut self, measured: bool) -> Result<(f64, Option<Norms>)> {
         let (mut u, f) = (std::mem::take(&mut self.u), std::mem::take(&mut self.f));
         let result = self.solve_borrowed(&f, &mut u, measured);
         (self.u, self.f) = (u, f);
@@ -194,11 +221,17 @@ impl<T: Scalar> Solver<T> {
 
     /// Solves as [`Solver::solve`] does, for a right-hand side that includes the values of Dirichlet sides, into `u`, of which
     /// Dirichlet nodes are not touched. Both cover all nodes of the solver's grid.
-    pub(super) fn solve_borrowed(&mut self, f: &[T], u: &mut [T], measured: bool) -> (f64, Option<Norms>) {
+    pub(super) fn solve_borrowed(&mut self, f: &[T], u: &mut [T], measured: bool) -> Result<(f64, Option<Norms>)> {
         assert!(u.len() == f.len() && u.len() == self.plane() * self.nodes[2], "arrays cover all nodes of the grid");
         let cpu = self.cpu.clone();
         let (mut carry, mut border) = (std::mem::take(&mut self.carry), std::mem::take(&mut self.border));
-        let result = cpu.install(|| self.solve_on(u, f, &mut carry, &mut border, measured));
+        let result = cpu.install(|| {
+            if self.share.divided() {
+                self.solve_in_parts(u, f, &mut carry, &mut border, measured)
+            } else {
+                Ok(self.solve_on(u, f, &mut carry, &mut border, measured))
+            }
+        });
         (self.carry, self.border) = (carry, border);
         result
     }

@@ -289,7 +289,7 @@ impl<T: Real> Solver<T> {
             each((chunks(from, PIECE), chunks_mut(to, PIECE)), line);
         };
         rounded(f, &mut folded);
-        super::fold_boundary(grid, u, |node, value| folded[node] -= T::of(value));
+        super::fold_boundary(grid, u, &(0..grid.len()), |node, value| folded[node] -= T::of(value));
         let at = system * self.nodes;
         self.cuda.upload_at(&mut self.f, at, &folded)?;
         rounded(u, &mut folded);

@@ -16,15 +16,20 @@
 //! `transform.rs`, the systems along the last axis in `line.rs`. What their rounding leaves is noise, which a sweep of
 //! relaxation takes away where a tolerance asks for it (`relax.rs`).
 
+use std::ops::Range;
+
 use zellige_engine::cuda::{Buffer, Coming, Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
+use zellige_engine::links::Links;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use crate::grid::{Axis, Bc, Grid};
 use crate::problem::Precision;
-use crate::stages::{self, Norms};
+use crate::stages::cpu::host_slabs;
+use crate::stages::{self, HostShare, Norms};
+use axis_swap::Turn;
 
 mod axis_swap;
 mod cpu;
@@ -35,7 +40,7 @@ mod odd;
 mod pairs;
 mod relax;
 mod transform;
-
+mod waves;
 mod zero_mode;
 
 #[cfg(test)]
@@ -55,8 +60,7 @@ pub const SYSTEMS: usize = 65_535;
 /// The CPU takes one right-hand side at a time: batches are solved side by side there, one a thread.
 pub struct Direct {
     grid: Grid,
-    /// The axis that the last one changes places with before it is solved.
-    swapped: Option<usize>,
+    turn: Turn,
     backend: Backend,
     systems: usize,
     bytes: u64,
@@ -99,18 +103,34 @@ impl Direct {
 
     /// Prepares as [`Direct::batch`] does, eliminating along the axis `swapped` in place of the last one: on the CPU only.
     pub fn with_axis_swap(grid: &Grid, swapped: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
+        Self::planned(grid, swapped, systems, precision, device, &Links::default())
+    }
+
+    /// Prepares as [`Direct::new`] does, for a part of a run on the CPU.
+    pub(crate) fn of_part(grid: &Grid, precision: Precision, device: &Device, links: &Links) -> Result<Self> {
+        Self::planned(grid, crate::estimate::axis_to_swap(grid, !matches!(device, Device::Cpu(_))), 1, precision, device, links)
+    }
+
+    fn planned(grid: &Grid, swapped: Option<usize>, systems: usize, precision: Precision, device: &Device, links: &Links) -> Result<Self> {
         assert!(grid.axes.iter().all(|a| a.theta == 1.0), "the direct solver takes grids of equal intervals");
         assert!(swapped.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the CPU only");
         let most = if matches!(device, Device::Cpu(_)) { 1 } else { SYSTEMS };
         assert!((1..=most).contains(&systems), "{systems} right-hand sides at once");
-        let work = axis_swap::grid(grid, swapped);
+        let (work, host) = (axis_swap::grid(grid, swapped), host_slabs(grid, links));
+        let share = if host.divided() { host_slabs(&work, links) } else { HostShare::undivided(&work, links) };
         let backend = match (device, precision) {
-            (Device::Cpu(cpu), Precision::F32) => Backend::F32(Box::new(cpu::Solver::new(&work, cpu))),
-            (Device::Cpu(cpu), _) => Backend::F64(Box::new(cpu::Solver::new(&work, cpu))),
+            (Device::Cpu(cpu), Precision::F32) => Backend::F32(Box::new(cpu::Solver::new(&work, cpu, share))),
+            (Device::Cpu(cpu), _) => Backend::F64(Box::new(cpu::Solver::new(&work, cpu, share))),
             (Device::Cuda(cuda), Precision::F32) => Backend::CudaF32(Box::new(cuda::Solver::new(grid, systems, cuda)?)),
             (Device::Cuda(cuda), _) => Backend::CudaF64(Box::new(cuda::Solver::new(grid, systems, cuda)?)),
         };
-        Ok(Self { grid: grid.clone(), swapped, backend, systems, bytes: precision.outer_bytes(), removed: vec![0.0; systems] })
+        let (turn, bytes) = (Turn { swapped, host }, precision.outer_bytes());
+        Ok(Self { grid: grid.clone(), turn, backend, systems, bytes, removed: vec![0.0; systems] })
+    }
+
+    /// Slabs of the grid that this part of a run has on its host.
+    pub(crate) fn host_share(&self) -> HostShare {
+        self.turn.host.clone()
     }
 
     /// The grid that it was made for.
@@ -139,20 +159,19 @@ impl Direct {
         assert!(u.len() == self.grid.len() && f.len() == self.grid.len(), "arrays cover all nodes of the grid");
         assert!(system < self.systems, "right-hand side {system} of {}", self.systems);
         match &mut self.backend {
-            Backend::F32(solver) => solver.load(u, f, &self.grid, self.swapped),
-            Backend::F64(solver) => solver.load(u, f, &self.grid, self.swapped),
-            Backend::CudaF32(solver) => solver.load(system, u, f, &self.grid)?,
-            Backend::CudaF64(solver) => solver.load(system, u, f, &self.grid)?,
+            Backend::F32(solver) => solver.load(u, f, &self.grid, &self.turn),
+            Backend::F64(solver) => solver.load(u, f, &self.grid, &self.turn),
+            Backend::CudaF32(solver) => solver.load(system, u, f, &self.grid),
+            Backend::CudaF64(solver) => solver.load(system, u, f, &self.grid),
         }
-        Ok(())
     }
 
     /// Solves the loaded problem. Does not wait for a GPU.
     pub fn solve(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cost = self.cost();
         match &mut self.backend {
-            Backend::F32(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve(false)).0,
-            Backend::F64(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve(false)).0,
+            Backend::F32(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve(false))?.0,
+            Backend::F64(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve(false))?.0,
             Backend::CudaF32(solver) => profiler.stage_on(&solver.cuda().clone(), DIRECT, cost, || solver.solve())?,
             Backend::CudaF64(solver) => profiler.stage_on(&solver.cuda().clone(), DIRECT, cost, || solver.solve())?,
         }
@@ -164,8 +183,8 @@ impl Direct {
     pub fn solve_measured(&mut self, profiler: &mut Profiler) -> Result<Vec<Norms>> {
         let cost = self.measured_cost();
         let (removed, norms) = match &mut self.backend {
-            Backend::F32(solver) => profiler.stage(DIRECT, cost, || solver.solve(true)),
-            Backend::F64(solver) => profiler.stage(DIRECT, cost, || solver.solve(true)),
+            Backend::F32(solver) => profiler.stage(DIRECT, cost, || solver.solve(true))?,
+            Backend::F64(solver) => profiler.stage(DIRECT, cost, || solver.solve(true))?,
             Backend::CudaF32(_) | Backend::CudaF64(_) => {
                 self.solve(profiler)?;
                 return self.norms(profiler);
@@ -177,17 +196,17 @@ impl Direct {
 
     /// Returns true if [`Direct::solve_borrowed`] can work on the caller's arrays: the CPU does so in double precision.
     pub(crate) fn can_borrow(&self) -> bool {
-        self.swapped.is_none() && matches!(self.backend, Backend::F64(_))
+        self.turn.swapped.is_none() && matches!(self.backend, Backend::F64(_))
     }
 
     /// Solves as [`Direct::solve_measured`] does, from the caller's right-hand side, which includes the values of Dirichlet sides,
     /// into the caller's array, where [`Direct::can_borrow`].
-    pub(crate) fn solve_borrowed(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
+    pub(crate) fn solve_borrowed(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Result<Option<Norms>> {
         let cost = self.measured_cost();
-        let Backend::F64(solver) = &mut self.backend else { return None };
-        let (removed, norms) = profiler.stage(DIRECT, cost, || solver.solve_borrowed(f, u, true));
+        let Backend::F64(solver) = &mut self.backend else { return Ok(None) };
+        let (removed, norms) = profiler.stage(DIRECT, cost, || solver.solve_borrowed(f, u, true))?;
         self.removed[0] = removed;
-        norms
+        Ok(norms)
     }
 
     /// Loads as [`Direct::load`] does, a right-hand side in the GPU's memory that includes the values of Dirichlet sides.
@@ -219,10 +238,10 @@ impl Direct {
     }
 
     /// Polishes as [`Direct::polish`] does, after [`Direct::solve_borrowed`].
-    pub(crate) fn polish_borrowed(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
+    pub(crate) fn polish_borrowed(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Result<Option<Norms>> {
         let (omega, cost) = (damping(&self.grid), self.polish_cost());
-        let Backend::F64(solver) = &mut self.backend else { return None };
-        Some(profiler.stage(POLISH, cost, || solver.polish_borrowed(f, u, omega)))
+        let Backend::F64(solver) = &mut self.backend else { return Ok(None) };
+        profiler.stage(POLISH, cost, || solver.polish_borrowed(f, u, omega)).map(Some)
     }
 
     /// A sweep of damped Jacobi on the solutions of the systems that are `active`, formed from their true residual. It takes
@@ -231,8 +250,8 @@ impl Direct {
         assert_eq!(active.len(), self.systems);
         let (omega, cost) = (damping(&self.grid), self.polish_cost());
         match &mut self.backend {
-            Backend::F32(solver) => Ok(profiler.stage(POLISH, cost, || (solver.polish(omega), vec![solver.norms()]).1)),
-            Backend::F64(solver) => Ok(profiler.stage(POLISH, cost, || (solver.polish(omega), vec![solver.norms()]).1)),
+            Backend::F32(solver) => profiler.stage(POLISH, cost, || solver.polish(omega).and_then(|()| Ok(vec![solver.norms()?]))),
+            Backend::F64(solver) => profiler.stage(POLISH, cost, || solver.polish(omega).and_then(|()| Ok(vec![solver.norms()?]))),
             Backend::CudaF32(solver) => {
                 profiler.stage_on(&solver.cuda().clone(), POLISH, cost, || solver.polish(active, omega))?;
                 solver.norms()
@@ -250,8 +269,8 @@ impl Direct {
         let items = (self.grid.unknowns() * self.systems) as f64;
         let cost = Cost { bytes: (2 * self.bytes) as f64 * items, flops: 15.0 * items, items };
         match &mut self.backend {
-            Backend::F32(solver) => Ok(vec![profiler.stage("residual", cost, || solver.norms())]),
-            Backend::F64(solver) => Ok(vec![profiler.stage("residual", cost, || solver.norms())]),
+            Backend::F32(solver) => Ok(vec![profiler.stage("residual", cost, || solver.norms())?]),
+            Backend::F64(solver) => Ok(vec![profiler.stage("residual", cost, || solver.norms())?]),
             Backend::CudaF32(solver) => {
                 profiler.stage_on(&solver.cuda().clone(), "residual", cost, || solver.measure())?;
                 solver.norms()
@@ -285,8 +304,8 @@ impl Direct {
     pub fn solution_of(&mut self, system: usize) -> Result<Vec<f64>> {
         assert!(system < self.systems, "right-hand side {system} of {}", self.systems);
         Ok(match &self.backend {
-            Backend::F32(solver) => solver.solution(&self.grid, self.swapped),
-            Backend::F64(solver) => solver.solution(&self.grid, self.swapped),
+            Backend::F32(solver) => solver.solution(&self.grid, &self.turn)?,
+            Backend::F64(solver) => solver.solution(&self.grid, &self.turn)?,
             Backend::CudaF32(solver) => solver.solution(system)?,
             Backend::CudaF64(solver) => solver.solution(system)?,
         })
@@ -315,7 +334,7 @@ impl Direct {
     /// DFTs of `n` points for two lines of each transformed axis (`5 n log2 n` each) and 12 operations around them.
     pub fn cost(&self) -> Cost {
         let items = (self.grid.unknowns() * self.systems) as f64;
-        let grid = axis_swap::grid(&self.grid, self.swapped);
+        let grid = axis_swap::grid(&self.grid, self.turn.swapped);
         let [x, middle, _] = ordered(&grid);
         let flops: f64 = [x, middle].iter().filter(|a| !a.is_flat()).map(|a| 5.0 * (a.nodes as f64).log2() + 12.0).sum();
         Cost { bytes: 4.0 * self.bytes as f64 * items, flops: (flops + 5.0) * items, items }
@@ -349,6 +368,36 @@ pub(crate) fn dfts(axis: &Axis, gpu: bool) -> Vec<(usize, usize)> {
     all
 }
 
+/// Messages of a solve from a part of a run on the CPU to a part beside it.
+pub(crate) struct Sent {
+    /// Groups of modes, each a message.
+    pub(crate) groups: usize,
+    /// Values in all of them.
+    pub(crate) carried: usize,
+    /// Values of a plane of the solution.
+    pub(crate) plane: usize,
+    /// True if the first plane is beside the last one.
+    pub(crate) around: bool,
+    /// Values of the constant mode, which all tell all; 0 if it is like any other.
+    pub(crate) column: usize,
+}
+
+impl Sent {
+    /// The messages where there are so many parts.
+    pub(crate) fn new(grid: &Grid, parts: usize) -> Self {
+        let grid = axis_swap::grid(grid, crate::estimate::axis_to_swap(grid, false));
+        let axes = ordered(&grid);
+        let ([row, rows], around) = ([axes[0], axes[1]].map(|axis| axis.unknowns().len()), axes[2].periodic());
+        Self {
+            groups: waves::groups(row, rows, parts).len(),
+            carried: row * rows * if around { 2 } else { 1 },
+            plane: axes[0].nodes * axes[1].nodes,
+            around,
+            column: if grid.singular() { axes[2].nodes } else { 0 },
+        }
+    }
+}
+
 /// Bytes that a GPU with `shared` bytes of shared memory a block will hold for one right-hand side in numbers of `bytes` bytes; the
 /// workspace of DFTs comes on top.
 pub(crate) fn memory_on_gpu(grid: &Grid, shared: u32, bytes: u64) -> u64 {
@@ -375,8 +424,8 @@ fn deltas(axes: [&Axis; 3], small: usize) -> [Vec<f64>; 2] {
     })
 }
 
-/// Calls `take(node, value)` with what the Dirichlet values of `u` add to `A u` at their neighbours.
-pub(crate) fn fold_boundary(grid: &Grid, u: &[f64], mut take: impl FnMut(usize, f64)) {
+/// Calls `take(node, value)` with what the Dirichlet values of `u` add to `A u` at their neighbours among the nodes `within`.
+pub(crate) fn fold_boundary(grid: &Grid, u: &[f64], within: &Range<usize>, mut take: impl FnMut(usize, f64)) {
     let n = grid.nodes();
     let stride = [1, n[0], n[0] * n[1]];
     for (d, axis) in grid.axes.iter().enumerate() {
@@ -389,7 +438,10 @@ pub(crate) fn fold_boundary(grid: &Grid, u: &[f64], mut take: impl FnMut(usize, 
             for q in grid.axes[b].unknowns() {
                 for p in grid.axes[a].unknowns() {
                     let side = node * stride[d] + p * stride[a] + q * stride[b];
-                    take(side.wrapping_add_signed(inward * stride[d] as isize), weight * u[side]);
+                    let node = side.wrapping_add_signed(inward * stride[d] as isize);
+                    if within.contains(&node) {
+                        take(node, weight * u[side]);
+                    }
                 }
             }
         }

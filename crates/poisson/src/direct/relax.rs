@@ -123,11 +123,6 @@ impl Field {
         (self.unknowns[1].contains(&place[0]) && self.unknowns[2].contains(&place[1])).then_some(place)
     }
 
-    /// Norms of `f - A u` and of `u`.
-    pub(super) fn norms<T: Scalar>(&self, u: &[T], f: &[T], isa: Isa) -> Norms {
-        self.total(&self.sums(u, f, isa, self.unknowns[2].clone()))
-    }
-
     /// Computes the terms of the norms: the [`Row`]s of the given planes of the last axis, in order.
     pub(super) fn sums<T: Scalar>(&self, u: &[T], f: &[T], isa: Isa, planes: Range<usize>) -> Vec<Row> {
         let x = self.unknowns[0].clone();
@@ -148,29 +143,38 @@ impl Field {
 
     /// The norms of all rows, in order.
     pub(super) fn total(&self, rows: &[Row]) -> Norms {
-        let mut total = Norms::default();
-        for Row { r2, u2, max } in rows {
-            (total.l2, total.u_l2) = (total.l2 + r2, total.u_l2 + u2);
-            total.max = if max.is_nan() || total.max.is_nan() { f64::NAN } else { total.max.max(*max) };
-        }
+        self.roots(add(Norms::default(), rows))
+    }
+
+    /// The norms from what [`add`] gives of all rows.
+    pub(super) fn roots(&self, mut total: Norms) -> Norms {
         (total.l2, total.u_l2) = ((total.l2 / self.volume).sqrt(), (total.u_l2 / self.volume).sqrt());
         total
     }
 
-    /// `to = u + omega r / diagonal` at the unknowns.
-    pub(super) fn relax<T: Scalar>(&self, u: &[T], f: &[T], to: &mut [T], omega: f64, isa: Isa) {
-        let x = self.unknowns[0].clone();
+    /// `to = u + omega r / diagonal` at the unknowns of some planes of the last axis.
+    pub(super) fn relax<T: Scalar>(&self, u: &[T], f: &[T], (to, planes): (&mut [T], Range<usize>), omega: f64, isa: Isa) {
+        let (x, plane) = (self.unknowns[0].clone(), self.nodes[0] * self.nodes[1]);
         // The diagonal of A is negative.
         let factor = -omega / self.weight.iter().map(|w| 2.0 * w).sum::<f64>();
         each_with(
             || vec![T::ZERO; x.len()],
-            chunks_mut(to, self.nodes[0]),
+            chunks_mut(&mut to[planes.start * plane..planes.end * plane], self.nodes[0]),
             |zero, row, to| {
-                let Some(place) = self.place(row) else { return };
+                let Some(place) = self.place(planes.start * self.nodes[1] + row) else { return };
                 isa.run(RelaxRow { field: self, u, f, zero, place, step: Step { to: &mut to[x.clone()], factor } });
             },
         );
     }
+}
+
+/// The sums of squares and the largest magnitude of some rows and of those that follow, in order.
+pub(super) fn add(mut total: Norms, rows: &[Row]) -> Norms {
+    for Row { r2, u2, max } in rows {
+        (total.l2, total.u_l2) = (total.l2 + r2, total.u_l2 + u2);
+        total.max = if max.is_nan() || total.max.is_nan() { f64::NAN } else { total.max.max(*max) };
+    }
+    total
 }
 
 /// The blocks of the inner nodes of a line, or of their neighbours.

@@ -42,10 +42,10 @@ impl Driver {
             // Nothing to solve: zero, with the values of the sides.
             zero_unknowns(&self.grid, u);
         }
-        let mut norms = if status.is_none() { direct.solve_borrowed(&f, u, profiler) } else { None };
+        let mut norms = if status.is_none() { direct.solve_borrowed(&f, u, profiler)? } else { None };
         while let (None, Some(found)) = (status, norms) {
             status = direct_verdict(&mut monitor, found);
-            norms = if status.is_none() { direct.polish_borrowed(&f, u, profiler) } else { None };
+            norms = if status.is_none() { direct.polish_borrowed(&f, u, profiler)? } else { None };
         }
         if let Cow::Owned(f) = f {
             *spare = f;

@@ -1,4 +1,5 @@
 use zellige_engine::device::Cpu;
+use zellige_engine::links::inside;
 
 use super::*;
 use crate::method::{Method, Options};
@@ -39,6 +40,34 @@ fn cycles_follow_a_direct_solution_that_missed_its_goal_and_say_so() {
     let missed = |options| choose(options).missed(Status::MaxCycles);
     assert!(missed(Options::default()) && !missed(Options { max_cycles: Some(1), ..Options::default() }));
     assert!(!missed(Options { method: Method::Direct, ..Options::default() }));
+}
+
+#[test]
+fn cycles_that_follow_in_parts_are_those_of_one() {
+    let (m, n) = (129, 257);
+    let problem = Problem::plane([m, n], [1.0, 2.0], (0..m * n).map(|k| f64::from(k as u32 % 17) - 8.0).collect::<Vec<_>>());
+    let choice = Options::default().choose(&problem.grid(), false, false).unwrap();
+    let solve = |links: Links| {
+        let (device, off) = (Device::Cpu(Cpu::new(1)?), &mut Profiler::off());
+        let mut driver = Driver::of_part(&problem.grid(), choice.clone(), &device, &links)?;
+        let share = driver.share().clone();
+        assert_eq!(share.divided(), !links.is_alone());
+        let mut folded = problem.clone().fold_in(&share)?;
+        folded.f.to_mut().iter_mut().for_each(|f| *f *= 0.5);
+        driver.load(folded)?;
+        driver.run(off)?;
+        driver.status = Some(Status::Stagnated);
+        driver.fall_back(problem.clone().fold_in(&share)?)?;
+        assert_eq!(driver.share().own(n), share.own(n), "the problem is there on the slabs of the direct solver");
+        driver.run(off)?;
+        let u = driver.solution()?;
+        Ok((driver.steps(), driver.monitor().history().to_vec(), share.at_first(u)?))
+    };
+    let one = inside::run(1, solve).unwrap().remove(0);
+    assert!(one.0 > 2);
+    for parts in [2, 3] {
+        assert!(inside::run(parts, solve).unwrap().remove(0) == one, "{parts} parts");
+    }
 }
 
 /// The last verdict on residuals of a solution of norm 1 under an operator of norm 1e6: the floor is at 4e-10.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::grid::{Axis, Bc};
+use crate::solver::must_be_cut;
 
 fn square(n: usize, bc: Bc) -> Grid {
     Grid::plane(Axis::new(n, 1.0, bc, bc), Axis::new(n, 1.0, bc, bc))
@@ -59,9 +60,18 @@ fn auto_takes_the_cheaper_method_and_says_why() {
         assert_eq!(choice.scheme == Scheme::Direct, direct, "{n}: {}", choice.description);
         assert_eq!(options.method == Method::Auto, choice.description.contains(" ("), "{n}: {}", choice.description);
     }
-    let without =
-        mixed(1e-6).choose_for(&square(4097, zero), DeviceProperties { gpu: true, transforms: false, cut: false }, false, false).unwrap();
-    assert!(without.scheme != Scheme::Direct && without.description.contains("cuFFT"), "{}", without.description);
+    for (transforms, cut, stack, reason) in
+        [(false, false, false, "cuFFT"), (true, true, false, "one part on GPUs"), (true, true, true, "one part on GPUs")]
+    {
+        let has = DeviceProperties { gpu: true, transforms, cut };
+        let without = mixed(1e-6).choose_for(&square(4097, zero), has, false, stack).unwrap();
+        assert!(without.scheme != Scheme::Direct && without.description.contains(reason), "{}", without.description);
+        let asked = Options { method: Method::Direct, ..mixed(1e-6) }.choose_for(&square(4097, zero), has, false, stack).unwrap();
+        for (gpu, parts, refused) in [(true, 2, true), (true, 1, false), (false, 2, false)] {
+            assert_eq!(must_be_cut(&asked, gpu, parts).is_err(), refused, "{gpu} {parts}");
+            assert!(must_be_cut(&without, gpu, parts).is_ok());
+        }
+    }
 }
 
 #[test]

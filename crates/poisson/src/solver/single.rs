@@ -17,7 +17,7 @@ use zellige_engine::times::{self, Phase};
 
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
-use crate::fold::{Folded, copy};
+use crate::fold::{Folded, copy, copy_unknowns};
 use crate::grid::{Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
 use crate::problem::Problem;
@@ -33,6 +33,7 @@ const DIRECT: &str = "direct solver";
 pub(crate) struct Single {
     config: Config,
     device: Device,
+    links: Links,
     problem: Problem<'static>,
     driver: Driver,
     levels: Vec<Level>,
@@ -55,13 +56,13 @@ pub(crate) fn levels_of(grid: &Grid, choice: &Choice) -> Vec<Level> {
     cycle_levels(grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { choice.coarse_levels } else { 0 })
 }
 
-/// Refuses several parts of the direct solver.
-pub(crate) fn must_be_cut(choice: &Choice, parts: usize) -> Result<()> {
-    if choice.scheme != Scheme::Direct || parts == 1 {
+/// Refuses several parts of the direct solver on GPUs.
+pub(crate) fn must_be_cut(choice: &Choice, gpu: bool, parts: usize) -> Result<()> {
+    if choice.scheme != Scheme::Direct || parts == 1 || !gpu {
         return Ok(());
     }
-    let fault = Fault::new("poisson.method", "the direct solver, which is the choice here, computes in one part");
-    Err(Error::input("the input", fault.hint("`method = \"multigrid\"` is cut into parts; or leave `--parts` out")))
+    let fault = Fault::new("poisson.method", "the direct solver computes in one part on GPUs");
+    Err(Error::input("the input", fault.hint("`method = \"multigrid\"` is cut into parts there; or use `--device cpu`, or one part")))
 }
 
 /// Limit of a recomputed residual. The one that stopped the solve was rounded in the working precision: twice the floor covers it.
@@ -132,7 +133,9 @@ fn held<V: Element>(reader: &Reader, name: &str, share: &HostShare, len: usize) 
 /// Takes it back; `folded` is the system that the driver had.
 pub(crate) fn restore(driver: &mut Driver, mut folded: Folded<'_>, reader: &Reader) -> Result<()> {
     let (share, nodes) = (driver.share().clone(), driver.grid().len());
-    folded.u = held(reader, "u", &share, nodes)?;
+    // Sides as they are stated: the direct solver has them in its right-hand side, where those saved may be rounded.
+    let [_, n, l] = driver.grid().nodes();
+    copy_unknowns(driver.grid(), &held(reader, "u", &share, nodes)?, &share.held(n * l), &mut folded.u);
     let mut last = [0.0; 3];
     reader.f64s_into("norms", &mut last)?;
     let history = reader.f64s("history")?;
@@ -165,7 +168,7 @@ impl Single {
         let grid = setup::grid(config);
         let levels = levels_of(&grid, &choice);
         fits(&grid, &choice, &levels, &device, &environment.links)?;
-        must_be_cut(&choice, environment.links.size())?;
+        must_be_cut(&choice, matches!(device, Device::Cuda(_)), environment.links.size())?;
         let mut driver = Driver::of_part(&grid, choice, &device, &environment.links)?;
         let share = driver.share().clone();
         let problem = share.together(on_host(&device, || setup::problem_in(config, folder, &share)))?;
@@ -173,14 +176,15 @@ impl Single {
         let reference = folded.reference.l2;
         driver.load(folded)?;
         driver.begin(&mut Profiler::off())?;
-        Ok(Self { config: config.clone(), device, problem, driver, levels, reference, rhs_seen: None })
+        Ok(Self { config: config.clone(), device, links: environment.links.clone(), problem, driver, levels, reference, rhs_seen: None })
     }
 
     pub(crate) fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         self.driver.step(profiler)?;
         if self.driver.missed() {
-            let problem = self.problem.clone();
-            self.driver.fall_back(on_host(&self.device, || problem.fold())?)?;
+            // The slabs are those of the direct solver.
+            let share = self.driver.share().clone();
+            self.driver.fall_back(on_host(&self.device, || self.problem.view().fold_in(&share))?)?;
             self.levels = levels_of(self.driver.grid(), self.driver.choice());
             self.driver.begin(profiler)?;
         }
@@ -389,21 +393,23 @@ impl Single {
         save(&mut self.driver, writer)
     }
 
-    /// Takes it back; in one part also what several have done by cycles where `auto` takes the direct solver here.
+    /// Takes it back; also what parts on GPUs have done by cycles where `auto` takes the direct solver here.
     pub(crate) fn restore(&mut self, reader: &Reader) -> Result<()> {
         let fell_back = reader.has("direct");
         match (reader.u64(DIRECT)? == 1 || fell_back, self.driver.choice().scheme == Scheme::Direct) {
-            (true, false) if self.driver.share().divided() => {
-                let message = "it is of the direct solver, which computes in one part; several take cycles: resume it in one part";
+            (true, false) if matches!(self.device, Device::Cuda(_)) && !self.links.is_alone() => {
+                let message = "it is of the direct solver, which computes in one part on GPUs: resume it in one part, or on the CPU";
                 return Err(reader.mismatch(message));
             }
             (false, true) => {
                 let grid = setup::grid(&self.config);
-                let choice = self.config.options().choose_in_parts(&grid, &self.device, self.config.guess.is_some(), 2)?;
+                let choice = self.config.options().choose_cycles(&grid, &self.device, self.config.guess.is_some())?;
                 self.levels = levels_of(&grid, &choice);
-                fits(&grid, &choice, &self.levels, &self.device, &Links::default())?;
-                notice::tell(&format!("several parts began this run: {} goes on", choice.description));
-                self.driver = Driver::new(&grid, choice, &self.device)?;
+                fits(&grid, &choice, &self.levels, &self.device, &self.links)?;
+                if self.links.is_first() {
+                    notice::tell(&format!("several parts began this run: {} goes on", choice.description));
+                }
+                self.driver = Driver::of_part(&grid, choice, &self.device, &self.links)?;
             }
             _ => {}
         }

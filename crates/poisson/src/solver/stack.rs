@@ -1,12 +1,14 @@
 //! A stack of right-hand sides on one grid, as the run loop sees it: the direct solver takes as many together as fit, a step
 //! each time; other methods take one after another, a step being one of theirs.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::Result;
+use zellige_engine::large::zeros;
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
@@ -19,20 +21,23 @@ use crate::grid::{Grid, Level};
 use crate::method::{Choice, Scheme};
 use crate::setup::BatchProblems;
 use crate::solve::{Report, Solution};
+use crate::stages::HostShare;
 use crate::status::Status;
-use crate::{cost, operator, output, setup, truncation};
+use crate::{cost, output, setup, truncation};
 
 /// All of a stack while it is being solved.
 pub(crate) struct Stack {
     config: Config,
     device: Device,
     grid: Grid,
+    /// Slabs of the grid that this part of a run has.
+    share: HostShare,
     choice: Choice,
     levels: Vec<Level>,
     problems: BatchProblems,
     work: SolveOrder,
     done: Vec<SolveSummary>,
-    /// Solutions of those that are done, one behind the other.
+    /// Solutions of those that are done, one behind the other, of this part's slabs.
     solutions: Vec<f64>,
     steps: u64,
 }
@@ -101,7 +106,7 @@ pub(crate) fn together(choice: &Choice) -> bool {
 }
 
 /// Lines of the plan about a stack of `count`.
-pub(crate) fn plan_line(count: usize, concurrent: usize, choice: &Choice, gpu: bool) -> String {
+pub(crate) fn plan_line(count: usize, concurrent: usize, choice: &Choice, parts: usize, gpu: bool) -> String {
     let launches = count.div_ceil(concurrent);
     if !together(choice) {
         format!("{count} right-hand sides, one after another: this method takes one at a time")
@@ -109,6 +114,8 @@ pub(crate) fn plan_line(count: usize, concurrent: usize, choice: &Choice, gpu: b
         format!("{count} right-hand sides, all of them in each launch")
     } else if gpu {
         format!("{count} right-hand sides, {concurrent} in each launch: {launches} times, as the memory allows")
+    } else if parts > 1 {
+        format!("{count} right-hand sides, one after another, each by all parts")
     } else {
         format!("{count} right-hand sides, {concurrent} at a time, one thread each")
     }
@@ -121,14 +128,23 @@ impl Stack {
         let levels = single::levels_of(&grid, &choice);
         single::fits(&grid, &choice, &levels, &device, &environment.links)?;
         host_must_hold(host_bytes(&grid, count), format!("{count} right-hand sides and solutions of {} unknowns", grid.unknowns()))?;
-        let problems = on_host(&device, || setup::problems(config, count, &environment.folder))?;
-        let work = if together(&choice) {
-            SolveOrder::Concurrent(Box::new(BatchSolver::new(&grid, &choice, concurrent(&grid, &choice, count, &device), &device)?))
+        let links = &environment.links;
+        single::must_be_cut(&choice, matches!(device, Device::Cuda(_)), links.size())?;
+        let (work, share) = if together(&choice) {
+            // Parts take one after the other.
+            let concurrent = if links.is_alone() { concurrent(&grid, &choice, count, &device) } else { 1 };
+            let solver = BatchSolver::new(&grid, &choice, concurrent, &device, links)?;
+            let share = solver.share();
+            (SolveOrder::Concurrent(Box::new(solver)), share)
         } else {
-            SolveOrder::Sequential { driver: Box::new(Driver::new(&grid, choice.clone(), &device)?), loaded: false }
+            let driver = Driver::of_part(&grid, choice.clone(), &device, links)?;
+            let share = driver.share().clone();
+            (SolveOrder::Sequential { driver: Box::new(driver), loaded: false }, share)
         };
-        let (done, solutions, config) = (Vec::with_capacity(count), Vec::with_capacity(count * grid.len()), config.clone());
-        Ok(Self { config, device, grid, choice, levels, problems, work, done, solutions, steps: 0 })
+        let problems = share.together(on_host(&device, || setup::problems(config, count, &environment.folder, &share)))?;
+        let own = share.own(grid.len()).len();
+        let (done, solutions, config) = (Vec::with_capacity(count), Vec::with_capacity(count * own), config.clone());
+        Ok(Self { config, device, grid, share, choice, levels, problems, work, done, solutions, steps: 0 })
     }
 
     fn count(&self) -> usize {
@@ -147,7 +163,7 @@ impl Stack {
             SolveOrder::Sequential { driver, loaded } => {
                 if !*loaded {
                     let problem = self.problems.of(first);
-                    driver.load(on_host(&self.device, || problem.fold())?)?;
+                    driver.load(on_host(&self.device, || problem.fold_in(&self.share))?)?;
                     driver.begin(profiler)?;
                     *loaded = true;
                 }
@@ -156,7 +172,7 @@ impl Stack {
                 }
                 if driver.missed() {
                     let problem = self.problems.of(first);
-                    driver.fall_back(on_host(&self.device, || problem.fold())?)?;
+                    driver.fall_back(on_host(&self.device, || problem.fold_in(&self.share))?)?;
                     driver.begin(profiler)?;
                 }
                 match driver.status() {
@@ -170,7 +186,7 @@ impl Stack {
         };
         for Solution { u, report } in solved {
             self.done.push(SolveSummary::of(&report));
-            self.solutions.extend(u);
+            self.solutions.extend(&u[self.share.own(u.len())]);
         }
         Ok(())
     }
@@ -250,17 +266,41 @@ impl Stack {
         row
     }
 
-    /// All solutions once there are all of them; nothing before.
-    pub(crate) fn records(&self) -> Vec<Record> {
+    /// All solutions once there are all of them, at the first part; nothing before.
+    pub(crate) fn records(&self) -> Result<Vec<Record>> {
         if self.done.len() < self.count() {
-            return Vec::new();
+            return Ok(Vec::new());
+        }
+        let len = self.grid.len();
+        let (mut u, mut rhs) = (Cow::Borrowed(&self.solutions[..]), Cow::Borrowed(self.problems.rhs()));
+        if self.share.divided() {
+            let of_rhs = rhs.chunks(len).map(|rhs| &rhs[self.share.own(len)]);
+            (u, rhs) = (self.whole(self.own_solutions())?.into(), self.whole(of_rhs)?.into());
+            if !self.share.links().is_first() {
+                return Ok(Vec::new());
+            }
         }
         let relative: Vec<f64> = self.done.iter().map(|d| d.relative).collect();
-        vec![
-            output::solutions(&self.config, self.count(), &self.solutions),
-            output::right_hand_sides(&self.config, self.count(), self.problems.rhs()),
+        Ok(vec![
+            output::solutions(&self.config, self.count(), &u),
+            output::right_hand_sides(&self.config, self.count(), &rhs),
             output::residuals(relative),
-        ]
+        ])
+    }
+
+    /// Solutions of those that are done, of this part's slabs.
+    fn own_solutions(&self) -> impl Iterator<Item = &[f64]> {
+        self.solutions.chunks(self.share.own(self.grid.len()).len())
+    }
+
+    /// Arrays over the grid, of which this part has its slabs, one behind the other: whole at the first part.
+    fn whole<'a>(&self, arrays: impl Iterator<Item = &'a [f64]>) -> Result<Vec<f64>> {
+        let mut whole = Vec::new();
+        for own in arrays {
+            let (share, len) = (&self.share, self.grid.len());
+            whole.append(&mut on_host(&self.device, || share.at_first(share.spread(own, len)))?);
+        }
+        Ok(whole)
     }
 
     pub(crate) fn details(&self) -> Value {
@@ -283,11 +323,14 @@ impl Stack {
     /// The worst of each check, by how near it is to its limit.
     pub(crate) fn checks(&self) -> Result<Vec<Check>> {
         let mut worst: Vec<(f64, Check)> = Vec::new();
-        for (k, d) in self.done.iter().enumerate() {
-            let (problem, u) = (self.problems.of(k), &self.solutions[k * self.grid.len()..][..self.grid.len()]);
-            let folded = on_host(&self.device, || problem.fold())?;
-            let grid = &self.grid;
-            let (norms, mean) = on_host(&self.device, || (operator::residual_norms(grid, u, &folded.f), operator::mean(grid, u)));
+        for ((k, d), own) in self.done.iter().enumerate().zip(self.own_solutions()) {
+            let problem = self.problems.of(k);
+            let (grid, share) = (&self.grid, &self.share);
+            let folded = on_host(&self.device, || problem.fold_in(share))?;
+            let (norms, mean) = on_host(&self.device, || {
+                let mut u = share.spread(own, grid.len());
+                Ok((share.residual_norms(grid, &mut u, &folded.f)?, share.mean(grid, &u)?))
+            })?;
             let reference = d.reference;
             let scale = if reference > 0.0 { reference } else { 1.0 };
             let mut checks = Vec::new();
@@ -321,7 +364,10 @@ impl Stack {
     pub(crate) fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("steps", self.steps)?;
         writer.f64s("done", &self.done.iter().flat_map(SolveSummary::figures).collect::<Vec<_>>())?;
-        writer.f64s("solutions", &self.solutions)?;
+        let (len, own) = (self.grid.len(), self.share.own(self.grid.len()));
+        let has = self.share.divided() || self.share.links().is_first();
+        let pieces: Vec<_> = self.own_solutions().enumerate().filter(|_| has).map(|(k, u)| (k * len + own.start, u)).collect();
+        writer.joined("solutions", &pieces)?;
         match &mut self.work {
             SolveOrder::Sequential { driver, loaded: true } => single::save(driver, writer),
             _ => Ok(()),
@@ -333,10 +379,15 @@ impl Stack {
         let figures = reader.f64s("done")?;
         let (lists, rest) = figures.as_chunks();
         self.done = lists.iter().filter_map(SolveSummary::from_figures).collect();
-        self.solutions = reader.f64s("solutions")?;
-        let whole = rest.is_empty() && self.done.len() == lists.len() && self.solutions.len() == self.done.len() * self.grid.len();
+        let (len, own) = (self.grid.len(), self.share.own(self.grid.len()));
+        let found = reader.count::<f64>("solutions")?;
+        let whole = rest.is_empty() && self.done.len() == lists.len() && found == self.done.len() * len;
         if !whole || self.done.len() > self.count() {
             return Err(reader.content_error("`done` and `solutions` do not belong together"));
+        }
+        self.solutions = zeros(self.done.len() * own.len());
+        for (k, u) in self.solutions.chunks_mut(own.len()).enumerate() {
+            reader.values_from("solutions", k * len + own.start, u)?;
         }
         if let SolveOrder::Sequential { driver, loaded } = &mut self.work {
             *loaded = reader.has("u");
@@ -345,7 +396,7 @@ impl Stack {
                     return Err(reader.content_error("`u` is one more than there are right-hand sides"));
                 }
                 let problem = self.problems.of(self.done.len());
-                single::restore(driver, on_host(&self.device, || problem.fold())?, reader)?;
+                single::restore(driver, on_host(&self.device, || problem.fold_in(&self.share))?, reader)?;
             }
         }
         Ok(())

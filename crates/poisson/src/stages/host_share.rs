@@ -37,17 +37,23 @@ impl HostShare {
         Self { links: links.clone(), ranges: ranges.clone(), held, periodic }
     }
 
+    /// All slabs of a grid, which all parts work on alike.
+    pub(crate) fn undivided(grid: &Grid, links: &Links) -> Self {
+        Self { links: links.clone(), ..Self::whole(grid) }
+    }
+
+    /// The links between the parts.
+    pub(crate) fn links(&self) -> &Links {
+        &self.links
+    }
+
     /// Returns true if parts have different slabs.
     pub fn divided(&self) -> bool {
         self.ranges.divided()
     }
 
-    /// Links to the parts of the run.
-    pub fn links(&self) -> &Links {
-        &self.links
-    }
-
-    fn of_part(&self, part: usize, len: usize) -> Range<usize> {
+    /// Part of an array of `len` elements over the grid that belongs to a part of the run.
+    pub(crate) fn of_part(&self, part: usize, len: usize) -> Range<usize> {
         scaled(&self.ranges.of_part(part), len, self.ranges.slabs())
     }
 
@@ -65,6 +71,13 @@ impl HostShare {
     pub fn around(&self, len: usize) -> Range<usize> {
         let Range { start, end } = self.held;
         scaled(&(start.saturating_sub(1)..(end + 1).min(self.ranges.slabs())), len, self.ranges.slabs())
+    }
+
+    /// An array of `len` elements over the grid with values on this part's slabs.
+    pub(crate) fn spread<V: Pod + Send + Sync>(&self, own: &[V], len: usize) -> Vec<V> {
+        let mut spread = zeros(len);
+        copy(own, &mut spread[self.own(len)]);
+        spread
     }
 
     /// Values of all parts in the order of the slabs, of which this part has its own.
@@ -136,7 +149,7 @@ impl HostShare {
     }
 
     /// Copies the slab before and the one behind this part's from those that own them.
-    pub fn copy_beside(&self, values: &mut [f64]) -> Result<()> {
+    pub fn copy_beside<V: Pod>(&self, values: &mut [V]) -> Result<()> {
         if !self.divided() {
             return Ok(());
         }
@@ -152,7 +165,7 @@ impl HostShare {
         let send: Vec<_> = others().map(|to| (to, message(to))).filter(|(_, message)| !message.is_empty()).collect();
         let from: Vec<usize> = others().filter(|owner| between(*owner, rank).next().is_some()).collect();
         for (owner, message) in from.iter().zip(self.links.exchange(send, &from)?) {
-            for (k, bytes) in between(*owner, rank).zip(message.chunks_exact(slab * size_of::<f64>())) {
+            for (k, bytes) in between(*owner, rank).zip(message.chunks_exact(slab * size_of::<V>())) {
                 bytemuck::cast_slice_mut(&mut values[k * slab..][..slab]).copy_from_slice(bytes);
             }
         }

@@ -2,6 +2,15 @@
 
 use std::ops::Range;
 
+/// Even shares of slabs, as [`Ranges::even`] has them.
+pub(super) fn even(parts: usize, slabs: usize, [first, step]: [usize; 2]) -> impl ExactSizeIterator<Item = Range<usize>> {
+    let start = move |part: usize| match part * slabs / parts {
+        begin if part == 0 || part == parts || begin < first => begin,
+        begin => first + (begin - first) / step * step,
+    };
+    (0..parts).map(move |part| start(part)..start(part + 1))
+}
+
 /// Even shares of a level's slabs, or none where the level is too small: all parts then work on it alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Ranges {
@@ -11,10 +20,10 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Even shares of `slabs` slabs among `parts`, each of which begins at a multiple of `step`.
-    pub(super) fn even(parts: usize, slabs: usize, step: usize, large_enough: impl Fn(usize) -> bool) -> Self {
-        let start = |part: usize| if part == parts { slabs } else { part * slabs / parts / step * step };
-        Self::of((0..parts).map(|part| start(part)..start(part + 1)).collect(), slabs, large_enough)
+    /// Even shares of `slabs` slabs among `parts`, each but the first of which begins at one of `begins`: the first such slab, and
+    /// from one to the next.
+    pub(super) fn even(parts: usize, slabs: usize, begins: [usize; 2], large_enough: impl Fn(usize) -> bool) -> Self {
+        Self::of(even(parts, slabs, begins).collect(), slabs, large_enough)
     }
 
     /// Shares of the level below one with these: the coarse slabs on a part's fine ones, the first of which `coarse_start` gives.

@@ -1,14 +1,17 @@
 //! The rows of a batch cut into stretches of modes, along which a task eliminates and substitutes.
 
+use std::ops::Range;
+
 use zellige_engine::parallel::Parts;
 use zellige_engine::real::prefetch;
 
 use super::super::line::{Lines, WIDTH};
 use super::super::transform::Scalar;
+use super::super::waves::Group;
 use super::Solver;
 use crate::isa::Work;
 
-/// Modes of a row that one task eliminates; whole blocks of tables.
+/// Modes of a row that one task eliminates where a part has all planes; whole blocks of tables.
 const RANGE_MODES: usize = 16 * WIDTH;
 
 /// The stretches of the planes of a batch.
@@ -20,6 +23,7 @@ pub(super) struct ModeRanges<'a, T> {
     count: usize,
     carry: SharedValues<'a, T>,
     border: SharedValues<'a, T>,
+    group: Group,
 }
 
 /// Values that threads share, parts of which each is one thread's.
@@ -60,14 +64,25 @@ pub(super) struct ModeRange<'a, T> {
 impl<'a, T: Scalar> ModeRanges<'a, T> {
     /// Takes `planes`, from number `first` on along the last axis; `carry` and `border` have a value per mode.
     pub(super) fn new(solver: &'a Solver<T>, planes: &'a mut [T], first: usize, carry: &'a mut [T], border: &'a mut [T]) -> Self {
-        let modes = solver.x.len() * solver.middle.len();
-        assert!(planes.len().is_multiple_of(solver.plane()) && carry.len() == modes && border.len() == modes);
-        let count = planes.len() / solver.plane();
-        Self { solver, planes: SharedValues::new(planes), first, count, carry: SharedValues::new(carry), border: SharedValues::new(border) }
+        let all = Group::whole(solver.x.len(), solver.middle.len(), RANGE_MODES);
+        Self::of_group(solver, planes, first, [carry, border], &all)
     }
 
-    fn ranges_per_row(&self) -> usize {
-        self.solver.x.len().div_ceil(RANGE_MODES)
+    /// Takes the stretches of a group of modes alone.
+    pub(super) fn of_group(
+        solver: &'a Solver<T>,
+        planes: &'a mut [T],
+        first: usize,
+        [carry, border]: [&'a mut [T]; 2],
+        group: &Group,
+    ) -> Self {
+        let (row, rows) = (solver.x.len(), solver.middle.len());
+        let modes = row * rows;
+        assert!(planes.len().is_multiple_of(solver.plane()) && carry.len() == modes && border.len() == modes);
+        assert!(group.row == row && group.ranges.end <= row.div_ceil(group.width) * rows);
+        let count = planes.len() / solver.plane();
+        let [carry, border] = [carry, border].map(SharedValues::new);
+        Self { solver, planes: SharedValues::new(planes), first, count, carry, border, group: group.clone() }
     }
 }
 
@@ -76,13 +91,12 @@ unsafe impl<'a, T: Scalar> Parts for ModeRanges<'a, T> {
     type Part = ModeRange<'a, T>;
 
     fn count(&self) -> usize {
-        self.ranges_per_row() * self.solver.middle.len()
+        self.group.ranges.len()
     }
 
     unsafe fn part(&self, i: usize) -> ModeRange<'a, T> {
-        let (row, piece) = (i / self.ranges_per_row(), i % self.ranges_per_row());
+        let (row, Range { start: begin, end }) = self.group.range(self.group.ranges.start + i);
         let (len, [x, middle, _]) = (self.solver.x.len(), &self.solver.unknowns);
-        let (begin, end) = (piece * RANGE_MODES, len.min((piece + 1) * RANGE_MODES));
         let at = (middle.start + row) * self.solver.nodes[0] + x.start + begin;
         let modes = row * len + begin;
         // SAFETY: the caller's; stretches are apart from one another in each plane and in the others.
@@ -101,6 +115,11 @@ unsafe impl<'a, T: Scalar> Parts for ModeRanges<'a, T> {
 }
 
 impl<T: Scalar> ModeRange<'_, T> {
+    /// Closes a periodic axis, once all rows are eliminated.
+    pub(super) fn close(self, lines: &Lines<T>) {
+        lines.close(self.block, self.border);
+    }
+
     /// The row of plane `l` of the batch, the carry and the border.
     #[inline(always)]
     fn row(&mut self, l: usize) -> (&mut [T], &mut [T], &mut [T]) {

@@ -5,11 +5,13 @@ use zellige_engine::links::forecast::ranges;
 use zellige_engine::sim::Plan;
 
 use super::field::in_slabs;
-use super::share::large_enough;
+use super::share::{begins, large_enough};
 use super::strips::MOST;
 use crate::cost::visits;
+use crate::direct;
 use crate::grid::Level;
 use crate::method::{Choice, Scheme};
+use crate::stages::ranges::even;
 
 /// Copies of slabs beside those of a part on a visit of a level: on the way down the residual, on the way up residual and
 /// correction.
@@ -17,9 +19,12 @@ const COPIES: f64 = 3.0;
 /// Values that all parts give to all in a cycle: norms of the residual, and those of the coarse level that is not divided.
 const GATHERED: f64 = 2.0;
 
-/// Slabs of a part at a level's `slabs`, where it is one of `parts`.
+/// Share of a direct solution that goes by groups of modes from part to part.
+const BY_GROUPS: f64 = 0.3;
+
+/// Slabs of the parts of a level's `slabs`.
 fn shares(slabs: usize, parts: usize) -> impl ExactSizeIterator<Item = std::ops::Range<usize>> {
-    (0..parts).map(move |p| p * slabs / parts..(p + 1) * slabs / parts)
+    even(parts, slabs, [0, 1])
 }
 
 /// Planes that a GPU copies from beside for a visit of a level, all at once, and rows, in two goes: by whole bands, whose height
@@ -30,10 +35,11 @@ const ON_GPU: [f64; 2] = [6.0, 100.0];
 pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, (parts, gpu): (usize, bool)) -> Division {
     let plane = levels[0].grid.axes[2].is_flat();
     let least = if gpu && plane { ON_GPU[1] as usize } else { 0 };
-    let levels = in_slabs(levels);
+    let (given, levels) = (&levels[0].grid, in_slabs(levels));
     let size = choice.precision.inner_bytes() as f64;
     let [_, _, slabs] = levels[0].grid.nodes();
-    let cut = ranges(if levels[0].grid.axes[1].is_flat() { "rows of nodes" } else { "planes of nodes" }, shares(slabs, parts));
+    let finest = || even(parts, slabs, if gpu { [0, 2] } else { begins(&levels[0].grid) });
+    let cut = ranges(if plane { "rows of nodes" } else { "planes of nodes" }, finest());
     let (mut all, mut whole, mut copies, mut bytes, mut divided) = (0.0, 0.0, 0.0, 0.0, parts > 1);
     let neighbours = parts.saturating_sub(1).min(2) as f64;
     let mut coarse = 0.0;
@@ -80,18 +86,37 @@ pub(crate) fn of(levels: &[Level], choice: &Choice, plan: &Plan, (parts, gpu): (
     } else if gpu {
         (1.0 + coarse, (1.0 + coarse) * (parts - 1) as f64)
     } else {
-        let (deep, gathers) = ((parts as f64).log2().ceil(), GATHERED + coarse);
+        let told = match choice.scheme {
+            // The sums at the end, and the constant mode.
+            Scheme::Direct => 1.0 + f64::from(u8::from(given.singular())),
+            _ => GATHERED,
+        };
+        let (deep, gathers) = ((parts as f64).log2().ceil(), told + coarse);
         (2.0 * gathers * deep, gathers * deep)
     };
-    let share = shares(slabs, parts).map(|s| s.len()).max().unwrap_or(slabs) as f64 / slabs as f64;
+    let share = finest().map(|s| s.len()).max().unwrap_or(slabs) as f64 / slabs as f64;
     let repeated = whole / all;
+    let mut imbalance = share * parts as f64;
+    let (mut rounds, mut messages) = (copies + rounds, copies * neighbours + told);
+    if choice.scheme == Scheme::Direct && parts > 1 && repeated < 1.0 {
+        let (sent, size) = (direct::Sent::new(given, parts), choice.precision.outer_bytes() as f64);
+        let count = sent.groups as f64;
+        // The groups, and planes of the solution beside those of others, for the norms of its residual.
+        messages += neighbours * (count + 1.0);
+        bytes += size * (neighbours * sent.carried as f64 + if sent.around { 2.0 } else { neighbours } * sent.plane as f64);
+        bytes += (size_of::<f64>() * sent.column) as f64 * (parts as f64).log2().ceil();
+        // The first group goes to the last part and back; meanwhile parts have one way to do in place of two. The sums of the residual
+        // go from part to part once.
+        rounds += count + (2 * (parts - 1) + parts + 1) as f64;
+        imbalance *= 1.0 + BY_GROUPS * (parts - 1) as f64 / count;
+    }
     Division {
         cut,
-        imbalance: share * parts as f64,
+        imbalance,
         repeated,
         memory: (plan.memory as f64 * (repeated + (1.0 - repeated) * share)) as u64,
-        rounds: copies + rounds,
-        messages: copies * neighbours + told,
+        rounds,
+        messages,
         bytes,
     }
 }

@@ -37,6 +37,7 @@ use self::level::LevelData;
 use self::pass::HalfSweep;
 use self::polynomial::Polynomial;
 use self::share::Share;
+pub(crate) use self::share::host_slabs;
 use self::stream::Workspace;
 use self::tables::Colour;
 use super::{Norms, Smoother, Stages};
@@ -121,10 +122,10 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
             let coarse = setup.levels.get(l + 1).map(|c| &c.grid);
             let [x, rows, slabs] = level.grid.nodes();
             let share = match levels.last() {
-                None => Share::even(links, slabs, x * rows),
+                None => Share::even(links, &level.grid),
                 // The coarsest level is solved as a whole.
                 Some(fine) => fine.transfer.as_ref().map_or_else(
-                    || Share::even(&Links::default(), slabs, x * rows),
+                    || Share::even(&Links::default(), &level.grid),
                     |transfer| fine.share.below(&transfer[2], slabs, x * rows, coarse.is_some()),
                 ),
             };

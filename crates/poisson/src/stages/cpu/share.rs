@@ -13,6 +13,7 @@ use zellige_engine::real::RealScalar;
 use super::field::Field;
 use super::pass::SlabSums;
 use super::tables::AxisTransfer;
+use crate::grid::Grid;
 use crate::stages::HostShare;
 use crate::stages::ranges::Ranges;
 
@@ -24,6 +25,20 @@ pub(super) fn large_enough(slabs: usize, nodes: usize) -> bool {
     slabs >= LEAST[0] && slabs * nodes >= LEAST[1]
 }
 
+/// Slabs at which shares may begin, the first and from one to the next: the direct solver transforms rows of a plane grid in pairs.
+pub(super) fn begins(grid: &Grid) -> [usize; 2] {
+    [grid.axes[2].unknowns().start, if grid.axes[1].is_flat() { 2 } else { 1 }]
+}
+
+/// Slabs of a grid by part of a run, as [`Stages`](crate::stages::Stages) on the CPU have them.
+pub(crate) fn host_slabs(grid: &Grid, links: &Links) -> HostShare {
+    let mut grid = grid.clone();
+    if grid.axes[2].is_flat() {
+        grid.axes.swap(1, 2);
+    }
+    Share::even(links, &grid).on_host(grid.axes[2].periodic())
+}
+
 /// Slabs of a level by part, and the links between the parts.
 #[derive(Debug, Clone)]
 pub(super) struct Share {
@@ -32,9 +47,10 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Even shares of `slabs` slabs of `nodes` nodes each.
-    pub(super) fn even(links: &Links, slabs: usize, nodes: usize) -> Self {
-        let ranges = Ranges::even(links.size(), slabs, 1, |slabs| large_enough(slabs, nodes));
+    /// Even shares of the slabs of a grid in the order of [`super::field::in_slabs`].
+    pub(super) fn even(links: &Links, grid: &Grid) -> Self {
+        let [x, rows, slabs] = grid.nodes();
+        let ranges = Ranges::even(links.size(), slabs, begins(grid), |slabs| large_enough(slabs, x * rows));
         Self { links: links.clone(), ranges }
     }
 

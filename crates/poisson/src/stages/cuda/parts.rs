@@ -78,7 +78,7 @@ impl Share {
                 // The last level is solved as a whole.
                 (_, true) => Ranges::whole(nodes[d]),
                 // Rows go in pairs, which lie on one coarse row.
-                (None, false) => Ranges::even(links.size(), nodes[d], 2, large_enough),
+                (None, false) => Ranges::even(links.size(), nodes[d], [0, 2], large_enough),
                 (Some(fine), false) => {
                     let children = levels[fine].transfer.as_ref().map_or(&[][..], |t| &t[d].child[..]);
                     shares[fine].ranges.below(|slab| children.partition_point(|c| (*c as usize) < slab), nodes[d], large_enough)
