@@ -47,7 +47,9 @@ pub(crate) fn of_input(config: &Config, environment: &Environment, parts: usize)
     let read = truths_read(config, scans.iter().map(|s| s.truth.as_ref()));
     let plan = of_model(config, environment, (&model, parts), &noted(&scans), &read)?;
     if let device @ Device::Cpu(_) = &environment.device {
-        device.must_hold(plan.memory, format!("{what} and what the engines keep of them"))?;
+        let here = if parts > 1 { format!(" in {parts} parts on this host") } else { String::new() };
+        let memory = plan.memory.saturating_mul(parts as u64);
+        device.must_hold(memory, format!("{what} and what the engines keep of them{here}"))?;
     }
     Ok(plan)
 }
@@ -117,7 +119,9 @@ pub(crate) fn of_model(
     let truths: Vec<usize> = made.chain(read.iter().copied()).collect();
     let mut memory = peak::of(config, model, &environment.device, &budget, &truths);
     if let Some(folder) = budget.folder_for(model).filter(|_| matches!(environment.device, Device::Cpu(_))) {
-        lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
+        // The plan of a whole run.
+        let each = if environment.parts > environment.links.size() { "; each part by its share of the limit" } else { "" };
+        lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}{each}", folder.display())));
     }
     if let Device::Cuda(gpu) = &environment.device {
         let more;

@@ -329,6 +329,28 @@ fn a_window_on_a_line() {
     }
 }
 
+/// A window as wide as a tile: the last of two tiles has no cells before it has moved.
+#[test]
+fn a_narrow_window() {
+    let folder = tempfile::tempdir().unwrap();
+    for (cells, size, parts) in [(json!([16]), json!([1.6]), [2, 2]), (json!([16, 8]), json!([1.6, 0.8]), [3, 4])] {
+        let mut table = moving(1);
+        let plane = cells.as_array().unwrap().len() > 1;
+        table["steps"] = json!(30);
+        table["tile"] = json!([16, 4]);
+        table["grid"] = json!({ "cells": cells, "size": size });
+        table["boundary"] = json!({ "x": "absorbing", "layer": 4 });
+        table["laser"][0].as_object_mut().unwrap().remove("waist");
+        for key in if plane { &[][..] } else { &["initial", "external"] } {
+            table.as_object_mut().unwrap().remove(*key);
+        }
+        let one = run(&table, 1, 30, None, folder.path());
+        for parts in parts {
+            compare(&one, &run(&table, parts, 30, None, folder.path()), &format!("{cells} in {parts} parts"));
+        }
+    }
+}
+
 /// In a plane of four rows of tiles, the last one too low for a part, up to three parts have rows; more have tiles, and the fields
 /// of all of it.
 #[test]

@@ -15,6 +15,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::ops::fft::CudaPlans;
 use zellige_engine::ops::plane::FieldCopier;
+use zellige_engine::real::Isa;
 use zellige_engine::record::ValuesOnGpu;
 use zellige_engine::sim::not_on_gpu;
 
@@ -416,6 +417,12 @@ impl MemoryBudget {
 /// The stages of a model within memory limits; what does not fit on a GPU is streamed.
 pub fn open_within(model: &Model, device: &Device, budget: &MemoryBudget) -> Result<Box<dyn Stages>> {
     let double = budget.demand.double;
+    // Parts add up alike what they all hold, and stay together only with the same bits.
+    let links = model.share.links();
+    match device {
+        Device::Cuda(gpu) => links.must_agree("the GPU", gpu.name())?,
+        Device::Cpu(_) => links.must_agree("the instructions of the processor", &format!("{:?}", Isa::best()))?,
+    }
     match device {
         // Parts share the memory of a run out.
         Device::Cuda(gpu) if !model.share.is_alone() => cuda::new(model, gpu, double),

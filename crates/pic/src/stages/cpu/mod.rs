@@ -203,8 +203,9 @@ impl<T: Format> CpuStages<T> {
             return Err(Error::input("parts of a run", problem.hint("use nodes with the same instructions, or one part")));
         }
         let part = Arc::new(Part::new(&setup.grid, [tiling.tile, tiling.tiles], Some(cpu), links)?);
-        // Rows of tiles of others whose currents come here, with the tiles that a window has not reached.
-        let strips = part.peers().iter().flat_map(|peer| part.strips(&tiling, *peer, links.rank()));
+        // Rows of tiles of others whose currents come here, with the tiles that a window has not reached at the start.
+        let all_reached = if setup.window { tiling.moved(tiling.tile[0] - 1) } else { tiling };
+        let strips = part.peers().iter().flat_map(|peer| part.strips(&all_reached, *peer, links.rank()));
         let near: Vec<usize> = strips.map(|(tile, _)| tile / tiling.tiles[0]).collect();
         let window = || match setup.grid.dimensions {
             1 => Window::on_line(tiling.tile[0], setup.order),

@@ -44,7 +44,7 @@ pub(super) struct BatchOperations<T> {
     pub(super) cuda: Cuda,
     pub(super) pool: Pool,
     pub(super) config: KernelConfig,
-    plans: CudaPlans,
+    transforms: Transforms,
     multiply: Kernel,
     intensity: Kernel,
     deviation: Kernel,
@@ -84,7 +84,7 @@ impl<T: Number> BatchOperations<T> {
             cuda: cuda.clone(),
             pool: pool.clone(),
             config,
-            plans: CudaPlans::new(cuda)?,
+            transforms: Transforms { plans: CudaPlans::new(cuda)?, frame: config.frame, in_pieces: !model.share.is_alone() },
             multiply: program.kernel("multiply")?,
             intensity: program.kernel("intensity")?,
             deviation: program.kernel("deviation")?,
@@ -167,14 +167,14 @@ impl<T: Number> BatchOperations<T> {
 
     /// Waves number `which` of `count` views to the detector or back, without the factor of [`BatchOperations::scale`].
     pub(super) fn propagate(&mut self, which: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
-        let Self { config, plans, apply_transfer, near, shifts, waves, .. } = self;
-        carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (&mut waves[which], 0), (batch, count), back)
+        let Self { config, transforms, apply_transfer, near, shifts, waves, .. } = self;
+        carry(*config, transforms, apply_transfer, (near.as_ref(), *shifts), (&mut waves[which], 0), (batch, count), back)
     }
 
     /// Propagates the waves of `count` views from value `at` on, likewise.
     pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C<T>>, at: usize, batch: Batch, count: usize, back: bool) -> Result<()> {
-        let Self { config, plans, apply_transfer, near, shifts, .. } = self;
-        carry(*config, plans, apply_transfer, (near.as_ref(), *shifts), (waves, at), (batch, count), back)
+        let Self { config, transforms, apply_transfer, near, shifts, .. } = self;
+        carry(*config, transforms, apply_transfer, (near.as_ref(), *shifts), (waves, at), (batch, count), back)
     }
 
     /// Modelled intensities of a batch to its plane.
@@ -275,8 +275,7 @@ impl<T: Number> BatchOperations<T> {
 
     /// Transforms of waves number `which` of `count` views, in place and without a factor.
     fn transform_own(&mut self, which: usize, count: usize, direction: Direction) -> Result<()> {
-        let shape = Shape::frames(self.config.frame[0], self.config.frame[1], count * self.config.exits());
-        self.plans.get::<T>(shape)?.run_at(&mut self.waves[which], 0, direction)
+        self.transforms.run(&mut self.waves[which], 0, count * self.config.exits(), direction)
     }
 
     /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with
@@ -294,16 +293,34 @@ impl<T: Number> BatchOperations<T> {
 
     /// Transforms of frames that lie in `waves` one after another, in place and without a factor.
     pub(super) fn transform(&mut self, waves: &mut Buffer<C<T>>, direction: Direction) -> Result<()> {
-        let shape = Shape::frames(self.config.frame[0], self.config.frame[1], waves.len() / self.pixels());
-        self.plans.get::<T>(shape)?.run(waves, direction)
+        let count = waves.len() / self.pixels();
+        self.transforms.run(waves, 0, count, direction)
     }
 
     /// Transforms `count` frames from value `at` on, likewise.
     pub(super) fn transform_at(&mut self, waves: &mut Buffer<C<T>>, at: usize, count: usize, direction: Direction) -> Result<()> {
-        if count == 0 {
-            return Ok(());
+        self.transforms.run(waves, at, count, direction)
+    }
+}
+
+/// Transforms of some frames.
+struct Transforms {
+    plans: CudaPlans,
+    frame: [usize; 2],
+    /// A part of a run has another number of views of every batch: a plan for each number would take memory for each.
+    in_pieces: bool,
+}
+
+impl Transforms {
+    /// Transforms `count` frames from value `at` on, in place and without a factor.
+    fn run<T: Number>(&mut self, waves: &mut Buffer<C<T>>, mut at: usize, mut count: usize, direction: Direction) -> Result<()> {
+        let [rows, columns] = self.frame;
+        while count > 0 {
+            let some = if self.in_pieces { 1 << count.ilog2() } else { count };
+            self.plans.get::<T>(Shape::frames(rows, columns, some))?.run_at(waves, at, direction)?;
+            (at, count) = (at + some * rows * columns, count - some);
         }
-        self.plans.get::<T>(Shape::frames(self.config.frame[0], self.config.frame[1], count))?.run_at(waves, at, direction)
+        Ok(())
     }
 }
 
@@ -311,7 +328,7 @@ impl<T: Number> BatchOperations<T> {
 /// shifts of frames.
 fn carry<T: Number>(
     config: KernelConfig,
-    plans: &mut CudaPlans,
+    transforms: &mut Transforms,
     apply_transfer: &Kernel,
     (near, shifts): (Option<&Buffer<C<T>>>, u64),
     (waves, at): (&mut Buffer<C<T>>, usize),
@@ -323,16 +340,16 @@ fn carry<T: Number>(
         return Ok(());
     }
     let pixels = config.frame[0] * config.frame[1];
-    let plan = plans.get::<T>(Shape::frames(config.frame[0], config.frame[1], count * config.exits()))?;
+    let frames = count * config.exits();
     let Some(near) = near else {
-        return plan.run_at(waves, at, if back { Direction::Inverse } else { Direction::Forward });
+        return transforms.run(waves, at, frames, if back { Direction::Inverse } else { Direction::Forward });
     };
-    plan.run_at(waves, at, Direction::Forward)?;
+    transforms.run(waves, at, frames, Direction::Forward)?;
     let values = count * config.exits() * pixels;
     let launch = apply_transfer.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
     let launch = launch.arg(pixels as u32).arg(u32::from(back)).arg(T::from_wide(1.0 / pixels as f64));
     // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `apply_transfer` declares; the values
     // lie in the buffer.
     unsafe { launch.arg(shifts).arg(batch.list).arg(batch.first).arg(0_u64).arg(-1_i32).run()? };
-    plan.run_at(waves, at, Direction::Inverse)
+    transforms.run(waves, at, frames, Direction::Inverse)
 }
