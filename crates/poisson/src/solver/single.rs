@@ -302,7 +302,9 @@ impl Single {
         let cut = |values: Vec<f64>| if divided { values[own.clone()].to_vec() } else { values };
         let (u, rhs) = on_host(&self.device, || (cut(u), cut(rhs)));
         let mut fields = [output::solution(&self.config, u), output::right_hand_side(&self.config, rhs)];
-        fields.iter_mut().for_each(|field| field.share = divided.then_some(own.start));
+        for field in &mut fields {
+            field.share = divided.then_some(own.start);
+        }
         Ok(fields.into_iter().map(Record::Field).chain([self.residual_curve()]).collect())
     }
 
