@@ -98,7 +98,7 @@ pub(super) fn swap_with_peers<T: RealScalar>(
 /// part has only some, the particles of its first tile are then in the last one of the part before it.
 pub(super) fn move_on<T: RealScalar>(part: &Part, tiling: &Tiling, store: &mut Store<T>) -> Result<()> {
     let (own, rank) = (part.tiles(), part.links().rank());
-    let cut_at = |tile: usize| !part.is_alone() && tiling.behind == 0 && tile % tiling.tiles[0] != 0;
+    let cut_at = |tile: usize| !part.is_alone() && tiling.behind == 0 && !tile.is_multiple_of(tiling.tiles[0]);
     let given = cut_at(own.start).then(|| {
         let mut message = Vec::new();
         hand_over(&mut store.tiles[own.start].rows, &mut message);

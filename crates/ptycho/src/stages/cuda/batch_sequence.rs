@@ -306,7 +306,7 @@ impl Kernels {
                 if let Some(told) = &told {
                     let batch = Batch { list, ..batch };
                     let to = &mut buffers.whole;
-                    subpixel.from_first_of_all(told.model, |subpixel| subpixel.shift_probes(operations, all, batch, views, (to, 0), -1))?;
+                    subpixel.counting_all(told.model, |subpixel| subpixel.shift_probes(operations, all, batch, views, (to, 0), -1))?;
                     seen = &buffers.whole;
                     all.probe = seen.address();
                 }
@@ -346,10 +346,11 @@ impl Kernels {
                 steps = buffers.steps.address();
                 if rule.probe {
                     subpixel.begin_batch(views);
-                    match &told {
-                        None => subpixel.add_shifted_back(operations, all, batch, views, false)?,
-                        Some(told) => subpixel
-                            .from_first_of_all(told.model, |subpixel| subpixel.add_shifted_back(operations, all, batch, views, false))?,
+                    if let Some(told) = &told {
+                        let add = |subpixel: &mut SubpixelProbe<T>| subpixel.add_shifted_back(operations, all, batch, views, false);
+                        subpixel.counting_all(told.model, add)?;
+                    } else {
+                        subpixel.add_shifted_back(operations, all, batch, views, false)?;
                     }
                     subpixel.end_batch(operations)?;
                     steps = subpixel.sums.address();

@@ -115,7 +115,7 @@ impl<T: Number> SubpixelProbe<T> {
     }
 
     /// Does `work` of kernels that count all views, in place of those from the first own one of a part of a run on.
-    pub(super) fn from_first_of_all<R>(&mut self, model: &Model, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+    pub(super) fn counting_all<R>(&mut self, model: &Model, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         self.begin_at(0);
         let done = work(self);
         self.begin_at(model.own().start);

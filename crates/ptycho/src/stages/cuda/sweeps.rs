@@ -159,8 +159,7 @@ impl<T: Number> Sweeps<T> {
                 all.probe = own.address();
                 if let Some(whole) = whole {
                     let batch = Batch { list, ..batch };
-                    subpixel
-                        .from_first_of_all(model, |subpixel| subpixel.shift_probes(operations, all, batch, views.len(), (whole, 0), -1))?;
+                    subpixel.counting_all(model, |subpixel| subpixel.shift_probes(operations, all, batch, views.len(), (whole, 0), -1))?;
                     all.probe = whole.address();
                 }
             }
@@ -183,7 +182,7 @@ impl<T: Number> Sweeps<T> {
                 let largest = number * each + layers.len();
                 if let Some(subpixel) = subpixel.as_deref_mut() {
                     let to = &mut direction;
-                    subpixel.from_first_of_all(model, |subpixel| {
+                    subpixel.counting_all(model, |subpixel| {
                         self.probe_directions_subpixel(model, all, batch, count, operations, subpixel, to, rule.damping, largest)
                     })?;
                 } else {

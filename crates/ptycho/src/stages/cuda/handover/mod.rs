@@ -229,9 +229,10 @@ impl<T: Number> Handover<T> {
             let norms = Arc::new(pool.alloc_zeros(parts * model.probes * model.pixels(), what)?);
             Ok((ways.open(sums)?, ways.open(norms)?))
         };
-        let shifted = match config.shifted {
-            true => Some(Shifted { before: between(config.shifted_parts(model.probes))?, complete: between(1)? }),
-            false => None,
+        let shifted = if config.shifted {
+            Some(Shifted { before: between(config.shifted_parts(model.probes))?, complete: between(1)? })
+        } else {
+            None
         };
         Ok(Self {
             shifted,
