@@ -30,6 +30,7 @@ use crate::problem::Precision;
 use crate::stages::cpu::host_slabs;
 use crate::stages::{self, HostShare, Norms};
 use axis_swap::Turn;
+pub(crate) use waves::Sent;
 
 mod axis_swap;
 mod cpu;
@@ -366,36 +367,6 @@ pub(crate) fn dfts(axis: &Axis, gpu: bool) -> Vec<(usize, usize)> {
         transform::TransformType::Quarter { .. } | transform::TransformType::Flat => {}
     }
     all
-}
-
-/// Messages of a solve from a part of a run on the CPU to a part beside it.
-pub(crate) struct Sent {
-    /// Groups of modes, each a message.
-    pub(crate) groups: usize,
-    /// Values in all of them.
-    pub(crate) carried: usize,
-    /// Values of a plane of the solution.
-    pub(crate) plane: usize,
-    /// True if the first plane is beside the last one.
-    pub(crate) around: bool,
-    /// Values of the constant mode, which all tell all; 0 if it is like any other.
-    pub(crate) column: usize,
-}
-
-impl Sent {
-    /// The messages where there are so many parts.
-    pub(crate) fn new(grid: &Grid, parts: usize) -> Self {
-        let grid = axis_swap::grid(grid, crate::estimate::axis_to_swap(grid, false));
-        let axes = ordered(&grid);
-        let ([row, rows], around) = ([axes[0], axes[1]].map(|axis| axis.unknowns().len()), axes[2].periodic());
-        Self {
-            groups: waves::groups(row, rows, parts).len(),
-            carried: row * rows * if around { 2 } else { 1 },
-            plane: axes[0].nodes * axes[1].nodes,
-            around,
-            column: if grid.singular() { axes[2].nodes } else { 0 },
-        }
-    }
 }
 
 /// Bytes that a GPU with `shared` bytes of shared memory a block will hold for one right-hand side in numbers of `bytes` bytes; the

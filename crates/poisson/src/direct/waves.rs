@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::line::WIDTH;
+use crate::grid::Grid;
 
 /// Groups for each part: with so many, parts wait for the first group and after the last one for an eighth of the time.
 const GROUPS: usize = 8;
@@ -44,6 +45,36 @@ pub(super) fn groups(row: usize, rows: usize, parts: usize) -> Vec<Group> {
     let all = Group::whole(row, rows, RANGE_MODES);
     let (count, each) = (all.ranges.end, all.ranges.end.div_ceil(GROUPS * parts).max(1));
     (0..count).step_by(each).map(|begin| Group { ranges: begin..count.min(begin + each), ..all.clone() }).collect()
+}
+
+/// Messages of a solve from a part of a run on the CPU to a part beside it.
+pub(crate) struct Sent {
+    /// Groups of modes, each a message.
+    pub(crate) groups: usize,
+    /// Values in all of them.
+    pub(crate) carried: usize,
+    /// Values of a plane of the solution.
+    pub(crate) plane: usize,
+    /// True if the first plane is beside the last one.
+    pub(crate) around: bool,
+    /// Values of the constant mode, which all tell all; 0 if it is like any other.
+    pub(crate) column: usize,
+}
+
+impl Sent {
+    /// The messages where there are so many parts.
+    pub(crate) fn new(grid: &Grid, parts: usize) -> Self {
+        let grid = super::axis_swap::grid(grid, crate::estimate::axis_to_swap(grid, false));
+        let axes = super::ordered(&grid);
+        let ([row, rows], around) = ([axes[0], axes[1]].map(|axis| axis.unknowns().len()), axes[2].periodic());
+        Self {
+            groups: groups(row, rows, parts).len(),
+            carried: row * rows * if around { 2 } else { 1 },
+            plane: axes[0].nodes * axes[1].nodes,
+            around,
+            column: if grid.singular() { axes[2].nodes } else { 0 },
+        }
+    }
 }
 
 #[cfg(test)]
