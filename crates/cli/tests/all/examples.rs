@@ -51,7 +51,7 @@ const GAS: &[Short] = &[
 ];
 
 const POISSON: &[Short] = &[
-    ("anisotropic", &["poisson.grid.nodes=[129, 129]"]),
+    ("anisotropic", &["poisson.grid.nodes=[257, 257]"]),
     ("batch", &["poisson.grid.nodes=[129, 129]", "poisson.batch=3"]),
     ("channel", &["poisson.grid.nodes=[200, 101]"]),
     ("dipole", &["poisson.grid.nodes=[256, 256]"]),

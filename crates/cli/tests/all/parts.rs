@@ -183,7 +183,7 @@ fn a_dry_run_tells_the_cut_and_the_forecast() {
         assert_eq!(found.err.matches("messages between ").count(), 1, "{}", found.err);
     }
     // More parts than can be are refused before a folder is made.
-    for (name, most) in [("pic/kong.toml", "rows of tiles"), ("ptycho/simulated.toml", "frames")] {
+    for (name, most) in [("pic/langmuir.toml", "tiles"), ("ptycho/simulated.toml", "frames")] {
         let input = example(name);
         let found = zellige(folder.path(), &[&arguments(&input, &[], "none")[..], &["--parts", "1000"]].concat());
         assert!(found.code == 2 && found.err.contains("1000 parts of") && found.err.contains(most), "{name}: {}", found.err);

@@ -344,7 +344,7 @@ impl Links {
         }
         let message = bytemuck::cast_slice(&own).to_vec();
         drop(own);
-        Ok(self.all_gather(message)?.iter().flat_map(|part| values::<V>(part)).collect())
+        Ok(all_values(self.all_gather(message)?))
     }
 
     /// Values of all parts in the order of the parts, at the first part; nothing at the others.
@@ -354,7 +354,7 @@ impl Links {
         }
         let message = bytemuck::cast_slice(&own).to_vec();
         drop(own);
-        Ok(self.gather(message)?.iter().flat_map(|part| values::<V>(part)).collect())
+        Ok(all_values(self.gather(message)?))
     }
 
     /// The word of the first part, to all.
@@ -431,6 +431,15 @@ impl Links {
         }
         Ok(())
     }
+}
+
+/// Values of some messages, one behind the other; a message goes when its values are there.
+fn all_values<V: Pod>(messages: Vec<Vec<u8>>) -> Vec<V> {
+    let mut all = Vec::with_capacity(messages.iter().map(|message| message.len() / size_of::<V>()).sum());
+    for message in messages {
+        all.extend_from_slice(&values::<V>(&message));
+    }
+    all
 }
 
 /// Values out of a message, wherever in memory it lies.

@@ -140,9 +140,11 @@ impl Shares {
         if whole(1) {
             return ranges("columns of cells", axis(0));
         }
-        let of = |[x, y]: &[Range<usize>; 2]| match x.is_empty() || y.is_empty() {
-            true => "none".to_owned(),
-            false => format!("{}-{} x {}-{}", x.start, x.end - 1, y.start, y.end - 1),
+        let of = |[x, y]: &[Range<usize>; 2]| {
+            if x.is_empty() || y.is_empty() {
+                return "none".to_owned();
+            }
+            format!("{}-{} x {}-{}", x.start, x.end - 1, y.start, y.end - 1)
         };
         let shown = self.cells.iter().take(4).map(of);
         let more = if self.cells.len() > 4 { format!(", and {} more", self.cells.len() - 4) } else { String::new() };

@@ -27,7 +27,7 @@ use crate::status::Status;
 use crate::{cost, output, setup, truncation};
 
 /// Section of a checkpoint: 1 where the direct solver was at work.
-const DIRECT: &str = "direct solver";
+pub(super) const DIRECT: &str = "direct solver";
 
 /// One problem being solved.
 pub(crate) struct Single {
@@ -70,17 +70,19 @@ pub(crate) fn residual_limit(goal: f64, floor: f64) -> f64 {
     goal.max(8.0 * floor) + 2.0 * floor
 }
 
-/// Refuses what the machine cannot hold; a GPU has to hold one part, and a host the right-hand side of those of its process.
+/// Refuses what the machine cannot hold; a GPU has to hold one part, and a host those of its process.
 pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device, links: &Links) -> Result<()> {
     let parts = links.size();
     let mut needed = cost::memory(levels, choice.scheme, choice.precision, cost::shared(device));
-    if parts > 1 && matches!(device, Device::Cuda(_)) {
-        needed = division::of(levels, choice, &Plan { memory: needed, ..Plan::default() }, (parts, true)).memory;
-    }
     // Besides, the host has the right-hand side as the input states it, whatever the device: of each of its parts that of its slabs,
     // on GPUs along a periodic axis the whole. An estimate of the truncation error has the whole of two arrays.
     let whole = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
     let here = if links.shares_memory() { parts as u64 } else { 1 };
+    if parts > 1 {
+        let gpu = matches!(device, Device::Cuda(_));
+        let part = division::of(levels, choice, &Plan { memory: needed, ..Plan::default() }, (parts, gpu)).memory;
+        needed = if gpu { part } else { part.saturating_mul(here) };
+    }
     let periodic = matches!(device, Device::Cuda(_)) && grid.axes[if grid.axes[2].is_flat() { 1 } else { 2 }].periodic();
     let mut given = if periodic { whole * here } else { whole * here / parts as u64 };
     if choice.truncation && parts > 1 {

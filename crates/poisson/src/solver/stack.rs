@@ -363,6 +363,7 @@ impl Stack {
 
     pub(crate) fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("steps", self.steps)?;
+        writer.u64(single::DIRECT, u64::from(together(&self.choice)))?;
         writer.f64s("done", &self.done.iter().flat_map(SolveSummary::figures).collect::<Vec<_>>())?;
         let (len, own) = (self.grid.len(), self.share.own(self.grid.len()));
         let has = self.share.divided() || self.share.links().is_first();
@@ -376,6 +377,12 @@ impl Stack {
 
     pub(crate) fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.steps = reader.u64("steps")?;
+        let name = |direct: bool| if direct { "the direct solver" } else { "cycles or sweeps" };
+        let [began, goes_on] = [reader.u64(single::DIRECT)? == 1, together(&self.choice)].map(name);
+        if began != goes_on {
+            let message = format!("{began} began this batch, {goes_on} would go on with it: resume it on the device that began it");
+            return Err(reader.mismatch(message));
+        }
         let figures = reader.f64s("done")?;
         let (lists, rest) = figures.as_chunks();
         self.done = lists.iter().filter_map(SolveSummary::from_figures).collect();
