@@ -246,6 +246,13 @@ impl Cuda {
         self.0.stream
     }
 
+    /// Waits for what a library has put on the default stream, for which streams of runs do not wait.
+    pub(crate) fn synchronize_default(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the context is current; null is its default stream.
+        unsafe { result::stream::synchronize(std::ptr::null_mut()) }.map_err(|e| self.failed("work of a library failed", e))
+    }
+
     /// The right to put work on the stream, while no other thread captures. Not to be taken twice by one thread.
     pub(crate) fn turn(&self) -> MutexGuard<'_, Option<ThreadId>> {
         self.0.turn()

@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use cudarc::cufft::{result, sys};
 use num_complex::Complex;
@@ -51,6 +51,14 @@ impl std::fmt::Debug for CudaPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CudaPlan").field("shape", &self.shape).field("workspace", &self.workspace).finish_non_exhaustive()
     }
+}
+
+/// Held to make or give up a plan, and shared to execute one. Kernels of plans of a part of a run, made while another part executed
+/// its own, have read tables that were not there yet, in 1 of 10 runs on a busy H200.
+static PLANNING: RwLock<()> = RwLock::new(());
+
+fn planning() -> RwLockWriteGuard<'static, ()> {
+    PLANNING.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The plans of one GPU, each made once.
@@ -102,7 +110,7 @@ impl CudaPlan {
         let failed = |error| failure(cuda, "a Fourier transform cannot be planned", error);
         let none = std::ptr::null_mut;
         let handle = {
-            let _alone = no_captures();
+            let _alone = (no_captures(), planning());
             // SAFETY: the library is there, or there would be no `CudaPlans`; `axes` outlives the call; no embedding is given.
             unsafe { result::plan_many(axes.len() as i32, axes.as_mut_ptr(), none(), 1, frame, none(), 1, frame, T::KIND, batch) }
                 .map_err(failed)?
@@ -113,6 +121,8 @@ impl CudaPlan {
             result::set_stream(handle, cuda.stream().cast()).map_err(failed)?;
             plan.workspace = result::get_size(handle).map_err(failed)? as u64;
         }
+        // Its tables may still be on their way.
+        cuda.synchronize_default()?;
         Ok(plan)
     }
 
@@ -139,6 +149,7 @@ impl CudaPlan {
         self.cuda.bind()?;
         let sign = if direction == Direction::Forward { -1 } else { 1 };
         let _turn = self.cuda.turn();
+        let _executing = PLANNING.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: type and length were checked.
         unsafe { T::execute(self.handle, data.address() + (at * size_of::<Complex<T>>()) as u64, sign) }
             .map_err(|e| failure(&self.cuda, "a Fourier transform cannot be launched", e))
@@ -147,7 +158,7 @@ impl CudaPlan {
 
 impl Drop for CudaPlan {
     fn drop(&mut self) {
-        let _alone = no_captures();
+        let _alone = (no_captures(), planning());
         if self.cuda.synchronize().is_ok() {
             // SAFETY: planned once, destroyed once, and the stream was waited for.
             unsafe { result::destroy(self.handle) }.ok();
