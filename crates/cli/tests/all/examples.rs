@@ -5,7 +5,7 @@ use std::path::Path;
 use zellige_engine::testing::mpi::launchers;
 
 use crate::common::{names, zellige};
-use crate::parts::{arguments, example, files};
+use crate::parts::{PARTICLES, arguments, example, files};
 
 /// An example, and keys that make it short.
 type Short = (&'static str, &'static [&'static str]);
@@ -15,18 +15,7 @@ const PLASMA: &[Short] = &[
     ("heating", &["pic.t_end=0.7"]),
     ("kelvin_helmholtz", &["pic.t_end=0.2", "pic.grid.cells=[64, 128]", "pic.grid.size=[2.05, 4.1]"]),
     ("kong", &["pic.steps=6", "pic.grid.cells=[96, 200]", "pic.grid.size=[9.6, 20.0]"]),
-    // Particles one by one.
-    (
-        "kong",
-        &[
-            "pic.steps=4",
-            "pic.grid.cells=[96, 200]",
-            "pic.grid.size=[9.6, 20.0]",
-            "pic.species.0.tagged=true",
-            "pic.diagnostics.particles=[{species = \"electrons\", every = 2}]",
-            "output.formats=[\"npy\", \"hdf5\"]",
-        ],
-    ),
+    ("kong", PARTICLES),
     ("langmuir", &["pic.t_end=1"]),
     ("log_weibel", &["pic.steps=3", "pic.grid.cells=[64, 128]", "pic.grid.size=[6.4, 12.8]"]),
     ("magnetised_waves", &["pic.t_end=1"]),

@@ -15,18 +15,17 @@ pub(crate) const RUNS: [(&str, &[&str]); 6] = [
     ("dsmc/couette.toml", &["dsmc.steps=40", "dsmc.sampling.start=20"]),
     ("pic/kong.toml", &["pic.steps=10", "pic.grid.cells=[96, 200]", "pic.grid.size=[9.6, 20.0]"]),
     ("ptycho/simulated.toml", &["ptycho.engine.0.iterations=4", "ptycho.engine.1.iterations=2"]),
-    // Particles one by one.
-    (
-        "pic/kong.toml",
-        &[
-            "pic.steps=4",
-            "pic.grid.cells=[96, 200]",
-            "pic.grid.size=[9.6, 20.0]",
-            "pic.species.0.tagged=true",
-            "pic.diagnostics.particles=[{species = \"electrons\", every = 2}]",
-            "output.formats=[\"npy\", \"hdf5\"]",
-        ],
-    ),
+    ("pic/kong.toml", PARTICLES),
+];
+
+/// A short run of `pic/kong.toml` that writes particles one by one.
+pub(crate) const PARTICLES: &[&str] = &[
+    "pic.steps=4",
+    "pic.grid.cells=[96, 200]",
+    "pic.grid.size=[9.6, 20.0]",
+    "pic.species.0.tagged=true",
+    "pic.diagnostics.particles=[{species = \"electrons\", every = 2}]",
+    "output.formats=[\"npy\", \"hdf5\"]",
 ];
 
 pub(crate) fn example(name: &str) -> String {
